@@ -1,0 +1,83 @@
+/// Every cryptographic operation that Holdfast needs, supplied from outside: libcrypto on Linux, BearSSL on a
+/// microcontroller.
+///
+/// An implementation is used by one thread at a time. Failures are one opaque case, whether bytes were forged or the
+/// library failed.
+public protocol Cryptography: ~Copyable {
+  associatedtype SHA256: StreamingDigest
+  associatedtype HMACSHA256: StreamingDigest
+
+  /// Begins a SHA-256 hash. Source: FIPS 180-4.
+  mutating func sha256() throws(CryptographyFailure) -> SHA256
+
+  /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
+  mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA256
+
+  /// Derives `output.count` bytes with HKDF-SHA-256, extract and expand. Source: RFC 5869 §2.
+  mutating func hkdfSHA256(
+    inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
+  ) throws(CryptographyFailure)
+
+  /// Encrypts `message` in place with AES-256-GCM and writes the 16-byte tag. `nonce` is 12 bytes. Source: SP 800-38D §7.1.
+  mutating func aes256GCMSeal(
+    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+  ) throws(CryptographyFailure)
+
+  /// Decrypts `message` in place with AES-256-GCM. `nonce` is 12 bytes. On a wrong tag it throws, and what `message` then
+  /// holds must not be used. Source: SP 800-38D §7.2.
+  mutating func aes256GCMOpen(
+    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+  ) throws(CryptographyFailure)
+
+  /// Unwraps a 256-bit key from the 40 bytes of `wrapped`. Source: RFC 3394 §2.2.2.
+  mutating func aes256KeyUnwrap(
+    wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
+  ) throws(CryptographyFailure)
+
+  /// Checks an ECDSA P-256 signature, r ‖ s of 64 bytes, over a SHA-256 digest. Throws when it is wrong. Source: FIPS 186-5 §6.4.2.
+  mutating func p256Verify(
+    key: P256Point, digest: Digest, signature: FixedBytes<64>
+  ) throws(CryptographyFailure)
+}
+
+/// A device's P-256 private key, or a handle on one that never leaves its hardware.
+public protocol AgreementKey: ~Copyable {
+  /// The public half.
+  var publicPoint: P256Point { get }
+
+  /// ECDH: the x coordinate of this key times `peer`, 32 bytes. Throws for a point that is not on the curve.
+  /// Source: SP 800-56A §5.7.1.2.
+  mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure)
+}
+
+/// A hash or a MAC that takes its input piece by piece.
+public protocol StreamingDigest: ByteSink where Failure == Never {
+  /// Ends it and writes the result over the 32 bytes of `output`; used once.
+  mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure)
+}
+
+extension StreamingDigest {
+  /// Ends it; the result is public.
+  public mutating func finish() throws(CryptographyFailure) -> Digest {
+    var digest = Digest()
+    var bytes = digest.mutableBytes
+    try finish(into: &bytes)
+    return digest
+  }
+
+  /// Ends it; the result is a secret.
+  public mutating func finishSecret() throws(CryptographyFailure) -> Secret<32> {
+    var secret = Secret<32>()
+    try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try self.finish(into: &bytes)
+    }
+    return secret
+  }
+}
+
+/// A cryptographic operation failed: opaque on purpose.
+public struct CryptographyFailure: Error {
+  public init() {}
+}
