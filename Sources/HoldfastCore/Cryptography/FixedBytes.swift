@@ -15,6 +15,9 @@ public struct FixedBytes<let count: Int>: Sendable {
     storage = InlineArray { bytes[$0] }
   }
 
+  /// How many bytes a value has.
+  public static var byteCount: Int { count }
+
   /// The bytes, in order.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self)

@@ -1,0 +1,13 @@
+/// The key id of a public key: the first 8 bytes of SHA-256 over its SEC1 uncompressed point of 65 bytes.
+///
+/// Source: SEC 1 §2.3.3 for the point.
+public func keyID(
+  of point: P256Point, using cryptography: inout some Cryptography & ~Copyable
+) throws(CryptographyFailure) -> KeyID {
+  var hash = try cryptography.sha256()
+  hash.append(point.bytes)
+  let digest = try hash.finish()
+  var id = KeyID()
+  for index in 0..<8 { id[index] = digest[index] }
+  return id
+}

@@ -1,0 +1,69 @@
+/// Base64 without table look-ups or branches on the characters: what is decoded may be a secret.
+///
+/// Source: RFC 4648 §4 and §5.
+enum Base64Alphabet {
+  /// With `+` and `/`, padded to whole groups of four characters.
+  case standard
+  /// With `-` and `_`, without padding.
+  case url
+
+  /// The six bits of `character`, or 0xff00 and more when it is none of this alphabet.
+  fileprivate func sextet(_ character: UInt8) -> UInt16 {
+    let code = UInt16(character)
+    let (plus, slash): (UInt16, UInt16) = self == .standard ? (0x2b, 0x2f) : (0x2d, 0x5f)
+    let upper = Self.within(code, 0x41, 0x5a)
+    let lower = Self.within(code, 0x61, 0x7a)
+    let digit = Self.within(code, 0x30, 0x39)
+    let isPlus = Self.within(code, plus, plus)
+    let isSlash = Self.within(code, slash, slash)
+    let letters = upper & (code &- 0x41) | lower & (code &- 0x61 &+ 26)
+    let value = letters | digit & (code &- 0x30 &+ 52) | isPlus & 62 | isSlash & 63
+    let isKnown = upper | lower | digit | isPlus | isSlash
+    return value | (~isKnown & 0xff00)
+  }
+
+  /// All ones when `low` ≤ `code` ≤ `high`, otherwise zero.
+  private static func within(_ code: UInt16, _ low: UInt16, _ high: UInt16) -> UInt16 {
+    let outside = (code &- low) | (high &- code)
+    return (outside >> 15) &- 1
+  }
+}
+
+extension ByteBuffer {
+  /// Decodes base64url without padding and takes the bytes at the end.
+  ///
+  /// Source: RFC 7515 §2. `malformed` for padding, other characters, an impossible length or trailing bits that are not zero.
+  public mutating func append(base64URL text: Span<UInt8>) throws(EncodingFault) {
+    try append(base64: text, alphabet: .url)
+  }
+
+  /// Decodes padded standard base64 and takes the bytes at the end.
+  ///
+  /// Source: RFC 4648 §4. `malformed` for missing padding, other characters or trailing bits that are not zero.
+  public mutating func append(paddedBase64 text: Span<UInt8>) throws(EncodingFault) {
+    guard text.count % 4 == 0 else { throw .malformed }
+    var count = text.count
+    for _ in 0..<2 where count > 0 && text[count - 1] == 0x3d { count -= 1 }
+    try append(base64: text.extracting(0..<count), alphabet: .standard)
+  }
+
+  private mutating func append(base64 text: Span<UInt8>, alphabet: Base64Alphabet) throws(EncodingFault) {
+    guard text.count % 4 != 1 else { throw .malformed }
+    guard text.count * 3 / 4 <= capacity - count else { throw .tooLong }
+    var pending: UInt32 = 0
+    var pendingBits = 0
+    var faults: UInt16 = 0
+    for index in text.indices {
+      let sextet = alphabet.sextet(text[index])
+      faults |= sextet & 0xff00
+      pending = (pending << 6 | UInt32(sextet & 0x3f)) & 0xffff
+      pendingBits += 6
+      if pendingBits >= 8 {
+        pendingBits -= 8
+        try append(UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits)))
+      }
+    }
+    let trailing = pending & ((1 << UInt32(pendingBits)) - 1)
+    guard faults == 0, trailing == 0 else { throw .malformed }
+  }
+}

@@ -1,0 +1,9 @@
+extension Decision {
+  /// Policy must know the command, the token must allow it to this user, and policy a compatibility round.
+  static func checkCommand(_ round: Round) -> Denial? {
+    guard let rule = round.rule, round.isCommandInToken, !round.isAnotherUsersCode,
+      round.compatibilityNonce == nil || rule.allowsCompatibility
+    else { return Denial(status: .commandRefused) }
+    return nil
+  }
+}

@@ -1,0 +1,18 @@
+extension Decision {
+  /// Every factor that the command needs must be there; codes that it does not need are not looked at.
+  static func checkFactors(_ round: Round) -> Denial? {
+    guard let rule = round.rule else { return Denial(status: .commandRefused) }
+    var given = round.codes
+    if round.integrity == .right { given.insert(.integrity) }
+    if round.device == .right { given.insert(.device) }
+    let missing = rule.factors.subtracting(given)
+    guard missing.isEmpty else {
+      var denial = Denial(status: .factorMissing)
+      denial.notice.missingFactors = missing
+      return denial
+    }
+    if rule.factors.contains(.otp) { return Denial(status: .otpRejected) }
+    if rule.factors.contains(.seal) { return Denial(status: .sealRejected) }
+    return nil
+  }
+}

@@ -1,0 +1,62 @@
+/// Whether a proof was given, and was right.
+public enum ProofResult: Sendable, Equatable {
+  case right, wrong, absent
+}
+
+/// What one round is judged by, once its token was opened and its proofs were compared. It holds no secret.
+public struct Round: Sendable {
+  /// The key that signed the token; nil for an unsigned one.
+  public let verifyingKey: KeyID?
+  public let tokenID: TokenID
+  public let subject: BoundedText<64>
+  public let issuedAt: UInt64
+  public let expires: UInt64
+  public let generation: UInt64
+  public let maximumUses: UInt64?
+  public let version: AppVersion
+  public let integrity: ProofResult
+  public let device: ProofResult
+  public let command: BoundedText<32>
+  /// Whether the token's own list, where it has one, names the command.
+  public let isCommandInToken: Bool
+  /// What policy says of the command; nil when it does not know it.
+  public let rule: CommandRule?
+  /// The limits that apply to the token.
+  public let limits: TokenLimits
+  /// The factors that came as codes.
+  public let codes: Factors
+  /// Whether a code that the command needs is of another user than the token's `usr`.
+  public let isAnotherUsersCode: Bool
+  /// The nonce of a compatibility round; nil in a session round.
+  public let compatibilityNonce: FixedBytes<16>?
+  /// The real clock, in Unix seconds, where there is one.
+  public let realClock: UInt64?
+}
+
+/// What the device's store holds for one round, read in the transaction that will record it.
+public struct LedgerSnapshot: Sendable {
+  /// Unix seconds.
+  public var clockFloor: UInt64
+  /// The highest generation that was accepted from this verifying key.
+  public var generationFloor: UInt64
+  /// How many rounds this token was accepted in.
+  public var uses: UInt64
+  /// Whether this token's uses can be counted: they are already, or there is room.
+  public var canCountUses: Bool
+  /// Whether this nonce was used before with this token.
+  public var isNonceUsed: Bool
+  /// Whether there is room for one more nonce.
+  public var canKeepNonce: Bool
+
+  public init(
+    clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,
+    isNonceUsed: Bool = false, canKeepNonce: Bool = true
+  ) {
+    self.clockFloor = clockFloor
+    self.generationFloor = generationFloor
+    self.uses = uses
+    self.canCountUses = canCountUses
+    self.isNonceUsed = isNonceUsed
+    self.canKeepNonce = canKeepNonce
+  }
+}

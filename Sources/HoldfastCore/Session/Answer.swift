@@ -1,0 +1,87 @@
+/// M2, prover to device: `[2, head, imp / null, dmp / null, sealed]`, or a compatibility round's. The spans point into the message.
+public struct Answer: ~Escapable {
+  /// What only one of the two forms has.
+  public enum Form: ~Escapable {
+    /// `head` is what the transcript covers; `sealed` is the encrypted request and its tag.
+    case session(head: Span<UInt8>, sealed: Span<UInt8>)
+    /// The app chose the nonce, and the command is in the clear.
+    case compatibility(nonce: FixedBytes<16>, command: BoundedText<32>)
+  }
+
+  public let form: Form
+  public let encoding: TokenEncoding
+  /// The token, at most 3072 bytes, or a reference of 16.
+  public let token: Span<UInt8>
+  public let integrityProof: FixedBytes<32>?
+  public let deviceProof: FixedBytes<32>?
+
+  /// Decodes M2.
+  @_lifetime(copy message)
+  public init(_ message: Span<UInt8>) throws(EncodingFault) {
+    guard message.count <= Message.maximumByteCount else { throw .tooLong }
+    var reader = CBORReader(message)
+    let count = try reader.arrayHead()
+    switch (try reader.unsigned(), count) {
+    case (Message.answerType, 5):
+      let head = try reader.byteString()
+      var headReader = CBORReader(head)
+      try headReader.array(of: 3)
+      let _: FixedBytes<16> = try headReader.fixedBytes()
+      encoding = try headReader.tokenEncoding()
+      token = try headReader.token(encoding)
+      try headReader.finish()
+      integrityProof = try reader.proof()
+      deviceProof = try reader.proof()
+      form = .session(head: head, sealed: try reader.byteString())
+    case (Message.compatibilityType, 7):
+      let nonce: FixedBytes<16> = try reader.fixedBytes()
+      guard nonce[0] & 0x80 == 0 else { throw .unexpected }
+      encoding = try reader.tokenEncoding()
+      token = try reader.token(encoding)
+      integrityProof = try reader.proof()
+      deviceProof = try reader.proof()
+      form = .compatibility(nonce: nonce, command: try reader.boundedText())
+    default:
+      throw .unexpected
+    }
+    try reader.finish()
+  }
+}
+
+extension Answer {
+  /// Writes M2 of a session round.
+  static func encode<Sink: ByteSink & ~Copyable>(
+    head: Span<UInt8>, integrityProof: FixedBytes<32>?, deviceProof: FixedBytes<32>?, sealed: Span<UInt8>,
+    into sink: inout Sink
+  ) throws(Sink.Failure) {
+    try sink.appendCBOR(array: 5)
+    try sink.appendCBOR(unsigned: Message.answerType)
+    try sink.appendCBOR(bytes: head)
+    if let integrityProof { try sink.appendCBOR(bytes: integrityProof.bytes) } else { try sink.appendCBORNull() }
+    if let deviceProof { try sink.appendCBOR(bytes: deviceProof.bytes) } else { try sink.appendCBORNull() }
+    try sink.appendCBOR(bytes: sealed)
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func tokenEncoding() throws(EncodingFault) -> TokenEncoding {
+    guard let raw = UInt8(exactly: try unsigned()), let encoding = TokenEncoding(rawValue: raw) else {
+      throw .unexpected
+    }
+    return encoding
+  }
+
+  @_lifetime(copy self)
+  fileprivate mutating func token(_ encoding: TokenEncoding) throws(EncodingFault) -> Span<UInt8> {
+    let token = try byteString()
+    switch encoding {
+    case .reference: guard token.count == TokenReference.byteCount else { throw .unexpected }
+    case .cose, .jose: guard token.count <= TokenOpener.maximumTokenByteCount else { throw .unexpected }
+    }
+    return token
+  }
+
+  fileprivate mutating func proof() throws(EncodingFault) -> FixedBytes<32>? {
+    null() ? nil : try fixedBytes()
+  }
+}

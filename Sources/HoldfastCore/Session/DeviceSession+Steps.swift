@@ -1,0 +1,137 @@
+extension DeviceSession
+where
+  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
+{
+  /// Computes both proofs, whether or not they were given, and compares them in constant time.
+  mutating func compareProofs(
+    _ answer: borrowing Answer, nonce: FixedBytes<16>, token: borrowing VerifiedToken
+  ) throws(CryptographyFailure) -> (integrity: ProofResult, device: ProofResult) {
+    let integrity = try measurementProof(
+      key: token.claims.proofKey, nonce: nonce, measurement: token.claims.integrity, using: &cryptography)
+    let device = try measurementProof(
+      key: token.claims.proofKey, nonce: nonce, measurement: token.claims.device, using: &cryptography)
+    return (
+      ProofResult(given: answer.integrityProof, expected: integrity),
+      ProofResult(given: answer.deviceProof, expected: device)
+    )
+  }
+
+  /// Decrypts and decodes the request; nil when it does not open or is none.
+  mutating func openRequest(
+    _ sealed: Span<UInt8>, keys: borrowing SessionKeys, transcript: Transcript
+  ) -> Request? {
+    var plaintext = ByteBuffer<768>()
+    do throws(EncodingFault) { try plaintext.append(sealed) } catch { return nil }
+    do throws(CryptographyFailure) {
+      try plaintext.open(
+        key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
+        using: &cryptography)
+    } catch { return nil }
+    do throws(EncodingFault) { return try Request(plaintext.bytes) } catch { return nil }
+  }
+
+  /// Remembers a token that came whole.
+  mutating func remember(_ token: borrowing VerifiedToken, from answer: borrowing Answer) {
+    guard answer.encoding != .reference else { return }
+    do throws(CryptographyFailure) {
+      store.remember(token, as: try tokenReference(answer.token, using: &cryptography))
+    } catch { return }
+  }
+
+  /// Lets the store record what the rules decide; a store that fails means no.
+  mutating func settle(
+    _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult), request: Request,
+    nonce: FixedBytes<16>?, notice: inout Notice
+  ) -> Status {
+    let round = Round(
+      token: token, proofs: proofs, request: request, policy: policy, nonce: nonce, realClock: clock.unixSeconds())
+    do throws(StoreFailure) {
+      let decision = try store.settle(round) { Decision.judge($0, against: $1) }
+      notice = decision.notice
+      return decision.status
+    } catch { return .internal }
+  }
+
+  func perform<Machine: Actuator & ~Copyable>(
+    _ request: Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
+  ) -> Status {
+    do throws(ActuatorFailure) {
+      try actuator.perform(request, result: &result)
+      return .accepted
+    } catch {
+      result.removeAll()
+      return .internal
+    }
+  }
+
+  /// Leaves the sealed M3 in `outgoing`, or nothing when that fails.
+  mutating func seal(_ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript) {
+    var sealed = ByteBuffer<1088>()
+    var authenticated = ByteBuffer<33>()
+    do throws(EncodingFault) {
+      try reply.encode(into: &sealed)
+      try authenticated.append(transcript.hash.bytes)
+      try authenticated.append(status.rawValue)
+    } catch { return }
+    do throws(CryptographyFailure) {
+      try sealed.seal(
+        key: keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: authenticated.bytes,
+        using: &cryptography)
+    } catch { return }
+    do throws(EncodingFault) {
+      try VerdictMessage.encode(status, sealed: sealed.bytes, into: &outgoing)
+    } catch { outgoing.removeAll() }
+  }
+}
+
+extension ProofResult {
+  fileprivate init(given: FixedBytes<32>?, expected: FixedBytes<32>) {
+    guard let given else {
+      self = .absent
+      return
+    }
+    self = constantTimeEqual(given.bytes, expected.bytes) ? .right : .wrong
+  }
+}
+
+extension Round {
+  fileprivate init<Rules: Policy & ~Copyable>(
+    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: Request,
+    policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?
+  ) {
+    verifyingKey = token.verifyingKey
+    tokenID = token.claims.tokenID
+    subject = token.claims.subject
+    issuedAt = token.claims.issuedAt
+    expires = token.claims.expires
+    generation = token.claims.generation
+    maximumUses = token.claims.maximumUses
+    version = token.claims.version
+    integrity = proofs.integrity
+    device = proofs.device
+    command = request.command
+    isCommandInToken = token.claims.commands?.contains(request.command) ?? true
+    rule = policy.rule(for: request.command)
+    limits = rule?.limits ?? policy.limits
+    codes = request.codes
+    isAnotherUsersCode = request.hasCode(ofAnotherThan: token.claims.user, for: rule?.factors ?? [])
+    compatibilityNonce = nonce
+    self.realClock = realClock
+  }
+}
+
+extension Request {
+  fileprivate var codes: Factors {
+    var codes: Factors = []
+    if otp != nil { codes.insert(.otp) }
+    if seal != nil { codes.insert(.seal) }
+    return codes
+  }
+
+  fileprivate func hasCode(ofAnotherThan user: BoundedText<32>?, for factors: Factors) -> Bool {
+    guard let user else { return false }
+    if factors.contains(.otp), let otp, otp.user != user { return true }
+    if factors.contains(.seal), let seal, seal.user != user { return true }
+    return false
+  }
+}

@@ -1,0 +1,121 @@
+/// The prover's side of one connection: answers challenges, reads verdicts. It does no I/O.
+///
+/// Give it every message that comes, by ``receive(_:)``, and do what it says. It sends nothing to a device that is not the
+/// one it expects, sends the token whole when the device does not remember it, once a connection, and tries again without
+/// an integrity proof when that proof was wrong and not every command needs one.
+public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
+  /// What is proved, and to whom.
+  public struct Identity: ~Copyable {
+    let deviceID: DeviceID
+    let keyID: KeyID
+    let proofKey: Secret<16>
+    let integrity: Secret<32>
+    let device: Secret<32>
+
+    /// - Parameters:
+    ///   - deviceID: the device's, from its descriptor, as is `keyID`.
+    ///   - proofKey: the app's measurement proof key, 16 bytes.
+    ///   - integrity: IM of the live process, 32 bytes.
+    ///   - device: DM of the live process, 32 bytes.
+    public init(
+      deviceID: DeviceID, keyID: KeyID, proofKey: consuming Secret<16>, integrity: consuming Secret<32>,
+      device: consuming Secret<32>
+    ) {
+      self.deviceID = deviceID
+      self.keyID = keyID
+      self.proofKey = proofKey
+      self.integrity = integrity
+      self.device = device
+    }
+  }
+
+  let identity: Identity
+  let request: Request
+  let token: MessageBuffer
+  let tokenEncoding: TokenEncoding
+  var cryptography: Crypto
+  var random: Random
+
+  var sendsReference: Bool
+  var sendsIntegrity = true
+  var required: Factors = []
+  /// The transcript and keys of the round that waits for its verdict.
+  var pending: PendingRound?
+  /// A verdict that stands unless another round betters it.
+  var standing: ProverVerdict?
+
+  /// What the device said under its seal in the last round; empty otherwise.
+  public internal(set) var reply = Reply()
+  /// M2, ready to be sent.
+  public internal(set) var outgoing = MessageBuffer()
+
+  /// - Parameters:
+  ///   - token: the measurement token, at most 3072 bytes, in `encoding`.
+  ///   - isRemembered: whether this device accepted the token before, so that a reference may do.
+  public init(
+    identity: consuming Identity, request: Request, token: Span<UInt8>, encoding: TokenEncoding, isRemembered: Bool,
+    cryptography: consuming Crypto, random: consuming Random
+  ) throws(EncodingFault) {
+    guard token.count <= TokenOpener.maximumTokenByteCount, encoding != .reference else { throw .tooLong }
+    var buffer = MessageBuffer()
+    try buffer.append(token)
+    self.token = buffer
+    self.identity = identity
+    self.request = request
+    tokenEncoding = encoding
+    sendsReference = isRemembered
+    self.cryptography = cryptography
+    self.random = random
+  }
+
+  /// Takes a message from the device and says what to do next.
+  public mutating func receive(_ message: Span<UInt8>) throws(ProverFault) -> ProverStep {
+    outgoing.removeAll()
+    if let round = pending.take() {
+      return try conclude(message, round)
+    }
+    // A device that has no room says so in place of M1.
+    if let status = Self.unsealedVerdict(message) {
+      return .done(ProverVerdict(status: status, isAuthenticated: false))
+    }
+    try answer(message)
+    return .send
+  }
+
+  /// What to report when the connection ends before the next message: the last verdict, if there was one.
+  public var verdictSoFar: ProverVerdict? { standing }
+
+  private static func unsealedVerdict(_ message: Span<UInt8>) -> Status? {
+    do throws(EncodingFault) {
+      let verdict = try VerdictMessage(message)
+      return verdict.isSealed || verdict.status.needsAuthentication ? nil : verdict.status
+    } catch { return nil }
+  }
+}
+
+/// What the caller does next.
+public enum ProverStep: Sendable {
+  /// Send ``ProverSession/outgoing``, then wait for the verdict.
+  case send
+  /// Wait for the next challenge on the same connection.
+  case awaitChallenge
+  /// It is over.
+  case done(ProverVerdict)
+}
+
+/// How a round ended for the prover.
+public struct ProverVerdict: Sendable {
+  public let status: Status
+  /// Whether the device proved, by its seal, that it could open the token. If not, nothing that is stored may change.
+  public let isAuthenticated: Bool
+  public var notice = Notice()
+}
+
+/// Why a prover ends a session without a verdict.
+public enum ProverFault: Error {
+  /// The message is not one of this protocol.
+  case malformed
+  /// The other end is not the device that it should be, or could not prove it.
+  case impostor
+  case random, cryptography
+}

@@ -1,0 +1,61 @@
+/// What M3 holds under its seal: `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?}`.
+public struct Reply: ~Copyable {
+  /// The longest result, in bytes.
+  public static let maximumResultByteCount = 1024
+
+  /// What the command gave; empty when it was denied.
+  public var result = ByteBuffer<1024>()
+  public var notice: Notice
+
+  public init(notice: Notice = Notice()) {
+    self.notice = notice
+  }
+
+  /// Decodes it.
+  public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+    notice = Notice()
+    var reader = CBORReader(plaintext)
+    var order = CBORLabelOrder()
+    let count = try reader.mapHead()
+    guard count >= 1 else { throw .unexpected }
+    try reader.label(1, &order)
+    try result.append(try reader.byteString())
+    for _ in 1..<count {
+      switch try reader.label(&order) {
+      case 2: notice.clock = try reader.unsigned()
+      case 3: notice.generationFloor = try reader.unsigned()
+      case 4: notice.retryAfterSeconds = try reader.unsigned()
+      case 5:
+        guard let bits = UInt8(exactly: try reader.unsigned()) else { throw .unexpected }
+        notice.missingFactors = Factors(rawValue: bits)
+      default: throw .unexpected
+      }
+    }
+    try reader.finish()
+  }
+
+  /// Writes it.
+  public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    let missing = notice.missingFactors.map { UInt64($0.rawValue) }
+    var count = 1
+    if notice.clock != nil { count += 1 }
+    if notice.generationFloor != nil { count += 1 }
+    if notice.retryAfterSeconds != nil { count += 1 }
+    if missing != nil { count += 1 }
+    try sink.appendCBOR(map: count)
+    try sink.appendCBOR(unsigned: 1)
+    try sink.appendCBOR(bytes: result.bytes)
+    try sink.appendOptional(2, notice.clock)
+    try sink.appendOptional(3, notice.generationFloor)
+    try sink.appendOptional(4, notice.retryAfterSeconds)
+    try sink.appendOptional(5, missing)
+  }
+}
+
+extension ByteSink where Self: ~Copyable {
+  fileprivate mutating func appendOptional(_ label: UInt64, _ value: UInt64?) throws(Failure) {
+    guard let value else { return }
+    try appendCBOR(unsigned: label)
+    try appendCBOR(unsigned: value)
+  }
+}

@@ -1,0 +1,92 @@
+/// A code and whose it is.
+public struct UserCode: Sendable {
+  public let user: BoundedText<32>
+  public let code: BoundedText<16>
+
+  public init(user: BoundedText<32>, code: BoundedText<16>) {
+    self.user = user
+    self.code = code
+  }
+}
+
+/// What a prover asks for: a command of at most 32 bytes, at most 8 parameters of at most 64 bytes, and codes.
+public struct Request: Sendable {
+  public let command: BoundedText<32>
+  private var parameters = InlineArray<8, BoundedText<64>>(repeating: BoundedText())
+  /// How many parameters there are; nil when the list itself is absent.
+  public private(set) var parameterCount: Int?
+  public var otp: UserCode?
+  public var seal: UserCode?
+
+  public init(command: BoundedText<32>) {
+    self.command = command
+  }
+
+  /// Takes one more parameter; `unexpected` when there are 8 already.
+  public mutating func append(parameter: BoundedText<64>) throws(EncodingFault) {
+    let count = parameterCount ?? 0
+    guard count < parameters.count else { throw .unexpected }
+    parameters[count] = parameter
+    parameterCount = count + 1
+  }
+
+  /// The parameter at `index`, below ``parameterCount``.
+  public func parameter(_ index: Int) -> BoundedText<64> {
+    precondition(index < parameterCount ?? 0)
+    return parameters[index]
+  }
+}
+
+extension Request {
+  /// Decodes `{1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal]}`, of which only the command is required.
+  public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(plaintext)
+    var order = CBORLabelOrder()
+    let count = try reader.mapHead()
+    guard count >= 1 else { throw .unexpected }
+    try reader.label(1, &order)
+    self.init(command: try reader.boundedText())
+    for _ in 1..<count {
+      switch try reader.label(&order) {
+      case 2:
+        let parameterCount = try reader.arrayHead()
+        self.parameterCount = 0
+        for _ in 0..<parameterCount { try append(parameter: try reader.boundedText()) }
+      case 3: otp = try reader.userCode()
+      case 4: seal = try reader.userCode()
+      default: throw .unexpected
+      }
+    }
+    try reader.finish()
+  }
+
+  /// Writes the request.
+  public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1))
+    try sink.appendCBOR(unsigned: 1)
+    try sink.appendCBOR(text: command.bytes)
+    if let parameterCount {
+      try sink.appendCBOR(unsigned: 2)
+      try sink.appendCBOR(array: parameterCount)
+      for index in 0..<parameterCount { try sink.appendCBOR(text: parameters[index].bytes) }
+    }
+    if let otp { try sink.appendPair(3, otp) }
+    if let seal { try sink.appendPair(4, seal) }
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func userCode() throws(EncodingFault) -> UserCode {
+    try array(of: 2)
+    return UserCode(user: try boundedText(), code: try boundedText())
+  }
+}
+
+extension ByteSink where Self: ~Copyable {
+  fileprivate mutating func appendPair(_ label: UInt64, _ code: UserCode) throws(Failure) {
+    try appendCBOR(unsigned: label)
+    try appendCBOR(array: 2)
+    try appendCBOR(text: code.user.bytes)
+    try appendCBOR(text: code.code.bytes)
+  }
+}

@@ -1,0 +1,67 @@
+/// What both ends have seen of a round, and what they derive from it.
+///
+/// Source: DESIGN §5. Its proof nonce is fresh by the device's challenge and bound to this device, prover and token.
+struct Transcript {
+  /// `th`: SHA-256 over M1 and the head of M2.
+  let hash: Digest
+
+  init<Crypto: Cryptography & ~Copyable>(
+    challenge: Span<UInt8>, head: Span<UInt8>, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) {
+    var digest = try cryptography.sha256()
+    digest.append(domain: "holdfast/1 transcript")
+    digest.append(bigEndian: UInt16(challenge.count))
+    digest.append(challenge)
+    digest.append(bigEndian: UInt16(head.count))
+    digest.append(head)
+    hash = try digest.finish()
+  }
+
+  /// The first 16 bytes with the top bit set, which no compatibility round may use.
+  var proofNonce: FixedBytes<16> {
+    var nonce = FixedBytes<16>()
+    for index in 0..<16 { nonce[index] = hash[index] }
+    nonce[0] |= 0x80
+    return nonce
+  }
+}
+
+/// The two keys of a session round: each seals one message, so its nonce may be zero.
+///
+/// Source: RFC 5869; DESIGN §5.
+struct SessionKeys: ~Copyable {
+  let proverToDevice: Secret<32>
+  let deviceToProver: Secret<32>
+
+  init<Crypto: Cryptography & ~Copyable>(
+    proofKey: borrowing Secret<16>, device: borrowing Secret<32>, transcript: Transcript,
+    using cryptography: inout Crypto
+  ) throws(CryptographyFailure) {
+    var input = Secret<48>()
+    input.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
+      proofKey.withBytes { for index in $0.indices { bytes[index] = $0[index] } }
+      device.withBytes { for index in $0.indices { bytes[16 + index] = $0[index] } }
+    }
+    var info = ByteBuffer<32>()
+    try? info.append("holdfast/1 session keys")
+    var output = Secret<64>()
+    try output.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try input.withBytes { (key: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hkdfSHA256(inputKey: key, salt: transcript.hash.bytes, info: info.bytes, into: &bytes)
+      }
+    }
+    proverToDevice = output.part(at: 0)
+    deviceToProver = output.part(at: 32)
+  }
+}
+
+extension Secret {
+  /// A copy of `partCount` bytes from `offset` on.
+  fileprivate borrowing func part<let partCount: Int>(at offset: Int) -> Secret<partCount> {
+    var part = Secret<partCount>()
+    part.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
+      withBytes { for index in 0..<partCount { bytes[index] = $0[offset + index] } }
+    }
+    return part
+  }
+}

@@ -1,0 +1,82 @@
+/// The labels of the claims in CBOR.
+///
+/// Source: RFC 8392 §3.1; from -75001 on Holdfast's own.
+public enum ClaimLabel {
+  public static let issuer: Int64 = 1
+  public static let subject: Int64 = 2
+  public static let audience: Int64 = 3
+  public static let expires: Int64 = 4
+  public static let issuedAt: Int64 = 6
+  public static let tokenID: Int64 = 7
+  public static let integrity: Int64 = -75001
+  public static let device: Int64 = -75002
+  public static let proofKey: Int64 = -75003
+  public static let generation: Int64 = -75004
+  public static let maximumUses: Int64 = -75005
+  public static let commands: Int64 = -75006
+  public static let version: Int64 = -75007
+  public static let user: Int64 = -75008
+}
+
+extension MeasurementClaims {
+  /// Decodes a CWT claims set; an unknown claim makes it `unexpected`.
+  ///
+  /// Source: RFC 8392 §3.
+  init(cbor: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(cbor)
+    var order = CBORLabelOrder()
+    var claims = PartialClaims()
+    for _ in 0..<(try reader.mapHead()) {
+      try claims.read(label: try reader.label(&order), from: &reader)
+    }
+    try reader.finish()
+    self = try claims.complete()
+  }
+}
+
+extension PartialClaims {
+  fileprivate mutating func read(label: Int64, from reader: inout CBORReader) throws(EncodingFault) {
+    switch label {
+    case ClaimLabel.issuer: issuer = try reader.boundedText()
+    case ClaimLabel.subject: subject = try reader.boundedText()
+    case ClaimLabel.audience: audience = try DeviceID(audience: reader.textString())
+    case ClaimLabel.expires: expires = try reader.unsigned()
+    case ClaimLabel.issuedAt: issuedAt = try reader.unsigned()
+    case ClaimLabel.tokenID: tokenID = try reader.fixedBytes()
+    case ClaimLabel.integrity: integrity = try reader.secret()
+    case ClaimLabel.device: device = try reader.secret()
+    case ClaimLabel.proofKey: proofKey = try reader.secret()
+    case ClaimLabel.generation: generation = try reader.unsigned()
+    case ClaimLabel.maximumUses: maximumUses = try reader.unsigned()
+    case ClaimLabel.commands: commands = try reader.commands()
+    case ClaimLabel.version: version = try reader.version()
+    case ClaimLabel.user: user = try reader.boundedText()
+    default: throw .unexpected
+    }
+  }
+}
+
+extension CBORReader {
+  /// Reads a text string of at most `capacity` bytes.
+  mutating func boundedText<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
+    guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
+    return text
+  }
+
+  /// Reads a byte string of exactly `count` secret bytes.
+  mutating func secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
+    guard let secret = Secret<count>(copying: try byteString()) else { throw .unexpected }
+    return secret
+  }
+
+  fileprivate mutating func commands() throws(EncodingFault) -> CommandList {
+    var list = CommandList()
+    for _ in 0..<(try arrayHead()) { try list.append(try boundedText()) }
+    return list
+  }
+
+  fileprivate mutating func version() throws(EncodingFault) -> AppVersion {
+    try array(of: 3)
+    return AppVersion(major: try unsigned(), minor: try unsigned(), patch: try unsigned())
+  }
+}

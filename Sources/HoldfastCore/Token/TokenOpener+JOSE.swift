@@ -1,0 +1,60 @@
+extension TokenOpener {
+  /// Leaves what a compact JWE holds, a compact JWS, in `plaintext`.
+  ///
+  /// Source: RFC 7516 §5.2, RFC 7518 §4.6 and §5.3.
+  mutating func decryptJOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
+    _ token: Span<UInt8>, key: inout Key, keyID: KeyID, using cryptography: inout Crypto
+  ) throws(TokenFault) {
+    let parts: CompactJOSE<5>
+    do throws(EncodingFault) { parts = try CompactJOSE(token) } catch { throw TokenFault(error) }
+    let envelope = try load(parts)
+    guard envelope.header.keyID == keyID else { throw .anotherDevice }
+    do throws(CryptographyFailure) {
+      var shared = Secret<32>()
+      try key.agree(with: envelope.point, into: &shared)
+      let contentKey = try envelope.contentKey(from: shared, using: &cryptography)
+      try plaintext.open(key: contentKey, nonce: envelope.iv.bytes, authenticating: parts[0], using: &cryptography)
+    } catch { throw .cryptography }
+  }
+
+  /// Decodes the parts of a compact JWE; ciphertext and tag go into `plaintext`.
+  private mutating func load(_ parts: borrowing CompactJOSE<5>) throws(TokenFault) -> JOSEEnvelope {
+    do throws(EncodingFault) {
+      try header.append(base64URL: parts[0])
+      try plaintext.append(base64URL: parts[3])
+      try plaintext.append(decodeFixed(parts[4], as: FixedBytes<16>.self).bytes)
+      return try JOSEEnvelope(header: try JOSEHeader(header.bytes), encryptedKey: parts[1], iv: parts[2])
+    } catch { throw TokenFault(error) }
+  }
+
+  /// Checks the compact JWS in `plaintext` and decodes its claims.
+  ///
+  /// Source: RFC 7515 §5.2, RFC 7518 §3.4.
+  mutating func verifyJOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
+    trust: inout Trust, using cryptography: inout Crypto
+  ) throws(TokenFault) -> VerifiedToken {
+    let keyID: KeyID
+    let signature: FixedBytes<64>
+    do throws(EncodingFault) {
+      let parts = try CompactJOSE<3>(plaintext.bytes)
+      header.removeAll()
+      try header.append(base64URL: parts[0])
+      let joseHeader = try JOSEHeader(header.bytes)
+      guard joseHeader.algorithm == .es256, joseHeader.isMeasurementToken, let named = joseHeader.keyID else {
+        throw .unexpected
+      }
+      keyID = named
+      try payload.append(base64URL: parts[1])
+      signature = try decodeFixed(parts[2])
+    } catch { throw TokenFault(error) }
+    guard let issuer = trust.trustedIssuer(keyID) else { throw .untrusted }
+    do throws(CryptographyFailure) {
+      var hash = try cryptography.sha256()
+      hash.append(plaintext.bytes.extracting(0..<plaintext.count - 87))
+      try cryptography.p256Verify(key: issuer, digest: try hash.finish(), signature: signature)
+    } catch { throw .cryptography }
+    do throws(EncodingFault) {
+      return VerifiedToken(claims: try MeasurementClaims(json: payload.bytes), verifyingKey: keyID)
+    } catch { throw TokenFault(error) }
+  }
+}

@@ -1,0 +1,48 @@
+/// Opens measurement tokens for one device. Its buffers are its only memory; nothing is allocated.
+public struct TokenOpener: ~Copyable {
+  /// The longest token, in bytes.
+  public static let maximumTokenByteCount = 3072
+
+  /// A decoded JOSE header.
+  var header = ByteBuffer<1024>()
+  /// What a COSE key is derived with.
+  var context = ByteBuffer<64>()
+  var plaintext = ByteBuffer<3072>()
+  var payload = ByteBuffer<2304>()
+
+  public init() {}
+
+  /// Decrypts a token, checks its signature and decodes its claims.
+  ///
+  /// - Parameters:
+  ///   - token: `COSE_Encrypt` or a compact JWE, at most 3072 bytes.
+  ///   - encoding: which of the two; a reference is `malformed`.
+  ///   - key: the device's key; `keyID` is its id, which the token must name.
+  ///   - trust: whose signatures count.
+  ///   - acceptsUnsigned: whether bare claims (COSE alone) are taken too.
+  /// - Returns: the token, whose audience and times are not looked at yet.
+  public mutating func open<
+    Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Trust: IssuerTrust & ~Copyable
+  >(
+    _ token: Span<UInt8>, encoding: TokenEncoding, key: inout Key, keyID: KeyID, trust: inout Trust,
+    acceptsUnsigned: Bool, using cryptography: inout Crypto
+  ) throws(TokenFault) -> VerifiedToken {
+    guard token.count <= Self.maximumTokenByteCount else { throw .malformed }
+    defer {
+      header.removeAll()
+      context.removeAll()
+      plaintext.removeAll()
+      payload.removeAll()
+    }
+    switch encoding {
+    case .reference:
+      throw .malformed
+    case .cose:
+      try decryptCOSE(token, key: &key, keyID: keyID, using: &cryptography)
+      return try verifyCOSE(trust: &trust, acceptsUnsigned: acceptsUnsigned, using: &cryptography)
+    case .jose:
+      try decryptJOSE(token, key: &key, keyID: keyID, using: &cryptography)
+      return try verifyJOSE(trust: &trust, using: &cryptography)
+    }
+  }
+}

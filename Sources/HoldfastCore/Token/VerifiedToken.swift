@@ -1,0 +1,67 @@
+/// Claims that were decrypted with the device's key and, unless policy accepts unsigned ones, signed by a trusted issuer.
+///
+/// Only ``TokenOpener`` makes one. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
+public struct VerifiedToken: ~Copyable, Sendable {
+  public let claims: MeasurementClaims
+  /// The key that signed it; nil for an unsigned token.
+  public let verifyingKey: KeyID?
+
+  init(claims: consuming MeasurementClaims, verifyingKey: KeyID?) {
+    self.claims = claims
+    self.verifyingKey = verifyingKey
+  }
+
+  /// A second copy, for whoever remembers tokens.
+  public borrowing func copy() -> VerifiedToken {
+    VerifiedToken(claims: claims.copy(), verifyingKey: verifyingKey)
+  }
+}
+
+/// Why a token was not believed. To a peer it is one status for all of them.
+public enum TokenFault: Error {
+  /// Not deterministic CBOR, strict JSON or a compact serialisation.
+  case malformed
+  /// Well-formed, but not a measurement token.
+  case structure
+  /// Its `kid` is another device's.
+  case anotherDevice
+  /// Its signer is not trusted, or there is none.
+  case untrusted
+  /// Something did not decrypt or verify; opaque on purpose.
+  case cryptography
+
+  init(_ fault: EncodingFault) {
+    self = fault == .unexpected ? .structure : .malformed
+  }
+}
+
+/// How a token is written in M2.
+public enum TokenEncoding: UInt8, Sendable {
+  /// The first 16 bytes of SHA-256 over a token that the device remembers.
+  case reference = 0
+  /// `COSE_Encrypt` around `COSE_Sign1` (RFC 9052).
+  case cose = 1
+  /// Compact JWE around compact JWS (RFC 7516, RFC 7515).
+  case jose = 2
+}
+
+/// The first 16 bytes of SHA-256 over a whole token.
+public typealias TokenReference = FixedBytes<16>
+
+/// The keys whose signatures a device believes.
+public protocol IssuerTrust: ~Copyable {
+  /// The trusted issuer key whose id is `keyID`; nil when there is none.
+  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point?
+}
+
+/// The reference under which a token is remembered.
+public func tokenReference<Crypto: Cryptography & ~Copyable>(
+  _ token: Span<UInt8>, using cryptography: inout Crypto
+) throws(CryptographyFailure) -> TokenReference {
+  var hash = try cryptography.sha256()
+  hash.append(token)
+  let digest = try hash.finish()
+  var reference = TokenReference()
+  for index in 0..<TokenReference.byteCount { reference[index] = digest[index] }
+  return reference
+}
