@@ -18,5 +18,12 @@ let package = Package(
     .target(
       name: "HoldfastCore", dependencies: ["CBarrier"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
+    .target(
+      name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore"], swiftSettings: strict),
   ]
 )

@@ -1,0 +1,25 @@
+#ifndef HOLDFAST_OPENSSL_SHIM_H
+#define HOLDFAST_OPENSSL_SHIM_H
+
+// The low-level SHA-256 calls are deprecated, and three times as fast as what replaced them.
+#define OPENSSL_SUPPRESS_DEPRECATED
+
+#include <openssl/core_names.h>
+#include <openssl/crypto.h>
+#include <openssl/ec.h>
+#include <openssl/ecdsa.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/kdf.h>
+#include <openssl/param_build.h>
+#include <openssl/rsa.h>
+#include <openssl/sha.h>
+#include <openssl/x509.h>
+
+#include <sys/random.h>
+
+/// `EVP_PKEY_KEYPAIR`, a macro that Swift does not import.
+static const int holdfast_key_pair = EVP_PKEY_KEYPAIR;
+
+#endif

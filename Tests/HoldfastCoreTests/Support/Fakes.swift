@@ -1,0 +1,112 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// Time that stands still until it is told otherwise.
+final class ManualClock: Clock {
+  var unix: UInt64?
+  var milliseconds: UInt64 = 0
+
+  init(_ unix: UInt64?) { self.unix = unix }
+  func unixSeconds() -> UInt64? { unix }
+  func monotonicMilliseconds() -> UInt64 { milliseconds }
+}
+
+/// Gives the same bytes again and again, as a random source at a bad boot would.
+struct RepeatingRandom: RandomSource {
+  var bytes: [UInt8]
+
+  func fill(_ span: inout MutableSpan<UInt8>) {
+    for index in span.indices { span[index] = bytes[index % bytes.count] }
+  }
+}
+
+/// A store in memory that keeps what it is told and can be made to fail.
+final class MemoryStore: DeviceStore {
+  var issuers: [KeyID: P256Point] = [:]
+  var floor: UInt64 = 0
+  var generations: [KeyID: UInt64] = [:]
+  var uses: [TokenID: UInt64] = [:]
+  var nonces: Set<FixedBytes<16>> = []
+  var nonceCapacity = 4
+  var useCapacity = 4
+  var failsToSettle = false
+  var failsToRead = false
+  var rounds: [(round: Round, decision: Decision)] = []
+  var unproved: [Status] = []
+
+  final class Box {
+    let token: VerifiedToken
+    init(_ token: consuming VerifiedToken) { self.token = token }
+  }
+  var remembered: [TokenReference: Box] = [:]
+
+  func trustedIssuer(_ keyID: KeyID) -> P256Point? { issuers[keyID] }
+
+  func clockFloor() throws(StoreFailure) -> UInt64 {
+    guard !failsToRead else { throw StoreFailure() }
+    return floor
+  }
+
+  func recall(_ reference: TokenReference) -> VerifiedToken? { remembered[reference]?.token.copy() }
+
+  func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+    remembered[reference] = Box(token.copy())
+  }
+
+  func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
+    guard !failsToSettle else { throw StoreFailure() }
+    let decision = judge(
+      round,
+      LedgerSnapshot(
+        clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
+        uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
+        isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
+        canKeepNonce: nonces.count < nonceCapacity))
+    floor = decision.clockFloor
+    if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
+    if decision.countsUse { uses[round.tokenID, default: 0] += 1 }
+    if decision.keepsNonce, let nonce = round.compatibilityNonce { nonces.insert(nonce) }
+    rounds.append((round, decision))
+    return decision
+  }
+
+  func countUnproved(_ status: Status) { unproved.append(status) }
+}
+
+/// A policy in memory, at first the simulated lock's.
+final class TestPolicy: Policy {
+  var rules: [BoundedText<32>: CommandRule] = [
+    "lock": CommandRule(factors: [.integrity, .device]),
+    "unlock": CommandRule(factors: [.integrity, .device]),
+    "status": CommandRule(factors: .device),
+  ]
+  var limits = TokenLimits()
+  var commonFactors: Factors = .device
+  var acceptsUnsigned = false
+  var maximumIssueAdvanceSeconds: UInt64 = 400 * 86_400
+
+  func rule(for command: BoundedText<32>) -> CommandRule? { rules[command] }
+}
+
+extension BoundedText: ExpressibleByUnicodeScalarLiteral {}
+extension BoundedText: ExpressibleByExtendedGraphemeClusterLiteral {}
+extension BoundedText: ExpressibleByStringLiteral {
+  public init(stringLiteral text: String) { self.init(text)! }
+}
+
+/// A lock that counts what it was told.
+final class CountingLock: Actuator {
+  var performed: [BoundedText<32>] = []
+  var fails = false
+
+  func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+    performed.append(request.command)
+    if fails { throw ActuatorFailure() }
+    let answer = Array("\(request.command)ed".utf8)
+    do throws(EncodingFault) { try result.append(answer.span) } catch { throw ActuatorFailure() }
+  }
+}
+
+typealias TestSession = DeviceSession<
+  OpenSSLCryptography, P256PrivateKey, MemoryStore, TestPolicy, RepeatingRandom, ManualClock
+>
