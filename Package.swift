@@ -21,6 +21,9 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(
       name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
+    .target(
+      name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
+      swiftSettings: strict),
     .testTarget(
       name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .testTarget(

@@ -1,0 +1,124 @@
+/// The whole verify path of a device, instantiated over operations that are not there. `run` links it for a
+/// microcontroller without an allocator: whatever reached for the heap would be an undefined symbol.
+
+import HoldfastCore
+
+@_silgen_name("stub_update") func stubUpdate(_ byte: UInt8)
+@_silgen_name("stub_result") func stubResult() -> UInt8
+@_silgen_name("stub_receive") func stubReceive() -> UInt8
+
+private struct StubDigest: StreamingDigest {
+  mutating func append(_ bytes: Span<UInt8>) {
+    for index in bytes.indices { stubUpdate(bytes[index]) }
+  }
+
+  mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+    for index in output.indices { output[index] = stubResult() }
+  }
+}
+
+private struct StubCryptography: Cryptography {
+  mutating func sha256() -> StubDigest { StubDigest() }
+  mutating func hmacSHA256(key: Span<UInt8>) -> StubDigest { StubDigest() }
+
+  mutating func hkdfSHA256(
+    inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
+  ) {
+    for index in output.indices { output[index] = stubResult() }
+  }
+
+  mutating func aes256GCMSeal(
+    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+  ) {
+    for index in message.indices { message[index] ^= stubResult() }
+  }
+
+  mutating func aes256GCMOpen(
+    key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+  ) throws(CryptographyFailure) {
+    for index in message.indices { message[index] ^= stubResult() }
+    if stubResult() == 0 { throw CryptographyFailure() }
+  }
+
+  mutating func aes256KeyUnwrap(
+    wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
+  ) throws(CryptographyFailure) {
+    if stubResult() == 0 { throw CryptographyFailure() }
+  }
+
+  mutating func p256Verify(key: P256Point, digest: Digest, signature: FixedBytes<64>) throws(CryptographyFailure) {
+    if stubResult() == 0 { throw CryptographyFailure() }
+  }
+}
+
+private struct StubKey: AgreementKey {
+  var publicPoint: P256Point { P256Point() }
+
+  mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
+    if stubResult() == 0 { throw CryptographyFailure() }
+  }
+}
+
+/// One slot, as a small device would have several.
+private struct StubStore: ~Copyable, DeviceStore {
+  var reference = TokenReference()
+  var token: VerifiedToken?
+
+  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { stubResult() == 0 ? nil : P256Point() }
+  mutating func clockFloor() -> UInt64 { UInt64(stubResult()) }
+  mutating func recall(_ reference: TokenReference) -> VerifiedToken? {
+    guard self.reference == reference, let slot = token.take() else { return nil }
+    token = slot.copy()
+    return slot
+  }
+  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+    self.reference = reference
+    self.token = token.copy()
+  }
+  mutating func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
+    judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult())))
+  }
+  mutating func countUnproved(_ status: Status) { stubUpdate(status.rawValue) }
+}
+
+private struct StubPolicy: Policy {
+  func rule(for command: BoundedText<32>) -> CommandRule? {
+    command == BoundedText("unlock") ? CommandRule(factors: [.integrity, .device]) : nil
+  }
+  var limits: TokenLimits { TokenLimits() }
+  var commonFactors: Factors { .device }
+  var acceptsUnsigned: Bool { stubResult() == 1 }
+  var maximumIssueAdvanceSeconds: UInt64 { 86_400 * 400 }
+}
+
+private struct StubHost: RandomSource, Clock, Actuator {
+  mutating func fill(_ bytes: inout MutableSpan<UInt8>) {
+    for index in bytes.indices { bytes[index] = stubResult() }
+  }
+  func unixSeconds() -> UInt64? { nil }
+  func monotonicMilliseconds() -> UInt64 { UInt64(stubResult()) }
+  mutating func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+    do throws(EncodingFault) { try result.append(request.command.bytes) } catch { throw ActuatorFailure() }
+  }
+}
+
+/// Serves one connection for ever.
+@_cdecl("verify_path_check")
+public func verifyPathCheck() {
+  var session = DeviceSession(
+    deviceID: DeviceID(), keyID: KeyID(), cryptography: StubCryptography(), key: StubKey(), store: StubStore(),
+    policy: StubPolicy(), random: StubHost(), clock: StubHost(),
+    challenges: ChallengeSource(seed: Secret(), bootCount: 1, connection: 1))
+  var actuator = StubHost()
+  while stubResult() != 0 {
+    do throws(SessionFault) { try session.makeChallenge() } catch { return }
+    var message = MessageBuffer()
+    while stubResult() != 0 {
+      do throws(EncodingFault) { try message.append(stubReceive()) } catch { session.refuse(.malformed) }
+    }
+    let response = session.respond(to: message.bytes, waitedMilliseconds: 0, actuator: &actuator)
+    stubUpdate(response.status.rawValue)
+  }
+}
