@@ -24,9 +24,12 @@ let package = Package(
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
       swiftSettings: strict),
+    .target(name: "HoldfastJSON", swiftSettings: strict),
     .testTarget(
       name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .testTarget(
-      name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore"], swiftSettings: strict),
+      name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
+      swiftSettings: strict),
+    .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
   ]
 )

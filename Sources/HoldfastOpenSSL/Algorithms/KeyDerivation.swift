@@ -44,18 +44,16 @@ struct KeyDerivation: ~Copyable {
     unsafe inputKey.withUnsafeBufferPointer { inputKey in
       unsafe salt.withUnsafeBufferPointer { salt in
         unsafe info.withUnsafeBufferPointer { info in
-          let digest: StaticString = "SHA256"
-          let parameters: InlineArray<5, OSSL_PARAM> = unsafe [
-            utf8Parameter("digest", digest),
-            octetParameter("key", inputKey),
-            salt.isEmpty ? OSSL_PARAM_construct_end() : octetParameter("salt", salt),
-            OSSL_PARAM_construct_end(),
-            OSSL_PARAM_construct_end(),
-          ]
-          var ordered = unsafe parameters
-          let next = salt.isEmpty ? 2 : 3
-          if !info.isEmpty { unsafe ordered[next] = octetParameter("info", info) }
-          return unsafe ordered.span.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
+          var parameters = unsafe InlineArray<5, OSSL_PARAM>(repeating: OSSL_PARAM_construct_end())
+          unsafe parameters[0] = utf8Parameter("digest", "SHA256")
+          unsafe parameters[1] = octetParameter("key", inputKey)
+          var next = 2
+          if !salt.isEmpty {
+            unsafe parameters[next] = octetParameter("salt", salt)
+            next += 1
+          }
+          if !info.isEmpty { unsafe parameters[next] = octetParameter("info", info) }
+          return unsafe parameters.span.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
         }
       }
     }

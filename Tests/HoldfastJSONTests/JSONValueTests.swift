@@ -1,0 +1,83 @@
+import HoldfastJSON
+import Testing
+
+@Suite struct JSONValueTests {
+  private func parse(_ text: String) throws(JSONFault) -> JSONValue {
+    try JSONValue(parsing: Array(text.utf8), byteLimit: 1000)
+  }
+
+  @Test func `every kind of value is read`() throws {
+    let value = try parse(
+      #" {"a" : [1, 0, 9007199254740991], "b":"x\"\\\/\n\u00e9\ud83d\ude00","c":true,"d":false,"e":null, "f":{}} "#)
+    #expect(
+      value
+        == .object([
+          ("a", .array([.integer(1), .integer(0), .integer(9_007_199_254_740_991)])),
+          ("b", .string("x\"\\/\n\u{e9}\u{1f600}")), ("c", .bool(true)), ("d", .bool(false)), ("e", .null),
+          ("f", .object([])),
+        ]))
+    #expect(value["a"]?.elements?.count == 3)
+    #expect(value["none"] == nil)
+  }
+
+  @Test(arguments: [
+    "", " ", "{", "}", "[", "[1,]", "[,]", "[1 2]", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#, "{a:1}", "nul", "True", "-1",
+    "+1",
+    "01", "1.0", "1e3", "9007199254740992", "99999999999999999999999", "1 1", "\"", "\"\\x\"", "\"\\u12\"",
+    "\"\\ud800\"",
+    "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\u{1}\"", "'a'", "// a\n1", "\u{feff}1",
+  ])
+  func `what is not strict JSON is malformed`(text: String) {
+    #expect(throws: JSONFault.malformed) { try parse(text) }
+  }
+
+  @Test(arguments: [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xe2, 0x82], [0xf4, 0x90, 0x80, 0x80]] as [[UInt8]])
+  func `a string that is not UTF-8 is malformed`(bytes: [UInt8]) {
+    #expect(throws: JSONFault.malformed) {
+      try JSONValue(parsing: [0x22] + bytes + [0x22], byteLimit: 100)
+    }
+  }
+
+  @Test func `a member twice is refused, however it is spelt`() {
+    #expect(throws: JSONFault.duplicateMember) { try parse(#"{"alg":1,"\u0061lg":2}"#) }
+    #expect(throws: JSONFault.duplicateMember) { try parse(#"[{"a":{"b":1,"b":1}}]"#) }
+  }
+
+  @Test func `a name is found by its bytes, not by what Unicode takes for the same`() throws {
+    #expect(try parse("{\"\u{212a}\":1}")["K"] == nil)
+  }
+
+  @Test func `sixteen levels are read and seventeen are not`() throws {
+    func nested(_ depth: Int) -> String {
+      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    }
+    _ = try parse(nested(16))
+    #expect(throws: JSONFault.tooDeep) { try parse(nested(17)) }
+  }
+
+  @Test func `more bytes than allowed are not read`() {
+    #expect(throws: JSONFault.tooLong) { try JSONValue(parsing: Array("[1]".utf8), byteLimit: 2) }
+  }
+
+  @Test func `what is written compactly or prettily reads back the same`() throws {
+    let value = JSONValue.object([
+      ("z", .array([.integer(1), .array([]), .object([])])), ("a", .string("\u{1}\"\\\n\r\t\u{7f}é")),
+      ("n", .object([("t", .bool(true)), ("x", .null)])),
+    ])
+    let compact = value.compact()
+    #expect(
+      String(decoding: compact, as: UTF8.self)
+        == #"{"z":[1,[],{}],"a":"\u0001\"\\\n\r\t\u007fé","n":{"t":true,"x":null}}"#)
+    #expect(try JSONValue(parsing: compact, byteLimit: 1000) == value)
+    #expect(try JSONValue(parsing: value.pretty(), byteLimit: 1000) == value)
+    #expect(
+      String(decoding: JSONValue.object([("a", .array([.null]))]).pretty(), as: UTF8.self)
+        == "{\n  \"a\": [\n    null\n  ]\n}\n")
+  }
+
+  @Test func `other members are noticed`() throws {
+    #expect(try parse(#"{"a":1}"#).hasOnly(["a", "b"]))
+    #expect(try !parse(#"{"a":1,"c":1}"#).hasOnly(["a", "b"]))
+    #expect(try !parse("[]").hasOnly([]))
+  }
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env python3
+"""Writes the test vectors. Every input is pinned: a second run writes the same bytes.
+
+usage: generate_vectors.py [FOLDER]     (default: the vectors folder of this tree)
+"""
+
+import pathlib
+import sys
+
+from vector_writers import cose_vectors, jose_vectors, measurement_vectors, schemas, session_vectors, token_cases
+
+
+def main():
+    default = pathlib.Path(__file__).resolve().parents[2] / "vectors"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else default
+    (folder / "schemas").mkdir(parents=True, exist_ok=True)
+    tokens = token_cases.file()
+    cose_vectors.add(tokens)
+    jose_vectors.add(tokens)
+    for file in (measurement_vectors.measurement_file(), measurement_vectors.proof_file(), tokens,
+                 session_vectors.session_file()):
+        count = file.write(folder)
+        print(f"{file.algorithm}: {file.schema} {count} tests")
+    schemas.write(folder / "schemas")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""Named checks: quiet but for failures, and a line of totals at the end."""
+
+import traceback
+
+
+class Failed(Exception):
+    """What was seen is not what was expected."""
+
+
+def expect(condition, message):
+    if not condition:
+        raise Failed(message)
+
+
+def expect_equal(seen, expected, what):
+    if seen != expected:
+        raise Failed(f"{what}: expected {expected!r}, saw {seen!r}")
+
+
+class Checks:
+    def __init__(self):
+        self.passed = self.failed = 0
+
+    def run(self, name, body, *arguments):
+        """Runs one check. Prints one line if it fails."""
+        try:
+            body(*arguments)
+        except Exception as error:  # a check fails for any reason, and the others still run
+            self.failed += 1
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            kind = "" if isinstance(error, Failed) else f"{type(error).__name__} at {place.name}:{place.lineno}: "
+            print(f"FAILED {name}: {kind}{' '.join(str(error).split())}", flush=True)
+        else:
+            self.passed += 1
+
+    def finish(self):
+        """Prints the totals and returns the exit status."""
+        print(f"{self.passed} passed, {self.failed} failed")
+        return 1 if self.failed else 0

@@ -1,0 +1,73 @@
+"""Measurement configuration, the two measurements and their proofs."""
+
+from . import cbor
+from .primitives import hmac_sha256, sha256
+from .refusal import require
+
+
+def proof_key_id(proof_key):
+    """The 8-byte id of a 16-byte measurement proof key."""
+    return sha256(b"holdfast/1 mpk id\x00" + proof_key)[:8]
+
+
+def configuration(salt, key_id, app_ids, device_ids, created):
+    """The bytes of a measurement configuration; ids are put in order."""
+    return cbor.encode({1: 1, 2: salt, 3: key_id, 4: sorted(app_ids, key=str.encode),
+                        5: sorted(device_ids, key=str.encode), 6: created})
+
+
+def parse_configuration(data):
+    """The fields of a measurement configuration, read strictly."""
+    require(len(data) <= 4096, "TooLarge")
+    fields = cbor.decode(data)
+    require(isinstance(fields, dict), "WrongType")
+    require(not set(range(1, 7)) - fields.keys(), "MissingKey")
+    require(not fields.keys() - set(range(1, 7)), "UnknownKey")
+    require(_is_uint(fields[1]) and _is_uint(fields[6]), "WrongType")
+    require(fields[1] == 1, "WrongVersion")
+    for key, size in ((2, 32), (3, 8)):
+        require(isinstance(fields[key], bytes), "WrongType")
+        require(len(fields[key]) == size, "WrongSize")
+    for key in (4, 5):
+        _check_ids(fields[key])
+    return {"salt": fields[2], "mpkId": fields[3], "app": fields[4], "device": fields[5], "created": fields[6]}
+
+
+def _is_uint(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _check_ids(ids):
+    require(isinstance(ids, list) and all(isinstance(i, str) for i in ids), "WrongType")
+    require(all(i.isascii() and i for i in ids), "ComponentId")
+    encoded = [i.encode() for i in ids]
+    require(len(set(encoded)) == len(encoded), "DuplicateId")
+    require(encoded == sorted(encoded), "UnsortedIds")
+
+
+def component_array(components):
+    """The deterministic CBOR array of [id, digest], in the order of the ids' bytes."""
+    return cbor.encode([list(c) for c in sorted(components, key=lambda c: c[0].encode())])
+
+
+def integrity_measurement(salt, configuration_bytes, app, device):
+    """IM, 32 bytes; `app` and `device` are lists of (id, digest)."""
+    return hmac_sha256(salt, b"holdfast/1 integrity\x00" + sha256(configuration_bytes)
+                       + component_array(list(app) + list(device)))
+
+
+def device_measurement(salt, configuration_bytes, device):
+    """DM, 32 bytes."""
+    return hmac_sha256(salt, b"holdfast/1 device\x00" + sha256(configuration_bytes) + component_array(device))
+
+
+def proof(proof_key, nonce, measurement):
+    """IMP or DMP: 16-byte key, 16-byte nonce, 32-byte measurement, 32-byte result."""
+    for value, size in ((proof_key, 16), (nonce, 16), (measurement, 32)):
+        require(len(value) == size, "WrongSize")
+    return hmac_sha256(proof_key, nonce + measurement)
+
+
+def explain_tag(salt, component_id, digest):
+    """The 8-byte tag that a prover keeps of each component in place of its digest."""
+    return hmac_sha256(salt, b"holdfast/1 explain\x00" + component_id.encode() + b"\x00" + digest)[:8]

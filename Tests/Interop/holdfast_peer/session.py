@@ -1,0 +1,177 @@
+"""The three messages of a round, its transcript, keys, proofs and sealed parts."""
+
+from . import cbor
+from .measurement import proof
+from .primitives import gcm_open, gcm_seal, hkdf_sha256, sha256
+from .refusal import require
+
+LARGEST_MESSAGE, LARGEST_TOKEN = 4096, 3072
+REFERENCE, COSE, JOSE = range(3)
+INTEGRITY, DEVICE, OTP, SEAL = 1, 2, 4, 8
+STATUS = dict(
+    accepted=0, tokenInvalid=1, tokenExpired=2, tokenRevoked=3, tokenUnknown=4, integrityMismatch=5, deviceMismatch=6,
+    factorMissing=7, otpRejected=8, sealRejected=9, lockedOut=10, commandRefused=11, challengeExpired=12, malformed=13,
+    busy=14, usesExhausted=15, versionTooOld=16, internal=17)
+AUTHENTICATED = {STATUS[name] for name in (
+    "tokenRevoked", "tokenExpired", "versionTooOld", "usesExhausted", "integrityMismatch", "commandRefused",
+    "factorMissing", "lockedOut", "otpRejected", "sealRejected", "accepted")}
+
+
+def _uint(value):
+    require(isinstance(value, int) and not isinstance(value, bool) and value >= 0, "WrongType")
+    return value
+
+
+def _bytes(value, size=None, most=None):
+    require(isinstance(value, bytes), "WrongType")
+    require(size is None or len(value) == size, "WrongSize")
+    require(most is None or len(value) <= most, "TooLarge")
+    return value
+
+
+def _text(value, most):
+    require(isinstance(value, str), "WrongType")
+    require(len(value.encode()) <= most, "TextTooLong")
+    return value
+
+
+def _array(value, count):
+    require(isinstance(value, list), "WrongType")
+    require(len(value) == count, "WrongCount")
+    return value
+
+
+def _message(data, count, kind):
+    require(len(data) <= LARGEST_MESSAGE, "TooLarge")
+    fields = _array(cbor.decode(data), count)
+    require(_uint(fields[0]) == kind, "WrongMessage")
+    return fields
+
+
+# M1
+
+def message_1(device_id, challenge, kid, required, clock):
+    return cbor.encode([1, 1, device_id, challenge, kid, required, clock])
+
+
+def parse_message_1(data):
+    _, version, device_id, challenge, kid, required, clock = _message(data, 7, 1)
+    require(_uint(version) == 1, "WrongVersion")
+    return {"deviceId": _bytes(device_id, 16), "challenge": _bytes(challenge, 16), "kid": _bytes(kid, 8),
+            "required": _uint(required), "clock": None if clock is None else _uint(clock)}
+
+
+# M2
+
+def token_reference(token):
+    return sha256(token)[:16]
+
+
+def message_2_head(prover_random, encoding, token):
+    return cbor.encode([prover_random, encoding, token])
+
+
+def parse_head(data):
+    prover_random, encoding, token = _array(cbor.decode(data), 3)
+    _bytes(prover_random, 16)
+    require(_uint(encoding) in (REFERENCE, COSE, JOSE), "WrongEncoding")
+    _bytes(token, 16) if encoding == REFERENCE else _bytes(token, most=LARGEST_TOKEN)
+    return {"proverRandom": prover_random, "encoding": encoding, "token": token}
+
+
+def message_2(head, imp, dmp, sealed):
+    return cbor.encode([2, head, imp, dmp, sealed])
+
+
+def parse_message_2(data):
+    _, head, imp, dmp, sealed = _message(data, 5, 2)
+    fields = parse_head(_bytes(head))
+    return {**fields, "head": head, "imp": None if imp is None else _bytes(imp, 32),
+            "dmp": None if dmp is None else _bytes(dmp, 32), "sealed": _bytes(sealed)}
+
+
+def request(command, parameters=None, otp=None, seal=None):
+    """The deterministic CBOR of a request; `otp` and `seal` are pairs of user and code."""
+    fields = {1: command}
+    for key, value in ((2, parameters), (3, otp), (4, seal)):
+        if value is not None:
+            fields[key] = list(value)
+    return cbor.encode(fields)
+
+
+def parse_request(data):
+    fields = cbor.decode(data)
+    require(isinstance(fields, dict), "WrongType")
+    require(not fields.keys() - {1, 2, 3, 4}, "UnknownKey")
+    require(1 in fields, "MissingKey")
+    result = {"command": _text(fields[1], 32)}
+    if 2 in fields:
+        require(isinstance(fields[2], list), "WrongType")
+        require(len(fields[2]) <= 8, "WrongCount")
+        result["parameters"] = [_text(p, 64) for p in fields[2]]
+    for key, name in ((3, "otp"), (4, "seal")):
+        if key in fields:
+            user, code = _array(fields[key], 2)
+            result[name] = [_text(user, 32), _text(code, 16)]
+    return result
+
+
+# M3
+
+def message_3(status, sealed):
+    return cbor.encode([3, status, sealed])
+
+
+def parse_message_3(data):
+    _, status, sealed = _message(data, 3, 3)
+    return {"status": _uint(status), "sealed": None if sealed is None else _bytes(sealed)}
+
+
+def result(data=b"", clock=None, floor=None, retry_after=None, missing=None):
+    fields = {1: data, 2: clock, 3: floor, 4: retry_after, 5: missing}
+    return cbor.encode({key: value for key, value in fields.items() if value is not None})
+
+
+def parse_result(data):
+    fields = cbor.decode(data)
+    require(isinstance(fields, dict), "WrongType")
+    require(not fields.keys() - {1, 2, 3, 4, 5}, "UnknownKey")
+    names = {1: "result", 2: "clock", 3: "floor", 4: "retryAfter", 5: "missing"}
+    return {names[k]: _bytes(v, most=1024) if k == 1 else _uint(v) for k, v in fields.items()}
+
+
+# Transcript and keys
+
+def transcript_hash(m1, head):
+    return sha256(b"holdfast/1 transcript\x00" + len(m1).to_bytes(2, "big") + m1 + len(head).to_bytes(2, "big") + head)
+
+
+def proof_nonce(transcript):
+    return bytes([transcript[0] | 0x80]) + transcript[1:16]
+
+
+class Round:
+    """What both ends derive from M1, the head of M2 and the token's secrets."""
+
+    def __init__(self, m1, head, proof_key, device_measurement):
+        self.transcript = transcript_hash(m1, head)
+        self.nonce = proof_nonce(self.transcript)
+        keys = hkdf_sha256(proof_key + device_measurement, self.transcript, b"holdfast/1 session keys", 64)
+        self.prover_to_device, self.device_to_prover = keys[:32], keys[32:]
+        self._proof_key = proof_key
+
+    def prove(self, measurement):
+        return proof(self._proof_key, self.nonce, measurement)
+
+    def seal_request(self, plaintext):
+        return gcm_seal(self.prover_to_device, bytes(12), plaintext, self.transcript)
+
+    def open_request(self, sealed):
+        return gcm_open(self.prover_to_device, bytes(12), sealed, self.transcript)
+
+    def seal_result(self, status, plaintext):
+        return gcm_seal(self.device_to_prover, bytes(12), plaintext, self.transcript + bytes([status]))
+
+    def open_result(self, status, sealed):
+        require(status < 256, "Decryption")
+        return gcm_open(self.device_to_prover, bytes(12), sealed, self.transcript + bytes([status]))

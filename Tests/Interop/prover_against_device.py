@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""This peer as issuer and prover against `holdfast device serve`.
+
+usage: prover_against_device.py --holdfast PATH
+
+One line for each check that failed, then the totals. Exit status 1 when a check failed.
+"""
+
+import argparse
+import json
+import pathlib
+import sys
+import tempfile
+
+from holdfast_peer import transport
+from holdfast_peer.checks import Checks, expect_equal
+from holdfast_peer.command_line import CommandLine, read_descriptor, stop
+from holdfast_peer.issuer import Issuer, fresh_claims
+from holdfast_peer.keys import jwk
+from holdfast_peer.prover import Prover
+from device_situations import BOTH, SITUATIONS
+
+
+class World:
+    """A device under test, served on a socket, that trusts some issuers of ours."""
+
+    def __init__(self, path, folder):
+        self.folder = pathlib.Path(folder)
+        self.command_line = CommandLine(path, folder)
+        self.socket = str(self.folder / "device.socket")
+        self.device_folder = self.folder / "device"
+        self.issuer, self.stranger = Issuer(), Issuer()
+        # Generation floors are kept by issuer: those of these two are raised, one for each encoding.
+        self.raised = {1: Issuer(), 2: Issuer()}
+        self.process = self.descriptor = None
+
+    def prepare(self):
+        run = self.command_line
+        run.succeed("device", "init", "--dir", self.device_folder)
+        self.descriptor = read_descriptor(run.read_json("device", "show", "--dir", self.device_folder))
+        for number, issuer in enumerate((self.issuer, *self.raised.values())):
+            file = self.folder / f"issuer-{number}.jwk"
+            file.write_text(json.dumps(jwk(issuer.key.point)))
+            run.succeed("device", "trust", "--dir", self.device_folder, file)
+
+    def start(self):
+        pathlib.Path(self.socket).unlink(missing_ok=True)
+        self.process = self.command_line.start("device", "serve", "--dir", self.device_folder, "--listen", f"unix:{self.socket}")
+        transport.connect_when_ready(self.socket).close()
+
+    def stop(self):
+        """Ends the device by SIGTERM; its exit status."""
+        return stop(self.process)
+
+    def connect(self):
+        return Prover(transport.connect(self.socket), self.descriptor)
+
+    def grant(self, encoding, issuer=None, **claims):
+        """A grant with a fresh baseline."""
+        claims = fresh_claims(self.descriptor.device_id, **claims)
+        return (issuer or self.issuer).grant(self.descriptor.point, claims, encoding)
+
+
+def run_situation(world, body, encoding):
+    prover = world.connect()
+    try:
+        if encoding is None:
+            body(world, prover)
+        else:
+            body(world, prover, encoding)
+    finally:
+        prover.connection.close()
+
+
+def end_device(world):
+    expect_equal(world.stop(), 0, "exit status after SIGTERM")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--holdfast", required=True, help="the command line under test")
+    parser.add_argument("--only", help="run only the situations whose name has this text")
+    options = parser.parse_args()
+    checks = Checks()
+    with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        world = World(options.holdfast, folder)
+        checks.run("the device is made, shown and told whom to trust", world.prepare)
+        if not checks.failed:
+            checks.run("the device answers on its socket", world.start)
+        if not checks.failed:
+            for name, body, encodings in SITUATIONS:
+                if options.only and options.only not in name:
+                    continue
+                for encoding in encodings:
+                    suffix = {None: "", **BOTH}[encoding]
+                    checks.run(name + suffix, run_situation, world, body, encoding)
+            checks.run("SIGTERM ends the device with status 0", end_device, world)
+        if world.process is not None:
+            world.stop()
+    return checks.finish()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

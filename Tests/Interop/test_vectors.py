@@ -1,0 +1,101 @@
+"""The committed vectors: their frame is right, the reader of this package agrees with each, and they are what is generated."""
+
+import filecmp
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from holdfast_peer import cose, jose, measurement, session
+from holdfast_peer.keys import PrivateKey
+from holdfast_peer.refusal import Refused
+
+HERE = pathlib.Path(__file__).resolve().parent
+VECTORS = HERE.parents[1] / "vectors"
+
+
+def replay(group, test):
+    """Raises Refused where the test's input has to be refused; asserts what a valid one gives."""
+    value = {k: bytes.fromhex(v) for k, v in {**group, **test}.items() if isinstance(v, str) and k in HEX_FIELDS}
+    kind = group["type"]
+    if kind == "MeasurementConfiguration":
+        measurement.parse_configuration(value["configuration"])
+    elif kind == "Measurement":
+        app, device = ([(i, bytes.fromhex(d)) for i, d in test[k]] for k in ("appComponents", "deviceComponents"))
+        made = measurement.configuration(value["salt"], value["mpkId"], dict(app), dict(device), test["created"])
+        assert made == value["configuration"] and measurement.proof_key_id(value["mpk"]) == value["mpkId"]
+        assert measurement.integrity_measurement(value["salt"], made, app, device) == value["integrity"]
+        assert measurement.device_measurement(value["salt"], made, device) == value["device"]
+    elif kind == "Proof":
+        if measurement.proof(value["mpk"], value["nonce"], value["measurement"]) != value["proof"]:
+            raise Refused("WrongProof")
+    elif kind.startswith("MeasurementToken"):
+        module = cose if kind.endswith("COSE") else jose
+        more = (group["acceptUnsigned"],) if module is cose else ()
+        claims, _ = module.open_token(value["token"], PrivateKey(value["devicePrivateKey"]), [value["issuerPublicKey"]],
+                                      value["deviceId"], *more)
+        assert {k: v.hex() if isinstance(v, bytes) else v for k, v in claims.items()} == test["claims"]
+    elif kind == "SessionRound":
+        replay_round(test, value)
+    else:
+        parse = {"SessionM1": session.parse_message_1, "SessionM2": session.parse_message_2,
+                 "SessionM3": session.parse_message_3, "SessionRequest": session.parse_request}[kind]
+        parse(value["message"])
+
+
+HEX_FIELDS = set("""configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey
+    deviceId message m1 m2 m3 head th kProverToDevice kDeviceToProver imp dmp request m3Plaintext proverRandom""".split())
+
+
+def replay_round(test, value):
+    head = session.message_2_head(value["proverRandom"], test["encoding"], value["token"])
+    made = session.Round(value["m1"], head, value["mpk"], value["device"])
+    assert (head, made.transcript, made.nonce) == (value["head"], value["th"], value["nonce"])
+    assert (made.prover_to_device, made.device_to_prover) == (value["kProverToDevice"], value["kDeviceToProver"])
+    imp, dmp = made.prove(value["integrity"]), made.prove(value["device"])
+    imp = imp if test["imp"] else None
+    assert (imp, dmp) == (value.get("imp"), value["dmp"])
+    assert session.message_2(head, imp, dmp, made.seal_request(value["request"])) == value["m2"]
+    plaintext = value.get("m3Plaintext")
+    sealed = None if plaintext is None else made.seal_result(test["status"], plaintext)
+    assert session.message_3(test["status"], sealed) == value["m3"]
+
+
+class CommittedVectors(unittest.TestCase):
+    def files(self):
+        paths = sorted(VECTORS.glob("*_test.json"))
+        self.assertEqual(len(paths), 4)
+        for path in paths:
+            with self.subTest(path.name):
+                yield json.loads(path.read_text())
+
+    def test_frames(self):
+        for document in self.files():
+            tests = [t for g in document["testGroups"] for t in g["tests"]]
+            self.assertEqual(document["numberOfTests"], len(tests))
+            self.assertEqual([t["tcId"] for t in tests], list(range(1, len(tests) + 1)))
+            self.assertEqual({f for t in tests for f in t["flags"]}, set(document["notes"]))
+            self.assertTrue((VECTORS / "schemas" / document["schema"]).exists())
+
+    def test_replay(self):
+        for document in self.files():
+            for group in document["testGroups"]:
+                for test in group["tests"]:
+                    with self.subTest(tcId=test["tcId"], comment=test["comment"]):
+                        if test["result"] == "valid":
+                            replay(group, test)
+                        else:
+                            self.assertRaises(Refused, replay, group, test)
+
+    def test_generated_again_they_are_the_same(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([sys.executable, HERE / "generate_vectors.py", folder], check=True, capture_output=True)
+            for path in sorted(pathlib.Path(folder).rglob("*.json")):
+                committed = VECTORS / path.relative_to(folder)
+                self.assertTrue(filecmp.cmp(path, committed, shallow=False), committed.name)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,237 @@
+"""measurement_test.json and proof_test.json."""
+
+from holdfast_peer import cbor, measurement
+from holdfast_peer.cbor import Encoded
+from holdfast_peer.primitives import hmac_sha256, sha256
+from holdfast_peer.refusal import require
+
+from .notes import NOTES
+from .vector_file import VectorFile, pin
+
+APP = ["app.debug", "app.image", "app.injected", "app.text", "os.release"]
+DEVICE = ["device.cpu", "device.machine", "device.secret"]
+ABSENT = sha256(b"")
+
+
+def measured(ids, label):
+    return [[i, pin(f"{label}/{i}", 32)] for i in ids]
+
+
+def measurement_file():
+    file = VectorFile("HMAC-SHA-256", "measurement_schema_v1.json", [
+        "Measurement: components, salt and proof key give the configuration, the integrity and the device measurement.",
+        "MeasurementConfiguration: configurations that a strict reader accepts or refuses."], NOTES)
+    _measurements(file.group("Measurement", _check_measurement))
+    _configurations(file.group("MeasurementConfiguration", lambda configuration:
+                               measurement.parse_configuration(configuration)))
+    return file
+
+
+def _check_measurement(*, mpk, appComponents, deviceComponents, salt, created, configuration, integrity, device, mpkId):
+    fields = measurement.parse_configuration(configuration)
+    assert fields["mpkId"] == mpkId == measurement.proof_key_id(mpk) and fields["created"] == created
+    assert integrity == measurement.integrity_measurement(salt, configuration, appComponents, deviceComponents)
+    assert device == measurement.device_measurement(salt, configuration, deviceComponents)
+
+
+def _measurement(group, comment, label, app, device, *, flags=("Normal",), salt=None, mpk=None, created=1790000000):
+    salt = pin(f"{label}/salt", 32) if salt is None else salt
+    mpk = pin(f"{label}/mpk", 16) if mpk is None else mpk
+    key_id = measurement.proof_key_id(mpk)
+    configuration = measurement.configuration(salt, key_id, [i for i, _ in app], [i for i, _ in device], created)
+    group.valid(comment, flags, mpk=mpk, appComponents=app, deviceComponents=device, salt=salt, created=created,
+                configuration=configuration,
+                integrity=measurement.integrity_measurement(salt, configuration, app, device),
+                device=measurement.device_measurement(salt, configuration, device), mpkId=key_id)
+
+
+def _measurements(group):
+    app, device = measured(APP, "m"), measured(DEVICE, "m")
+    same = {"salt": pin("same/salt", 32), "mpk": pin("same/mpk", 16)}
+    _measurement(group, "usual components", "usual", app, device)
+    _measurement(group, "pinned salt and proof key", "same", app, device, **same)
+    _measurement(group, "the same with another salt", "same2", app, device, mpk=same["mpk"])
+    _measurement(group, "the same, one second later", "same", app, device, created=1790000001, **same)
+    _measurement(group, "the same with another proof key", "same3", app, device, salt=same["salt"])
+    changed = [[i, pin("changed", 32) if i == "app.text" else d] for i, d in app]
+    _measurement(group, "one app component changed: the device measurement stays", "same", changed, device, **same)
+    changed = [[i, pin("changed", 32) if i == "device.cpu" else d] for i, d in device]
+    _measurement(group, "one device component changed: both measurements change", "same", app, changed, **same)
+    _measurement(group, "inputs in another order give the same result", "same", app[::-1], device[::-1], **same)
+    _measurement(group, "absent components have the digest of nothing", "absent", [[i, ABSENT] for i in APP],
+                 [[i, ABSENT] for i in DEVICE])
+    _measurement(group, "one component of each scope", "one", app[:1], device[:1])
+    mixed = measured(["a", "m", "zz", "z"], "mixed")
+    _measurement(group, "device ids sort between app ids", "mixed", mixed, measured(["b", "n", "y"], "mixed"))
+    prefix = measured(["a", "aa", "a.b", "a-b", "a_b", "A", "B"], "prefix")
+    _measurement(group, "ids are sorted by bytes: prefixes and case", "prefix", prefix, measured(["device.x"], "prefix"))
+    _measurement(group, "all bytes zero", "zero", [[i, bytes(32)] for i in APP], [[i, bytes(32)] for i in DEVICE],
+                 salt=bytes(32), mpk=bytes(16), created=0, flags=("Boundary",))
+    _measurement(group, "all bits set", "ones", [[i, b"\xff" * 32] for i in APP], [[i, b"\xff" * 32] for i in DEVICE],
+                 salt=b"\xff" * 32, mpk=b"\xff" * 16, created=2**53 - 1, flags=("Boundary",))
+    for created in (23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32):
+        _measurement(group, f"created {created}", "created", app, device, created=created, flags=("Boundary",))
+    many = measured([f"app.{i:02}" for i in range(24)], "many")
+    _measurement(group, "24 app components: the list's length takes a second byte", "many", many, device,
+                 flags=("Boundary",))
+
+
+def _configurations(group):
+    salt, key_id = pin("mc/salt", 32), pin("mc/id", 8)
+    base = {1: 1, 2: salt, 3: key_id, 4: APP, 5: DEVICE, 6: 1790000000}
+    encode = cbor.encode
+
+    def invalid(comment, flag, data):
+        group.invalid(comment, flag, configuration=data)
+
+    def changed(comment, flag, **changes):
+        invalid(comment, flag, encode({**base, **{int(k[1:]): v for k, v in changes.items()}}))
+
+    good = encode(base)
+    group.valid("well formed", configuration=good)
+    group.valid("created at 0", ("Boundary",), configuration=encode({**base, 6: 0}))
+    group.valid("created at 2^53 - 1", ("Boundary",), configuration=encode({**base, 6: 2**53 - 1}))
+
+    for version in (0, 2, 256):
+        changed(f"version {version}", "WrongVersion", k1=version)
+    for size in (0, 31, 33, 64):
+        changed(f"salt of {size} bytes", "WrongSize", k2=salt[:1] * size)
+    for size in (0, 7, 9, 16):
+        changed(f"proof key id of {size} bytes", "WrongSize", k3=key_id[:1] * size)
+    for key in base:
+        invalid(f"key {key} is missing", "MissingKey", encode({k: v for k, v in base.items() if k != key}))
+    for key in (0, 7, -1, "1", 255):
+        invalid(f"extra key {key!r}", "UnknownKey", encode({**base, key: 1}))
+    for comment, key, value in (
+            ("version as text", 1, "1"), ("version as null", 1, None), ("version as true", 1, True), ("version -2", 1, -2),
+            ("salt as text", 2, "s" * 32), ("salt as null", 2, None), ("proof key id as text", 3, "12345678"),
+            ("app ids as text", 4, "app.image"), ("app ids as null", 4, None), ("app ids as a map", 4, {}),
+            ("an app id as bytes", 4, [b"app.image"]), ("an app id as an integer", 4, [1]),
+            ("an app id with its digest", 4, [["app.image", ABSENT]]),
+            ("device ids as text", 5, "device.cpu"), ("a device id as bytes", 5, [b"device.cpu"]),
+            ("created as text", 6, "1790000000"), ("created as null", 6, None), ("created before 1970", 6, -1)):
+        invalid(comment, "WrongType", encode({**base, key: value}))
+    invalid("an array", "WrongType", encode([1, salt, key_id, APP, DEVICE, 0]))
+    invalid("null", "WrongType", encode(None))
+    invalid("wrapped in a byte string", "WrongType", encode(good))
+
+    changed("a non-ASCII id among the app ids", "ComponentId", k4=["app.\u00efmage"])
+    changed("a non-ASCII id among the device ids", "ComponentId", k5=["device.\u00fc"])
+    changed("an empty id", "ComponentId", k4=["", *APP])
+    changed("an app id twice", "DuplicateId", k4=["app.debug", "app.debug", "app.image"])
+    changed("a device id twice", "DuplicateId", k5=["device.cpu", "device.cpu"])
+    changed("app ids in reverse", "UnsortedIds", k4=APP[::-1])
+    changed("device ids unsorted", "UnsortedIds", k5=["device.machine", "device.cpu", "device.secret"])
+    changed("ids sorted by length first", "UnsortedIds", k4=["b", "aa"])
+    changed("more than 8 KiB", "TooLarge", k4=[f"app.{i:04}.{'x' * 21}" for i in range(300)])
+    _encodings(invalid, good, base)
+
+
+def _encodings(invalid, good, base):
+    encode, head = cbor.encode, cbor.head
+    pairs = [encode(k) + encode(v) for k, v in base.items()]
+
+    def map_of(*parts):
+        return head(cbor.MAP, len(parts)) + b"".join(parts)
+
+    invalid("empty", "Truncated", b"")
+    for cut in (1, len(good) // 2, len(good) - 1):
+        invalid(f"cut to {cut} bytes", "Truncated", good[:cut])
+    invalid("one byte too many", "TrailingBytes", good + b"\x00")
+    invalid("followed by a second configuration", "TrailingBytes", good + good)
+    invalid("keys 1 and 2 exchanged", "UnsortedKeys", map_of(pairs[1], pairs[0], *pairs[2:]))
+    invalid("keys 5 and 6 exchanged", "UnsortedKeys", map_of(*pairs[:4], pairs[5], pairs[4]))
+    invalid("keys in reverse", "UnsortedKeys", map_of(*pairs[::-1]))
+    invalid("key 2 twice, equal values", "DuplicateKey", map_of(*pairs[:2], *pairs[1:]))
+    invalid("key 2 twice, different values", "DuplicateKey",
+            map_of(*pairs[:2], encode(2) + encode(pin("mc/other", 32)), *pairs[2:]))
+    invalid("key 6 twice", "DuplicateKey", map_of(*pairs, pairs[5]))
+    invalid("map of indefinite length", "IndefiniteLength", b"\xbf" + b"".join(pairs) + b"\xff")
+    invalid("salt in chunks", "IndefiniteLength",
+            encode({**base, 2: Encoded(b"\x5f" + encode(bytes(16)) * 2 + b"\xff")}))
+    invalid("app ids of indefinite length", "IndefiniteLength",
+            encode({**base, 4: Encoded(b"\x9f" + b"".join(map(encode, APP)) + b"\xff")}))
+    invalid("an id in chunks", "IndefiniteLength", encode({**base, 4: [Encoded(b"\x7f\x63app\xff")]}))
+    invalid("map length in two bytes", "NonMinimalInteger", head(cbor.MAP, 6, 1) + good[1:])
+    invalid("version in two bytes", "NonMinimalInteger", encode({**base, 1: Encoded(b"\x18\x01")}))
+    invalid("key 1 in two bytes", "NonMinimalInteger", map_of(b"\x18\x01\x01", *pairs[1:]))
+    invalid("salt with a length of two bytes", "NonMinimalInteger",
+            encode({**base, 2: Encoded(head(cbor.BYTES, 32, 2) + base[2])}))
+    invalid("an id with a length of two bytes", "NonMinimalInteger", encode({**base, 4: [Encoded(b"\x78\x03app")]}))
+    invalid("a list with a length of two bytes", "NonMinimalInteger",
+            encode({**base, 5: Encoded(head(cbor.ARRAY, 1, 1) + encode("device.cpu"))}))
+    invalid("created in eight bytes", "NonMinimalInteger",
+            encode({**base, 6: Encoded(head(cbor.UNSIGNED, base[6], 8))}))
+    invalid("created 2^53", "IntegerTooLarge", encode({**base, 6: 2**53}))
+    invalid("created 2^64 - 1", "IntegerTooLarge", encode({**base, 6: 2**64 - 1}))
+    invalid("created as a double", "Float", encode({**base, 6: Encoded(bytes.fromhex("fb41daac4ee0000000"))}))
+    invalid("created as a tagged time", "UnknownTag", encode({**base, 6: cbor.Tag(1, 1790000000)}))
+    invalid("self-described CBOR", "UnknownTag", encode(cbor.Tag(55799, Encoded(good))))
+    invalid("created undefined", "SimpleValue", encode({**base, 6: Encoded(b"\xf7")}))
+    invalid("an id that is not UTF-8", "NotUtf8", encode({**base, 4: [Encoded(b"\x62\xc3\x28")]}))
+    invalid("additional information 28", "ReservedInformation", encode({**base, 6: Encoded(b"\x1c\x00")}))
+
+
+def proof_file():
+    file = VectorFile("HMAC-SHA-256", "proof_schema_v1.json", [
+        "A proof is HMAC-SHA-256 over nonce and measurement, keyed by the measurement proof key.",
+        "The same function proves the integrity and the device measurement."], NOTES)
+    _proofs(file.group("Proof", _check_proof))
+    return file
+
+
+def _check_proof(*, mpk, nonce, proof, **value):
+    require(measurement.proof(mpk, nonce, value["measurement"]) == proof, "WrongProof")
+
+
+def _proofs(group):
+    def valid(comment, mpk, nonce, value, flags=("Normal",)):
+        group.valid(comment, flags, mpk=mpk, nonce=nonce, measurement=value, proof=hmac_sha256(mpk, nonce + value))
+
+    for number in range(8):
+        valid(f"pseudo-random {number}", pin(f"proof/mpk/{number}", 16), pin(f"proof/nonce/{number}", 16),
+              pin(f"proof/value/{number}", 32))
+    mpk, nonce, im, dm = pin("proof/mpk", 16), pin("proof/nonce", 16), pin("proof/im", 32), pin("proof/dm", 32)
+    valid("integrity measurement", mpk, nonce, im)
+    valid("device measurement under the same nonce", mpk, nonce, dm)
+    for name, fill in (("zero", b"\x00"), ("set", b"\xff")):
+        valid(f"all bits {name}", fill * 16, fill * 16, fill * 32, ("Boundary",))
+    valid("nonce with its top bit set", mpk, b"\x80" + nonce[1:], im, ("Boundary",))
+    valid("nonce with its top bit clear", mpk, b"\x7f" + nonce[1:], im, ("Boundary",))
+    valid("proof key that ends in a zero byte", mpk[:15] + b"\x00", nonce, im, ("Boundary",))
+
+    good = hmac_sha256(mpk, nonce + im)
+
+    def invalid(comment, flag, **changes):
+        group.invalid(comment, flag, **{**dict(mpk=mpk, nonce=nonce, measurement=im, proof=good), **changes})
+
+    for bit in (0, 7, 128, 255):
+        flipped = bytearray(good)
+        flipped[bit // 8] ^= 0x80 >> bit % 8
+        invalid(f"bit {bit} flipped", "WrongProof", proof=bytes(flipped))
+    invalid("first 16 bytes only", "WrongProof", proof=good[:16])
+    invalid("first 31 bytes only", "WrongProof", proof=good[:31])
+    invalid("one byte more", "WrongProof", proof=good + b"\x00")
+    invalid("empty proof", "WrongProof", proof=b"")
+    invalid("zero proof", "WrongProof", proof=bytes(32))
+    invalid("measurement before nonce", "WrongProof", proof=hmac_sha256(mpk, im + nonce))
+    invalid("integrity in place of the device measurement", "WrongProof", measurement=dm)
+    invalid("device in place of the integrity measurement", "WrongProof", proof=hmac_sha256(mpk, nonce + dm))
+    invalid("another nonce", "WrongProof", nonce=pin("proof/nonce/other", 16))
+    invalid("another proof key", "WrongProof", mpk=pin("proof/mpk/other", 16))
+    invalid("plain hash of the concatenation", "WrongProof", proof=sha256(mpk + nonce + im))
+    invalid("keyed by the nonce", "WrongProof", proof=hmac_sha256(nonce, mpk + im))
+    invalid("keyed by the measurement", "WrongProof", proof=hmac_sha256(im, nonce + mpk))
+    invalid("nonce left out", "WrongProof", proof=hmac_sha256(mpk, im))
+    invalid("measurement itself", "WrongProof", proof=im)
+    for size in (0, 15, 17, 32):
+        other = pin("proof/size", size)
+        invalid(f"nonce of {size} bytes", "WrongSize", nonce=other, proof=hmac_sha256(mpk, other + im))
+        invalid(f"proof key of {size} bytes", "WrongSize", mpk=other, proof=hmac_sha256(other, nonce + im))
+    invalid("proof key without its last zero byte, which HMAC pads back", "WrongSize", mpk=mpk[:15],
+            proof=hmac_sha256(mpk[:15] + b"\x00", nonce + im))
+    for size in (0, 16, 31, 33, 64):
+        other = pin("proof/value/size", size)
+        invalid(f"measurement of {size} bytes", "WrongSize", measurement=other, proof=hmac_sha256(mpk, nonce + other))
+    moved = nonce + im
+    invalid("one byte moved from measurement to nonce", "WrongSize", nonce=moved[:17], measurement=moved[17:])

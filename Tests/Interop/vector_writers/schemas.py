@@ -1,0 +1,78 @@
+"""The JSON schemas of the vector files."""
+
+import json
+
+UINT = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
+TEXT = {"type": "string"}
+BOOLEAN = {"type": "boolean"}
+HEX = {"type": "string", "pattern": "^([0-9a-f]{2})*$"}
+
+
+def hex_of(size):
+    return {"type": "string", "pattern": f"^[0-9a-f]{{{2 * size}}}$"}
+
+
+def nullable(schema):
+    return {"oneOf": [schema, {"type": "null"}]}
+
+
+def closed(properties, optional=()):
+    return {"type": "object", "properties": properties, "additionalProperties": False,
+            "required": [name for name in properties if name not in optional]}
+
+
+COMPONENTS = {"type": "array", "items": {"type": "array", "items": [TEXT, hex_of(32)], "minItems": 2, "maxItems": 2}}
+TOKEN_KEYS = {"devicePrivateKey": hex_of(32), "devicePublicKey": hex_of(65), "deviceKid": hex_of(8), "deviceId": hex_of(16),
+              "issuerPublicKey": hex_of(65), "issuerKid": hex_of(8)}
+CLAIMS = closed({
+    "issuer": TEXT, "subject": TEXT, "audience": hex_of(16), "expires": UINT, "issuedAt": UINT, "tokenId": hex_of(16),
+    "integrity": hex_of(32), "device": hex_of(32), "proofKey": hex_of(16), "generation": UINT, "maximumUses": UINT,
+    "commands": {"type": "array", "items": TEXT, "maxItems": 16},
+    "version": {"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}, "user": TEXT,
+}, optional=("maximumUses", "commands", "version", "user"))
+ROUND = {
+    "m1": HEX, "proverRandom": hex_of(16), "encoding": {"enum": [0, 1, 2]}, "token": HEX, "rememberedToken": HEX,
+    "mpk": hex_of(16), "integrity": hex_of(32), "device": hex_of(32), "head": HEX, "th": hex_of(32), "nonce": hex_of(16),
+    "kProverToDevice": hex_of(32), "kDeviceToProver": hex_of(32), "imp": nullable(hex_of(32)), "dmp": hex_of(32),
+    "request": HEX, "m2": HEX, "m3Plaintext": nullable(HEX), "m3": HEX, "status": {"type": "integer", "minimum": 0, "maximum": 17}}
+MESSAGE = ({}, {"message": HEX}, ())
+
+# file: {group type: (group inputs, test fields, optional test fields)}
+FILES = {
+    "measurement": {
+        "Measurement": ({}, {"mpk": hex_of(16), "appComponents": COMPONENTS, "deviceComponents": COMPONENTS, "salt": hex_of(32),
+                             "created": UINT, "configuration": HEX, "integrity": hex_of(32), "device": hex_of(32),
+                             "mpkId": hex_of(8)}, ()),
+        "MeasurementConfiguration": ({}, {"configuration": HEX}, ())},
+    "proof": {"Proof": ({}, {"mpk": HEX, "nonce": HEX, "measurement": HEX, "proof": HEX}, ())},
+    "measurement_token": {
+        kind: ({**TOKEN_KEYS, "acceptUnsigned": BOOLEAN}, {"token": HEX, "claims": CLAIMS}, ("claims",))
+        for kind in ("MeasurementTokenCOSE", "MeasurementTokenJOSE")},
+    "session": {
+        "SessionRound": (TOKEN_KEYS, ROUND, ("rememberedToken",)),
+        "SessionM1": MESSAGE, "SessionM2": MESSAGE, "SessionM3": MESSAGE, "SessionRequest": MESSAGE},
+}
+
+
+def _group(kind, inputs, fields, optional):
+    test = closed({"tcId": {"type": "integer", "minimum": 1}, "comment": TEXT, "flags": {"type": "array", "items": TEXT, "minItems": 1},
+                   **fields, "result": {"enum": ["valid", "invalid"]}}, optional)
+    return closed({"type": {"const": kind}, "source": closed({"name": TEXT, "version": TEXT}), **inputs,
+                   "tests": {"type": "array", "items": test, "minItems": 1}})
+
+
+def schema(name):
+    groups = FILES[name]
+    note = closed({"bugType": TEXT, "description": TEXT})
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#", "title": f"Holdfast test vectors: {name.replace('_', ' ')}",
+        **closed({
+            "algorithm": TEXT, "schema": {"const": f"{name}_schema_v1.json"}, "numberOfTests": {"type": "integer", "minimum": 1},
+            "header": {"type": "array", "items": TEXT}, "notes": {"type": "object", "additionalProperties": note},
+            "testGroups": {"type": "array", "minItems": 1, "items": {"oneOf": [{"$ref": f"#/definitions/{kind}"} for kind in groups]}}}),
+        "definitions": {kind: _group(kind, *parts) for kind, parts in groups.items()}}
+
+
+def write(folder):
+    for name in FILES:
+        (folder / f"{name}_schema_v1.json").write_text(json.dumps(schema(name), indent=1) + "\n")

@@ -1,0 +1,378 @@
+"""session_test.json: whole rounds, and single messages that a strict reader accepts or refuses."""
+
+from holdfast_peer import cbor, cose, jose, session
+from holdfast_peer.cbor import Encoded, Tag, encode, head
+from holdfast_peer.session import STATUS
+
+from . import token_cases as cases
+from .notes import NOTES
+from .token_cases import CLAIMS, DEVICE, DEVICE_ID, ISSUER
+from .vector_file import VectorFile, pin
+
+LARGEST = 2**53 - 1
+
+
+def session_file():
+    file = VectorFile("HoldfastSession", "session_schema_v1.json", [
+        "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3 and SessionRequest: one message.",
+        "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part."], NOTES)
+    _rounds(file)
+    for kind, parse, write in (("SessionM1", session.parse_message_1, _message_1), ("SessionM2", session.parse_message_2, _message_2),
+                               ("SessionM3", session.parse_message_3, _message_3), ("SessionRequest", session.parse_request, _request)):
+        write(Messages(file.group(kind, lambda message, parse=parse: parse(message))))
+    return file
+
+
+# Rounds
+
+def _check_round(*, m1, proverRandom, encoding, token, mpk, integrity, device, head, th, nonce, kProverToDevice,
+                 kDeviceToProver, imp, dmp, request, m2, m3Plaintext, m3, status, rememberedToken=None):
+    session.parse_message_1(m1)
+    made = session.Round(m1, head, mpk, device)
+    assert (made.transcript, made.nonce) == (th, nonce) and len(nonce) == 16 and nonce[0] & 0x80
+    assert (made.prover_to_device, made.device_to_prover) == (kProverToDevice, kDeviceToProver)
+    second = session.parse_message_2(m2)
+    assert (second["proverRandom"], second["encoding"], second["token"]) == (proverRandom, encoding, token)
+    assert (second["head"], second["imp"], second["dmp"]) == (head, imp, dmp) and dmp == made.prove(device)
+    assert imp is None or imp == made.prove(integrity)
+    assert made.open_request(second["sealed"]) == request
+    session.parse_request(request)
+    third = session.parse_message_3(m3)
+    assert third["status"] == status
+    assert (third["sealed"] is None) == (m3Plaintext is None)
+    if m3Plaintext is not None:
+        assert made.open_result(status, third["sealed"]) == m3Plaintext
+        session.parse_result(m3Plaintext)
+    whole = token if rememberedToken is None else rememberedToken
+    assert encoding or token == session.token_reference(whole)
+
+
+def _rounds(file):
+    group = file.group("SessionRound", _check_round, devicePrivateKey=DEVICE.scalar, devicePublicKey=DEVICE.point,
+                       deviceKid=DEVICE.kid, deviceId=DEVICE_ID, issuerPublicKey=ISSUER.point, issuerKid=ISSUER.kid)
+    full = {**CLAIMS, "maximumUses": 3, "commands": ["lock", "unlock", "status"], "version": [1, 2, 3], "user": "alice"}
+    tokens = {
+        "COSE": (session.COSE, cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round cose"), pin("round cose", 12))),
+        "JOSE": (session.JOSE, jose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round jose"), pin("round jose", 12))),
+        "COSE, every claim": (session.COSE, cose.seal(full, ISSUER, DEVICE.point, cases.ephemeral("round full"), pin("round full", 12))),
+    }
+    wrapped = jose.encrypt(jose.sign(jose.dump(jose.claim_rules.to_members(CLAIMS)), ISSUER), DEVICE.point,
+                           cases.ephemeral("round wrapped"), pin("round wrapped", 12), algorithm=jose.WRAPPED,
+                           content_key=pin("round content key", 32))
+    tokens["JOSE with A256KW"] = (session.JOSE, wrapped)
+    for name, (encoding, token) in tokens.items():
+        _round(group, f"{name}, in full", encoding, token)
+        _round(group, f"{name}, by reference", session.REFERENCE, session.token_reference(token), remembered=token)
+    encoding, token = tokens["COSE"]
+
+    def cose_round(comment, **changes):
+        _round(group, comment, encoding, token, **changes)
+
+    reference = session.token_reference(token)
+    for bit in (0, 1):
+        _round(group, f"transcript hash with top bit {bit}", session.REFERENCE, reference, remembered=token, top_bit=bit)
+    for clock in (None, 0, 23, 24, 2**32, LARGEST):
+        cose_round(f"device clock {clock}", clock=clock, flags=("Boundary",))
+    for required in (0, 1, 3, 7, 15):
+        cose_round(f"required {required}", required=required)
+    cose_round("integrity left out", imp=False, request=session.request("status"))
+    for comment, request in (
+            ("command of 32 bytes", session.request("c" * 32)), ("one parameter", session.request("open", ["7"])),
+            ("8 parameters of 64 bytes", session.request("open-safe", ["p" * 64] * 8)),
+            ("parameter beyond ASCII", session.request("open-safe", ["\u00fc\u20ac\U0001f512"])),
+            ("one-time code", session.request("unlock", otp=["alice", "123456"])),
+            ("seal", session.request("open-safe", ["7", "2026-11-21"], seal=["alice", "87654321"])),
+            ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"]))):
+        cose_round(comment, request=request)
+    for comment, plaintext in (
+            ("result empty", session.result(b"")), ("result of 1024 bytes", session.result(pin("result", 1024))),
+            ("result with clock", session.result(b"unlocked", clock=1790000100)),
+            ("result with clock and generation floor", session.result(b"unlocked", clock=1790000100, floor=2))):
+        cose_round(comment, plaintext=plaintext)
+    denials = {"tokenRevoked": {"floor": 2}, "lockedOut": {"retry_after": 30}, "factorMissing": {"missing": 12}}
+    for name, status in STATUS.items():
+        if name == "accepted":
+            continue
+        sealed = status in session.AUTHENTICATED
+        _round(group, f"{name}, {'sealed' if sealed else 'without sealed part'}", session.REFERENCE, reference, remembered=token,
+               status=status, plaintext=session.result(b"", **denials.get(name, {})) if sealed else None)
+
+
+def _round(group, comment, encoding, token, *, remembered=None, status=0, clock=1790000100, required=2, imp=True,
+           request=None, plaintext=b"", top_bit=None, flags=("Normal",)):
+    request = session.request("unlock") if request is None else request
+    plaintext = session.result(b"unlocked") if plaintext == b"" else plaintext
+    for attempt in range(64):
+        label = f"round/{comment}/{attempt}"
+        m1 = session.message_1(DEVICE_ID, pin(label + "/challenge", 16), DEVICE.kid, required, clock)
+        prover_random = pin(label + "/random", 16)
+        head_bytes = session.message_2_head(prover_random, encoding, token)
+        made = session.Round(m1, head_bytes, CLAIMS["proofKey"], CLAIMS["device"])
+        if top_bit is None or made.transcript[0] >> 7 == top_bit:
+            break
+    proofs = made.prove(CLAIMS["integrity"]) if imp else None, made.prove(CLAIMS["device"])
+    fields = {} if remembered is None else {"rememberedToken": remembered}
+    group.valid(comment, flags, m1=m1, proverRandom=prover_random, encoding=encoding, token=token, **fields,
+                mpk=CLAIMS["proofKey"], integrity=CLAIMS["integrity"], device=CLAIMS["device"], head=head_bytes,
+                th=made.transcript, nonce=made.nonce, kProverToDevice=made.prover_to_device,
+                kDeviceToProver=made.device_to_prover, imp=proofs[0], dmp=proofs[1], request=request,
+                m2=session.message_2(head_bytes, *proofs, made.seal_request(request)), m3Plaintext=plaintext,
+                m3=session.message_3(status, None if plaintext is None else made.seal_result(status, plaintext)), status=status)
+
+
+# Single messages
+
+class Messages:
+    def __init__(self, group):
+        self.group = group
+
+    def valid(self, comment, message, flags=("Normal",)):
+        self.group.valid(comment, flags, message=message)
+
+    def invalid(self, comment, flag, message):
+        self.group.invalid(comment, flag, message=message)
+
+    def array_faults(self, items):
+        """What can be wrong with the encoding of any of the three messages."""
+        good = encode(items)
+        body = b"".join(map(encode, items))
+        self.invalid("empty message", "Truncated", b"")
+        self.invalid("empty array", "WrongCount", encode([]))
+        self.invalid("an element too few", "WrongCount", encode(items[:-1]))
+        self.invalid("first element left out", "WrongCount", encode(items[1:]))
+        self.invalid("an element too many", "WrongCount", encode([*items, None]))
+        self.invalid("an array within an array", "WrongCount", encode([items]))
+        self.invalid("a map", "WrongType", encode(dict(enumerate(items))))
+        self.invalid("a byte string", "WrongType", encode(good))
+        self.invalid("null", "WrongType", encode(None))
+        self.invalid("a number", "WrongType", encode(items[0]))
+        self.invalid("text", "WrongType", encode("message"))
+        self.invalid("byte after the message", "TrailingBytes", good + b"\x00")
+        self.invalid("message twice", "TrailingBytes", good + good)
+        for cut in (1, 2, len(good) // 2, len(good) - 1):
+            self.invalid(f"cut to {cut} bytes", "Truncated", good[:cut])
+        self.invalid("array of indefinite length", "IndefiniteLength", b"\x9f" + body + b"\xff")
+        self.invalid("array length in two bytes", "NonMinimalInteger", head(cbor.ARRAY, len(items), 1) + body)
+        self.invalid("message number in two bytes", "NonMinimalInteger", encode([Encoded(head(cbor.UNSIGNED, items[0], 1)), *items[1:]]))
+        self.invalid("message number in nine bytes", "NonMinimalInteger", encode([Encoded(head(cbor.UNSIGNED, items[0], 8)), *items[1:]]))
+        for number in (0, 4, 11, 256, 1 + items[0] % 3):
+            self.invalid(f"message number {number}", "WrongMessage", encode([number, *items[1:]]))
+        self.invalid("message number negative", "WrongType", encode([-items[0], *items[1:]]))
+        self.invalid("message number as text", "WrongType", encode([str(items[0]), *items[1:]]))
+        self.invalid("message number null", "WrongType", encode([None, *items[1:]]))
+        self.invalid("message number true", "WrongType", encode([True, *items[1:]]))
+        self.invalid("message number as a float", "Float", encode([Encoded(b"\xf9\x3c\x00"), *items[1:]]))
+        self.invalid("self-described CBOR", "UnknownTag", encode(Tag(55799, items)))
+        self.invalid("tag 0 around the message", "UnknownTag", encode(Tag(0, items)))
+        self.invalid("4097 bytes", "TooLarge", good + bytes(4097 - len(good)))
+        self.invalid("reserved additional information in the array's length", "ReservedInformation", b"\x9c" + body)
+        self.invalid("array longer than the message", "Truncated", b"\x9b\x00\x00\x00\x01\x00\x00\x00\x00" + body)
+
+    def changed(self, items, index, comment, flag, value):
+        self.invalid(comment, flag, encode([*items[:index], value, *items[index + 1:]]))
+
+    def byte_string(self, items, index, name, sizes, nullable=False):
+        """What can be wrong with a byte string of a fixed length."""
+        good = items[index]
+        for size in sizes:
+            self.changed(items, index, f"{name} of {size} bytes", "WrongSize", (good * 3)[:size])
+        self.changed(items, index, f"{name} as text", "WrongType", "t" * len(good))
+        self.changed(items, index, f"{name} as a number", "WrongType", 1)
+        self.changed(items, index, f"{name} as an array", "WrongType", [good])
+        if not nullable:
+            self.changed(items, index, f"{name} null", "WrongType", None)
+        self.changed(items, index, f"{name} undefined", "SimpleValue", Encoded(b"\xf7"))
+        self.changed(items, index, f"{name} in chunks", "IndefiniteLength", Encoded(b"\x5f" + encode(good) + b"\xff"))
+        width = 1 if len(good) < 24 else 2 if len(good) < 256 else 4
+        self.changed(items, index, f"{name} with a longer length than needed", "NonMinimalInteger",
+                     Encoded(head(cbor.BYTES, len(good), width) + good))
+        self.changed(items, index, f"{name} tagged", "UnknownTag", Tag(24, good))
+
+    def number(self, items, index, name, nullable=False):
+        """What can be wrong with an unsigned integer."""
+        for comment, flag, value in (
+                ("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("as bytes", "WrongType", b"\x01"),
+                ("true", "WrongType", True), ("as an array", "WrongType", [1]), ("2^53", "IntegerTooLarge", 2**53),
+                ("2^64 - 1", "IntegerTooLarge", 2**64 - 1), ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
+                ("as a half float", "Float", Encoded(bytes.fromhex("f94000"))), ("as a big number", "UnknownTag", Tag(2, b"\x02")),
+                ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")), ("in three bytes", "NonMinimalInteger", Encoded(b"\x19\x00\x02")),
+                ("in five bytes", "NonMinimalInteger", Encoded(b"\x1a\x00\x00\x00\x02")),
+                ("undefined", "SimpleValue", Encoded(b"\xf7"))):
+            self.changed(items, index, f"{name} {comment}", flag, value)
+        if not nullable:
+            self.changed(items, index, f"{name} null", "WrongType", None)
+
+
+def _message_1(messages):
+    items = [1, 1, DEVICE_ID, pin("m1 challenge", 16), DEVICE.kid, 2, 1790000100]
+    messages.valid("usual message", encode(items))
+    for required in (0, 1, 3, 15):
+        messages.valid(f"required {required}", encode([*items[:5], required, items[6]]))
+    for clock in (None, 0, 23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32, LARGEST):
+        messages.valid(f"clock {clock}", encode([*items[:6], clock]), ("Boundary",))
+    messages.valid("ids and challenge of zeros", encode([1, 1, bytes(16), bytes(16), bytes(8), 2, 0]), ("Boundary",))
+    messages.valid("ids and challenge of ones", encode([1, 1, b"\xff" * 16, b"\xff" * 16, b"\xff" * 8, 2, 0]), ("Boundary",))
+    messages.array_faults(items)
+    for version in (0, 2, 3, 255):
+        messages.changed(items, 1, f"version {version}", "WrongVersion", version)
+    messages.changed(items, 1, "version null", "WrongType", None)
+    messages.changed(items, 1, "version as text", "WrongType", "1")
+    messages.changed(items, 1, "version -2", "WrongType", -2)
+    messages.changed(items, 1, "version in two bytes", "NonMinimalInteger", Encoded(b"\x18\x01"))
+    messages.byte_string(items, 2, "device id", (0, 15, 17, 32))
+    messages.byte_string(items, 3, "challenge", (0, 15, 17, 32))
+    messages.byte_string(items, 4, "key id", (0, 7, 9, 16))
+    messages.number(items, 5, "required")
+    messages.number(items, 6, "clock", nullable=True)
+    messages.invalid("device id and key id exchanged", "WrongSize", encode([1, 1, items[4], items[3], items[2], 2, None]))
+
+
+def _message_2(messages):
+    random, token = pin("m2 random", 16), pin("m2 token", 16)
+    head_bytes = session.message_2_head(random, session.REFERENCE, token)
+    imp, dmp, sealed = pin("m2 imp", 32), pin("m2 dmp", 32), pin("m2 sealed", 25)
+    items = [2, head_bytes, imp, dmp, sealed]
+    messages.valid("reference", encode(items))
+    messages.valid("no integrity proof", encode([2, head_bytes, None, dmp, sealed]))
+    messages.valid("no proof", encode([2, head_bytes, None, None, sealed]))
+    for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
+        for size in (16, 440, 3072):
+            message = [2, session.message_2_head(random, encoding, pin("m2 token", size)), imp, dmp, sealed]
+            messages.valid(f"{name} token of {size} bytes", encode(message), ("Boundary",) if size == 3072 else ("Normal",))
+    messages.valid("proofs of zeros", encode([2, head_bytes, bytes(32), bytes(32), sealed]), ("Boundary",))
+    messages.array_faults(items)
+    messages.byte_string(items, 2, "integrity proof", (0, 16, 31, 33, 64), nullable=True)
+    messages.byte_string(items, 3, "device proof", (0, 16, 31, 33, 64), nullable=True)
+    messages.byte_string(items, 4, "sealed", ())
+    messages.byte_string(items, 1, "head", ())
+    messages.changed(items, 1, "head as an array, not encoded in a byte string", "WrongType", [random, 0, token])
+
+    def with_head(comment, flag, data):
+        messages.changed(items, 1, f"head: {comment}", flag, data)
+
+    parts = [random, session.REFERENCE, token]
+    body = b"".join(map(encode, parts))
+    for comment, flag, value in (
+            ("empty", "Truncated", b""), ("empty array", "WrongCount", encode([])), ("two elements", "WrongCount", encode(parts[:2])),
+            ("four elements", "WrongCount", encode([*parts, None])), ("a map", "WrongType", encode(dict(enumerate(parts)))),
+            ("null", "WrongType", encode(None)), ("byte after it", "TrailingBytes", encode(parts) + b"\x00"),
+            ("cut short", "Truncated", encode(parts)[:-1]), ("of indefinite length", "IndefiniteLength", b"\x9f" + body + b"\xff"),
+            ("length in two bytes", "NonMinimalInteger", b"\x98\x03" + body), ("tagged", "UnknownTag", encode(Tag(24, parts))),
+            ("encoded twice", "WrongType", encode(encode(parts)))):
+        with_head(comment, flag, value)
+    for size in (0, 15, 17, 32):
+        with_head(f"prover's random of {size} bytes", "WrongSize", encode([(random * 2)[:size], 0, token]))
+    with_head("prover's random null", "WrongType", encode([None, 0, token]))
+    with_head("prover's random as text", "WrongType", encode(["r" * 16, 0, token]))
+    with_head("prover's random in chunks", "IndefiniteLength", encode([Encoded(b"\x5f" + encode(random) + b"\xff"), 0, token]))
+    for encoding in (3, 4, 255, LARGEST):
+        with_head(f"encoding {encoding}", "WrongEncoding", encode([random, encoding, token]))
+    for comment, flag, value in (
+            ("negative", "WrongType", -1), ("null", "WrongType", None), ("as text", "WrongType", "1"), ("true", "WrongType", True),
+            ("false", "WrongType", False), ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x01")),
+            ("as a float", "Float", Encoded(b"\xf9\x3c\x00")), ("2^53", "IntegerTooLarge", 2**53)):
+        with_head(f"encoding {comment}", flag, encode([random, value, token]))
+    for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
+        with_head(f"{name} token of 3073 bytes", "TooLarge", session.message_2_head(random, encoding, pin("m2 token", 3073)))
+        with_head(f"{name} token as text", "WrongType", encode([random, encoding, "token"]))
+        with_head(f"{name} token null", "WrongType", encode([random, encoding, None]))
+    with_head("token as an array", "WrongType", encode([random, 1, [token]]))
+    with_head("token with a longer length than needed", "NonMinimalInteger",
+              encode([random, 1, Encoded(head(cbor.BYTES, 16, 1) + token)]))
+
+
+def _message_3(messages):
+    sealed = pin("m3 sealed", 27)
+    items = [3, 0, sealed]
+    messages.valid("accepted", encode(items))
+    for name, status in STATUS.items():
+        if status in session.AUTHENTICATED:
+            messages.valid(f"{name}, sealed", encode([3, status, sealed]))
+        messages.valid(f"{name}, without sealed part", encode([3, status, None]))
+    messages.valid("sealed of 1067 bytes", encode([3, 0, pin("m3 sealed", 1067)]), ("Boundary",))
+    messages.array_faults(items)
+    messages.number(items, 1, "status")
+    messages.byte_string(items, 2, "sealed", (), nullable=True)
+
+
+def _request(messages):
+    unlock = {1: "unlock"}
+    full = {1: "open-safe", 2: ["7", "2026-11-21"], 3: ["alice", "123456"], 4: ["alice", "87654321"]}
+    for comment, fields, flags in (
+            ("command only", unlock, "Normal"), ("everything", full, "Normal"), ("one parameter", {1: "open", 2: ["7"]}, "Normal"),
+            ("one-time code", {1: "unlock", 3: ["alice", "123456"]}, "Normal"), ("seal", {1: "unlock", 4: ["alice", "123456"]}, "Normal"),
+            ("command of 32 bytes", {1: "c" * 32}, "Boundary"), ("command of 32 bytes beyond ASCII", {1: "\u00fc" * 16}, "Boundary"),
+            ("8 parameters of 64 bytes", {1: "open", 2: ["p" * 64] * 8}, "Boundary"),
+            ("parameter of 64 bytes beyond ASCII", {1: "open", 2: ["\U0001f512" * 16]}, "Boundary"),
+            ("parameter empty", {1: "open", 2: [""]}, "Boundary"),
+            ("user of 32 bytes, code of 16", {1: "unlock", 3: ["u" * 32, "1" * 16], 4: ["u" * 32, "1" * 16]}, "Boundary")):
+        messages.valid(comment, encode(fields), (flags,))
+
+    def invalid(comment, flag, fields):
+        messages.invalid(comment, flag, encode(fields))
+
+    invalid("empty map", "MissingKey", {})
+    invalid("command missing", "MissingKey", {k: v for k, v in full.items() if k != 1})
+    for key in (0, 5, -1, 255, "1", "command", b"\x01"):
+        invalid(f"unknown key {key!r}", "UnknownKey", {**unlock, key: "x"})
+    for comment, value in (("as bytes", b"unlock"), ("as a number", 1), ("null", None), ("as an array", ["unlock"]), ("true", True)):
+        invalid(f"command {comment}", "WrongType", {1: value})
+    invalid("command of 33 bytes", "TextTooLong", {1: "c" * 33})
+    invalid("command of 17 characters in 33 bytes", "TextTooLong", {1: "c" + "\u00fc" * 16})
+    for comment, value in (("as text", "7"), ("null", None), ("as a map", {}), ("as bytes", b"7"), ("with a number", [7]),
+                           ("with bytes", [b"7"]), ("with null", [None]), ("with an array", [["7"]])):
+        invalid(f"parameters {comment}", "WrongType", {1: "open", 2: value})
+    invalid("9 parameters", "WrongCount", {1: "open", 2: ["p"] * 9})
+    invalid("9 empty parameters", "WrongCount", {1: "open", 2: [""] * 9})
+    invalid("parameter of 65 bytes", "TextTooLong", {1: "open", 2: ["p" * 65]})
+    invalid("eighth parameter of 65 bytes", "TextTooLong", {1: "open", 2: ["p"] * 7 + ["p" * 65]})
+    invalid("parameter of 64 characters in 65 bytes", "TextTooLong", {1: "open", 2: ["p" * 63 + "\u00fc"]})
+    for key, name in ((3, "one-time code"), (4, "seal")):
+        def code(comment, flag, value):
+            invalid(f"{name}: {comment}", flag, {1: "unlock", key: value})
+
+        code("null", "WrongType", None)
+        code("text alone", "WrongType", "123456")
+        code("a map", "WrongType", {1: "alice", 2: "123456"})
+        code("empty array", "WrongCount", [])
+        code("user alone", "WrongCount", ["alice"])
+        code("three elements", "WrongCount", ["alice", "123456", "x"])
+        code("user as bytes", "WrongType", [b"alice", "123456"])
+        code("user null", "WrongType", [None, "123456"])
+        code("code as a number", "WrongType", ["alice", 123456])
+        code("code as bytes", "WrongType", ["alice", b"123456"])
+        code("user of 33 bytes", "TextTooLong", ["u" * 33, "123456"])
+        code("user of 17 characters in 34 bytes", "TextTooLong", ["\u00fc" * 17, "123456"])
+        code("code of 17 bytes", "TextTooLong", ["alice", "1" * 17])
+    _request_encodings(messages, full)
+
+
+def _request_encodings(messages, full):
+    invalid = messages.invalid
+    good = encode(full)
+    pairs = [encode(k) + encode(v) for k, v in full.items()]
+    invalid("empty", "Truncated", b"")
+    invalid("cut short", "Truncated", good[:-1])
+    invalid("byte after the map", "TrailingBytes", good + b"\x00")
+    invalid("an array", "WrongType", encode(["unlock"]))
+    invalid("text", "WrongType", encode("unlock"))
+    invalid("null", "WrongType", encode(None))
+    invalid("keys 1 and 2 exchanged", "UnsortedKeys", b"\xa4" + pairs[1] + pairs[0] + pairs[2] + pairs[3])
+    invalid("keys 3 and 4 exchanged", "UnsortedKeys", b"\xa4" + pairs[0] + pairs[1] + pairs[3] + pairs[2])
+    invalid("command twice", "DuplicateKey", b"\xa2" + encode(1) + encode("lock") + encode(1) + encode("unlock"))
+    invalid("command twice, equal", "DuplicateKey", b"\xa2" + pairs[0] + pairs[0])
+    invalid("parameters twice", "DuplicateKey", b"\xa3" + pairs[0] + pairs[1] + pairs[1])
+    invalid("map of indefinite length", "IndefiniteLength", b"\xbf" + pairs[0] + b"\xff")
+    invalid("command in chunks", "IndefiniteLength", b"\xa1\x01\x7f\x66unlock\xff")
+    invalid("parameters of indefinite length", "IndefiniteLength", b"\xa2\x01\x64open\x02\x9f\x617\xff")
+    invalid("map length in two bytes", "NonMinimalInteger", b"\xb8\x01" + encode(1) + encode("unlock"))
+    invalid("key in two bytes", "NonMinimalInteger", b"\xa1\x18\x01\x66unlock")
+    invalid("command with a longer length than needed", "NonMinimalInteger", b"\xa1\x01\x78\x06unlock")
+    invalid("parameters with a longer length than needed", "NonMinimalInteger", b"\xa2\x01\x64open\x02\x98\x01\x617")
+    invalid("command not UTF-8", "NotUtf8", b"\xa1\x01\x62\xc3\x28")
+    invalid("parameter not UTF-8", "NotUtf8", b"\xa2\x01\x64open\x02\x81\x61\xff")
+    invalid("command tagged", "UnknownTag", encode({1: Tag(32, "unlock")}))
+    invalid("map tagged", "UnknownTag", encode(Tag(61, full)))
+    invalid("command undefined", "SimpleValue", b"\xa1\x01\xf7")
+    invalid("command as a float", "Float", b"\xa1\x01\xf9\x3c\x00")
+    invalid("map longer than the input", "Truncated", b"\xbb\x00\x00\x00\x01\x00\x00\x00\x00" + pairs[0])
