@@ -11,25 +11,62 @@ let strict: [SwiftSetting] = [
 let package = Package(
   name: "holdfast",
   products: [
-    .library(name: "HoldfastCore", targets: ["HoldfastCore"])
+    .executable(name: "holdfast", targets: ["holdfast"]),
+    .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
+    .library(name: "HoldfastMeasurement", targets: ["HoldfastMeasurement"]),
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
   ],
   targets: [
+    // The core: standard library only, for Linux and as Embedded Swift.
     .target(name: "CBarrier"),
     .target(
       name: "HoldfastCore", dependencies: ["CBarrier"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
+
+    // What the core is given on Linux.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .target(
-      name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
-    .target(
-      name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
-      swiftSettings: strict),
+    .target(name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
     .target(name: "HoldfastJSON", swiftSettings: strict),
+
+    // The prover.
+    .target(name: "CHost"),
+    .plugin(
+      name: "MeasurementProofKeyPlugin", capability: .buildTool(), dependencies: ["MeasurementProofKeyTool"]),
+    .executableTarget(
+      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
+    .target(
+      name: "HoldfastMeasurement", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CHost"],
+      swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
+
+    // The command line.
+    .executableTarget(
+      name: "holdfast",
+      dependencies: [
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastMeasurement",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Histogram", package: "hdrhistogram-swift"),
+      ],
+      swiftSettings: strict),
+
+    // Tests.
     .testTarget(
       name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
       swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
+    .target(
+      name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
+      swiftSettings: strict),
+    .target(name: "CDisturbance", path: "Tests/CDisturbance"),
+    .executableTarget(
+      name: "MeasurementProbe",
+      dependencies: ["HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance"],
+      path: "Tests/MeasurementProbe", swiftSettings: strict),
+    .executableTarget(
+      name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
 )

@@ -1,0 +1,37 @@
+# Holdfast: offline hardware attestation for embedded verifiers.
+
+SWIFT ?= swift
+RELEASE = --configuration release --static-swift-stdlib --product holdfast
+PACKAGES = pkg-config libssl-dev libsqlite3-dev python3-cryptography
+
+.PHONY: help build demo test bench vectors format lint packages clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: packages ## Build the command line at .build/release/holdfast.
+	@$(SWIFT) build --quiet $(RELEASE)
+
+demo: build ## Enrol, prove, and try every attack, between two processes on this machine.
+	@.build/release/holdfast demo
+
+test: packages ## Build and check everything.
+	@Tests/run
+
+bench: build ## Measure the latency of a proof against the 100 ms budget.
+	@.build/release/holdfast bench latency
+
+vectors: build ## Replay the test vectors.
+	@.build/release/holdfast vectors replay vectors/*.json
+
+format: ## Format the sources.
+	@$(SWIFT) format --in-place --recursive Sources Tests Plugins Package.swift
+
+lint: ## Check the format of the sources.
+	@$(SWIFT) format lint --strict --recursive Sources Tests Plugins Package.swift
+
+packages: # Install the Debian packages that are missing.
+	@Tests/install-packages $(PACKAGES)
+
+clean: ## Remove what was built.
+	@rm -rf .build .build-embedded

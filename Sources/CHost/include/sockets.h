@@ -1,0 +1,11 @@
+#ifndef HOLDFAST_SOCKETS_H
+#define HOLDFAST_SOCKETS_H
+
+#include <stdint.h>
+
+/// Whether a TCP socket of `family`, `AF_INET` or `AF_INET6`, listens on `port`: 1 or 0, or -1 where the kernel does not say.
+///
+/// Asks for listeners alone; reading `/proc/net/tcp` walks the table of every connection there could be.
+int holdfast_is_listening(int family, uint16_t port);
+
+#endif

@@ -1,0 +1,61 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// A measurement that an issuer is to approve, with everything that follows from it.
+public struct Baseline: Sendable {
+  /// What is kept as `measurement_config.bin`.
+  public let configuration: MeasurementConfiguration
+  /// What was measured.
+  public let measurement: Measurement
+  /// What goes to the attestation service, authenticated; whoever reads it knows IM and DM.
+  public let evidence: [UInt8]
+  /// What is kept to explain changes.
+  public let fingerprints: BaselineFingerprints
+}
+
+extension Measurer {
+  /// Takes a baseline of app and device as they are now, under a fresh salt; makes the device secret if there is none.
+  ///
+  /// - Parameters:
+  ///   - subject: the app, at most 64 bytes.
+  ///   - version: the app's version.
+  ///   - clock: tells when; without a real clock, the baseline is of 1970.
+  ///   - random: gives the salt.
+  /// - Throws: when anything cannot be read, or there is no randomness.
+  public mutating func takeBaseline(
+    subject: BoundedText<64>, version: Evidence.Version, clock: borrowing some Clock & ~Copyable,
+    random: inout some RandomSource & ~Copyable
+  ) throws(MeasurementError) -> Baseline {
+    let measurement = try measure(makingDeviceSecret: true)
+    let salt: FixedBytes<32>
+    do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
+    let key = BuiltInKeys.current
+    let keyID = try BuiltInKeys.keyID(of: key)
+    let configuration: MeasurementConfiguration
+    let evidence: Evidence
+    do throws(EncodingFault) {
+      configuration = try MeasurementConfiguration(
+        salt: salt, mpkID: keyID, appIDs: measurement.app.map(\.id), deviceIDs: measurement.device.map(\.id),
+        created: clock.unixSeconds() ?? 0)
+      evidence = try Evidence(
+        configuration: configuration, app: measurement.app, device: measurement.device, subject: subject,
+        version: version, properties: measurement.properties)
+    } catch {
+      throw .evidence(error)
+    }
+    return Baseline(
+      configuration: configuration, measurement: measurement, evidence: try encode(evidence, key),
+      fingerprints: try fingerprints(of: measurement, for: configuration))
+  }
+
+  private func encode(
+    _ evidence: Evidence, _ key: borrowing MeasurementProofKey
+  ) throws(MeasurementError) -> [UInt8] {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      return try evidence.encoded(provedWith: key, using: &cryptography)
+    } catch {
+      throw .cryptography
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import Glibc
+
+/// Where the measurement looks: the running system, or for tests a folder that is laid out like one.
+public struct HostFiles: Sendable {
+  /// Put before every absolute path that is read; empty for the running system.
+  public var root: String
+  /// Who says which code the dynamic loader knows of.
+  public var loader: LoaderView
+  /// The device secret's path; nil for the app's own storage.
+  public var deviceSecretPath: String?
+
+  /// What the dynamic loader knows of.
+  public enum LoaderView: Sendable {
+    /// Ask the loader of this process.
+    case live
+    /// These executable address ranges.
+    case fixed([Range<UInt64>])
+  }
+
+  /// The running system, unless told otherwise.
+  public init(root: String = "", loader: LoaderView = .live, deviceSecretPath: String? = nil) {
+    self.root = root
+    self.loader = loader
+    self.deviceSecretPath = deviceSecretPath
+  }
+
+  /// Whether this is the running system.
+  var isLive: Bool { root.isEmpty }
+
+  /// No file that is read whole may be larger.
+  private static let maximumByteCount = 16 << 20
+
+  func open(_ path: String, as source: MeasuredSource) throws(MeasurementError) -> OpenFile {
+    do throws(SystemFault) {
+      return try OpenFile(root + path)
+    } catch {
+      throw .unreadable(source, code: error.code)
+    }
+  }
+
+  /// The whole file; `unreadable` when there is none.
+  func contents(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
+    guard let contents = try contentsIfPresent(of: path, as: source) else {
+      throw .unreadable(source, code: ENOENT)
+    }
+    return contents
+  }
+
+  /// The whole file, or nil when there is none.
+  func contentsIfPresent(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8]? {
+    do throws(SystemFault) {
+      return try Self.read(OpenFile(root + path))
+    } catch {
+      if error.isAbsence { return nil }
+      throw .unreadable(source, code: error.code)
+    }
+  }
+
+  /// The file up to its first empty line, or all of it.
+  func firstParagraph(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
+    let file = try open(path, as: source)
+    do throws(SystemFault) {
+      let text = try Self.read(file, chunkByteCount: 1024) { $0.contains("\n\n") }
+      return Array(text[..<(text[...].firstRange(of: "\n\n")?.lowerBound ?? text.count)])
+    } catch {
+      throw .unreadable(source, code: error.code)
+    }
+  }
+
+  /// Where a symbolic link leads, or nil when there is none.
+  func destination(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
+    var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe target.withUnsafeMutableBytes { bytes in
+      unsafe readlink(root + path, bytes.bindMemory(to: CChar.self).baseAddress!, bytes.count)
+    }
+    guard count >= 0 else { throw .unreadable(source, code: errno) }
+    target.removeSubrange(count...)
+    return target
+  }
+
+  /// The names in a folder, without `.` and `..`, in no order.
+  func names(in path: String, as source: MeasuredSource) throws(MeasurementError) -> [String] {
+    guard let folder = unsafe opendir(root + path) else { throw .unreadable(source, code: errno) }
+    defer { unsafe closedir(folder) }
+    var names: [String] = []
+    errno = 0
+    while let entry = unsafe readdir(folder) {
+      let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        unsafe pointer.withMemoryRebound(to: CChar.self, capacity: 256) { unsafe String(cString: $0) }
+      }
+      if name != "." && name != ".." { names.append(name) }
+      errno = 0
+    }
+    guard errno == 0 else { throw .unreadable(source, code: errno) }
+    return names
+  }
+
+  /// Reads until `isEnough`, or to the end.
+  private static func read(
+    _ file: borrowing OpenFile, chunkByteCount: Int = 32 << 10,
+    until isEnough: (ArraySlice<UInt8>) -> Bool = { _ in false }
+  ) throws(SystemFault) -> [UInt8] {
+    var contents: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: chunkByteCount)
+    while !isEnough(contents[...]) {
+      var span = chunk.mutableSpan
+      let count = try file.read(into: &span)
+      if count == 0 { break }
+      contents += chunk[..<count]
+      guard contents.count <= maximumByteCount else { throw SystemFault(code: EFBIG) }
+    }
+    return contents
+  }
+}

@@ -1,0 +1,26 @@
+import HoldfastCore
+
+/// What app and device look like at one moment.
+public struct Measurement: Sendable {
+  /// How long one component took.
+  public struct Duration: Sendable {
+    public let id: ComponentID
+    public let nanoseconds: UInt64
+  }
+
+  /// The components of app scope that were measured, sorted by the bytes of id.
+  public internal(set) var app: [Component] = []
+  /// The components of device scope that were measured, sorted by the bytes of id.
+  public internal(set) var device: [Component] = []
+  /// What was noticed, for the attestation service: `agent`, `debugger`, `injection`; sorted.
+  public internal(set) var properties: [BoundedText<32>] = []
+  /// Whether nothing but `device.secret` tells this device from another of its kind, as in most containers.
+  public internal(set) var restsOnDeviceSecretAlone = false
+  /// How long each component took, in the order in which they were done: `app.image` beside the others, on a thread of its
+  /// own. What several need is with the first.
+  public internal(set) var durations: [Duration] = []
+
+  mutating func note(_ property: StaticString) {
+    properties.append(BoundedText(property))
+  }
+}

@@ -1,0 +1,125 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// One measurement under way.
+struct MeasurementPass {
+  private let files: HostFiles
+  private let makingDeviceSecret: Bool
+  private var measurement = Measurement()
+  private var digests: [PlatformComponent: Digest] = [:]
+  private var map: MemoryMap?
+
+  init(files: HostFiles, makingDeviceSecret: Bool) {
+    self.files = files
+    self.makingDeviceSecret = makingDeviceSecret
+  }
+
+  /// Measures these components. The executable file is hashed on a thread of its own, beside everything else.
+  mutating func measure(
+    _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
+  ) throws(MeasurementError) -> Measurement {
+    let image = app.contains(.appImage) ? imageDigest() : nil
+    for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
+    if let image { record(.appImage, try image.wait().get()) }
+    measurement.app = components(app)
+    measurement.device = components(device)
+    return measurement
+  }
+
+  private func components(_ list: [PlatformComponent]) -> [Component] {
+    list.compactMap { component in digests[component].map { Component(id: component.id, digest: $0) } }
+  }
+
+  private mutating func measure(_ component: PlatformComponent, chunk: inout [UInt8]) throws(MeasurementError) {
+    let digest = try TimedDigest { (hash: inout SHA256Stream) throws(MeasurementError) in
+      try self.append(component, to: &hash, chunk: &chunk)
+    }
+    record(component, digest)
+  }
+
+  private mutating func record(_ component: PlatformComponent, _ result: TimedDigest) {
+    digests[component] = result.digest
+    measurement.durations.append(.init(id: component.id, nanoseconds: result.nanoseconds))
+  }
+
+  private func imageDigest() -> BackgroundDigest {
+    let files = files
+    return BackgroundDigest {
+      Result { () throws(MeasurementError) in
+        try TimedDigest { (hash: inout SHA256Stream) throws(MeasurementError) in
+          var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
+          try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
+        }
+      }
+    }
+  }
+
+  private mutating func append<Hash: StreamingDigest>(
+    _ component: PlatformComponent, to hash: inout Hash, chunk: inout [UInt8]
+  ) throws(MeasurementError) {
+    switch component {
+    case .appImage: try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
+    case .appText: try ExecutableText.measure(memoryMap(), files, into: &hash, chunk: &chunk)
+    case .appInjected: try appendInjection(to: &hash)
+    case .appDebug: try appendDebug(to: &hash)
+    case .osRelease: try appendRelease(to: &hash)
+    case .deviceCPU: try appendProcessor(to: &hash)
+    case .deviceMachine: try appendMachine(to: &hash)
+    case .deviceSecret: try appendDeviceSecret(to: &hash)
+    }
+  }
+
+  private mutating func appendInjection<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let findings = try Findings(injectionIn: memoryMap(), files: files)
+    if !findings.isEmpty { measurement.note("injection") }
+    let encoded = findings.encoded
+    hash.append(encoded.span)
+  }
+
+  private mutating func appendDebug<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let debug = try DebugFindings(map: memoryMap(), files: files)
+    if debug.hasAgent { measurement.note("agent") }
+    if debug.hasTracer { measurement.note("debugger") }
+    let encoded = debug.findings.encoded
+    hash.append(encoded.span)
+  }
+
+  private func appendRelease<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let release = try files.contentsIfPresent(of: "/etc/os-release", as: .operatingSystem) ?? []
+    hash.append(release.span)
+  }
+
+  private func appendProcessor<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let model = try ProcessorModel(files).encoded
+    hash.append(model.span)
+  }
+
+  private mutating func appendMachine<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let identity = try MachineIdentity(files)
+    measurement.restsOnDeviceSecretAlone = identity.isAbsent
+    let encoded = identity.encoded
+    hash.append(encoded.span)
+  }
+
+  private func appendDeviceSecret<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+    let secret = try deviceSecret()
+    secret.withBytes { hash.append($0) }
+  }
+
+  private func deviceSecret() throws(MeasurementError) -> Secret<32> {
+    do throws(DeviceSecretFault) {
+      let store = try DeviceSecret(files)
+      if makingDeviceSecret { return try store.readOrCreate() }
+      return try store.read()
+    } catch {
+      throw .deviceSecret(error)
+    }
+  }
+
+  private mutating func memoryMap() throws(MeasurementError) -> MemoryMap {
+    if let map { return map }
+    let fresh = try MemoryMap(files)
+    map = fresh
+    return fresh
+  }
+}

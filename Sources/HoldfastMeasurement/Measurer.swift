@@ -1,0 +1,125 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// Measures the running process and the device, anew whenever it is asked.
+///
+/// Used by one thread at a time. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
+/// up users or hosts) change the integrity measurement: load them before.
+public struct Measurer: ~Copyable {
+  private let files: HostFiles
+  private var cryptography = OpenSSLCryptography()
+  private var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
+
+  /// How much is read and hashed at once.
+  static let chunkByteCount = 256 << 10
+
+  /// - Parameter files: the running system, unless a test says otherwise.
+  public init(_ files: HostFiles = HostFiles()) {
+    self.files = files
+  }
+
+  /// Measures every component that Linux has.
+  ///
+  /// - Parameter makingDeviceSecret: whether a missing device secret is made first, as a baseline does.
+  /// - Throws: when anything cannot be read.
+  public mutating func measure(makingDeviceSecret: Bool = false) throws(MeasurementError) -> Measurement {
+    try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
+  }
+
+  /// Measures exactly the components that a configuration names.
+  ///
+  /// - Throws: `unknownComponent` for an id that Linux does not have in that scope, and when anything cannot be read.
+  public mutating func measure(for configuration: MeasurementConfiguration) throws(MeasurementError) -> Measurement {
+    try measure(
+      PlatformComponent.named(configuration.appIDs, in: PlatformComponent.app),
+      PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device))
+  }
+
+  /// IM, from a fresh measurement of app and device: 32 secret bytes.
+  public mutating func integrityMeasurement(
+    for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> Secret<32> {
+    let measurement = try measure(for: configuration)
+    return try integrityMeasurement(of: measurement, for: configuration)
+  }
+
+  /// DM, from a fresh measurement of the device alone: 32 secret bytes, whatever became of the app.
+  public mutating func deviceMeasurement(
+    for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> Secret<32> {
+    let device = try PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device)
+    return try deviceMeasurement(of: measure([], device), for: configuration)
+  }
+
+  /// IM, DM and the key that proves them, from one fresh measurement.
+  ///
+  /// - Throws: `unknownKey` when the key is not built in, and as ``measure(for:)`` does.
+  public mutating func provableMeasurements(
+    for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> ProvableMeasurements {
+    guard let key = try BuiltInKeys.key(named: configuration.mpkID) else { throw .unknownKey }
+    let measurement = try measure(for: configuration)
+    return try ProvableMeasurements(
+      integrity: integrityMeasurement(of: measurement, for: configuration),
+      device: deviceMeasurement(of: measurement, for: configuration), key: key)
+  }
+
+  /// The fingerprints of a measurement of now, to be compared with those of the baseline.
+  public mutating func fingerprints(
+    of measurement: Measurement, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> BaselineFingerprints {
+    do throws(CryptographyFailure) {
+      return try BaselineFingerprints(
+        of: measurement.app + measurement.device, salt: configuration.salt, using: &cryptography)
+    } catch {
+      throw .cryptography
+    }
+  }
+
+  private mutating func integrityMeasurement(
+    of measurement: Measurement, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> Secret<32> {
+    do throws(MeasurementFault) {
+      return try configuration.integrityMeasurement(
+        app: measurement.app, device: measurement.device, using: &cryptography)
+    } catch {
+      throw MeasurementError(error)
+    }
+  }
+
+  private mutating func deviceMeasurement(
+    of measurement: Measurement, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> Secret<32> {
+    do throws(MeasurementFault) {
+      return try configuration.deviceMeasurement(device: measurement.device, using: &cryptography)
+    } catch {
+      throw MeasurementError(error)
+    }
+  }
+
+  private mutating func measure(
+    _ app: [PlatformComponent], _ device: [PlatformComponent], makingDeviceSecret: Bool = false
+  ) throws(MeasurementError) -> Measurement {
+    var pass = MeasurementPass(files: files, makingDeviceSecret: makingDeviceSecret)
+    return try pass.measure(app, device, chunk: &chunk)
+  }
+}
+
+/// What a session with a device needs of the prover.
+public struct ProvableMeasurements: ~Copyable {
+  /// IM, 32 bytes.
+  public let integrity: Secret<32>
+  /// DM, 32 bytes.
+  public let device: Secret<32>
+  /// MPK, 16 bytes.
+  public let key: MeasurementProofKey
+}
+
+extension MeasurementError {
+  init(_ fault: MeasurementFault) {
+    switch fault {
+    case .componentsDiffer: self = .unknownComponent
+    case .cryptography: self = .cryptography
+    }
+  }
+}

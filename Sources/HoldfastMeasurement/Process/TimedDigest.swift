@@ -1,0 +1,27 @@
+import Glibc
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// A digest and how long it took.
+struct TimedDigest: Sendable {
+  let digest: Digest
+  let nanoseconds: UInt64
+
+  /// Makes a digest of what `body` appends.
+  init(
+    _ body: (inout SHA256Stream) throws(MeasurementError) -> Void
+  ) throws(MeasurementError) {
+    let start = Self.now()
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    try body(&hash)
+    do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
+    nanoseconds = Self.now() - start
+  }
+
+  private static func now() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+}

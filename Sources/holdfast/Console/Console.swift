@@ -1,0 +1,40 @@
+import Glibc
+import HoldfastJSON
+
+/// What a verb prints: results on standard output, everything else on standard error.
+///
+/// Rules: sentences begin with `holdfast:` and have no full stop; a `hint:` says what to do; warnings begin with `warning:`.
+enum Console {
+  /// Prints a result.
+  static func result(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+
+  /// Prints a result as one JSON object.
+  static func result(_ value: JSONValue) {
+    write(String(decoding: value.compact(), as: UTF8.self) + "\n", to: STDOUT_FILENO)
+  }
+
+  /// Says something beside the result.
+  static func note(_ text: String) { write("holdfast: \(text)\n", to: STDERR_FILENO) }
+
+  static func warning(_ text: String) { note("warning: \(text)") }
+
+  static func report(_ failure: Failure) {
+    note(failure.message)
+    if let hint = failure.hint { write("hint: \(hint)\n", to: STDERR_FILENO) }
+  }
+
+  /// Whether standard error is a terminal that may be coloured and written over.
+  static let isTerminal = isatty(STDERR_FILENO) == 1
+  static let isResultTerminal = isatty(STDOUT_FILENO) == 1
+  static let hasColour = unsafe isResultTerminal && getenv("NO_COLOR") == nil
+
+  private static func write(_ text: String, to descriptor: Int32) {
+    var bytes = Array(text.utf8)[...]
+    while !bytes.isEmpty {
+      let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return }
+      bytes = bytes.dropFirst(count)
+    }
+  }
+}

@@ -1,0 +1,17 @@
+import ArgumentParser
+
+@main
+struct Holdfast: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "holdfast",
+    abstract: "Offline hardware attestation for embedded verifiers.",
+    discussion: """
+      A device without Internet decides whether it is commanded by the same untampered software, on the same device, that \
+      a backend approved earlier.
+
+      Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
+      prove who it is, 64 usage, 69 peer not available, 70 internal fault, 77 no permission.
+      """,
+    subcommands: []
+  )
+}

@@ -1,0 +1,133 @@
+import CDisturbance
+import Glibc
+import HoldfastCore
+import HoldfastMeasurement
+import HoldfastOpenSSL
+
+/// A small prover that tests start, disturb and look at.
+///
+///     MeasurementProbe baseline FILE [DISTURBANCE]   takes a baseline, writes its configuration
+///     MeasurementProbe measure FILE [DISTURBANCE]    measures for a configuration
+///     MeasurementProbe changes FILE [DISTURBANCE]    measures undisturbed, then disturbed; prints what changed
+///     MeasurementProbe time                          prints what each component takes, in microseconds
+
+func stop(_ message: String) -> Never {
+  print("error \(message)")
+  exit(2)
+}
+
+func disturb(_ name: String) {
+  let result =
+    switch name {
+    case "tracer": disturb_by_tracer()
+    case "thread-tracer": disturb_by_thread_tracer()
+    case "anonymous-code": disturb_by_anonymous_code()
+    case "mapped-file": disturb_by_mapped_file()
+    case "text-patch": disturb_by_text_patch()
+    case "memory-file": disturb_by_memory_file()
+    case "restored-text": disturb_and_restore_text()
+    case "execute-only": disturb_by_execute_only()
+    case "agent-thread": unsafe disturb_by_thread("gum-js-loop")
+    case "plain-thread": unsafe disturb_by_thread("gmain")
+    default: stop("unknown disturbance")
+    }
+  guard result == 0 else { stop("disturbance \(errno)") }
+}
+
+func printHexadecimal(_ label: String, _ secret: borrowing Secret<32>) {
+  let digits = Array("0123456789abcdef")
+  var text = label + " "
+  secret.withBytes { bytes in
+    for index in bytes.indices {
+      text.append(digits[Int(bytes[index] >> 4)])
+      text.append(digits[Int(bytes[index] & 15)])
+    }
+  }
+  print(text)
+}
+
+func load(_ path: String) -> MeasurementConfiguration {
+  guard let file = unsafe fopen(path, "r") else { stop("configuration") }
+  defer { unsafe fclose(file) }
+  var bytes = [UInt8](repeating: 0, count: 4096)
+  let count = unsafe bytes.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, $0.count, file) }
+  guard let configuration = try? MeasurementConfiguration(decoding: bytes.span.extracting(first: count))
+  else { stop("configuration") }
+  return configuration
+}
+
+func save(_ configuration: MeasurementConfiguration, _ path: String) {
+  let bytes = configuration.encoded()
+  guard let file = unsafe fopen(path, "w") else { stop("configuration") }
+  let count = unsafe bytes.withUnsafeBytes { unsafe fwrite($0.baseAddress, 1, $0.count, file) }
+  guard unsafe fclose(file) == 0, count == bytes.count else { stop("configuration") }
+}
+
+func takeBaseline(_ path: String) throws {
+  var measurer = Measurer()
+  var random = SystemRandom()
+  let baseline = try measurer.takeBaseline(
+    subject: BoundedText("probe"), version: .init(1, 0, 0), clock: SystemClock(), random: &random)
+  save(baseline.configuration, path)
+  printMeasurement(baseline.measurement)
+}
+
+func printMeasurement(_ measurement: Measurement) {
+  for property in measurement.properties { print("property \(property)") }
+}
+
+func measure(_ path: String) throws {
+  var measurer = Measurer()
+  let measurements = try measurer.provableMeasurements(for: load(path))
+  printHexadecimal("im", measurements.integrity)
+  printHexadecimal("dm", measurements.device)
+}
+
+func printChanges(_ path: String, _ disturbance: String?) throws {
+  var measurer = Measurer()
+  let configuration = load(path)
+  let before = try measurer.measure(for: configuration)
+  if let disturbance { disturb(disturbance) }
+  let after = try measurer.measure(for: configuration)
+  let now = try measurer.fingerprints(of: after, for: configuration)
+  let changes = now.changedComponents(since: try measurer.fingerprints(of: before, for: configuration))
+  for id in changes { print("changed \(id)") }
+  printMeasurement(after)
+}
+
+func printTimes() throws {
+  var measurer = Measurer()
+  for round in ["first", "second", "third"] {
+    let start = SystemClock().nanoseconds
+    let measurement = try measurer.measure(makingDeviceSecret: true)
+    let whole = SystemClock().nanoseconds - start
+    for duration in measurement.durations { print("\(round) \(duration.id) \(duration.nanoseconds / 1000)") }
+    print("\(round) whole \(whole / 1000)")
+  }
+}
+
+extension SystemClock {
+  var nanoseconds: UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+  }
+}
+
+let arguments = CommandLine.arguments
+do {
+  switch (arguments.dropFirst().first, arguments.count) {
+  case ("baseline", 3...4):
+    if arguments.count == 4 { disturb(arguments[3]) }
+    try takeBaseline(arguments[2])
+    try measure(arguments[2])
+  case ("measure", 3...4):
+    if arguments.count == 4 { disturb(arguments[3]) }
+    try measure(arguments[2])
+  case ("changes", 3...4): try printChanges(arguments[2], arguments.count == 4 ? arguments[3] : nil)
+  case ("time", 2): try printTimes()
+  default: stop("usage")
+  }
+} catch {
+  stop("\(error)")
+}
