@@ -30,6 +30,9 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
     .target(name: "HoldfastJSON", swiftSettings: strict),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .target(name: "HoldfastStorage", dependencies: ["CSQLite"], swiftSettings: strict),
+    .target(name: "HoldfastTransport", swiftSettings: strict),
 
     // The prover.
     .target(name: "CHost"),
@@ -45,7 +48,8 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastMeasurement",
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastMeasurement", "HoldfastStorage",
+        "HoldfastTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -58,6 +62,8 @@ let package = Package(
       name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
       swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
+    .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage"], swiftSettings: strict),
+    .testTarget(name: "HoldfastTransportTests", dependencies: ["HoldfastTransport"], swiftSettings: strict),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
       swiftSettings: strict),

@@ -43,7 +43,8 @@ final class ExampleDevice {
       deviceID: challenge.deviceID, keyID: challenge.keyID, cryptography: cryptography,
       key: try P256PrivateKey(scalar: secret(key ?? example.bytes("keys.device_private"))), store: store,
       policy: policy, random: RepeatingRandom(bytes: [7]), clock: clock,
-      challenges: ChallengeSource(seed: secret([UInt8](repeating: 9, count: 32)), bootCount: bootCount, connection: connection))
+      challenges: ChallengeSource(
+        seed: secret([UInt8](repeating: 9, count: 32)), bootCount: bootCount, connection: connection))
   }
 
   var outgoing: String { hex(contentsOf: session.outgoing) }

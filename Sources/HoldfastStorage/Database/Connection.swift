@@ -1,0 +1,77 @@
+import CSQLite
+
+/// An open SQLite handle: the only place that opens, closes and prepares.
+@safe final class Connection {
+  private let handle: OpaquePointer
+
+  /// Opens an existing file for reading and writing.
+  init(path: String, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
+    var opened: OpaquePointer?
+    let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
+    let code = unsafe path.withCString { unsafe sqlite3_open_v2($0, &opened, flags, nil) }
+    guard let handle = unsafe opened else { throw .other(code: SQLITE_NOMEM) }
+    unsafe self.handle = handle
+    guard code == SQLITE_OK else { throw error(code) }
+    unsafe sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
+    let switches: [(option: Int32, value: Int32)] = [
+      (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_DQS_DML, 0),
+      (SQLITE_DBCONFIG_DQS_DDL, 0), (SQLITE_DBCONFIG_ENABLE_FKEY, 1),
+    ]
+    for (option, value) in switches {
+      let code = unsafe holdfast_set_switch(handle, option, value)
+      guard code == SQLITE_OK else { throw error(code) }
+    }
+  }
+
+  deinit {
+    // The statements may be finalized after the connection; this close waits for them.
+    unsafe sqlite3_close_v2(handle)
+  }
+
+  /// Whether no transaction is open.
+  var isAutocommit: Bool { unsafe sqlite3_get_autocommit(handle) != 0 }
+
+  var changedRowCount: Int { Int(unsafe sqlite3_changes64(handle)) }
+
+  var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }
+
+  /// Runs a script of any number of statements and drops the rows.
+  func execute(_ script: String) throws(DatabaseError) {
+    let code = unsafe script.withCString { unsafe sqlite3_exec(handle, $0, nil, nil, nil) }
+    guard code == SQLITE_OK else { throw error(code) }
+  }
+
+  /// Prepares a single statement; anything after it is misuse.
+  func prepare(_ sql: String) throws(DatabaseError) -> Statement {
+    var prepared: OpaquePointer?
+    let (code, isSingle) = unsafe sql.withCString { start -> (Int32, Bool) in
+      var tail: UnsafePointer<CChar>?
+      let code = unsafe sqlite3_prepare_v3(handle, start, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, &tail)
+      return (code, unsafe Self.isBlank(tail))
+    }
+    guard code == SQLITE_OK else { throw error(code) }
+    guard let prepared = unsafe prepared else { throw .misuse }
+    let statement = unsafe Statement(adopting: prepared)
+    guard isSingle else { throw .misuse }
+    return statement
+  }
+
+  /// Moves the write-ahead log into the database and empties it.
+  func checkpoint() throws(DatabaseError) {
+    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+    guard code == SQLITE_OK else { throw error(code) }
+  }
+
+  private func error(_ code: Int32) -> DatabaseError {
+    DatabaseError(code: code, systemErrorNumber: unsafe sqlite3_system_errno(handle))
+  }
+
+  private static func isBlank(_ text: UnsafePointer<CChar>?) -> Bool {
+    guard var cursor = unsafe text else { return true }
+    while unsafe cursor.pointee != 0 {
+      guard unsafe [0x20, 0x09, 0x0a, 0x0d, 0x3b].contains(cursor.pointee) else { return false }
+      unsafe cursor += 1
+    }
+    return true
+  }
+}

@@ -1,0 +1,147 @@
+extension Database {
+  /// Runs one statement and drops its rows.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: How many rows the last INSERT, UPDATE or DELETE has changed.
+  /// - Throws: `busy`, `full`, `readOnly`, `constraint`, `corrupt`, `outOfRange`, `misuse`, `other`.
+  @discardableResult
+  public func run(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int {
+    try execute(sql, bindings) { (statement) throws(DatabaseError) in
+      while try statement.step() {}
+    }
+    return connection?.changedRowCount ?? 0
+  }
+
+  /// Runs a query and hands over each row.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  ///   - body: Called for each row; an error ends the query.
+  /// - Throws: As `run`, and what the body throws.
+  public func query(
+    _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    try execute(sql, bindings) { (statement) throws(DatabaseError) in
+      while try statement.step() { try body(Row(statement)) }
+    }
+  }
+
+  /// Runs a query and collects what the body makes of each row.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  ///   - body: Called for each row; an error ends the query.
+  /// - Returns: The results, in the order of the rows.
+  /// - Throws: As `run`, and what the body throws.
+  public func all<Element>(
+    _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
+  ) throws(DatabaseError) -> [Element] {
+    var elements: [Element] = []
+    try execute(sql, bindings) { (statement) throws(DatabaseError) in
+      while try statement.step() { elements.append(try body(Row(statement))) }
+    }
+    return elements
+  }
+
+  /// Runs a query of at most one row.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  ///   - body: Reads the row.
+  /// - Returns: What the body makes of the row; nil where there is none.
+  /// - Throws: As `run`; `misuse` where there is a second row; what the body throws.
+  public func one<Element>(
+    _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
+  ) throws(DatabaseError) -> Element? {
+    try single(sql, bindings, body)
+  }
+
+  /// Reads the first column of a query of at most one row as a signed integer.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The number; nil where there is no row.
+  /// - Throws: As `one`, and `wrongType`.
+  public func oneInteger(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int64? {
+    try single(sql, bindings) { (row) throws(DatabaseError) in try row.integer(0) }
+  }
+
+  /// Reads the first column of a query of at most one row as an unsigned integer.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The number, at most `Int64.max`; nil where there is no row.
+  /// - Throws: As `one`, and `wrongType`.
+  public func oneUnsigned(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> UInt64? {
+    try single(sql, bindings) { (row) throws(DatabaseError) in try row.unsigned(0) }
+  }
+
+  /// Reads the first column of a query of at most one row as a blob.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The bytes; nil where there is no row.
+  /// - Throws: As `one`, and `wrongType`.
+  public func oneBytes(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> [UInt8]? {
+    try single(sql, bindings) { (row) throws(DatabaseError) in try row.bytes(0) }
+  }
+
+  /// Reads the first column of a query of at most one row as a text.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The text; nil where there is no row.
+  /// - Throws: As `one`, and `wrongType`.
+  public func oneText(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> String? {
+    try single(sql, bindings) { (row) throws(DatabaseError) in try row.text(0) }
+  }
+
+  private func single<Element>(
+    _ sql: StaticString, _ bindings: [Value], _ body: (borrowing Row) throws(DatabaseError) -> Element
+  ) throws(DatabaseError) -> Element? {
+    var element: Element?
+    try execute(sql, bindings) { (statement) throws(DatabaseError) in
+      guard try statement.step() else { return }
+      element = try body(Row(statement))
+      guard try !statement.step() else { throw .misuse }
+    }
+    return element
+  }
+
+  private func execute(
+    _ sql: StaticString, _ bindings: [Value], _ body: (Statement) throws(DatabaseError) -> Void
+  ) throws(DatabaseError) {
+    guard let connection else { throw .misuse }
+    // SQLite rolls back by itself on some errors; a caller that swallows one must not go on outside the transaction.
+    guard !(isInTransaction && connection.isAutocommit) else { throw .misuse }
+    let statement = try statement(for: sql, in: connection)
+    statement.isInUse = true
+    defer {
+      statement.reset()
+      statement.isInUse = false
+    }
+    try statement.bind(bindings)
+    try body(statement)
+  }
+
+  /// The cached statement, or a fresh one where a query that is still running uses it.
+  private func statement(for sql: StaticString, in connection: Connection) throws(DatabaseError) -> Statement {
+    guard sql.hasPointerRepresentation else { throw .misuse }
+    let key = UInt(bitPattern: unsafe sql.utf8Start)
+    if let cached = statements[key] {
+      return cached.isInUse ? try connection.prepare(sql.description) : cached
+    }
+    let statement = try connection.prepare(sql.description)
+    statements[key] = statement
+    return statement
+  }
+}

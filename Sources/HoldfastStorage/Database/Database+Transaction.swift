@@ -1,0 +1,47 @@
+extension Database {
+  /// Runs statements as one durable unit: all of them are on the disk when this returns, or none is.
+  ///
+  /// - Parameter body: Reads and writes this database; an error rolls everything back.
+  /// - Returns: What the body returns.
+  /// - Throws: `busy` where another connection writes; `misuse` inside another transaction; what the body throws.
+  public func transaction<Result>(
+    _ body: () throws(DatabaseError) -> Result
+  ) throws(DatabaseError) -> Result {
+    try transaction(mapping: { $0 }, body)
+  }
+
+  /// Runs statements as one durable unit with an error type of the caller.
+  ///
+  /// - Parameters:
+  ///   - mapping: Makes the caller's error of a database error.
+  ///   - body: Reads and writes this database; an error rolls everything back.
+  /// - Returns: What the body returns.
+  /// - Throws: What the body throws, and what `mapping` makes of `busy`, `full`, `misuse` (inside another transaction).
+  public func transaction<Result, Failure: Error>(
+    mapping: (DatabaseError) -> Failure, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    guard let connection, !isInTransaction else { throw mapping(.misuse) }
+    do { try connection.execute("BEGIN IMMEDIATE") } catch { throw mapping(error) }
+    isInTransaction = true
+    defer { isInTransaction = false }
+    let result: Result
+    do {
+      result = try body()
+    } catch {
+      rollBack(connection)
+      throw error
+    }
+    do {
+      try connection.execute("COMMIT")
+    } catch {
+      rollBack(connection)
+      throw mapping(error)
+    }
+    return result
+  }
+
+  /// Rolls back unless SQLite has already done so; where even that fails, the next BEGIN fails.
+  private func rollBack(_ connection: Connection) {
+    if !connection.isAutocommit { try? connection.execute("ROLLBACK") }
+  }
+}

@@ -1,0 +1,59 @@
+/// A durable SQLite database: one connection, for one thread at a time; the caller locks.
+///
+/// A write is on the disk when the call that makes it returns (write-ahead log, `synchronous=FULL`). SQL is a literal
+/// (`StaticString`), so that data can only come in as a bound ``Value``.
+public final class Database {
+  /// What opening does where there is no database yet.
+  public enum Creation: Sendable {
+    /// A missing or empty file becomes a new database.
+    case ifMissing
+    /// A missing file is `cannotOpen`; an empty one is `corrupt`.
+    case never
+  }
+
+  /// Whether opening has made a new database.
+  public let isNew: Bool
+  var connection: Connection?
+  var statements: [UInt: Statement] = [:]
+  var isInTransaction = false
+
+  /// Opens a database, creates it where there is none, and brings its schema up to date.
+  ///
+  /// - Parameters:
+  ///   - path: The file; it is created with mode 0600. SQLite puts `-wal` and `-shm` files beside it.
+  ///   - applicationID: Written into a new file, compared in an existing one; not 0.
+  ///   - schema: SQL scripts; the script at index n takes version n to n + 1. Only ever append.
+  ///   - creation: What to do where there is no database yet.
+  ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
+  /// - Throws: `cannotOpen`, `permission` (also: a file of another user, or open to others), `corrupt` (SQLite's
+  ///   quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` where `applicationID` is 0.
+  public init(
+    path: String, applicationID: Int32, schema: [StaticString], creation: Creation = .ifMissing,
+    busyTimeoutMilliseconds: Int32 = 1000
+  ) throws(DatabaseError) {
+    guard applicationID != 0 else { throw .misuse }
+    let opening = try DatabaseOpening(path: path, creation: creation, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+    isNew = try opening.prepare(applicationID: applicationID, schema: schema, creation: creation)
+    connection = opening.connection
+  }
+
+  /// The row id of the last row this connection has inserted.
+  public var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
+
+  /// Moves the write-ahead log into the file and empties it, so that deleted secrets leave the disk's files.
+  ///
+  /// - Throws: `busy` where another connection reads or writes; `full`; `misuse` in a transaction or when closed.
+  public func checkpoint() throws(DatabaseError) {
+    guard let connection, !isInTransaction else { throw .misuse }
+    try connection.checkpoint()
+  }
+
+  /// Closes the file; every later call throws `misuse`. Closing twice does nothing.
+  ///
+  /// - Throws: `misuse` in a transaction or in a query.
+  public func close() throws(DatabaseError) {
+    guard !isInTransaction, !statements.values.contains(where: \.isInUse) else { throw .misuse }
+    statements = [:]
+    connection = nil
+  }
+}

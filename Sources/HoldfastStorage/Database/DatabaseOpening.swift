@@ -1,0 +1,105 @@
+import Glibc
+
+/// The steps from a path to a database that can be trusted.
+struct DatabaseOpening {
+  let connection: Connection
+
+  init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
+    guard !path.isEmpty, !path.utf8.contains(0) else { throw .cannotOpen }
+    // "./" keeps SQLite from reading names such as ":memory:" or "file:" in its own way.
+    let literalPath = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
+    try Self.requirePrivateFile(at: literalPath, creation: creation)
+    connection = try Connection(path: literalPath, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+  }
+
+  /// Checks the file, sets the connection up and migrates; returns whether the database is new.
+  func prepare(
+    applicationID: Int32, schema: [StaticString], creation: Database.Creation
+  ) throws(DatabaseError) -> Bool {
+    let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
+    if isEmpty && creation == .never { throw .corrupt }
+    guard try text("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
+    guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
+    try connection.execute(
+      """
+      PRAGMA synchronous = FULL;
+      PRAGMA foreign_keys = ON;
+      PRAGMA trusted_schema = OFF;
+      PRAGMA secure_delete = ON;
+      PRAGMA cell_size_check = ON;
+      PRAGMA temp_store = MEMORY;
+      """)
+    return try migrate(applicationID: applicationID, schema: schema)
+  }
+
+  /// Refuses the file of another application or of a newer version; returns whether nothing was ever stored in it.
+  private func checkIdentity(applicationID: Int32, newestVersion: Int) throws(DatabaseError) -> Bool {
+    let found = try integer("PRAGMA application_id")
+    let version = try integer("PRAGMA user_version")
+    if found == 0 && version == 0 {
+      guard try integer("SELECT count(*) FROM sqlite_schema") == 0 else { throw .foreign }
+      return true
+    }
+    guard found == Int64(applicationID) else { throw .foreign }
+    guard version <= Int64(newestVersion) else { throw .newerVersion(found: Int32(truncatingIfNeeded: version)) }
+    return false
+  }
+
+  /// Runs the missing scripts in one transaction, with the identity looked at again under the lock.
+  private func migrate(applicationID: Int32, schema: [StaticString]) throws(DatabaseError) -> Bool {
+    try connection.execute("BEGIN IMMEDIATE")
+    do throws(DatabaseError) {
+      let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
+      let version = Int(try integer("PRAGMA user_version"))
+      guard version >= 0 else { throw .corrupt }
+      for script in schema[version...] { try connection.execute(script.description) }
+      if isEmpty { try connection.execute("PRAGMA application_id = \(applicationID)") }
+      if version < schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
+      try connection.execute("COMMIT")
+      return isEmpty
+    } catch {
+      if !connection.isAutocommit { try? connection.execute("ROLLBACK") }
+      throw error
+    }
+  }
+
+  private func integer(_ sql: String) throws(DatabaseError) -> Int64 {
+    let statement = try connection.prepare(sql)
+    guard try statement.step() else { throw .corrupt }
+    return try statement.integer(in: 0)
+  }
+
+  private func text(_ sql: String) throws(DatabaseError) -> String {
+    let statement = try connection.prepare(sql)
+    guard try statement.step() else { throw .corrupt }
+    return try statement.text(in: 0)
+  }
+
+  /// Makes the file with mode 0600, or checks the one that is there, without ever opening it: closing a second
+  /// descriptor would release the locks that SQLite holds for this process.
+  private static func requirePrivateFile(at path: String, creation: Database.Creation) throws(DatabaseError) {
+    var status = stat()
+    if unsafe lstat(path, &status) != 0 {
+      let number = errno
+      guard number == ENOENT, creation == .ifMissing else { throw error(for: number) }
+      let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+      if descriptor >= 0 {
+        _ = close(descriptor)
+      } else if errno != EEXIST {
+        throw error(for: errno)
+      }
+      guard unsafe lstat(path, &status) == 0 else { throw error(for: errno) }
+    }
+    guard status.st_mode & S_IFMT == S_IFREG else { throw .cannotOpen }
+    guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .permission }
+  }
+
+  private static func error(for number: Int32) -> DatabaseError {
+    switch number {
+    case EACCES, EPERM: .permission
+    case EROFS: .readOnly
+    case ENOSPC, EDQUOT: .full
+    default: .cannotOpen
+    }
+  }
+}

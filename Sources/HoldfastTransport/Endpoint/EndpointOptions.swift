@@ -1,0 +1,58 @@
+/// What follows the path or address of an endpoint: `,name=value`, each name at most once.
+struct EndpointOptions {
+  enum Name: String {
+    case psm, channel, security
+    case adapter = "hci"
+  }
+
+  private var values: [Name: Substring] = [:]
+
+  /// Takes `text` apart at its commas.
+  ///
+  /// - Throws: ``EndpointError/unknownOption`` for one that is not `known` or has no value,
+  ///   ``EndpointError/duplicateOption``.
+  static func split(
+    _ text: Substring, known: Set<Name>
+  ) throws(EndpointError) -> (subject: Substring, options: EndpointOptions) {
+    var parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    let subject = parts.removeFirst()
+    var options = EndpointOptions()
+    for part in parts {
+      let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard pieces.count == 2, let name = Name(rawValue: String(pieces[0])), known.contains(name) else {
+        throw .unknownOption
+      }
+      guard options.values.updateValue(pieces[1], forKey: name) == nil else { throw .duplicateOption }
+    }
+    return (subject, options)
+  }
+
+  /// The value of `name`, decimal, or hexadecimal after `0x`; nil where it is absent, no number, or over 65535.
+  func number(_ name: Name) -> UInt16? {
+    values[name].flatMap { text in
+      text.hasPrefix("0x")
+        ? EndpointOptions.digits(text.dropFirst(2), radix: 16) : EndpointOptions.digits(text, radix: 10)
+    }
+  }
+
+  /// The number of the adapter, nil where the option is absent.
+  func adapter() throws(EndpointError) -> UInt16? {
+    guard let text = values[.adapter] else { return nil }
+    guard text.hasPrefix("hci"), let number = EndpointOptions.digits(text.dropFirst(3), radix: 10),
+      String(number).utf8.count == text.utf8.count - 3
+    else { throw .adapter }
+    return number
+  }
+
+  /// The security, nil where the option is absent.
+  func security() throws(EndpointError) -> Endpoint.Security? {
+    guard let text = values[.security] else { return nil }
+    guard let security = Endpoint.Security(rawValue: String(text)) else { throw .security }
+    return security
+  }
+
+  /// Digits alone: the initialiser of the standard library would take a sign as well.
+  private static func digits(_ text: Substring, radix: Int) -> UInt16? {
+    text.utf8.allSatisfy { hexDigitValue($0) != nil } ? UInt16(text, radix: radix) : nil
+  }
+}

@@ -1,0 +1,57 @@
+import Glibc
+
+/// Why a connection could not be made, or a message not be sent or received.
+public enum TransportError: Error, Equatable, Sendable {
+  /// The peer ended the connection between two messages, or an earlier fault has already ended this direction of it.
+  case closed
+  /// The deadline passed before the first byte of a message, or before a connection was made.
+  case timedOutWaiting
+  /// The deadline passed in the middle of a message that was being received.
+  case timedOutReading
+  /// The deadline passed before the whole message was handed to the operating system.
+  case timedOutSending
+  /// A message of more than 4096 bytes.
+  case tooLong
+  /// The peer ended the connection in the middle of a message, or a message has no bytes.
+  case truncated
+  /// The operating system refuses access to this user.
+  case permissionDenied
+  /// There is no such file, folder or device.
+  case notFound
+  /// Nobody listens there.
+  case refused
+  /// Somebody else listens there already, or uses the terminal.
+  case addressInUse
+  /// What is at the path is of another kind: not a socket, not a terminal, or a socket of the other framing.
+  case pathOccupied
+  /// ``Listener/cancel()``, ``Listener/close()`` or ``Connection/shutdown()`` was called on this end.
+  case cancelled
+  /// This transport is not available in this build.
+  case unsupported
+  /// Anything else that the operating system answered.
+  case other(errno: CInt)
+
+  /// What `code`, a value of `errno`, means here.
+  init(errno code: CInt) {
+    self =
+      switch code {
+      case EPIPE, ECONNRESET, ENOTCONN, EIO: .closed
+      case EACCES, EPERM, EROFS: .permissionDenied
+      case ENOENT, ENOTDIR, ENXIO, ENODEV: .notFound
+      case ECONNREFUSED: .refused
+      case EADDRINUSE, EBUSY: .addressInUse
+      case EPROTOTYPE, ENOTTY, EISDIR, ENOTSOCK: .pathOccupied
+      case EMSGSIZE: .tooLong
+      default: .other(errno: code)
+      }
+  }
+}
+
+/// Passes on the non-negative result of a system call.
+///
+/// - Throws: what `errno` says, where the result is negative.
+@discardableResult
+func checked(_ result: CInt) throws(TransportError) -> CInt {
+  guard result >= 0 else { throw TransportError(errno: errno) }
+  return result
+}

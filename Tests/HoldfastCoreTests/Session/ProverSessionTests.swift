@@ -1,0 +1,107 @@
+import HoldfastOpenSSL
+import Testing
+
+@testable import HoldfastCore
+
+/// What a prover believes, and what it does not.
+@Suite struct ProverSessionTests {
+  let example = WorkedExample.shared
+
+  private func prover(_ name: String = "cose") throws -> Prover {
+    try Prover.example(name, remembered: name == "reference")
+  }
+
+  private func answered(_ name: String = "cose") throws -> Prover {
+    var prover = try prover(name)
+    _ = try prover.receive(hex(example.round(name)["m1"]!).span)
+    return prover
+  }
+
+  @Test(arguments: [5, 25, 40])
+  func `nothing is sent to another device`(index: Int) throws {
+    var challenge = hex(example.round("cose")["m1"]!)
+    challenge[index] ^= 1
+    var prover = try prover()
+    if (20..<38).contains(index) {
+      _ = try prover.receive(challenge.span)
+      #expect(prover.outgoing.count > 0)
+    } else {
+      #expect(throws: ProverFault.impostor) { try prover.receive(challenge.span) }
+      #expect(prover.outgoing.count == 0)
+    }
+  }
+
+  @Test func `another version of the protocol gets no answer`() throws {
+    var challenge = hex(example.round("cose")["m1"]!)
+    challenge[2] = 2
+    var prover = try prover()
+    #expect(throws: ProverFault.malformed) { try prover.receive(challenge.span) }
+    #expect(prover.outgoing.count == 0)
+  }
+
+  @Test func `a status that needs a seal and has none is an impostor's`() throws {
+    for status in Status.allCases {
+      var prover = try answered()
+      let message: [UInt8] = [0x83, 0x03] + (status.rawValue < 24 ? [status.rawValue] : []) + [0xf6]
+      if status.needsAuthentication {
+        #expect(throws: ProverFault.impostor) { try prover.receive(message.span) }
+      } else {
+        guard case .done(let verdict) = try prover.receive(message.span) else {
+          Issue.record("\(status)")
+          continue
+        }
+        #expect(verdict.status == status)
+        #expect(!verdict.isAuthenticated)
+      }
+    }
+  }
+
+  @Test func `every flipped bit of a sealed verdict is refused`() throws {
+    let verdict = hex(example.round("cose")["m3"]!)
+    for index in 3..<verdict.count {
+      var prover = try answered()
+      var changed = verdict
+      changed[index] ^= 1
+      #expect(throws: (any Error).self) { try prover.receive(changed.span) }
+    }
+    for status in 1...17 as ClosedRange<UInt8> {
+      var prover = try answered()
+      var changed = verdict
+      changed[2] = status
+      #expect(throws: ProverFault.impostor) { try prover.receive(changed.span) }
+    }
+  }
+
+  @Test func `the verdict of another round does not open`() throws {
+    var prover = try answered("cose")
+    #expect(throws: ProverFault.impostor) { try prover.receive(hex(example.round("reference")["m3"]!).span) }
+  }
+
+  @Test func `the token is sent whole once a connection and no more`() throws {
+    let unknown: [UInt8] = [0x83, 0x03, 0x04, 0xf6]
+    var prover = try answered("reference")
+    guard case .awaitChallenge = try prover.receive(unknown.span) else {
+      Issue.record("the prover gave up")
+      return
+    }
+    _ = try prover.receive(hex(example.round("cose")["m1"]!).span)
+    #expect(prover.outgoing.count > 400)
+    guard case .done(let verdict) = try prover.receive(unknown.span) else {
+      Issue.record("the prover goes on")
+      return
+    }
+    #expect(verdict.status == .tokenUnknown)
+  }
+
+  @Test func `a device without room says so before any challenge`() throws {
+    var prover = try prover()
+    guard case .done(let verdict) = try prover.receive(([0x83, 0x03, 0x0e, 0xf6] as [UInt8]).span) else {
+      Issue.record("the prover goes on")
+      return
+    }
+    #expect(verdict.status == .busy)
+    #expect(!verdict.isAuthenticated)
+    var other = try self.prover()
+    #expect(throws: ProverFault.malformed) { try other.receive(([0x83, 0x03, 0x00, 0xf6] as [UInt8]).span) }
+  }
+}
