@@ -30,6 +30,8 @@ let package = Package(
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
     .target(name: "HoldfastJSON", swiftSettings: strict),
+    .target(
+      name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "HoldfastStorage", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "HoldfastTransport", swiftSettings: strict),
@@ -48,7 +50,7 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastMeasurement", "HoldfastStorage",
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastMeasurement", "HoldfastStorage",
         "HoldfastTransport",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),

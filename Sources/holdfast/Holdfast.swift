@@ -12,6 +12,6 @@ struct Holdfast: ParsableCommand {
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
       prove who it is, 64 usage, 69 peer not available, 70 internal fault, 77 no permission.
       """,
-    subcommands: []
+    subcommands: [Prove.self]
   )
 }

@@ -6,4 +6,10 @@ extension Array: ByteSink where Element == UInt8 {
   public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
   }
+
+  /// Copies `bytes`.
+  public init(_ bytes: Span<UInt8>) {
+    self = []
+    append(bytes)
+  }
 }

@@ -71,7 +71,7 @@ where
       keys = try SessionKeys(
         proofKey: token.claims.proofKey, device: token.claims.device, transcript: transcript, using: &cryptography)
     } catch { return .internal }
-    guard proofs.device != .wrong else { return .deviceMismatch }
+    guard proofs.device == .right else { return .deviceMismatch }
     guard let request = openRequest(sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
     var reply = Reply()

@@ -31,6 +31,30 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   /// `usr`, at most 32 bytes: whose codes go with it; nil for any enrolled user's.
   public let user: BoundedText<32>?
 
+  /// Puts claims together, as an issuer does and a decoder; that makes nobody believe them.
+  ///
+  /// Numbers are at most 2^53 - 1, and `issuedAt` is below `expires`; a version of 0.0.0 is written as none.
+  public init(
+    issuer: BoundedText<64>, subject: BoundedText<64>, audience: DeviceID, expires: UInt64, issuedAt: UInt64,
+    tokenID: TokenID, integrity: consuming Secret<32>, device: consuming Secret<32>, proofKey: consuming Secret<16>,
+    generation: UInt64, maximumUses: UInt64?, commands: CommandList?, version: AppVersion, user: BoundedText<32>?
+  ) {
+    self.issuer = issuer
+    self.subject = subject
+    self.audience = audience
+    self.expires = expires
+    self.issuedAt = issuedAt
+    self.tokenID = tokenID
+    self.integrity = integrity
+    self.device = device
+    self.proofKey = proofKey
+    self.generation = generation
+    self.maximumUses = maximumUses
+    self.commands = commands
+    self.version = version
+    self.user = user
+  }
+
   /// A second copy, made on purpose.
   borrowing func copy() -> MeasurementClaims {
     MeasurementClaims(

@@ -236,7 +236,8 @@ def _json(writer):
             ("byte after the claims", good + b"x", "TrailingBytes"), ("zero byte after the claims", good + b"\x00", "TrailingBytes"),
             ("claims twice", good + good, "TrailingBytes"), ("brace after the claims", good + b"}", "TrailingBytes"),
             ("comment after the claims", good + b"//", "TrailingBytes"),
-            ("byte order mark", b"\xef\xbb\xbf" + good, "ByteOrderMark"), ("UTF-16 with a byte order mark", good.decode().encode("utf-16"), "NotUtf8"),
+            ("byte order mark", b"\xef\xbb\xbf" + good, "ByteOrderMark"),
+            ("UTF-16 with a byte order mark", b"\xff\xfe" + good.decode().encode("utf-16-le"), "NotUtf8"),
             ("UTF-16 without one", good.decode().encode("utf-16-le"), "JsonSyntax"),
             ("claims as a list", b"[" + good + b"]", "WrongType"), ("claims as text", dump("claims"), "WrongType"),
             ("claims null", b"null", "WrongType"), ("claims a number", b"1", "WrongType"),
@@ -613,8 +614,10 @@ def _tampered(writer):
         sealed_otherwise = jose.gcm_seal(key, iv, good_signed(), data)
         changed(f"associated data: {comment}", header=header, sealed=sealed_otherwise[:-16], tag=sealed_otherwise[-16:])
     for comment, info in (
-            ("empty other info", b""), ("algorithm ECDH-ES", jose.other_info(WRAPPED).replace(b"\x00\x00\x00\x0eECDH-ES+A256KW", b"\x00\x00\x00\x07ECDH-ES")),
-            ("algorithm of the key wrap", jose.other_info(WRAPPED)), ("32 in place of 256", jose.other_info(DIRECT)[:-4] + (32).to_bytes(4, "big")),
+            ("empty other info", b""),
+            ("algorithm ECDH-ES", jose.other_info(WRAPPED).replace(b"\x0eECDH-ES+A256KW", b"\x07ECDH-ES")),
+            ("algorithm of the key wrap", jose.other_info(WRAPPED)),
+            ("32 in place of 256", jose.other_info(DIRECT)[:-4] + (32).to_bytes(4, "big")),
             ("lengths left out", b"A256GCM" + (256).to_bytes(4, "big"))):
         sealed_otherwise = jose.gcm_seal(concat_kdf_sha256(ephemeral.exchange(DEVICE.point), info), iv, good_signed(), header.encode())
         changed(f"key derivation: {comment}", header=header, sealed=sealed_otherwise[:-16], tag=sealed_otherwise[-16:])

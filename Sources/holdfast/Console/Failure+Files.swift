@@ -1,0 +1,39 @@
+import HoldfastStorage
+
+extension Failure {
+  /// A file of the user's, or of a state folder, could not be used.
+  init(_ error: FileError, hint: String? = nil) {
+    let path = error.path
+    switch error.kind {
+    case .notFound:
+      self.init(.malformed, "\(path) is not there", hint: hint)
+    case .noPermission:
+      self.init(.noPermission, "no permission for \(path)", hint: hint ?? "run as the user whom it belongs to")
+    case .isDirectory:
+      self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
+    case .notDirectory:
+      self.init(.malformed, "\(path) is not a folder", hint: hint)
+    case .notRegular:
+      self.init(.malformed, "\(path) is not a regular file", hint: hint)
+    case .symbolicLink:
+      self.init(.malformed, "\(path) is a symbolic link, and links are not followed here", hint: hint)
+    case .tooLarge:
+      self.init(.malformed, "\(path) is too large", hint: hint)
+    case .tooOpen(let mode):
+      self.init(
+        .noPermission, "\(path) has mode \(octal(mode)), and others could use it", hint: "chmod go= \(path)")
+    case .wrongOwner:
+      self.init(.noPermission, "\(path) belongs to another user", hint: hint ?? "run as the user whom it belongs to")
+    case .exists:
+      self.init(.malformed, "\(path) exists already, and nothing is overwritten", hint: hint)
+    case .locked:
+      self.init(.unavailable, "\(path) is in use by another process", hint: hint)
+    case .diskFull:
+      self.init(.fault, "the disk is full, \(path) was not written", hint: "free some space and run it again")
+    case .other(let number):
+      self.init(.fault, "\(path): system error \(number)", hint: hint)
+    }
+  }
+}
+
+private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }

@@ -1,0 +1,69 @@
+import HoldfastMeasurement
+
+extension Failure {
+  /// The process or the device could not be measured. Nothing is skipped instead.
+  init(_ error: MeasurementError) {
+    switch error {
+    case .nonceLength:
+      self.init(.malformed, "the nonce is not 16 bytes")
+    case .malformedConfiguration:
+      self.init(.malformed, "the measurement configuration is not one, or is damaged", hint: Self.enrolAgain)
+    case .unknownKey:
+      self.init(
+        .malformed, "this build does not have the measurement proof key that the baseline was made with",
+        hint: "use the release that enrolled, or enrol again")
+    case .unknownComponent:
+      self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
+    case .unreadable(let source, let code):
+      self.init(.fault, "\(Self.path(source)) could not be measured: system error \(code)")
+    case .malformed(let source):
+      self.init(.fault, "\(Self.path(source)) is not in the form that the kernel gives it")
+    case .deviceSecret(let fault):
+      self.init(fault)
+    case .evidence:
+      self.init(.malformed, "the app's name or version does not fit the evidence")
+    case .cryptography:
+      self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+
+  private static let enrolAgain = "enrol again: holdfast enroll"
+
+  private init(_ fault: DeviceSecretFault) {
+    switch fault {
+    case .noLocation:
+      self.init(
+        .malformed, "there is no place for the device secret", hint: "set HOME, or XDG_DATA_HOME to a private folder")
+    case .missing:
+      self.init(.malformed, "the device secret is gone", hint: "restore it, or enrol this device again")
+    case .notPlainFile:
+      self.init(.malformed, "the device secret is not a plain file", hint: "remove what is there and enrol again")
+    case .wrongOwner:
+      self.init(.noPermission, "the device secret belongs to another user", hint: "run as the user who enrolled")
+    case .wrongMode:
+      self.init(.noPermission, "others may read the device secret", hint: "chmod 600 the file device.secret")
+    case .wrongSize:
+      self.init(.malformed, "the device secret is damaged", hint: "restore it, or remove it and enrol again")
+    case .folderNotPrivate:
+      self.init(.noPermission, "the folder of the device secret lets others in", hint: "chmod 700 that folder")
+    case .system(let code):
+      self.init(.fault, "the device secret could not be used: system error \(code)")
+    }
+  }
+
+  private static func path(_ source: MeasuredSource) -> String {
+    switch source {
+    case .executable: "/proc/self/exe"
+    case .memoryMap: "/proc/self/maps"
+    case .memory: "/proc/self/mem"
+    case .environment: "/proc/self/environ"
+    case .threads: "/proc/self/task"
+    case .preloadFile: "/etc/ld.so.preload"
+    case .sockets: "/proc/net/tcp"
+    case .operatingSystem: "/etc/os-release"
+    case .machineID: "/etc/machine-id"
+    case .serialNumber: "/proc/device-tree/serial-number"
+    case .processor: "/proc/cpuinfo"
+    }
+  }
+}

@@ -1,0 +1,65 @@
+import HoldfastTransport
+
+extension Failure {
+  /// A connection could not be made or did not hold.
+  init(_ error: TransportError, endpoint: Endpoint) {
+    switch error {
+    case .notFound:
+      self.init(
+        .unavailable, "nothing is at \(endpoint)",
+        hint: "is the device running? holdfast device serve --listen \(endpoint)")
+    case .refused:
+      self.init(
+        .unavailable, "nobody listens at \(endpoint)",
+        hint: "is the device running? holdfast device serve --listen \(endpoint)")
+    case .closed:
+      self.init(.unavailable, "the other end closed the connection")
+    case .timedOutWaiting, .timedOutReading, .timedOutSending:
+      self.init(.unavailable, "the other end did not answer in time", hint: "try again, or give it longer by --timeout")
+    case .permissionDenied:
+      self.init(.noPermission, "no permission for \(endpoint)", hint: "run as a user who may use it")
+    case .addressInUse:
+      self.init(.unavailable, "somebody else uses \(endpoint) already")
+    case .pathOccupied:
+      self.init(.unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone")
+    case .tooLong, .truncated:
+      self.init(.malformed, "the other end sent a message that is too long or not whole")
+    case .unsupported:
+      self.init(.unavailable, "\(endpoint): this transport is not available in this build")
+    case .cancelled:
+      self.init(.unavailable, "it was ended")
+    case .other(let number):
+      self.init(.unavailable, "\(endpoint): system error \(number)")
+    }
+  }
+
+  /// An endpoint that is not written as it should be.
+  init(_ error: EndpointError, text: String) {
+    self.init(
+      .usage, "'\(text)' is not an endpoint: \(Self.reason(error))",
+      hint: "unix:PATH, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 or le:ADDR,psm=0x80")
+  }
+
+  private static func reason(_ error: EndpointError) -> String {
+    switch error {
+    case .transport: "it begins with no transport that there is"
+    case .pathEmpty: "the path is empty"
+    case .pathTooLong: "the path is too long"
+    case .pathContainsNUL: "the path has a NUL in it"
+    case .address: "the Bluetooth address is not six pairs of hex digits"
+    case .psm: "the PSM is missing, even or out of range"
+    case .channel: "the channel is not a number from 1 to 30"
+    case .adapter: "the adapter is not hci0, hci1, …"
+    case .security: "the security is not low, medium or high"
+    case .unknownOption: "it has an option that this transport does not have"
+    case .duplicateOption: "it has an option twice"
+    }
+  }
+}
+
+extension Endpoint {
+  /// Reads an endpoint of the command line.
+  init(argument text: String) throws(Failure) {
+    do throws(EndpointError) { try self.init(parsing: text) } catch { throw Failure(error, text: text) }
+  }
+}

@@ -1,0 +1,45 @@
+import HoldfastCore
+
+extension Status {
+  /// The status as DESIGN §5 names it.
+  var name: String { "\(self)" }
+
+  /// What a person is told, and what to do.
+  var explanation: (text: String, hint: String?) {
+    switch self {
+    case .accepted: ("the device accepted it", nil)
+    case .tokenInvalid:
+      ("the device does not take the measurement token", "has it been told to trust the issuer? holdfast device trust")
+    case .tokenExpired: ("the measurement token has expired", "enrol again")
+    case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", "enrol again")
+    case .tokenUnknown: ("the device does not remember the token, and did not take it whole", "enrol again")
+    case .integrityMismatch:
+      (
+        "the app or its environment has changed since the baseline",
+        "holdfast explain says what changed; if that is as it should be, enrol again"
+      )
+    case .deviceMismatch:
+      ("this is not the device that the token was made for, or the answer was used before", "enrol again on this host")
+    case .factorMissing: ("the command needs more than was given", nil)
+    case .otpRejected: ("the one-time password was rejected", nil)
+    case .sealRejected: ("the seal was rejected", nil)
+    case .lockedOut: ("the user is locked out for now", nil)
+    case .commandRefused:
+      ("neither policy nor token allow that command", "holdfast device policy shows what the owner allows")
+    case .challengeExpired: ("the answer came too late", "try again")
+    case .malformed: ("the device could not read the message", nil)
+    case .busy: ("the device is busy or its store is full", "try again later")
+    case .usesExhausted: ("the measurement token is used up", "enrol again")
+    case .versionTooOld: ("the app is older than the device's owner allows", "update the app and enrol again")
+    case .internal: ("the device had a fault of its own", "see the device's log")
+    }
+  }
+}
+
+extension Factors {
+  /// The names of the factors, as policy files write them.
+  var names: [String] {
+    [(Factors.integrity, "integrity"), (.device, "device"), (.otp, "otp"), (.seal, "seal")]
+      .filter { contains($0.0) }.map(\.1)
+  }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastMeasurement
+import HoldfastTransport
+
+struct Prove: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Prove to a device that this app and host are unchanged, and give it a command.",
+    discussion: "Exit status 0 if and only if the device accepted the command and proved itself.")
+
+  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  var connect: String
+
+  @Option(help: "The folder that enroll filled.")
+  var state: String
+
+  @Option(help: "What the device is to do, at most 32 bytes.")
+  var command: String
+
+  @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8.")
+  var parameter: [String] = []
+
+  @Option(help: "Seconds to wait for the device.")
+  var timeout: Int = 10
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let endpoint = try Endpoint(argument: connect)
+    let request = try Request(command: command, parameters: parameter)
+    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    let folder = ProverFolder(path: state)
+    let enrolment = try folder.load()
+    if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    let proof = Proof(
+      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeout * 1000)
+    let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
+    if outcome.verdict.isAuthenticated { try folder.setRemembered(enrolment.token) }
+    try report(outcome)
+  }
+
+  private func report(_ outcome: ProofOutcome) throws(Failure) {
+    let status = outcome.verdict.status
+    if output.json {
+      Console.result(outcome.json)
+    } else if status == .accepted {
+      Console.result("\(command): accepted" + (outcome.result.isEmpty ? "" : ", \(printable(outcome.result))"))
+    } else {
+      Console.result("\(command): denied, \(status.name)")
+    }
+    guard status == .accepted else {
+      throw Failure(.denied, status.explanation.text + outcome.missing, hint: status.explanation.hint)
+    }
+  }
+}
+
+extension ProofOutcome {
+  fileprivate var missing: String {
+    guard let factors = verdict.notice.missingFactors, !factors.isEmpty else { return "" }
+    return ": \(factors.names.joined(separator: ", ")) missing"
+  }
+
+  fileprivate var json: JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("status", .string(verdict.status.name)), ("code", .integer(UInt64(verdict.status.rawValue))),
+      ("accepted", .bool(verdict.status == .accepted)), ("authenticated", .bool(verdict.isAuthenticated)),
+      ("result_hex", .string(hexadecimal(result.span))), ("result", .string(printable(result))),
+    ]
+    if let clock = verdict.notice.clock { members.append(("clock", .integer(clock))) }
+    if let floor = verdict.notice.generationFloor { members.append(("generation_floor", .integer(floor))) }
+    if let seconds = verdict.notice.retryAfterSeconds { members.append(("retry_after_seconds", .integer(seconds))) }
+    if let missing = verdict.notice.missingFactors {
+      members.append(("missing_factors", .array(missing.names.map { .string($0) })))
+    }
+    members.append(("microseconds", timing.json))
+    return .object(members)
+  }
+}
+
+extension ProofTiming {
+  var json: JSONValue {
+    .object([
+      ("measure", .integer(measure / 1000)), ("connect", .integer(connect / 1000)), ("round", .integer(round / 1000)),
+      ("device", .integer(device / 1000)), ("total", .integer(total / 1000)),
+    ])
+  }
+}
+
+extension Request {
+  /// A request of the command line.
+  init(command: String, parameters: [String]) throws(Failure) {
+    guard let name = BoundedText<32>(command), !name.isEmpty else {
+      throw Failure(.usage, "a command has 1 to 32 bytes")
+    }
+    self.init(command: name)
+    guard parameters.count <= 8 else { throw Failure(.usage, "a command has at most 8 parameters") }
+    for text in parameters {
+      guard let parameter = BoundedText<64>(text) else { throw Failure(.usage, "a parameter has at most 64 bytes") }
+      do throws(EncodingFault) { try append(parameter: parameter) } catch {
+        throw Failure(.usage, "a command has at most 8 parameters")
+      }
+    }
+  }
+}
+
+/// A device's result as text for a terminal: what is not printable ASCII is shown as a dot.
+func printable(_ bytes: [UInt8]) -> String {
+  String(decoding: bytes.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
+}
+
+extension Console {
+  static func warnOfDevelopmentKey() {
+    warning("this build uses the development measurement proof key, which everybody knows")
+  }
+}
