@@ -36,6 +36,20 @@ let package = Package(
     .target(name: "HoldfastStorage", dependencies: ["CSQLite"], swiftSettings: strict),
     .target(name: "HoldfastTransport", swiftSettings: strict),
 
+    // The attestation service and the backend, simulated.
+    .target(
+      name: "HoldfastIssuer",
+      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage"],
+      swiftSettings: strict),
+
+    // The device.
+    .target(
+      name: "HoldfastDevice",
+      dependencies: [
+        "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage", "HoldfastTransport",
+      ],
+      swiftSettings: strict),
+
     // The prover.
     .target(name: "CHost"),
     .plugin(
@@ -46,12 +60,18 @@ let package = Package(
       name: "HoldfastMeasurement", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CHost"],
       swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
 
+    // Test vectors.
+    .target(
+      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"],
+      swiftSettings: strict),
+
     // The command line.
+    .target(name: "CTrace"),
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastTransport",
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastDevice", "HoldfastIssuer",
+        "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -63,9 +83,32 @@ let package = Package(
     .testTarget(
       name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
       swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastIssuerTests",
+      dependencies: [
+        "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastStorage",
+      ],
+      exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastDeviceTests",
+      dependencies: [
+        "HoldfastDevice", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage",
+        "HoldfastTransport",
+      ],
+      swiftSettings: strict),
     .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage"], swiftSettings: strict),
     .testTarget(name: "HoldfastTransportTests", dependencies: ["HoldfastTransport"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastVectorsTests",
+      dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastMeasurementTests",
+      dependencies: ["HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "MeasurementProofKeyToolTests", dependencies: ["MeasurementProofKeyTool", "HoldfastOpenSSL"],
+      swiftSettings: strict),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
       swiftSettings: strict),

@@ -1,17 +1,29 @@
 extension JSONValue {
   /// Reads one JSON text; nothing may follow it but white space.
   ///
-  /// Source: RFC 8259, narrowed: UTF-8, integers as digits alone, no member twice, at most 16 levels.
+  /// Source: RFC 8259, narrowed: UTF-8, integers as digits alone unless told otherwise, no member twice, at most 16 levels.
   /// Throws ``JSONFault/tooLong`` for more than `byteLimit` bytes.
-  public init(parsing bytes: Span<UInt8>, byteLimit: Int) throws(JSONFault) {
+  public init(
+    parsing bytes: Span<UInt8>, byteLimit: Int, otherNumbers: OtherNumbers = .refused
+  ) throws(JSONFault) {
     guard bytes.count <= byteLimit else { throw .tooLong }
-    var parser = JSONParser(bytes)
+    var parser = JSONParser(bytes, otherNumbers: otherNumbers)
     self = try parser.document()
   }
 
   /// Reads one JSON text.
-  public init(parsing bytes: [UInt8], byteLimit: Int) throws(JSONFault) {
-    self = try JSONValue(parsing: bytes.span, byteLimit: byteLimit)
+  public init(
+    parsing bytes: [UInt8], byteLimit: Int, otherNumbers: OtherNumbers = .refused
+  ) throws(JSONFault) {
+    self = try JSONValue(parsing: bytes.span, byteLimit: byteLimit, otherNumbers: otherNumbers)
+  }
+
+  /// What becomes of numbers that are no integers from 0 to 2^53 - 1.
+  public enum OtherNumbers: Sendable {
+    /// The text is malformed.
+    case refused
+    /// They are read as a string of their characters: for files by others, where they stand in parts that nobody looks at.
+    case asText
   }
 }
 
@@ -19,13 +31,15 @@ extension JSONValue {
 struct JSONParser: ~Escapable {
   let bytes: Span<UInt8>
   var position = 0
+  private let otherNumbers: JSONValue.OtherNumbers
 
   private static let greatestDepth = 16
   private static let greatestInteger: UInt64 = (1 << 53) - 1
 
   @_lifetime(copy bytes)
-  init(_ bytes: Span<UInt8>) {
+  init(_ bytes: Span<UInt8>, otherNumbers: JSONValue.OtherNumbers) {
     self.bytes = bytes
+    self.otherNumbers = otherNumbers
   }
 
   mutating func document() throws(JSONFault) -> JSONValue {
@@ -42,7 +56,7 @@ struct JSONParser: ~Escapable {
     case UInt8(ascii: "{"): return try object(depth: depth + 1)
     case UInt8(ascii: "["): return try array(depth: depth + 1)
     case UInt8(ascii: "\""): return .string(try string())
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): return .integer(try integer())
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"): return try number()
     case UInt8(ascii: "t"):
       try literal("true")
       return .bool(true)
@@ -86,17 +100,37 @@ struct JSONParser: ~Escapable {
     return .array(elements)
   }
 
-  private mutating func integer() throws(JSONFault) -> UInt64 {
+  /// Reads a number. Source: RFC 8259 §6.
+  private mutating func number() throws(JSONFault) -> JSONValue {
     let start = position
-    var number: UInt64 = 0
-    while let digit = peek, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) {
-      number = number * 10 + UInt64(digit - UInt8(ascii: "0"))
-      guard number <= Self.greatestInteger else { throw .malformed }
-      position += 1
+    let isNegative = take(byte: UInt8(ascii: "-"))
+    let digits = try digits()
+    guard digits.count == 1 || bytes[digits.lowerBound] != UInt8(ascii: "0") else { throw .malformed }
+    let integerEnd = position
+    if take(byte: UInt8(ascii: ".")) { _ = try self.digits() }
+    if take(byte: UInt8(ascii: "e")) || take(byte: UInt8(ascii: "E")) {
+      if !take(byte: UInt8(ascii: "+")) { _ = take(byte: UInt8(ascii: "-")) }
+      _ = try self.digits()
     }
-    let hasLeadingZero = bytes[start] == UInt8(ascii: "0") && position - start > 1
-    guard !hasLeadingZero else { throw .malformed }
-    return number
+    if !isNegative, position == integerEnd, let integer = integer(digits) { return .integer(integer) }
+    guard case .asText = otherNumbers else { throw .malformed }
+    var text = ""
+    for index in start..<position { text.unicodeScalars.append(Unicode.Scalar(bytes[index])) }
+    return .string(text)
+  }
+
+  private mutating func digits() throws(JSONFault) -> Range<Int> {
+    let start = position
+    while let digit = peek, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) { position += 1 }
+    guard position > start else { throw .malformed }
+    return start..<position
+  }
+
+  private func integer(_ digits: Range<Int>) -> UInt64? {
+    guard digits.count <= 16 else { return nil }
+    var number: UInt64 = 0
+    for index in digits { number = number * 10 + UInt64(bytes[index] - UInt8(ascii: "0")) }
+    return number <= Self.greatestInteger ? number : nil
   }
 
   private mutating func literal(_ text: StaticString) throws(JSONFault) {
@@ -109,6 +143,13 @@ struct JSONParser: ~Escapable {
   /// The next byte, left unread.
   var peek: UInt8? {
     position < bytes.count ? bytes[position] : nil
+  }
+
+  /// Skips `expected` if it is next; says whether it was.
+  private mutating func take(byte expected: UInt8) -> Bool {
+    guard peek == expected else { return false }
+    position += 1
+    return true
   }
 
   /// Skips white space, and `expected` if it is next; says whether it was.

@@ -72,17 +72,6 @@ private func coordinate(_ value: JSONValue?) -> FixedBytes<32>? {
   return FixedBytes<32>(bytes.bytes)
 }
 
-extension FixedBytes where count == 65 {
-  var x: FixedBytes<32> { part(from: 1) }
-  var y: FixedBytes<32> { part(from: 33) }
-
-  private func part(from offset: Int) -> FixedBytes<32> {
-    var part = FixedBytes<32>()
-    for index in 0..<32 { part[index] = self[offset + index] }
-    return part
-  }
-}
-
 /// Public bytes as base64url text without padding.
 private func base64URL<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   var text: [UInt8] = []

@@ -6,7 +6,7 @@ public struct Baseline: Sendable {
   /// What is kept as `measurement_config.bin`.
   public let configuration: MeasurementConfiguration
   /// What was measured.
-  public let measurement: Measurement
+  public let measurement: LiveMeasurement
   /// What goes to the attestation service, authenticated; whoever reads it knows IM and DM.
   public let evidence: [UInt8]
   /// What is kept to explain changes.
@@ -23,7 +23,7 @@ extension Measurer {
   ///   - random: gives the salt.
   /// - Throws: when anything cannot be read, or there is no randomness.
   public mutating func takeBaseline(
-    subject: BoundedText<64>, version: Evidence.Version, clock: borrowing some Clock & ~Copyable,
+    subject: BoundedText<64>, version: AppVersion, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     let measurement = try measure(makingDeviceSecret: true)

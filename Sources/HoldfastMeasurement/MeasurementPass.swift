@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 struct MeasurementPass {
   private let files: HostFiles
   private let makingDeviceSecret: Bool
-  private var measurement = Measurement()
+  private var measurement = LiveMeasurement()
   private var digests: [PlatformComponent: Digest] = [:]
   private var map: MemoryMap?
 
@@ -17,7 +17,7 @@ struct MeasurementPass {
   /// Measures these components. The executable file is hashed on a thread of its own, beside everything else.
   mutating func measure(
     _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
-  ) throws(MeasurementError) -> Measurement {
+  ) throws(MeasurementError) -> LiveMeasurement {
     let image = app.contains(.appImage) ? imageDigest() : nil
     for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
     if let image { record(.appImage, try image.wait().get()) }

@@ -22,14 +22,15 @@ public struct Measurer: ~Copyable {
   ///
   /// - Parameter makingDeviceSecret: whether a missing device secret is made first, as a baseline does.
   /// - Throws: when anything cannot be read.
-  public mutating func measure(makingDeviceSecret: Bool = false) throws(MeasurementError) -> Measurement {
+  public mutating func measure(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement {
     try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }
 
   /// Measures exactly the components that a configuration names.
   ///
   /// - Throws: `unknownComponent` for an id that Linux does not have in that scope, and when anything cannot be read.
-  public mutating func measure(for configuration: MeasurementConfiguration) throws(MeasurementError) -> Measurement {
+  public mutating func measure(for configuration: MeasurementConfiguration) throws(MeasurementError) -> LiveMeasurement
+  {
     try measure(
       PlatformComponent.named(configuration.appIDs, in: PlatformComponent.app),
       PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device))
@@ -66,7 +67,7 @@ public struct Measurer: ~Copyable {
 
   /// The fingerprints of a measurement of now, to be compared with those of the baseline.
   public mutating func fingerprints(
-    of measurement: Measurement, for configuration: MeasurementConfiguration
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> BaselineFingerprints {
     do throws(CryptographyFailure) {
       return try BaselineFingerprints(
@@ -77,7 +78,7 @@ public struct Measurer: ~Copyable {
   }
 
   private mutating func integrityMeasurement(
-    of measurement: Measurement, for configuration: MeasurementConfiguration
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Secret<32> {
     do throws(MeasurementFault) {
       return try configuration.integrityMeasurement(
@@ -88,7 +89,7 @@ public struct Measurer: ~Copyable {
   }
 
   private mutating func deviceMeasurement(
-    of measurement: Measurement, for configuration: MeasurementConfiguration
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Secret<32> {
     do throws(MeasurementFault) {
       return try configuration.deviceMeasurement(device: measurement.device, using: &cryptography)
@@ -99,7 +100,7 @@ public struct Measurer: ~Copyable {
 
   private mutating func measure(
     _ app: [PlatformComponent], _ device: [PlatformComponent], makingDeviceSecret: Bool = false
-  ) throws(MeasurementError) -> Measurement {
+  ) throws(MeasurementError) -> LiveMeasurement {
     var pass = MeasurementPass(files: files, makingDeviceSecret: makingDeviceSecret)
     return try pass.measure(app, device, chunk: &chunk)
   }

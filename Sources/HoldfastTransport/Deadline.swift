@@ -31,6 +31,7 @@ public struct Deadline: Sendable, Comparable {
     remainingMilliseconds == 0
   }
 
+  /// Whether `left` comes first.
   public static func < (left: Deadline, right: Deadline) -> Bool {
     left.nanoseconds < right.nanoseconds
   }

@@ -1,7 +1,10 @@
 import Glibc
 import HoldfastCore
 
-/// Usage: MeasurementProofKeyTool OUTPUT [KEY-FILE]
+/// Usage: MeasurementProofKeyTool keys|development KEY-FILE OUTPUT
+///
+/// `development` builds the development key in, and refuses when KEY-FILE is there: the build was planned without it.
+/// OUTPUT is left alone when it would stay the same.
 
 func fail(_ message: String) -> Never {
   let text = "error: \(message)\n"
@@ -9,26 +12,44 @@ func fail(_ message: String) -> Never {
   exit(1)
 }
 
-func load(_ path: String) -> [UInt8] {
-  guard let file = unsafe fopen(path, "r") else { fail("mpk.key cannot be read") }
+/// The bytes of a file; nil when there is none.
+func load(_ path: String) -> [UInt8]? {
+  guard let file = unsafe fopen(path, "r") else {
+    guard errno == ENOENT else { fail("mpk.key cannot be read") }
+    return nil
+  }
   defer { unsafe fclose(file) }
-  var text = [UInt8](repeating: 0, count: 1 << 16)
-  let count = unsafe text.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, $0.count, file) }
-  guard unsafe ferror(file) == 0, count < text.count else { fail("mpk.key cannot be read, or is too long") }
-  return Array(text[..<count])
+  var bytes = [UInt8](repeating: 0, count: 1 << 20)
+  let count = unsafe bytes.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, $0.count, file) }
+  guard unsafe ferror(file) == 0, count < bytes.count else { fail("mpk.key cannot be read, or is too long") }
+  return Array(bytes[..<count])
 }
 
 func save(_ text: String, _ path: String) {
   let bytes = Array(text.utf8)
+  if load(path) == bytes { return }
   guard let file = unsafe fopen(path, "w") else { fail("the generated source cannot be written") }
   let count = unsafe bytes.withUnsafeBytes { unsafe fwrite($0.baseAddress, 1, $0.count, file) }
   guard unsafe fclose(file) == 0, count == bytes.count else { fail("the generated source cannot be written") }
 }
 
-func keys(_ path: String?) -> KeyFile {
+func developmentKey(unlessThereIs path: String) throws -> KeyFile {
+  guard load(path) == nil else { fail("mpk.key is new: touch Package.swift, and build again") }
+  return try KeyFile()
+}
+
+func keys(_ path: String) throws -> KeyFile {
+  guard let text = load(path) else { fail("mpk.key is gone: touch Package.swift, and build again") }
+  return try KeyFile(parsing: text)
+}
+
+func run(_ mode: String, _ keyFile: String, _ output: String) {
   do {
-    guard let path else { return try KeyFile() }
-    return try KeyFile(parsing: load(path))
+    switch mode {
+    case "keys": save(try GeneratedSource(keys(keyFile)).text, output)
+    case "development": save(try GeneratedSource(developmentKey(unlessThereIs: keyFile)).text, output)
+    default: fail("the first argument is keys or development")
+    }
   } catch KeyFileFault.notAKey(let line) {
     fail("mpk.key:\(line): a key is 32 hexadecimal digits")
   } catch KeyFileFault.repeated(let line) {
@@ -41,9 +62,5 @@ func keys(_ path: String?) -> KeyFile {
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count == 2 || arguments.count == 3 else { fail("usage: MeasurementProofKeyTool OUTPUT [KEY-FILE]") }
-do {
-  save(try GeneratedSource(keys(arguments.count == 3 ? arguments[2] : nil)).text, arguments[1])
-} catch {
-  fail("SHA-256 is not to be had")
-}
+guard arguments.count == 4 else { fail("usage: MeasurementProofKeyTool keys|development KEY-FILE OUTPUT") }
+run(arguments[1], arguments[2], arguments[3])

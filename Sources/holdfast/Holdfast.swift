@@ -12,6 +12,10 @@ struct Holdfast: ParsableCommand {
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
       prove who it is, 64 usage, 69 peer not available, 70 internal fault, 77 no permission.
       """,
-    subcommands: [Prove.self]
+    subcommands: [
+      Demo.self, Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Prove.self,
+      Explain.self,
+      Vectors.self, Bench.self,
+    ]
   )
 }

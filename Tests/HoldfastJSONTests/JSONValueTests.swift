@@ -31,6 +31,23 @@ import Testing
     #expect(throws: JSONFault.malformed) { try parse(text) }
   }
 
+  @Test func `other numbers are text where that is asked for`() throws {
+    let text = "[-1, 1.50, 2e+3, -0.5E-7, 9007199254740992, 7]"
+    let value = try JSONValue(parsing: Array(text.utf8), byteLimit: 100, otherNumbers: .asText)
+    #expect(
+      value
+        == .array([
+          .string("-1"), .string("1.50"), .string("2e+3"), .string("-0.5E-7"), .string("9007199254740992"), .integer(7),
+        ]))
+  }
+
+  @Test(arguments: ["-", "01", "-01", "1.", ".5", "1e", "1e+", "--1", "+1", "0x1"])
+  func `what is no number is malformed even where other numbers are text`(text: String) {
+    #expect(throws: JSONFault.malformed) {
+      try JSONValue(parsing: Array(text.utf8), byteLimit: 100, otherNumbers: .asText)
+    }
+  }
+
   @Test(arguments: [[0xff], [0xc0, 0x80], [0xed, 0xa0, 0x80], [0xe2, 0x82], [0xf4, 0x90, 0x80, 0x80]] as [[UInt8]])
   func `a string that is not UTF-8 is malformed`(bytes: [UInt8]) {
     #expect(throws: JSONFault.malformed) {

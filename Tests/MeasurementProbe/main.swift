@@ -67,12 +67,13 @@ func takeBaseline(_ path: String) throws {
   var measurer = Measurer()
   var random = SystemRandom()
   let baseline = try measurer.takeBaseline(
-    subject: BoundedText("probe"), version: .init(1, 0, 0), clock: SystemClock(), random: &random)
+    subject: BoundedText("probe"), version: AppVersion(major: 1, minor: 0, patch: 0), clock: SystemClock(),
+    random: &random)
   save(baseline.configuration, path)
   printMeasurement(baseline.measurement)
 }
 
-func printMeasurement(_ measurement: Measurement) {
+func printMeasurement(_ measurement: LiveMeasurement) {
   for property in measurement.properties { print("property \(property)") }
 }
 
@@ -101,7 +102,7 @@ func printTimes() throws {
     let start = SystemClock().nanoseconds
     let measurement = try measurer.measure(makingDeviceSecret: true)
     let whole = SystemClock().nanoseconds - start
-    for duration in measurement.durations { print("\(round) \(duration.id) \(duration.nanoseconds / 1000)") }
+    for part in measurement.durations { print("\(round) \(part.id) \(part.nanoseconds / 1000)") }
     print("\(round) whole \(whole / 1000)")
   }
 }

@@ -3,7 +3,7 @@
 /// Source: RFC 5116 §5.1.
 extension ByteBuffer {
   /// Encrypts what is held and takes the tag at the end. `nonce` is 12 bytes.
-  mutating func seal<Crypto: Cryptography & ~Copyable>(
+  package mutating func seal<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
     var tag = FixedBytes<16>()
@@ -13,7 +13,7 @@ extension ByteBuffer {
   }
 
   /// Decrypts what is held, whose last 16 bytes are the tag, and drops the tag. Holds nothing when it throws.
-  mutating func open<Crypto: Cryptography & ~Copyable>(
+  package mutating func open<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
     guard count >= 16, let tag = FixedBytes<16>(bytes.extracting(last: 16)) else { throw CryptographyFailure() }

@@ -2,7 +2,7 @@
 ///
 /// `==` is not constant-time: keep secrets in ``Secret``.
 public struct FixedBytes<let count: Int>: Sendable {
-  var storage: InlineArray<count, UInt8>
+  @usableFromInline var storage: InlineArray<count, UInt8>
 
   /// All bytes zero.
   public init() {
@@ -21,6 +21,7 @@ public struct FixedBytes<let count: Int>: Sendable {
   /// The bytes, in order.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
+    @_transparent
     get { storage.span }
   }
 
@@ -54,8 +55,6 @@ public typealias DeviceID = FixedBytes<16>
 public typealias TokenID = FixedBytes<16>
 /// A SHA-256 digest.
 public typealias Digest = FixedBytes<32>
-/// A P-256 point, SEC1 uncompressed: 0x04 ‖ x ‖ y, big-endian.
-public typealias P256Point = FixedBytes<65>
 
 extension Span where Element == UInt8 {
   /// Whether both hold the same bytes. Not constant-time: for public bytes.

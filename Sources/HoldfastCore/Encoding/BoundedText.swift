@@ -1,7 +1,7 @@
 /// UTF-8 text of at most `capacity` bytes, stored inline: a command, a user, a component's id.
 public struct BoundedText<let capacity: Int>: Sendable {
-  private var storage: InlineArray<capacity, UInt8>
-  private var length: UInt8
+  @usableFromInline var storage: InlineArray<capacity, UInt8>
+  @usableFromInline var length: UInt8
 
   /// No text.
   public init() {
@@ -27,6 +27,7 @@ public struct BoundedText<let capacity: Int>: Sendable {
   /// The text's UTF-8 bytes.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
+    @_transparent
     get { storage.span.extracting(0..<Int(length)) }
   }
 

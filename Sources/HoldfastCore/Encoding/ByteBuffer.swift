@@ -1,6 +1,6 @@
 /// Up to `capacity` bytes, stored inline and wiped when they go out of scope.
 public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink {
-  private var storage: InlineArray<capacity, UInt8>
+  @usableFromInline var storage: InlineArray<capacity, UInt8>
   /// How many bytes are held.
   public private(set) var count: Int
 
@@ -21,6 +21,7 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink {
   /// The bytes held; valid until the buffer changes.
   public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
+    @_transparent
     get { storage.span.extracting(0..<count) }
   }
 

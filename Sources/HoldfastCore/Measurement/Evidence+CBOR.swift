@@ -56,7 +56,8 @@ extension Evidence {
     let device = try Self.readComponents(&reader)
     guard let subject = BoundedText<64>(try reader.textString()) else { throw .tooLong }
     try reader.array(of: 3)
-    let version = Version(try reader.unsigned(), try reader.unsigned(), try reader.unsigned())
+    let version = AppVersion(
+      major: try reader.unsigned(), minor: try reader.unsigned(), patch: try reader.unsigned())
     let propertyCount = try reader.arrayHead()
     guard propertyCount <= Self.maximumPropertyCount else { throw .tooLong }
     var properties: [BoundedText<32>] = []

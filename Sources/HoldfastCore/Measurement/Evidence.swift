@@ -1,25 +1,5 @@
 /// What an app says of itself to the attestation service: what it measured, under which configuration, and what it noticed.
 public struct Evidence: Sendable, Hashable {
-  /// An app's version.
-  public struct Version: Sendable, Hashable, Comparable {
-    public var major: UInt64
-    public var minor: UInt64
-    public var patch: UInt64
-
-    /// Each number is at most 2^53 - 1.
-    public init(_ major: UInt64, _ minor: UInt64, _ patch: UInt64) {
-      self.major = major
-      self.minor = minor
-      self.patch = patch
-    }
-
-    public static func < (left: Version, right: Version) -> Bool {
-      if left.major != right.major { return left.major < right.major }
-      if left.minor != right.minor { return left.minor < right.minor }
-      return left.patch < right.patch
-    }
-  }
-
   /// The most properties that evidence carries.
   public static let maximumPropertyCount = 16
 
@@ -32,7 +12,7 @@ public struct Evidence: Sendable, Hashable {
   /// The app, text of at most 64 bytes.
   public let subject: BoundedText<64>
   /// The app's version.
-  public let version: Version
+  public let version: AppVersion
   /// What was noticed, such as `debugger`: sorted, none twice.
   public let properties: [BoundedText<32>]
 
@@ -42,7 +22,7 @@ public struct Evidence: Sendable, Hashable {
   ///   order or repeated; `tooLong` for more than 16 properties or a version number above 2^53 - 1.
   public init(
     configuration: MeasurementConfiguration, app: [Component], device: [Component], subject: BoundedText<64>,
-    version: Version, properties: [BoundedText<32>]
+    version: AppVersion, properties: [BoundedText<32>]
   ) throws(EncodingFault) {
     guard configuration.matches(app: app, device: device) else { throw .unexpected }
     guard properties.count <= Self.maximumPropertyCount, version.major <= maximumInteger,

@@ -50,7 +50,7 @@ public struct Answer: ~Escapable {
 
 extension Answer {
   /// Writes M2 of a session round.
-  static func encode<Sink: ByteSink & ~Copyable>(
+  package static func encode<Sink: ByteSink & ~Copyable>(
     head: Span<UInt8>, integrityProof: FixedBytes<32>?, deviceProof: FixedBytes<32>?, sealed: Span<UInt8>,
     into sink: inout Sink
   ) throws(Sink.Failure) {

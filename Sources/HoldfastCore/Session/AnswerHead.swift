@@ -1,7 +1,7 @@
 /// What the transcript covers of M2: `[prover_random, encoding, token]`.
-enum AnswerHead {
+package enum AnswerHead {
   /// Writes it. `random` is fresh for each M2.
-  static func encode<Sink: ByteSink & ~Copyable>(
+  package static func encode<Sink: ByteSink & ~Copyable>(
     random: FixedBytes<16>, encoding: TokenEncoding, token: Span<UInt8>, into sink: inout Sink
   ) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3)

@@ -29,39 +29,39 @@ where
       guard let reference = TokenReference(answer.token), let token = store.recall(reference) else {
         return .denied(.tokenUnknown)
       }
-      return applies(token) ? .found(token) : .denied(.tokenInvalid)
+      return checked(token)
     }
     do throws(TokenFault) {
       let token = try opener.open(
         answer.token, encoding: answer.encoding, key: &key, keyID: keyID, trust: &store,
         acceptsUnsigned: policy.acceptsUnsigned, using: &cryptography)
-      return applies(token) ? .found(token) : .denied(.tokenInvalid)
+      return checked(token)
     } catch {
       return .denied(.tokenInvalid)
     }
   }
 
-  /// Whether the token is for this device, its issuer is trusted now, and its `iat` is not in an unlikely future.
-  private mutating func applies(_ token: borrowing VerifiedToken) -> Bool {
-    guard token.claims.audience == deviceID else { return false }
+  /// The token is for this device, its issuer is trusted now, and its `iat` is not in an unlikely future.
+  private mutating func checked(_ token: consuming VerifiedToken) -> TokenLookup {
+    guard token.claims.audience == deviceID else { return .denied(.tokenInvalid) }
     if let verifyingKey = token.verifyingKey {
-      guard store.trustedIssuer(verifyingKey) != nil else { return false }
+      guard store.trustedIssuer(verifyingKey) != nil else { return .denied(.tokenInvalid) }
     } else {
-      guard policy.acceptsUnsigned else { return false }
+      guard policy.acceptsUnsigned else { return .denied(.tokenInvalid) }
     }
     let floor: UInt64
-    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return false }
-    guard token.claims.issuedAt <= floor.addingClamped(policy.maximumIssueAdvanceSeconds) else { return false }
-    guard let now = clock.unixSeconds() else { return true }
-    return token.claims.issuedAt <= now.addingClamped(secondsPerDay)
+    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .denied(.internal) }
+    let latest = min(
+      floor.addingClamped(policy.maximumIssueAdvanceSeconds),
+      clock.unixSeconds()?.addingClamped(secondsPerDay) ?? .max)
+    guard token.claims.issuedAt <= latest else { return .denied(.tokenInvalid) }
+    return .found(token)
   }
 
   private mutating func judgeSession<Machine: Actuator & ~Copyable>(
     _ answer: borrowing Answer, head: Span<UInt8>, sealed: Span<UInt8>, token: borrowing VerifiedToken,
     actuator: inout Machine
   ) -> Status {
-    var outcome: Status
-    var notice = Notice()
     let transcript: Transcript
     let keys: SessionKeys
     let proofs: (integrity: ProofResult, device: ProofResult)
@@ -75,13 +75,13 @@ where
     guard let request = openRequest(sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
     var reply = Reply()
-    outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
+    var notice = Notice()
+    var outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
     reply.notice = notice
     if outcome == .accepted {
       outcome = perform(request, on: &actuator, result: &reply.result)
     }
-    seal(reply, status: outcome, keys: keys, transcript: transcript)
-    return outcome
+    return seal(reply, status: outcome, keys: keys, transcript: transcript)
   }
 
   private mutating func judgeCompatibility<Machine: Actuator & ~Copyable>(

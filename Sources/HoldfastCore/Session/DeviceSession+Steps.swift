@@ -64,23 +64,29 @@ where
     }
   }
 
-  /// Leaves the sealed M3 in `outgoing`, or nothing when that fails.
-  mutating func seal(_ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript) {
+  /// Leaves the sealed M3 in `outgoing` and gives its status; nothing and `internal` when that fails.
+  mutating func seal(
+    _ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript
+  ) -> Status {
     var sealed = ByteBuffer<1088>()
     var authenticated = ByteBuffer<33>()
     do throws(EncodingFault) {
       try reply.encode(into: &sealed)
       try authenticated.append(transcript.hash.bytes)
       try authenticated.append(status.rawValue)
-    } catch { return }
+    } catch { return .internal }
     do throws(CryptographyFailure) {
       try sealed.seal(
         key: keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: authenticated.bytes,
         using: &cryptography)
-    } catch { return }
+    } catch { return .internal }
     do throws(EncodingFault) {
       try VerdictMessage.encode(status, sealed: sealed.bytes, into: &outgoing)
-    } catch { outgoing.removeAll() }
+    } catch {
+      outgoing.removeAll()
+      return .internal
+    }
+    return status
   }
 }
 

@@ -64,6 +64,14 @@ public struct DeviceSession<
     isChallengeOpen = true
   }
 
+  /// Begins a round with an M1 that was made elsewhere: for the replay of test vectors.
+  package mutating func beginRound(challenge message: Span<UInt8>) throws(EncodingFault) {
+    isChallengeOpen = false
+    challenge.removeAll()
+    try challenge.append(message)
+    isChallengeOpen = true
+  }
+
   /// Answers a message: leaves M3 in ``outgoing``, after the command was carried out if it was accepted.
   ///
   /// - Parameters:

@@ -1,11 +1,11 @@
 /// What both ends have seen of a round, and what they derive from it.
 ///
 /// Source: DESIGN §5. Its proof nonce is fresh by the device's challenge and bound to this device, prover and token.
-struct Transcript {
+package struct Transcript {
   /// `th`: SHA-256 over M1 and the head of M2.
-  let hash: Digest
+  package let hash: Digest
 
-  init<Crypto: Cryptography & ~Copyable>(
+  package init<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, head: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
     var digest = try cryptography.sha256()
@@ -18,7 +18,7 @@ struct Transcript {
   }
 
   /// The first 16 bytes with the top bit set, which no compatibility round may use.
-  var proofNonce: FixedBytes<16> {
+  package var proofNonce: FixedBytes<16> {
     var nonce = FixedBytes<16>()
     for index in 0..<16 { nonce[index] = hash[index] }
     nonce[0] |= 0x80
@@ -29,11 +29,11 @@ struct Transcript {
 /// The two keys of a session round: each seals one message, so its nonce may be zero.
 ///
 /// Source: RFC 5869; DESIGN §5.
-struct SessionKeys: ~Copyable {
-  let proverToDevice: Secret<32>
-  let deviceToProver: Secret<32>
+package struct SessionKeys: ~Copyable {
+  package let proverToDevice: Secret<32>
+  package let deviceToProver: Secret<32>
 
-  init<Crypto: Cryptography & ~Copyable>(
+  package init<Crypto: Cryptography & ~Copyable>(
     proofKey: borrowing Secret<16>, device: borrowing Secret<32>, transcript: Transcript,
     using cryptography: inout Crypto
   ) throws(CryptographyFailure) {

@@ -31,7 +31,7 @@ public struct VerdictMessage: ~Escapable {
   }
 
   /// Writes M3 around `sealed`.
-  static func encode<Sink: ByteSink & ~Copyable>(
+  package static func encode<Sink: ByteSink & ~Copyable>(
     _ status: Status, sealed: Span<UInt8>, into sink: inout Sink
   ) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3)

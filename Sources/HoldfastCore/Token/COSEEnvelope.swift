@@ -77,13 +77,3 @@ struct COSEEnvelope: ~Escapable {
     return P256Point(x: x, y: y)
   }
 }
-
-extension FixedBytes where count == 65 {
-  /// The uncompressed point with these coordinates, big-endian. Source: SEC 1 §2.3.3.
-  public init(x: FixedBytes<32>, y: FixedBytes<32>) {
-    storage = InlineArray { index in
-      if index == 0 { return 0x04 }
-      return index <= 32 ? x[index - 1] : y[index - 33]
-    }
-  }
-}

@@ -1,15 +1,27 @@
 import Glibc
 import HoldfastCore
+import HoldfastOpenSSL
 
 /// The measurement of the executable file.
 ///
 /// Where the file has fs-verity, SHA-256 of the algorithm's name as the kernel writes it, `sha256` or `sha512`, one zero
 /// byte, and the file's fs-verity digest of 32 or 64 bytes; elsewhere, SHA-256 of the file.
-struct ExecutableImage {
+public enum ExecutableImage {
   private static let path = "/proc/self/exe"
 
+  /// What `app.image` is for a process that runs the executable file at `path`: what a service approves.
+  ///
+  /// - Throws: `unreadable`, and `cryptography` when the library fails.
+  public static func digest(of path: String) throws(MeasurementError) -> Digest {
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
+    try measure(HostFiles(), at: path, into: &hash, chunk: &chunk)
+    do throws(CryptographyFailure) { return try hash.finish() } catch { throw .cryptography }
+  }
+
   static func measure<Hash: StreamingDigest>(
-    _ files: HostFiles, into hash: inout Hash, chunk: inout [UInt8]
+    _ files: HostFiles, at path: String = path, into hash: inout Hash, chunk: inout [UInt8]
   ) throws(MeasurementError) {
     let file = try files.open(path, as: .executable)
     do throws(SystemFault) {
@@ -45,15 +57,21 @@ struct ExecutableImage {
       default: throw fault
       }
     }
+    let count = min(Int(request.size), 64)
+    return try verityBytes(algorithm: request.algorithm, digest: request.digest.span.extracting(first: count))
+  }
+
+  /// The same bytes, from what the kernel answered: algorithm 1 is SHA-256, 2 is SHA-512.
+  static func verityBytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemFault) -> [UInt8] {
     let name: StaticString
-    switch (request.algorithm, request.size) {
+    switch (algorithm, digest.count) {
     case (1, 32): name = "sha256"
     case (2, 64): name = "sha512"
     default: throw SystemFault(code: EPROTO)
     }
     var bytes: [UInt8] = []
     bytes.append(domain: name)
-    bytes.append(request.digest.span.extracting(first: Int(request.size)))
+    bytes.append(digest)
     return bytes
   }
 }

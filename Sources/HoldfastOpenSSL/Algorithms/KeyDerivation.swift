@@ -1,9 +1,10 @@
 import COpenSSL
 import HoldfastCore
 
-/// One of libcrypto's key derivation functions with SHA-256, its context kept from call to call.
+/// One of libcrypto's key derivation functions with one hash, its context kept from call to call.
 struct KeyDerivation: ~Copyable {
   private let context: Handle
+  private let digestName: StaticString
 
   enum Function {
     /// Extract and expand. Source: RFC 5869 §2.
@@ -12,14 +13,16 @@ struct KeyDerivation: ~Copyable {
     case concatenation
   }
 
-  init(_ function: Function) throws(CryptographyFailure) {
+  init(_ function: Function, digestName: StaticString = "SHA256") throws(CryptographyFailure) {
     let name =
       switch function {
       case .hkdf: "HKDF"
       case .concatenation: "SSKDF"
       }
     let algorithm = try unsafe Handle(EVP_KDF_fetch(nil, name, nil), freedBy: EVP_KDF_free)
-    context = try unsafe Handle(EVP_KDF_CTX_new(algorithm.pointer), freedBy: EVP_KDF_CTX_free)
+    let context = try unsafe Handle(EVP_KDF_CTX_new(algorithm.pointer), freedBy: EVP_KDF_CTX_free)
+    self.context = context
+    self.digestName = digestName
   }
 
   /// Fills `output`; an empty `salt` is the same as none.
@@ -45,7 +48,7 @@ struct KeyDerivation: ~Copyable {
       unsafe salt.withUnsafeBufferPointer { salt in
         unsafe info.withUnsafeBufferPointer { info in
           var parameters = unsafe InlineArray<5, OSSL_PARAM>(repeating: OSSL_PARAM_construct_end())
-          unsafe parameters[0] = utf8Parameter("digest", "SHA256")
+          unsafe parameters[0] = utf8Parameter("digest", digestName)
           unsafe parameters[1] = octetParameter("key", inputKey)
           var next = 2
           if !salt.isEmpty {

@@ -27,3 +27,9 @@ struct PublicKeySlot: ~Copyable {
     try check(result)
   }
 }
+
+/// Throws unless `point` is a SEC1 uncompressed point of `curve` and not at infinity. Source: SP 800-56A §5.6.2.3.4.
+public func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
+  var slot = try PublicKeySlot(curve: curve)
+  try slot.set(point)
+}

@@ -12,6 +12,8 @@ import CSQLite
     guard let handle = unsafe opened else { throw .other(code: SQLITE_NOMEM) }
     unsafe self.handle = handle
     guard code == SQLITE_OK else { throw error(code) }
+    // SQLite falls back to reading where the file cannot be written, and says so only at the first write.
+    guard unsafe sqlite3_db_readonly(handle, "main") == 0 else { throw .readOnly }
     unsafe sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
     let switches: [(option: Int32, value: Int32)] = [
       (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0), (SQLITE_DBCONFIG_DQS_DML, 0),

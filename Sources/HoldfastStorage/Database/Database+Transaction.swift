@@ -4,6 +4,7 @@ extension Database {
   /// - Parameter body: Reads and writes this database; an error rolls everything back.
   /// - Returns: What the body returns.
   /// - Throws: `busy` where another connection writes; `misuse` inside another transaction; what the body throws.
+  @discardableResult
   public func transaction<Result>(
     _ body: () throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
@@ -17,6 +18,7 @@ extension Database {
   ///   - body: Reads and writes this database; an error rolls everything back.
   /// - Returns: What the body returns.
   /// - Throws: What the body throws, and what `mapping` makes of `busy`, `full`, `misuse` (inside another transaction).
+  @discardableResult
   public func transaction<Result, Failure: Error>(
     mapping: (DatabaseError) -> Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

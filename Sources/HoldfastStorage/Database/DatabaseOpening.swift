@@ -6,10 +6,14 @@ struct DatabaseOpening {
 
   init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .cannotOpen }
-    // "./" keeps SQLite from reading names such as ":memory:" or "file:" in its own way.
-    let literalPath = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
+    let literalPath = Self.literalPath(path)
     try Self.requirePrivateFile(at: literalPath, creation: creation)
     connection = try Connection(path: literalPath, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+  }
+
+  /// A path that SQLite cannot read in its own way, as it does ":memory:" and "file:".
+  static func literalPath(_ path: String) -> String {
+    path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
   }
 
   /// Checks the file, sets the connection up and migrates; returns whether the database is new.

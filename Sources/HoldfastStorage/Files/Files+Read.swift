@@ -29,11 +29,12 @@ extension Files {
     }
   }
 
-  /// Lends the contents of a file with a secret, and wipes the only copy afterwards.
+  /// Lends the contents of a file with a secret, and wipes this only copy afterwards, whatever happens.
   ///
   /// - Parameters:
   ///   - path: A regular file.
-  ///   - limit: The most bytes there may be; so much memory is taken at once, so that nothing is moved and left behind.
+  ///   - limit: The most bytes there may be. The buffer never moves: a file that grows while it is read is `tooLarge`,
+  ///     and so is one of `/proc` above 64 KiB.
   ///   - requirements: What is checked before anything is read; owned by this user and closed to others by default.
   ///   - body: Receives the contents. What can fail in it goes out as a `Result`.
   /// - Returns: What the body returns.
@@ -42,7 +43,8 @@ extension Files {
     at path: String, limit: Int, requirements: FileRequirements = .secret, _ body: (Span<UInt8>) -> Result
   ) throws(FileError) -> Result {
     let file = try ReadableFile(path, limit: limit, requirements: requirements)
-    let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: limit + 1)
+    let capacity = min(limit, max(file.byteCount, 1 << 16))
+    let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity + 1)
     unsafe buffer.initialize(repeating: 0)
     defer {
       unsafe explicit_bzero(buffer.baseAddress!, buffer.count)
@@ -55,7 +57,7 @@ extension Files {
         let readCount = try unsafe file.descriptor.read(into: free)
         if readCount == 0 { break }
         byteCount += readCount
-        guard byteCount <= limit else { throw SystemError(EFBIG) }
+        guard byteCount <= capacity else { throw SystemError(EFBIG) }
       }
     } catch {
       throw FileError(error, at: path)

@@ -7,6 +7,7 @@ extension Connection {
   ///   - endpoint: where the peer is.
   ///   - timeoutMilliseconds: how long a listener whose queue is full may hold this up.
   ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
+  /// - Returns: the connection, on which nothing was sent yet.
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,
   ///   ``TransportError/pathOccupied``, ``TransportError/addressInUse`` (a terminal), ``TransportError/timedOutWaiting``,
   ///   ``TransportError/unsupported``.

@@ -19,7 +19,12 @@ public struct Endpoint: Sendable, Hashable {
 
   /// The least security that a Bluetooth connection must have.
   public enum Security: String, Sendable, Hashable, CaseIterable {
-    case low, medium, high
+    /// No encryption is asked for.
+    case low
+    /// An encrypted link; the peer need not have been authenticated.
+    case medium
+    /// An encrypted link to a peer that was authenticated by pairing.
+    case high
   }
 
   /// The transport, and what it needs to find the peer.

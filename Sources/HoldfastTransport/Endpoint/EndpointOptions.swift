@@ -14,11 +14,13 @@ struct EndpointOptions {
   static func split(
     _ text: Substring, known: Set<Name>
   ) throws(EndpointError) -> (subject: Substring, options: EndpointOptions) {
-    var parts = text.split(separator: ",", omittingEmptySubsequences: false)
+    // By bytes: a comma with a combining accent after it is still a comma.
+    var parts = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map(Substring.init)
     let subject = parts.removeFirst()
     var options = EndpointOptions()
     for part in parts {
-      let pieces = part.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let pieces = part.utf8.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
+        .map(Substring.init)
       guard pieces.count == 2, let name = Name(rawValue: String(pieces[0])), known.contains(name) else {
         throw .unknownOption
       }

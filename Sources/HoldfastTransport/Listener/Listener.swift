@@ -52,8 +52,10 @@ public final class Listener: Sendable {
   /// Waits for the next peer, for as long as it takes.
   ///
   /// A terminal has one peer: it is given out again once the connection before it is gone.
+  /// - Returns: the connection with that peer.
   /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` where a terminal is
-  ///   gone, ``TransportError/other(errno:)`` without free descriptors.
+  ///   gone, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` without free descriptors: the peer goes on waiting,
+  ///   so let a connection end before the next try.
   public func accept() throws(TransportError) -> Connection {
     switch source {
     case .socket(let file, _, let framing):

@@ -5,10 +5,19 @@ struct Failure: Error {
   let status: ExitStatus
   let message: String
   let hint: String?
+  /// Whether a result was printed that says the same; then `--json` prints no other object.
+  private(set) var hasResult = false
 
   init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
     self.status = status
     self.message = message
     self.hint = hint
+  }
+
+  /// The same, where the result was printed already.
+  func afterResult() -> Failure {
+    var failure = self
+    failure.hasResult = true
+    return failure
   }
 }

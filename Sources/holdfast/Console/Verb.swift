@@ -18,7 +18,7 @@ extension Verb {
       try perform()
     } catch {
       Console.report(error)
-      if output.json {
+      if output.json && !error.hasResult {
         Console.result(.object([("error", .string(error.message)), ("exit", .integer(UInt64(error.status.rawValue)))]))
       }
       throw ExitCode(error.status.rawValue)

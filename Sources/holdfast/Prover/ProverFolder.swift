@@ -54,6 +54,18 @@ struct Enrolment {
 }
 
 extension ProverFolder {
+  /// Begins an enrolment with what was measured; what was there before no longer counts.
+  func begin(configuration: [UInt8], fingerprints: BaselineFingerprints) throws(Failure) {
+    try remove(Self.enrolmentName)
+    try write(configuration, as: Self.configurationName)
+    try write(fingerprints.encoded(), as: Self.fingerprintsName)
+  }
+
+  /// Reads what ``begin(configuration:fingerprints:)`` left.
+  func loadBegun() throws(Failure) -> (configuration: [UInt8], fingerprints: BaselineFingerprints) {
+    (try read(Self.configurationName, limit: 4096), try loadFingerprints())
+  }
+
   /// Writes an enrolment; `enrolment.json`, which holds it together, comes last.
   func store(_ enrolment: Enrolment) throws(Failure) {
     try forgetRemembered()
@@ -71,7 +83,6 @@ extension ProverFolder {
       ("device", enrolment.descriptor.json),
       ("token", .string(Self.tokenName(enrolment.encoding))),
       ("token_sha256", .string(try digest(enrolment.token))),
-      ("configuration_sha256", .string(try digest(enrolment.configuration))),
     ]).pretty()
   }
 

@@ -52,6 +52,7 @@ struct Prove: Verb {
     }
     guard status == .accepted else {
       throw Failure(.denied, status.explanation.text + outcome.missing, hint: status.explanation.hint)
+        .afterResult()
     }
   }
 }

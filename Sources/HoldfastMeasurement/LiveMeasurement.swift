@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// What app and device look like at one moment.
-public struct Measurement: Sendable {
+public struct LiveMeasurement: Sendable {
   /// How long one component took.
   public struct Duration: Sendable {
     public let id: ComponentID

@@ -1,0 +1,144 @@
+import HoldfastCore
+
+/// One entry of the audit log.
+public struct AuditEntry: Sendable, Equatable {
+  /// From 1 on, without gaps.
+  public var sequence: UInt64
+  /// The device's time, in Unix seconds: the later of clock floor and real clock.
+  public var time: UInt64
+  public var event: AuditEvent
+
+  public init(sequence: UInt64, time: UInt64, event: AuditEvent) {
+    (self.sequence, self.time, self.event) = (sequence, time, event)
+  }
+}
+
+extension AuditEntry {
+  /// The deterministic CBOR array `[sequence, time, kind, …]` that the chain is made over.
+  ///
+  /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]`, `[…, 1, [[status, count] …]]`,
+  /// `[…, 2]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted, `[…, 6, kid]` issuer
+  /// removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved.
+  public func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.appendCBOR(array: 3 + event.detailCount)
+    bytes.appendCBOR(unsigned: sequence)
+    bytes.appendCBOR(unsigned: time)
+    event.append(to: &bytes)
+    return bytes
+  }
+
+  /// Reads what ``encoded()`` wrote.
+  public init(_ bytes: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(bytes)
+    let count = try reader.arrayHead()
+    sequence = try reader.unsigned()
+    time = try reader.unsigned()
+    event = try AuditEvent(&reader)
+    guard count == 3 + event.detailCount else { throw .unexpected }
+    try reader.finish()
+  }
+}
+
+extension AuditEvent {
+  /// How many items follow the kind.
+  fileprivate var detailCount: Int {
+    switch self {
+    case .round: 6
+    case .clockFloorMoved: 2
+    case .unproved, .started, .issuerTrusted, .issuerRemoved, .policySeen: 1
+    case .created, .stopped: 0
+    }
+  }
+
+  fileprivate func append(to bytes: inout [UInt8]) {
+    switch self {
+    case .round(let round):
+      bytes.appendCBOR(unsigned: 0)
+      round.append(to: &bytes)
+    case .unproved(let totals):
+      bytes.appendCBOR(unsigned: 1)
+      bytes.appendCBOR(array: totals.count)
+      for total in totals {
+        bytes.appendCBOR(array: 2)
+        bytes.appendCBOR(unsigned: UInt64(total.status.rawValue))
+        bytes.appendCBOR(unsigned: total.count)
+      }
+    case .created:
+      bytes.appendCBOR(unsigned: 2)
+    case .started(let bootCount):
+      bytes.appendCBOR(unsigned: 3)
+      bytes.appendCBOR(unsigned: bootCount)
+    case .stopped:
+      bytes.appendCBOR(unsigned: 4)
+    case .issuerTrusted(let keyID):
+      bytes.appendCBOR(unsigned: 5)
+      bytes.appendCBOR(bytes: keyID.bytes)
+    case .issuerRemoved(let keyID):
+      bytes.appendCBOR(unsigned: 6)
+      bytes.appendCBOR(bytes: keyID.bytes)
+    case .policySeen(let digest):
+      bytes.appendCBOR(unsigned: 7)
+      if let digest { bytes.appendCBOR(bytes: digest.bytes) } else { bytes.appendCBORNull() }
+    case .clockFloorMoved(let from, let to):
+      bytes.appendCBOR(unsigned: 8)
+      bytes.appendCBOR(unsigned: from)
+      bytes.appendCBOR(unsigned: to)
+    }
+  }
+
+  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+    switch try reader.unsigned() {
+    case 0: self = .round(try AuditedRound(&reader))
+    case 1:
+      var totals: [UnprovedTotal] = []
+      for _ in 0..<(try reader.arrayHead()) {
+        try reader.array(of: 2)
+        totals.append(UnprovedTotal(status: try reader.status(), count: try reader.unsigned()))
+      }
+      self = .unproved(totals)
+    case 2: self = .created
+    case 3: self = .started(bootCount: try reader.unsigned())
+    case 4: self = .stopped
+    case 5: self = .issuerTrusted(try reader.fixedBytes())
+    case 6: self = .issuerRemoved(try reader.fixedBytes())
+    case 7: self = .policySeen(reader.null() ? nil : try reader.fixedBytes())
+    case 8: self = .clockFloorMoved(from: try reader.unsigned(), to: try reader.unsigned())
+    default: throw .unexpected
+    }
+  }
+}
+
+extension AuditedRound {
+  fileprivate func append(to bytes: inout [UInt8]) {
+    bytes.appendCBOR(unsigned: UInt64(status.rawValue))
+    bytes.appendCBOR(text: command.bytes)
+    if let verifyingKey { bytes.appendCBOR(bytes: verifyingKey.bytes) } else { bytes.appendCBORNull() }
+    bytes.appendCBOR(bytes: tokenID.bytes)
+    bytes.appendCBOR(text: subject.bytes)
+    bytes.appendCBOR(unsigned: isCompatibility ? 1 : 0)
+  }
+
+  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+    status = try reader.status()
+    command = try reader.text()
+    verifyingKey = reader.null() ? nil : try reader.fixedBytes()
+    tokenID = try reader.fixedBytes()
+    subject = try reader.text()
+    let form = try reader.unsigned()
+    guard form <= 1 else { throw .unexpected }
+    isCompatibility = form == 1
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func status() throws(EncodingFault) -> Status {
+    guard let raw = UInt8(exactly: try unsigned()), let status = Status(rawValue: raw) else { throw .unexpected }
+    return status
+  }
+
+  fileprivate mutating func text<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
+    guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
+    return text
+  }
+}

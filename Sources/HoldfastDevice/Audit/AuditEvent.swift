@@ -1,0 +1,51 @@
+import HoldfastCore
+
+/// Something that the audit log keeps.
+public enum AuditEvent: Sendable, Equatable {
+  /// A round whose peer had proved the device measurement, and how it ended.
+  case round(AuditedRound)
+  /// How many answers of each status went to peers that had proved nothing, since the totals before.
+  case unproved([UnprovedTotal])
+  /// The folder was made.
+  case created
+  /// The server started; `bootCount` counts its starts.
+  case started(bootCount: UInt64)
+  /// The server ended in order.
+  case stopped
+  case issuerTrusted(KeyID)
+  case issuerRemoved(KeyID)
+  /// A policy came into force: SHA-256 of its file, or nil for one that could not be taken, so that all is refused.
+  case policySeen(Digest?)
+  /// The owner moved the clock floor by hand, in Unix seconds.
+  case clockFloorMoved(from: UInt64, to: UInt64)
+}
+
+/// What the audit log says of a round. It holds no secret.
+public struct AuditedRound: Sendable, Equatable {
+  public var status: Status
+  public var command: BoundedText<32>
+  /// The key that signed the token; nil for an unsigned one.
+  public var verifyingKey: KeyID?
+  public var tokenID: TokenID
+  public var subject: BoundedText<64>
+  public var isCompatibility: Bool
+
+  public init(_ round: Round, status: Status) {
+    self.status = status
+    command = round.command
+    verifyingKey = round.verifyingKey
+    tokenID = round.tokenID
+    subject = round.subject
+    isCompatibility = round.compatibilityNonce != nil
+  }
+}
+
+/// How often one status was given.
+public struct UnprovedTotal: Sendable, Equatable {
+  public var status: Status
+  public var count: UInt64
+
+  public init(status: Status, count: UInt64) {
+    (self.status, self.count) = (status, count)
+  }
+}

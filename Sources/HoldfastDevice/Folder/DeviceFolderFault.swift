@@ -1,0 +1,42 @@
+import HoldfastStorage
+
+/// Why a device's folder could not be made or opened.
+public enum DeviceFolderFault: Error, Equatable {
+  /// There is no such folder, or no device in it.
+  case missing
+  /// There is something else than a folder.
+  case notFolder
+  /// The group or others may enter it.
+  case tooOpen
+  /// Another user owns it.
+  case wrongOwner
+  /// Making: there is a device already.
+  case alreadyMade
+  /// Making it was interrupted: it holds no usable device and is to be deleted.
+  case incomplete
+  /// Another process serves it, or is making it.
+  case inUse
+  case noPermission
+  case diskFull
+  /// One of its files is not as it should be.
+  case file(DeviceFile, DeviceFileFault)
+  /// The random source, the clock or the cryptographic library failed.
+  case failed
+}
+
+extension DeviceFolderFault {
+  /// What went wrong with the folder itself.
+  init(folder error: FileError) {
+    self =
+      switch error.kind {
+      case .notFound: .missing
+      case .symbolicLink, .notDirectory, .notRegular, .isDirectory: .notFolder
+      case .tooOpen: .tooOpen
+      case .wrongOwner: .wrongOwner
+      case .locked: .inUse
+      case .noPermission: .noPermission
+      case .diskFull: .diskFull
+      case .exists, .tooLarge, .other: .failed
+      }
+  }
+}

@@ -1,0 +1,56 @@
+import HoldfastCore
+
+/// The one row of a ledger that every decision reads and writes.
+struct LedgerState: Sendable, Equatable {
+  /// Unix seconds; never lowered.
+  var clockFloor: UInt64
+  /// How often the server was started.
+  var bootCount: UInt64 = 0
+  /// How many counted tokens and nonces are kept.
+  var keptCount: UInt64 = 0
+  var audit = AuditChain()
+  var policySeen = PolicySeen.none
+
+  /// The device's time: the later of floor and real clock, in Unix seconds.
+  func time(realClock: UInt64?) -> UInt64 {
+    max(clockFloor, realClock ?? 0)
+  }
+}
+
+/// The policy that the audit log was told of last.
+enum PolicySeen: Sendable, Equatable {
+  /// None so far.
+  case none
+  /// One that could not be taken.
+  case unusable
+  /// SHA-256 of the file.
+  case file(Digest)
+}
+
+/// How much a ledger keeps.
+public struct LedgerLimits: Sendable {
+  /// Counted tokens and compatibility nonces together.
+  public var keptCount: UInt64
+  /// Trusted issuers.
+  public var issuerCount: UInt64
+  /// How many outdated entries of each kind one round drops at most, so that no round takes long.
+  public var dropCount: UInt64
+
+  public init(keptCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64, dropCount: UInt64 = 64) {
+    (self.keptCount, self.issuerCount, self.dropCount) = (keptCount, issuerCount, dropCount)
+  }
+}
+
+/// Why a ledger could not do what it was asked.
+public enum LedgerFault: Error, Equatable {
+  /// Its file could not be read or written, or holds what was never written.
+  case failed
+  /// Another process held it for too long.
+  case busy
+  /// There are as many trusted issuers already as there may be.
+  case tooManyIssuers
+  /// Another issuer's key has the same key id.
+  case keyIDTaken
+  /// A clock floor is not moved back: that would bring used tokens to life.
+  case floorNotAhead
+}

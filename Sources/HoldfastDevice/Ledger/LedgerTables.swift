@@ -1,0 +1,142 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastStorage
+
+/// The ledger's tables: all of its SQL but the rounds'. Every method runs inside the caller's lock.
+struct LedgerTables {
+  let database: Database
+
+  /// "HfDv".
+  static let applicationID: Int32 = 0x4866_4476
+
+  static let schema: [StaticString] = [
+    """
+    CREATE TABLE state (
+      id INTEGER PRIMARY KEY CHECK (id = 1), clock_floor INTEGER NOT NULL, boot_count INTEGER NOT NULL,
+      kept_count INTEGER NOT NULL, audit_count INTEGER NOT NULL, audit_head BLOB NOT NULL, policy_seen BLOB
+    ) STRICT;
+    CREATE TABLE issuers (kid BLOB PRIMARY KEY NOT NULL, point BLOB NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE generations (kid BLOB PRIMARY KEY NOT NULL, floor INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE uses (
+      kid BLOB NOT NULL, jti BLOB NOT NULL, expires INTEGER NOT NULL, count INTEGER NOT NULL, PRIMARY KEY (kid, jti)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX uses_by_expiry ON uses (expires);
+    CREATE TABLE nonces (
+      kid BLOB NOT NULL, jti BLOB NOT NULL, nonce BLOB NOT NULL, expires INTEGER NOT NULL,
+      PRIMARY KEY (kid, jti, nonce)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX nonces_by_expiry ON nonces (expires);
+    CREATE TABLE audit (sequence INTEGER PRIMARY KEY, entry BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+    """
+  ]
+
+  func insert(_ state: LedgerState) throws(DatabaseError) {
+    try database.run(
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?)", .unsigned(state.clockFloor), .unsigned(state.bootCount),
+      .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
+      value(state.policySeen))
+  }
+
+  func state() throws(DatabaseError) -> LedgerState {
+    let sql: StaticString =
+      "SELECT clock_floor, boot_count, kept_count, audit_count, audit_head, policy_seen FROM state"
+    let state = try database.one(sql) { (row) throws(DatabaseError) in
+      var state = LedgerState(clockFloor: try row.unsigned(0))
+      state.bootCount = try row.unsigned(1)
+      state.keptCount = try row.unsigned(2)
+      state.audit = AuditChain(count: try row.unsigned(3), head: try row.fixedBytes(4))
+      if try !row.isNull(5) {
+        state.policySeen = try row.bytes(5).isEmpty ? .unusable : .file(try row.fixedBytes(5))
+      }
+      return state
+    }
+    guard let state else { throw .corrupt }
+    return state
+  }
+
+  func save(_ state: LedgerState) throws(DatabaseError) {
+    let sql: StaticString = """
+      UPDATE state SET clock_floor = ?, boot_count = ?, kept_count = ?, audit_count = ?, audit_head = ?, policy_seen = ?
+      """
+    try database.run(
+      sql, .unsigned(state.clockFloor), .unsigned(state.bootCount), .unsigned(state.keptCount),
+      .unsigned(state.audit.count), .copying(state.audit.head.bytes), value(state.policySeen))
+  }
+
+  private func value(_ seen: PolicySeen) -> Value {
+    switch seen {
+    case .none: .null
+    case .unusable: .bytes([])
+    case .file(let digest): .copying(digest.bytes)
+    }
+  }
+}
+
+extension LedgerTables {
+  func issuer(_ keyID: KeyID) throws(DatabaseError) -> P256Point? {
+    try database.one("SELECT point FROM issuers WHERE kid = ?", .copying(keyID.bytes)) {
+      (row) throws(DatabaseError) in try row.fixedBytes(0)
+    }
+  }
+
+  func issuers() throws(DatabaseError) -> [TrustedIssuer] {
+    let sql: StaticString = """
+      SELECT issuers.kid, point, coalesce(floor, 0) FROM issuers LEFT JOIN generations USING (kid) ORDER BY issuers.kid
+      """
+    return try database.all(sql) { (row) throws(DatabaseError) in
+      TrustedIssuer(
+        keyID: try row.fixedBytes(0), publicKey: PublicKeyJWK(point: try row.fixedBytes(1)),
+        generationFloor: try row.unsigned(2))
+    }
+  }
+
+  func insertIssuer(_ keyID: KeyID, _ point: P256Point) throws(DatabaseError) {
+    try database.run("INSERT INTO issuers VALUES (?, ?)", .copying(keyID.bytes), .copying(point.bytes))
+  }
+
+  /// Says whether there was one.
+  func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
+    try database.run("DELETE FROM issuers WHERE kid = ?", .copying(keyID.bytes)) > 0
+  }
+
+  /// Appends an entry to the audit log and its chain; `state` is then to be saved.
+  func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
+    let entry = AuditEntry(sequence: state.audit.count + 1, time: time, event: event).encoded()
+    do throws(CryptographyFailure) { try state.audit.advance(over: entry.span) } catch { throw .misuse }
+    try database.run(
+      "INSERT INTO audit VALUES (?, ?, ?)", .unsigned(state.audit.count), .bytes(entry),
+      .copying(state.audit.head.bytes))
+  }
+
+  /// At most `limit` rows of the audit log, from the one after `sequence` on.
+  func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
+    let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
+    return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
+      AuditRow(sequence: try row.unsigned(0), entry: try row.bytes(1), hash: try row.bytes(2))
+    }
+  }
+}
+
+/// A row of the audit log as it stands there.
+struct AuditRow {
+  let sequence: UInt64
+  let entry: [UInt8]
+  let hash: [UInt8]
+}
+
+/// A key whose signatures the device believes.
+public struct TrustedIssuer: Sendable, Equatable {
+  public let keyID: KeyID
+  public let publicKey: PublicKeyJWK
+  /// The highest generation that was accepted from it.
+  public let generationFloor: UInt64
+}
+
+extension Row {
+  /// Reads a blob of exactly `count` bytes; `corrupt` otherwise.
+  borrowing func fixedBytes<let count: Int>(_ column: Int) throws(DatabaseError) -> FixedBytes<count> {
+    let copy = try bytes(column)
+    guard let bytes = FixedBytes<count>(copy.span) else { throw .corrupt }
+    return bytes
+  }
+}

@@ -1,0 +1,58 @@
+import HoldfastCore
+import Synchronization
+
+/// Opened tokens by reference, at most 4096; the oldest goes first. Shared by all connections, and never written anywhere.
+public final class TokenMemory: Sendable {
+  /// How many tokens a host remembers.
+  public static let usualCapacity = 4096
+
+  private let capacity: Int
+  private let state = Mutex(State())
+
+  private struct State {
+    var tokens: [TokenReference: RememberedToken] = [:]
+    /// The references in the order in which they came; once full, a ring.
+    var order: [TokenReference] = []
+    /// Where the oldest stands in a full ring.
+    var oldest = 0
+  }
+
+  public init(capacity: Int = TokenMemory.usualCapacity) {
+    self.capacity = max(capacity, 1)
+  }
+
+  /// How many are remembered.
+  public var count: Int {
+    state.withLock { $0.tokens.count }
+  }
+
+  /// A copy of the token remembered under `reference`; nil when there is none.
+  public func recall(_ reference: TokenReference) -> VerifiedToken? {
+    let remembered = state.withLock { $0.tokens[reference] }
+    return remembered?.token.copy()
+  }
+
+  /// Remembers a copy of `token`.
+  public func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+    let remembered = RememberedToken(token.copy())
+    state.withLock { state in
+      guard state.tokens.updateValue(remembered, forKey: reference) == nil else { return }
+      if state.order.count < capacity {
+        state.order.append(reference)
+      } else {
+        state.tokens[state.order[state.oldest]] = nil
+        state.order[state.oldest] = reference
+        state.oldest = (state.oldest + 1) % capacity
+      }
+    }
+  }
+}
+
+/// Keeps a token in one place on the heap; its secrets are wiped with it.
+private final class RememberedToken: Sendable {
+  let token: VerifiedToken
+
+  init(_ token: consuming VerifiedToken) {
+    self.token = token
+  }
+}

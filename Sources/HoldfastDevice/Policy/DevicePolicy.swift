@@ -1,0 +1,70 @@
+import HoldfastCore
+
+/// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
+public struct DevicePolicy: Policy, Sendable, Equatable {
+  /// How many commands a policy may name.
+  public static let maximumCommandCount = 256
+  /// How far above the clock floor an `iat` may be unless the owner says otherwise, in days.
+  public static let usualIssueAdvanceDays: UInt64 = 400
+  /// The furthest that the owner may allow, in days.
+  public static let greatestIssueAdvanceDays: UInt64 = 36_500
+
+  public var acceptsUnsigned: Bool
+  /// For commands without limits of their own, and for those that are not named.
+  public var limits: TokenLimits
+  public var maximumIssueAdvanceDays: UInt64
+  /// The rules, with the limits that apply to each.
+  public var commands: [BoundedText<32>: CommandRule]
+
+  public init(
+    commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
+    maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays
+  ) {
+    self.commands = commands
+    self.limits = limits
+    self.acceptsUnsigned = acceptsUnsigned
+    self.maximumIssueAdvanceDays = maximumIssueAdvanceDays
+  }
+
+  public func rule(for command: BoundedText<32>) -> CommandRule? {
+    commands[command]
+  }
+
+  public var commonFactors: Factors {
+    guard !commands.isEmpty else { return [] }
+    return commands.values.reduce(.all) { $0.intersection($1.factors) }
+  }
+
+  public var maximumIssueAdvanceSeconds: UInt64 {
+    min(maximumIssueAdvanceDays, Self.greatestIssueAdvanceDays) * 86_400
+  }
+
+  /// Whether any command may come in a compatibility round.
+  public var allowsCompatibility: Bool {
+    commands.values.contains { $0.allowsCompatibility }
+  }
+}
+
+extension DevicePolicy {
+  /// No command at all: what holds while `policy.json` cannot be read.
+  public static let denyAll = DevicePolicy()
+
+  /// What `device init` writes for the simulated lock.
+  public static let forSimulatedLock = DevicePolicy(commands: [
+    BoundedText("lock"): CommandRule(factors: [.integrity, .device]),
+    BoundedText("unlock"): CommandRule(factors: [.integrity, .device]),
+    BoundedText("status"): CommandRule(factors: [.device]),
+  ])
+}
+
+/// Why a policy could not be taken. All of it is then refused.
+public enum PolicyFault: Error, Equatable {
+  /// Not there, not a regular file of the owner's, or not to be read.
+  case unreadable
+  /// Not strict JSON, or longer than 256 KiB.
+  case malformed
+  /// Strict JSON, but a member is missing, unknown or of another kind or range.
+  case unexpected
+  /// Of a version that this program does not know.
+  case newerVersion
+}

@@ -1,0 +1,67 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastStorage
+import Synchronization
+
+/// `policy.json`, looked at again in every round. While it cannot be taken, nothing is allowed.
+///
+/// It is read each time, since a time stamp does not show every change; it is decoded when its bytes differ.
+public final class PolicyFile: Sendable {
+  private let path: String
+  private let last = Mutex<(bytes: [UInt8], reading: PolicyReading)?>(nil)
+
+  init(path: String) {
+    self.path = path
+  }
+
+  /// The policy in force now.
+  public func read() -> PolicyReading {
+    last.withLock { last in
+      let bytes: [UInt8]
+      do throws(FileError) {
+        bytes = try Files.readFile(
+          at: path, limit: DevicePolicy.maximumByteCount, requirements: [.owned, .noSymbolicLink])
+      } catch {
+        last = nil
+        return PolicyReading(fault: error.kind == .tooLarge ? .malformed : .unreadable)
+      }
+      if let last, last.bytes == bytes { return last.reading }
+      let reading = PolicyReading(bytes)
+      last = (bytes, reading)
+      return reading
+    }
+  }
+}
+
+/// What a look at the policy file gave.
+public struct PolicyReading: Sendable, Equatable {
+  /// What is allowed; nothing when there is a fault.
+  public let policy: DevicePolicy
+  /// Why the file could not be taken; nil when it was.
+  public let fault: PolicyFault?
+  /// SHA-256 of the file; nil when it could not be taken.
+  public let digest: Digest?
+
+  private init(policy: DevicePolicy, digest: Digest) {
+    (self.policy, fault, self.digest) = (policy, nil, digest)
+  }
+
+  init(fault: PolicyFault) {
+    (policy, self.fault, digest) = (.denyAll, fault, nil)
+  }
+
+  init(_ bytes: [UInt8]) {
+    do throws(PolicyFault) {
+      self.init(policy: try DevicePolicy(json: bytes), digest: try sha256(bytes))
+    } catch {
+      self.init(fault: error)
+    }
+  }
+}
+
+private func sha256(_ bytes: [UInt8]) throws(PolicyFault) -> Digest {
+  var cryptography = OpenSSLCryptography()
+  var hash = cryptography.sha256()
+  hash.append(bytes.span)
+  do throws(CryptographyFailure) { return try hash.finish() } catch { throw .unreadable }
+}

@@ -1,0 +1,125 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastTransport
+
+/// Serves one peer on a thread of its own, round after round.
+struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: ~Copyable {
+  typealias Session = DeviceSession<
+    OpenSSLCryptography, P256PrivateKey, SessionStore<Time>, SessionPolicy, Random, Time
+  >
+
+  let connection: Connection
+  let number: UInt64
+  let timing: ServerTiming
+  let clock: Time
+  let watch: PolicyWatch
+  let stopFlag: StopFlag
+  let notify: @Sendable (ServerNotice) -> Void
+  let policy: SessionPolicy
+  var session: Session
+  var actuator: LockActuator
+
+  /// What became of waiting for M2.
+  private enum Arrival {
+    case message(byteCount: Int, waitedMilliseconds: UInt64)
+    /// Nothing came in time.
+    case silence
+    /// What came was no whole message.
+    case unusable
+    /// The peer is gone, or the server stops.
+    case ended
+  }
+
+  init(
+    connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch, stopFlag: StopFlag,
+    notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
+    actuator: LockActuator
+  ) {
+    self.connection = connection
+    self.number = number
+    self.timing = timing
+    self.clock = clock
+    self.watch = watch
+    self.stopFlag = stopFlag
+    self.notify = notify
+    self.policy = policy
+    self.session = session
+    self.actuator = actuator
+  }
+
+  /// Serves until the peer goes, sends what is no message, is silent for two challenges in a row, or the server stops.
+  mutating func run() {
+    var buffer = [UInt8](repeating: 0, count: Message.maximumByteCount)
+    var silenceCount = 0
+    while silenceCount < 2 {
+      renewPolicy()
+      do throws(SessionFault) { try session.makeChallenge() } catch {
+        notify(.fault(connection: number, error))
+        return
+      }
+      guard send(session.challenge.bytes) else { return }
+      switch receive(into: &buffer) {
+      case .message(let byteCount, let waitedMilliseconds):
+        silenceCount = 0
+        guard answer(buffer.span.extracting(0..<byteCount), waitedMilliseconds: waitedMilliseconds) else { return }
+      case .silence:
+        silenceCount += 1
+        guard refuse(.challengeExpired) else { return }
+      case .unusable:
+        _ = refuse(.malformed)
+        return
+      case .ended:
+        return
+      }
+    }
+  }
+
+  /// A file that changes between M1 and M2 counts for M2.
+  private func renewPolicy() {
+    policy.current = watch.policy(realClock: clock.unixSeconds())
+  }
+
+  private func receive(into buffer: inout [UInt8]) -> Arrival {
+    let start = clock.monotonicMilliseconds()
+    do throws(TransportError) {
+      var span = buffer.mutableSpan
+      let received = try connection.receive(
+        into: &span, firstByteBy: Deadline(afterMilliseconds: timing.answerMilliseconds),
+        wholeWithin: timing.messageMilliseconds)
+      let sinceFirstByte = max(timing.messageMilliseconds - received.deadline.remainingMilliseconds, 0)
+      let waited = clock.monotonicMilliseconds() - start
+      return .message(
+        byteCount: received.byteCount, waitedMilliseconds: waited - min(UInt64(sinceFirstByte), waited))
+    } catch {
+      switch error {
+      case .timedOutWaiting: return .silence
+      case .timedOutReading, .tooLong, .truncated: return .unusable
+      default: return .ended
+      }
+    }
+  }
+
+  /// Answers a message; says whether the connection goes on.
+  private mutating func answer(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Bool {
+    renewPolicy()
+    let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+    notify(.answered(connection: number, response.status))
+    let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
+    if delay > 0, stopFlag.wait(milliseconds: delay) { return false }
+    return send(session.outgoing.bytes) && !response.closesConnection
+  }
+
+  private mutating func refuse(_ status: Status) -> Bool {
+    session.refuse(status)
+    notify(.answered(connection: number, status))
+    return send(session.outgoing.bytes)
+  }
+
+  /// Says whether the peer has taken it.
+  private func send(_ message: Span<UInt8>) -> Bool {
+    do throws(TransportError) {
+      try connection.send(message, timeoutMilliseconds: timing.sendMilliseconds)
+      return true
+    } catch { return false }
+  }
+}

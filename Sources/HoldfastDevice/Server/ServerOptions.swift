@@ -1,0 +1,44 @@
+/// How long a server waits, in milliseconds. The defaults are DESIGN §5's.
+public struct ServerTiming: Sendable {
+  /// From M1 to the first byte of M2.
+  public var answerMilliseconds: Int
+  /// From the first byte of M2 to its last.
+  public var messageMilliseconds: Int
+  /// For a peer to take a message.
+  public var sendMilliseconds: Int
+  /// The longest that an answer to failed proofs is held back.
+  public var greatestDelayMilliseconds: UInt64
+
+  public init(
+    answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
+    greatestDelayMilliseconds: UInt64 = 1000
+  ) {
+    self.answerMilliseconds = answerMilliseconds
+    self.messageMilliseconds = messageMilliseconds
+    self.sendMilliseconds = sendMilliseconds
+    self.greatestDelayMilliseconds = greatestDelayMilliseconds
+  }
+}
+
+/// How much a server takes on. The defaults are DESIGN §5's limits for a host.
+public struct ServerOptions: Sendable {
+  /// How many connections are served at once; who comes when all are taken is answered `busy`.
+  public var connectionCount: Int
+  /// How many peers may wait to be accepted.
+  public var waitingCount: Int
+  /// How many opened tokens are remembered.
+  public var rememberedTokenCount: Int
+  public var ledgerLimits: LedgerLimits
+  public var timing: ServerTiming
+
+  public init(
+    connectionCount: Int = 64, waitingCount: Int = 128, rememberedTokenCount: Int = TokenMemory.usualCapacity,
+    ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()
+  ) {
+    self.connectionCount = connectionCount
+    self.waitingCount = waitingCount
+    self.rememberedTokenCount = rememberedTokenCount
+    self.ledgerLimits = ledgerLimits
+    self.timing = timing
+  }
+}

@@ -1,0 +1,110 @@
+import HoldfastCore
+import HoldfastJSON
+import HoldfastOpenSSL
+
+/// A compact JWS while it is made; it may hold secrets.
+public typealias JWSText = ByteBuffer<3072>
+
+/// A key for JWS and the algorithm that it is for: it comes from here, never from a header.
+///
+/// Source: RFC 7515; RFC 8725 §3.1. Used by one thread at a time.
+public enum JWSKey: ~Copyable {
+  /// HMAC-SHA-256 under a secret of at least 32 bytes. Source: RFC 7518 §3.2.
+  case hs256(SecretBytes)
+  /// ECDSA P-256 with SHA-256. Source: RFC 7518 §3.4.
+  case es256(P256PrivateKey)
+  /// The half of it that verifies.
+  case es256Public(P256Point)
+
+  /// The name of the algorithm.
+  var algorithm: String {
+    switch self {
+    case .hs256: "HS256"
+    case .es256: "ES256"
+    case .es256Public: "ES256"
+    }
+  }
+
+  /// Signs `payload` under a header of `alg`, `typ` and, with ES256, `kid`.
+  ///
+  /// Throws `unexpected` for a public key, `malformed` for a payload that is too long, `cryptography` when libcrypto fails.
+  public mutating func sign(
+    _ payload: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
+  ) throws(JOSEFault) -> JWSText {
+    switch consume self {
+    case .hs256(let secret):
+      self = .hs256(secret)
+    case .es256(var key):
+      var text = JWSText()
+      do throws(JOSEFault) {
+        text = try signES256(payload, type: type, key: &key, using: &cryptography)
+      } catch {
+        self = .es256(key)
+        throw error
+      }
+      self = .es256(key)
+      return text
+    case .es256Public(let point):
+      self = .es256Public(point)
+    }
+    return try signHS256(payload, type: type)
+  }
+
+  private borrowing func signHS256(_ payload: Span<UInt8>, type: String) throws(JOSEFault) -> JWSText {
+    switch self {
+    case .hs256(let secret) where secret.count >= 32:
+      var text = try jwsSigningInput([("alg", .string("HS256")), ("typ", .string(type))], payload)
+      var code = FixedBytes<32>()
+      do throws(CryptographyFailure) {
+        var bytes = code.mutableBytes
+        try HMAC.sha256.authenticate(text.bytes, key: secret.bytes, into: &bytes)
+      } catch { throw .cryptography }
+      try text.finishJWS(signature: code.bytes)
+      return text
+    default:
+      throw .unexpected
+    }
+  }
+}
+
+/// Signs `payload` with ES256 under a header of `alg`, `typ` and `kid`. Source: RFC 7518 §3.4.
+func signES256(
+  _ payload: Span<UInt8>, type: String, key: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+) throws(JOSEFault) -> JWSText {
+  let id: KeyID
+  do throws(CryptographyFailure) {
+    id = try keyID(of: key.publicPoint, using: &cryptography)
+  } catch { throw .cryptography }
+  var text = try jwsSigningInput(
+    [("alg", .string("ES256")), ("kid", .string(base64URL(id.bytes))), ("typ", .string(type))], payload)
+  let signature: FixedBytes<64>
+  do throws(CryptographyFailure) {
+    var hash = cryptography.sha256()
+    hash.append(text.bytes)
+    signature = try key.sign(hash.finish())
+  } catch { throw .cryptography }
+  try text.finishJWS(signature: signature.bytes)
+  return text
+}
+
+private func jwsSigningInput(
+  _ header: [(String, JSONValue)], _ payload: Span<UInt8>
+) throws(JOSEFault) -> JWSText {
+  let header = JSONValue.object(header).compact()
+  var text = JWSText()
+  do throws(EncodingFault) {
+    try text.append(asBase64URL: header.span)
+    try text.append(UInt8(ascii: "."))
+    try text.append(asBase64URL: payload)
+  } catch { throw .malformed }
+  return text
+}
+
+extension ByteBuffer {
+  fileprivate mutating func finishJWS(signature: Span<UInt8>) throws(JOSEFault) {
+    do throws(EncodingFault) {
+      try append(UInt8(ascii: "."))
+      try append(asBase64URL: signature)
+    } catch { throw .malformed }
+  }
+}

@@ -1,0 +1,59 @@
+import HoldfastCore
+import HoldfastStorage
+
+/// What a backend remembers of what it issued.
+public protocol IssuedBaselines: ~Copyable {
+  /// Records durably that a baseline is one device's; false, and nothing changes, when it is another one's.
+  mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool
+
+  /// `gen` of the next token for a device: 1 until it is raised.
+  mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64
+
+  /// Raises the generation of a device durably, and returns it: every older token is revoked there.
+  mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64
+}
+
+/// The durable record of a backend, in SQLite.
+public struct IssuedBaselinesDatabase: IssuedBaselines {
+  private let database: Database
+
+  /// "HFbe".
+  private static let applicationID: Int32 = 0x4846_6265
+
+  public init(path: String) throws(LedgerFault) {
+    do throws(DatabaseError) {
+      database = try Database(path: path, applicationID: Self.applicationID, schema: [Self.schema])
+    } catch { throw LedgerFault(cause: error) }
+  }
+
+  private static let schema: StaticString = """
+    CREATE TABLE issued (baseline BLOB PRIMARY KEY, device BLOB NOT NULL) WITHOUT ROWID, STRICT;
+    CREATE TABLE generation (device BLOB PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    """
+
+  public mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
+    do throws(DatabaseError) {
+      try database.run(
+        "INSERT OR IGNORE INTO issued (baseline, device) VALUES (?, ?)", .copying(baseline.bytes),
+        .copying(device.bytes))
+      let owner = try database.oneBytes("SELECT device FROM issued WHERE baseline = ?", .copying(baseline.bytes))
+      return owner == [UInt8](copying: device.bytes)
+    } catch { throw LedgerFault(cause: error) }
+  }
+
+  public mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+    do throws(DatabaseError) {
+      return try database.oneUnsigned(
+        "SELECT value FROM generation WHERE device = ?", .copying(device.bytes)) ?? 1
+    } catch { throw LedgerFault(cause: error) }
+  }
+
+  public mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+    do throws(DatabaseError) {
+      try database.run(
+        "INSERT INTO generation (device, value) VALUES (?, 2) ON CONFLICT (device) DO UPDATE SET value = value + 1",
+        .copying(device.bytes))
+    } catch { throw LedgerFault(cause: error) }
+    return try generation(of: device)
+  }
+}

@@ -1,0 +1,87 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastStorage
+
+extension ServiceFolder {
+  private static let maximumKeyFileByteCount = 16384
+
+  /// The bytes of a key file, which must be this user's alone.
+  func secret(_ file: ServiceFile) throws(ServiceFolderFault) -> SecretBytes {
+    let bytes: SecretBytes
+    do throws(FileError) {
+      bytes = try Files.readSecretFile(at: path(of: file), limit: Self.maximumKeyFileByteCount) {
+        SecretBytes(copying: $0)
+      }
+    } catch { throw .file(error) }
+    if file == .account, bytes.count < 32 { throw .key(.account) }
+    return bytes
+  }
+
+  /// The P-256 key of a file that holds its scalar.
+  func signingKey(_ file: ServiceFile) throws(ServiceFolderFault) -> P256PrivateKey {
+    let bytes = try secret(file)
+    guard let scalar = Secret<32>(copying: bytes.bytes) else { throw .key(file) }
+    do throws(CryptographyFailure) { return try P256PrivateKey(scalar: scalar) } catch { throw .key(file) }
+  }
+
+  /// Whether attestation tokens are signed with ES256; the file decides.
+  private func hasAttestationKey() throws(ServiceFolderFault) -> Bool {
+    do throws(ServiceFolderFault) {
+      _ = try secret(.attestation)
+      return true
+    } catch {
+      if case .file(let fault) = error, fault.kind == .notFound { return false }
+      throw error
+    }
+  }
+
+  /// What attestation tokens are signed with.
+  func attestationKey() throws(ServiceFolderFault) -> JWSKey {
+    guard try hasAttestationKey() else { return .hs256(try secret(.account)) }
+    return .es256(try signingKey(.attestation))
+  }
+
+  /// What verifies them: the public half where there is one.
+  func verifyingKey() throws(ServiceFolderFault) -> JWSKey {
+    guard try hasAttestationKey() else { return .hs256(try secret(.account)) }
+    return .es256Public(try signingKey(.attestation).publicPoint)
+  }
+
+  /// The backend's key for attestation tokens.
+  func encryptionKey() throws(ServiceFolderFault) -> JWEKey {
+    let json = try secret(.attestationEncryption)
+    do throws(JOSEFault) { return try JWEKey(parsing: json.bytes) } catch { throw .key(.attestationEncryption) }
+  }
+
+  func proofKeys() throws(ServiceFolderFault) -> ProofKeyRegistry {
+    var cryptography = OpenSSLCryptography()
+    let keys = try secret(.proofKeys)
+    do throws(CryptographyFailure) {
+      guard let registry = try ProofKeyRegistry(keys, using: &cryptography) else { throw CryptographyFailure() }
+      return registry
+    } catch { throw .key(.proofKeys) }
+  }
+
+  /// The issuer's key signs measurement tokens and nothing else; throws when a file holds it a second time.
+  func checkKeysDiffer() throws(ServiceFolderFault) {
+    let issuer = try signingKey(.issuer).publicPoint
+    let issuerScalar = try secret(.issuer)
+    let account = try secret(.account)
+    guard !constantTimeEqual(account.bytes, issuerScalar.bytes) else { throw .sharedKey }
+    if try hasAttestationKey() {
+      guard try signingKey(.attestation).publicPoint != issuer else { throw .sharedKey }
+    }
+    let encryption = try encryptionKey()
+    guard !encryption.hasPublicPoint(issuer.bytes) else { throw .sharedKey }
+  }
+}
+
+extension JWEKey {
+  /// Whether this is the elliptic key with a SEC1 uncompressed point.
+  fileprivate func hasPublicPoint(_ point: Span<UInt8>) -> Bool {
+    switch material {
+    case .elliptic(let key): key.publicPoint.span.elementsEqual(point)
+    default: false
+    }
+  }
+}

@@ -1,0 +1,37 @@
+import HoldfastStorage
+
+/// Why a service folder cannot be made or used.
+public enum ServiceFolderFault: Error, Equatable {
+  /// A file is missing, is open to others, or cannot be read or written.
+  case file(FileError)
+  /// A key file does not hold what its name says.
+  case key(ServiceFile)
+  /// `policy.json` is not a policy.
+  case policy(ServicePolicyFault)
+  /// One key serves two purposes.
+  case sharedKey
+  /// A durable record cannot be opened.
+  case ledger(LedgerFault)
+  /// libcrypto or the random source failed.
+  case cryptography
+}
+
+/// The files of a service folder, all of mode 0600.
+public enum ServiceFile: String, Sendable, CaseIterable {
+  /// The account secret, 32 bytes.
+  case account = "account.key"
+  /// The ES256 attestation key, a scalar of 32 bytes; without it, attestation tokens are signed with the account secret.
+  case attestation = "attestation.key"
+  /// The backend's key for attestation tokens: a private JWK with `alg` and `enc`.
+  case attestationEncryption = "attestation-encryption.jwk"
+  /// The issuer's signing key, a scalar of 32 bytes.
+  case issuer = "issuer.key"
+  /// The measurement proof keys, 16 bytes each.
+  case proofKeys = "mpk.keys"
+  /// The policy.
+  case policy = "policy.json"
+  /// What the attestation service remembers.
+  case attestationLedger = "attestation.sqlite"
+  /// What the backend remembers.
+  case issuerLedger = "issuer.sqlite"
+}

@@ -1,0 +1,141 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// How a measurement token is written.
+public enum MeasurementTokenFormat: Sendable, Hashable {
+  /// `COSE_Sign1` in `COSE_Encrypt`.
+  case cose
+  /// Bare claims in `COSE_Encrypt`: anybody can write one, and devices refuse it unless told otherwise.
+  case unsignedCOSE
+  /// A compact JWS in a compact JWE with `ECDH-ES`.
+  case jose
+  /// The same with `ECDH-ES+A256KW`.
+  case joseKeyWrap
+
+  /// How a device is told about it.
+  public var encoding: TokenEncoding {
+    switch self {
+    case .cose, .unsignedCOSE: .cose
+    case .jose, .joseKeyWrap: .jose
+    }
+  }
+}
+
+/// Why a token could not be written.
+public enum TokenWritingFault: Error, Equatable {
+  /// A time or a number is out of range, or `iat` is not below `exp`.
+  case claims
+  /// Longer than the 3072 bytes that a device takes.
+  case tooLong
+  /// The device's point is not on the curve, or libcrypto or the random source failed.
+  case cryptography
+}
+
+/// Writes measurement tokens: signed by the issuer, then encrypted to one device.
+public struct MeasurementTokenWriter: Sendable {
+  public let format: MeasurementTokenFormat
+
+  public init(format: MeasurementTokenFormat = .cose) {
+    self.format = format
+  }
+
+  /// Writes one token.
+  ///
+  /// Source: RFC 9052 §4 and §5; RFC 7515 and RFC 7516.
+  /// - Parameters:
+  ///   - claims: what it says.
+  ///   - device: the device's public point.
+  ///   - issuer: the issuer's signing key; not used by ``MeasurementTokenFormat/unsignedCOSE``.
+  ///   - random: gives the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the initialization
+  ///     vector (12 bytes), in that order.
+  /// - Returns: at most 3072 bytes.
+  public func write(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> [UInt8] {
+    try check(claims)
+    let token =
+      switch format {
+      case .cose, .unsignedCOSE:
+        try writeCOSE(claims, to: device, issuer: &issuer, random: &random, using: &cryptography)
+      case .jose, .joseKeyWrap:
+        try writeJOSE(claims, to: device, issuer: &issuer, random: &random, using: &cryptography)
+      }
+    guard token.count <= TokenOpener.maximumTokenByteCount else { throw .tooLong }
+    return token
+  }
+
+  private func check(_ claims: borrowing MeasurementClaims) throws(TokenWritingFault) {
+    let version = claims.version
+    let numbers = [claims.expires, claims.generation, claims.maximumUses ?? 0]
+    for number in numbers + [version.major, version.minor, version.patch] {
+      guard number <= maximumInteger else { throw .claims }
+    }
+    guard claims.issuedAt < claims.expires else { throw .claims }
+  }
+
+  private func writeCOSE(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> [UInt8] {
+    var plaintext = try cosePlaintext(claims, issuer: &issuer, using: &cryptography)
+    var ephemeral = try ephemeralP256Key(random: &random)
+    let vector: FixedBytes<12>
+    do throws(RandomFailure) { vector = try random.fixedBytes() } catch { throw .cryptography }
+    do throws(CryptographyFailure) {
+      let encrypter = COSEEncrypter(device: device, deviceKeyID: try keyID(of: device, using: &cryptography))
+      return try encrypter.message(
+        plaintext: &plaintext, ephemeral: &ephemeral, initializationVector: vector, using: &cryptography)
+    } catch { throw .cryptography }
+  }
+
+  private func cosePlaintext(
+    _ claims: borrowing MeasurementClaims, issuer: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> COSEText {
+    var payload = COSEText()
+    do throws(EncodingFault) { try claims.appendCBOR(to: &payload) } catch { throw .tooLong }
+    guard format == .cose else { return payload }
+    let signer: COSESigner
+    let signature: FixedBytes<64>
+    do throws(CryptographyFailure) {
+      signer = COSESigner(keyID: try keyID(of: issuer.publicPoint, using: &cryptography))
+      signature = try issuer.sign(signer.digest(of: payload.bytes, using: &cryptography))
+    } catch { throw .cryptography }
+    do throws(EncodingFault) {
+      return try signer.message(payload: payload.bytes, signature: signature)
+    } catch { throw .tooLong }
+  }
+
+  private func writeJOSE(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> [UInt8] {
+    var payload = ByteBuffer<2304>()
+    do throws(EncodingFault) { try claims.appendJSON(to: &payload) } catch { throw .tooLong }
+    let id: KeyID
+    do throws(CryptographyFailure) {
+      id = try keyID(of: device, using: &cryptography)
+    } catch { throw .cryptography }
+    let recipient = JWERecipient(
+      curve: .p256, point: [UInt8](copying: device.bytes), management: format == .jose ? .ecdhES : .ecdhESA256KW,
+      encryption: .a256GCM, keyID: base64URL(id.bytes))
+    do throws(JOSEFault) {
+      let signed = try signES256(payload.bytes, type: "holdfast-mt+jwt", key: &issuer, using: &cryptography)
+      return try recipient.seal(signed.bytes, contentType: "JWT", random: &random)
+    } catch {
+      throw error == .cryptography ? .cryptography : .tooLong
+    }
+  }
+}
+
+/// A fresh P-256 key from `random`. Source: FIPS 186-5 §A.2.2.
+private func ephemeralP256Key(
+  random: inout some RandomSource & ~Copyable
+) throws(TokenWritingFault) -> P256PrivateKey {
+  for _ in 0..<128 {
+    let scalar: Secret<32>
+    do throws(RandomFailure) { scalar = try random.secret() } catch { throw .cryptography }
+    do throws(CryptographyFailure) { return try P256PrivateKey(scalar: scalar) } catch { continue }
+  }
+  throw .cryptography
+}

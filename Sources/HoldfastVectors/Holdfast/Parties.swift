@@ -1,0 +1,68 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The device and the only trusted issuer of a group of tests.
+struct Parties {
+  private let devicePrivateKey: FixedBytes<32>
+  let deviceKeyID: KeyID
+  let deviceID: DeviceID
+  let trust: OneIssuer
+
+  /// Reads them, and checks that the keys and their ids belong together.
+  init(_ group: VectorNode) throws(VectorFault) {
+    devicePrivateKey = try group.member("devicePrivateKey").fixed()
+    let devicePublicKey = try group.member("devicePublicKey")
+    let deviceKeyID = try group.member("deviceKid")
+    let issuerPublicKey = try group.member("issuerPublicKey")
+    let issuerKeyID = try group.member("issuerKid")
+    deviceID = try group.member("deviceId").fixed()
+    self.deviceKeyID = try deviceKeyID.fixed()
+    trust = OneIssuer(keyID: try issuerKeyID.fixed(), publicKey: try issuerPublicKey.fixed())
+    let devicePoint: P256Point = try devicePublicKey.fixed()
+
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      guard try deviceKey().publicPoint == devicePoint else { throw CryptographyFailure() }
+    } catch { throw devicePublicKey.fault(.keysDiffer) }
+    do throws(CryptographyFailure) {
+      guard try keyID(of: devicePoint, using: &cryptography) == self.deviceKeyID else { throw CryptographyFailure() }
+    } catch { throw deviceKeyID.fault(.keysDiffer) }
+    do throws(CryptographyFailure) {
+      guard try keyID(of: trust.publicKey, using: &cryptography) == trust.keyID else { throw CryptographyFailure() }
+    } catch { throw issuerKeyID.fault(.keysDiffer) }
+  }
+
+  /// The device's private key.
+  func deviceKey() throws(CryptographyFailure) -> P256PrivateKey {
+    try P256PrivateKey(scalar: secret(devicePrivateKey))
+  }
+
+  /// Opens a token as this device does: decrypted, signed by the one issuer, and for this device.
+  func open(
+    _ token: [UInt8], encoding: TokenEncoding, acceptsUnsigned: Bool = false
+  ) throws(Refusal) -> VerifiedToken {
+    var opener = TokenOpener()
+    var trust = trust
+    var cryptography = OpenSSLCryptography()
+    var key: P256PrivateKey
+    do throws(CryptographyFailure) { key = try deviceKey() } catch { throw Refusal(reason: "no device key") }
+    let verified: VerifiedToken
+    do throws(TokenFault) {
+      verified = try opener.open(
+        token.span, encoding: encoding, key: &key, keyID: deviceKeyID, trust: &trust,
+        acceptsUnsigned: acceptsUnsigned, using: &cryptography)
+    } catch { throw Refusal(reason: "token: \(error)") }
+    guard verified.claims.audience == deviceID else { throw Refusal(reason: "token: another audience") }
+    return verified
+  }
+}
+
+/// Trust in one key.
+struct OneIssuer: IssuerTrust {
+  let keyID: KeyID
+  let publicKey: P256Point
+
+  func trustedIssuer(_ keyID: KeyID) -> P256Point? {
+    keyID == self.keyID ? publicKey : nil
+  }
+}

@@ -1,0 +1,70 @@
+import HoldfastCore
+
+/// `SessionM1`: challenges that a strict reader takes or refuses. Source: DESIGN §5.
+struct ChallengeVectors: ReplayableGroup {
+  init(_ group: VectorNode, frame: VectorNode) {}
+
+  func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
+    readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
+      try Challenge(message).encode(into: &buffer)
+    }
+  }
+}
+
+/// `SessionM2`: answers, with the head in them and without the sealed part. Source: DESIGN §5.
+struct AnswerVectors: ReplayableGroup {
+  init(_ group: VectorNode, frame: VectorNode) {}
+
+  func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
+    readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
+      let answer = try Answer(message)
+      switch answer.form {
+      case .session(let head, let sealed):
+        try Answer.encode(
+          head: head, integrityProof: answer.integrityProof, deviceProof: answer.deviceProof, sealed: sealed,
+          into: &buffer)
+      case .compatibility:
+        // The core has no writer of these: reading is all that there is to compare.
+        try buffer.append(message)
+      }
+    }
+  }
+}
+
+/// `SessionM3`: verdicts that a strict reader takes or refuses. Source: DESIGN §5.
+struct VerdictVectors: ReplayableGroup {
+  init(_ group: VectorNode, frame: VectorNode) {}
+
+  func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
+    readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
+      let verdict = try VerdictMessage(message)
+      if verdict.isSealed {
+        try VerdictMessage.encode(verdict.status, sealed: verdict.sealed, into: &buffer)
+      } else {
+        try VerdictMessage.encode(unsealed: verdict.status, into: &buffer)
+      }
+    }
+  }
+}
+
+/// `SessionRequest`: the plaintext of M2's sealed part. Source: DESIGN §5.
+struct RequestVectors: ReplayableGroup {
+  init(_ group: VectorNode, frame: VectorNode) {}
+
+  func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
+    readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
+      try Request(message).encode(into: &buffer)
+    }
+  }
+}
+
+/// Deterministic encoding leaves one way to write what was read: the same bytes.
+private func readAndWriteAgain(
+  _ message: [UInt8], _ body: (Span<UInt8>, inout MessageBuffer) throws(EncodingFault) -> Void
+) -> Outcome {
+  var buffer = MessageBuffer()
+  do throws(EncodingFault) {
+    try body(message.span, &buffer)
+  } catch { return .refused("\(error)") }
+  return buffer.bytes.elementsEqual(message.span) ? .accepted : .differs("message, written again,")
+}

@@ -1,0 +1,99 @@
+import HoldfastDevice
+import HoldfastKeys
+import HoldfastTransport
+
+extension Failure {
+  /// A device's folder could not be made or opened.
+  init(_ fault: DeviceFolderFault, folder: String) {
+    switch fault {
+    case .missing:
+      self.init(.malformed, "there is no device in \(folder)", hint: "make one: holdfast device init --dir \(folder)")
+    case .notFolder:
+      self.init(.malformed, "\(folder) is not a folder, or a symbolic link to one")
+    case .tooOpen:
+      self.init(.noPermission, "others may enter \(folder)", hint: "chmod 700 \(folder)")
+    case .wrongOwner:
+      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user whom it belongs to")
+    case .alreadyMade:
+      self.init(
+        .malformed, "there is a device in \(folder) already, and nothing is overwritten", hint: "take another folder")
+    case .incomplete:
+      self.init(
+        .malformed, "\(folder) holds no whole device: making it was interrupted, or it has other files",
+        hint: "remove it and run holdfast device init --dir \(folder)")
+    case .inUse:
+      self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that one first")
+    case .noPermission:
+      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user whom it belongs to")
+    case .diskFull:
+      self.init(.fault, "the disk is full", hint: "free some space and run it again")
+    case .file(let file, let fault):
+      self.init(fault, path: file.path(in: folder))
+    case .failed:
+      self.init(.fault, "the random source, the clock or the cryptographic library failed")
+    }
+  }
+
+  private init(_ fault: DeviceFileFault, path: String) {
+    switch fault {
+    case .missing: self.init(.malformed, "\(path) is missing", hint: "restore it; it is not made anew by guessing")
+    case .tooOpen: self.init(.noPermission, "others may read or write \(path)", hint: "chmod 600 \(path)")
+    case .wrongOwner: self.init(.noPermission, "\(path) belongs to another user")
+    case .notRegular: self.init(.malformed, "\(path) is not a regular file")
+    case .corrupt: self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or make a new device")
+    case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
+    case .noPermission: self.init(.noPermission, "no permission for \(path)")
+    case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
+    case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
+    case .failed: self.init(.fault, "\(path): the system failed")
+    }
+  }
+
+  /// The ledger could not be used.
+  init(_ fault: LedgerFault) {
+    switch fault {
+    case .failed:
+      self.init(.fault, "the ledger could not be read or written", hint: "is the disk full or the file damaged?")
+    case .busy: self.init(.unavailable, "the ledger is held by another process", hint: "try again")
+    case .tooManyIssuers:
+      self.init(.denied, "64 issuers are trusted, and that is the most", hint: "remove one: --remove KID")
+    case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
+    case .floorNotAhead: self.init(.denied, "a clock floor is never moved back")
+    }
+  }
+
+  /// A server could not start, or its endpoint is gone.
+  init(_ fault: ServerFault, folder: String, endpoint: Endpoint) {
+    switch fault {
+    case .folder(let fault): self.init(fault, folder: folder)
+    case .endpoint(let error): self.init(listening: error, endpoint: endpoint)
+    case .ledger(let fault): self.init(fault)
+    case .noDescriptors: self.init(.fault, "no file descriptors are left")
+    }
+  }
+
+  private init(listening error: TransportError, endpoint: Endpoint) {
+    switch error {
+    case .notFound:
+      self.init(.unavailable, "\(endpoint): there is no such folder or device", hint: "make the folder first")
+    case .addressInUse: self.init(.unavailable, "another process listens at \(endpoint) already")
+    case .pathOccupied:
+      self.init(.malformed, "there is another file at \(endpoint), and it is left alone", hint: "take another path")
+    default: self.init(error, endpoint: endpoint)
+    }
+  }
+
+  /// A public key could not be taken.
+  init(_ fault: KeyFault, path: String) {
+    switch fault {
+    case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long")
+    case .unexpected:
+      self.init(
+        .malformed, "\(path) is not what it should be", hint: "it is printed by holdfast service show or device show")
+    case .privateKey:
+      self.init(
+        .malformed, "\(path) holds a private key, which nobody should hand out", hint: "give the public key alone")
+    case .notOnCurve: self.init(.malformed, "\(path): the key is not a point on P-256")
+    }
+  }
+}

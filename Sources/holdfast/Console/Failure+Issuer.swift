@@ -1,0 +1,94 @@
+import HoldfastCore
+import HoldfastIssuer
+
+extension Failure {
+  /// A service's folder could not be made or used.
+  init(_ fault: ServiceFolderFault, folder: String) {
+    switch fault {
+    case .file(let error):
+      switch error.kind {
+      case .notFound:
+        self.init(
+          .malformed, "there is no whole service in \(folder): \(error.path) is missing",
+          hint: "make one: holdfast service init --dir \(folder)")
+      case .exists:
+        self.init(
+          .malformed, "there is a service in \(folder) already, and nothing is overwritten", hint: "take another folder"
+        )
+      default: self.init(error)
+      }
+    case .key(let file): self.init(.malformed, "\(folder)/\(file.rawValue) does not hold a key of its kind")
+    case .policy:
+      self.init(
+        .malformed, "\(folder)/policy.json is not a policy", hint: "mend or restore it; nothing is approved meanwhile")
+    case .sharedKey: self.init(.malformed, "\(folder): one key serves two purposes", hint: "make a new service")
+    case .ledger(let fault): self.init(fault, folder: folder)
+    case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+
+  init(_ fault: LedgerFault, folder: String) {
+    self.init(
+      .fault, "\(folder): the durable record could not be read or written",
+      hint: "is the disk full, or the file damaged?")
+  }
+
+  /// The service could not appraise.
+  init(_ fault: AttestationFault, folder: String) {
+    switch fault {
+    case .malformed: self.init(.malformed, "the evidence is not well-formed", hint: "make it anew: holdfast measure")
+    case .noClock: self.init(.fault, "there is no clock to judge freshness by")
+    case .ledger(let fault): self.init(fault, folder: folder)
+    case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+
+  /// The service does not approve the app.
+  init(_ refusal: AttestationRefusal) {
+    switch refusal {
+    case .unknownProofKey:
+      self.init(.denied, "not attested: the app's measurement proof key is not registered with the service")
+    case .notAuthentic: self.init(.denied, "not attested: the evidence was not made with the key that it names")
+    case .notFresh:
+      self.init(.denied, "not attested: the baseline was not taken within the last five minutes", hint: "measure again")
+    case .incomplete: self.init(.denied, "not attested: components are missing in the evidence")
+    case .unknownImage:
+      self.init(
+        .denied, "not attested: the service's policy does not know this app's image",
+        hint: "approve this build: holdfast service approve --dir S IMAGE")
+    case .property(let property):
+      self.init(
+        .denied, "not attested: the app has the property '\(property)', which the service's policy refuses",
+        hint: "end what causes it and enrol again")
+    case .repeated: self.init(.denied, "not attested: this evidence was used before", hint: "measure again")
+    }
+  }
+
+  /// The backend could not answer.
+  init(_ fault: IssuanceFault, folder: String) {
+    switch fault {
+    case .noClock: self.init(.fault, "there is no clock")
+    case .tooManyCommands: self.init(.usage, "a token carries at most 16 commands")
+    case .ledger(let fault): self.init(fault, folder: folder)
+    case .writing(.claims): self.init(.usage, "a time or a number of the token is out of range")
+    case .writing(.tooLong): self.init(.usage, "the token would be longer than a device takes")
+    case .writing(.cryptography): self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+
+  /// The backend issues nothing.
+  init(_ refusal: IssuanceRefusal) {
+    switch refusal {
+    case .attestation: self.init(.denied, "not issued: this is no attestation token of this service")
+    case .issuer: self.init(.denied, "not issued: the attestation token is another service's")
+    case .audience: self.init(.denied, "not issued: the attestation token is for another backend")
+    case .notYetValid: self.init(.denied, "not issued: the attestation token is not valid yet")
+    case .expired: self.init(.denied, "not issued: the attestation token has expired", hint: "attest again")
+    case .anotherDevice: self.init(.denied, "not issued: the app was attested for another device")
+    case .baselineOfAnotherDevice:
+      self.init(
+        .denied, "not issued: this baseline belongs to another device, where its token would prove as well",
+        hint: "enrol with a fresh baseline")
+    }
+  }
+}

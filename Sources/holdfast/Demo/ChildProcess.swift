@@ -1,0 +1,134 @@
+import CTrace
+import Glibc
+
+/// A process that this one starts, waits for and ends.
+struct ChildProcess {
+  private let id: pid_t
+  private let output: Int32
+
+  /// What came of a process that ended by itself.
+  struct Ending {
+    /// The exit status; nil when a signal ended it.
+    let status: Int32?
+    /// What it printed on standard output and standard error.
+    let output: String
+  }
+
+  /// Starts `arguments[0]` with `environment` added to this process's own.
+  init(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) {
+    let pipe = try Pipe()
+    var actions = unsafe posix_spawn_file_actions_t()
+    unsafe posix_spawn_file_actions_init(&actions)
+    defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+    unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writing, STDOUT_FILENO)
+    unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writing, STDERR_FILENO)
+    unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    var id: pid_t = 0
+    let failure = unsafe withCStrings(arguments) { arguments in
+      unsafe withCStrings(Self.variables(environment)) { variables in
+        unsafe posix_spawn(&id, arguments[0]!, &actions, nil, arguments, variables)
+      }
+    }
+    close(pipe.writing)
+    guard failure == 0 else {
+      close(pipe.reading)
+      throw Failure(.fault, "\(arguments[0]) could not be started: system error \(failure)")
+    }
+    (self.id, output) = (id, pipe.reading)
+  }
+
+  /// Runs a program to its end.
+  static func run(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) -> Ending {
+    let child = try ChildProcess(arguments, environment: environment)
+    return child.wait()
+  }
+
+  /// Runs a program to its end with this process as its debugger.
+  static func runTraced(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) -> Ending {
+    let pipe = try Pipe()
+    let status = unsafe withCStrings(arguments) { arguments in
+      unsafe withCStrings(variables(environment)) { unsafe holdfast_run_traced(arguments, $0, pipe.writing) }
+    }
+    close(pipe.writing)
+    return Ending(status: status < 0 ? nil : status, output: readAll(pipe.reading))
+  }
+
+  /// Waits until it ends.
+  func wait() -> Ending {
+    let text = Self.readAll(output)
+    return Ending(status: reap(), output: text)
+  }
+
+  /// Waits until it prints a line with `text`, or ends; says which.
+  func waitFor(_ text: String) -> Bool {
+    var seen = ""
+    var byte: UInt8 = 0
+    while unsafe read(output, &byte, 1) == 1 {
+      seen.unicodeScalars.append(Unicode.Scalar(byte))
+      if seen.hasSuffix(text) { return true }
+    }
+    return false
+  }
+
+  /// Ends it with SIGTERM and waits; nil when it did not end in order.
+  @discardableResult
+  func terminate() -> Int32? {
+    kill(id, SIGTERM)
+    _ = Self.readAll(output)
+    return reap()
+  }
+
+  private func reap() -> Int32? {
+    var status: Int32 = 0
+    while unsafe waitpid(id, &status, 0) < 0 && errno == EINTR {}
+    return status & 0x7f == 0 ? status >> 8 & 0xff : nil
+  }
+
+  /// This process's environment with `added` over it.
+  private static func variables(_ added: [String: String]) -> [String] {
+    var variables = added.map { "\($0.key)=\($0.value)" }
+    var next = unsafe environ
+    while let entry = unsafe next.pointee {
+      let variable = unsafe String(cString: entry)
+      let name = variable.prefix { $0 != "=" }
+      if added[String(name)] == nil { variables.append(variable) }
+      unsafe next += 1
+    }
+    return variables
+  }
+
+  private static func readAll(_ descriptor: Int32) -> String {
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = unsafe chunk.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+      bytes += chunk[..<count]
+    }
+  }
+}
+
+/// Two ends of a pipe, closed when a program is started.
+private struct Pipe {
+  let reading: Int32
+  let writing: Int32
+
+  init() throws(Failure) {
+    var ends: [Int32] = [0, 0]
+    guard unsafe pipe(&ends) == 0 else { throw Failure(.fault, "no file descriptors are left") }
+    (reading, writing) = (ends[0], ends[1])
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+  }
+}
+
+/// Lends `strings` as C has them, with a null at the end.
+private func withCStrings<Result>(
+  _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+) -> Result {
+  var pointers = unsafe strings.map { unsafe strdup($0) }
+  unsafe pointers.append(nil)
+  defer { unsafe pointers.forEach { unsafe free($0) } }
+  return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
+}

@@ -1,0 +1,117 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastIssuer
+import HoldfastOpenSSL
+import HoldfastTransport
+
+struct Demo: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Show it all on this machine: enrol, prove, and try every attack.",
+    discussion: "Device and provers are processes of their own. Exit status 0 only if every line came out as it must.")
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let playground = try Playground()
+    defer { playground.remove() }
+    var demonstration = Demonstration(playground: playground)
+    try demonstration.run()
+    guard demonstration.story.isTrue else { throw Failure(.malformed, "a line did not come out as it must") }
+  }
+}
+
+/// The story that `holdfast demo` tells.
+struct Demonstration {
+  let playground: Playground
+  var story = Story()
+
+  mutating func run() throws(Failure) {
+    Console.result("Holdfast: a lock without Internet, and an app that proves itself to it.")
+    let endpoint = try prepare()
+    try prove(at: endpoint)
+    let attacker = Attacker(enrolment: try ProverFolder(path: playground.path("prover")).load(), endpoint: endpoint)
+    story.heading("Attacks, each tried for real")
+    try attackTheWire(attacker)
+    try attackTheToken(attacker)
+    try attackTheProver(at: endpoint)
+    try attackThePolicy(at: endpoint)
+    try attackTheProverWithAnImpostor(attacker.enrolment)
+    try measureLatency(attacker.enrolment, at: endpoint)
+    try checkAudit()
+  }
+
+  private mutating func prepare() throws(Failure) -> Endpoint {
+    story.heading("Once, while there is a network")
+    try playground.makeService()
+    story.step("a service approves this program's image", "signs what it issues with ES256")
+    try playground.makeDevice()
+    story.step("a device makes its key and trusts that issuer", "lock and unlock need integrity and device")
+    try playground.enroll()
+    let token = try ProverFolder(path: playground.path("prover")).load().token
+    story.step("the app is measured, attested and enrolled", "a token of \(token.count) bytes, encrypted to the device")
+    return try playground.serve()
+  }
+
+  private mutating func prove(at endpoint: Endpoint) throws(Failure) {
+    story.heading("From then on, offline: \(endpoint), two processes")
+    for (text, command, result) in [
+      ("status", "status", "locked"), ("unlock", "unlock", "unlocked"),
+      ("unlock once more, by a reference to the token", "unlock", "unlocked"), ("lock", "lock", "locked"),
+    ] {
+      let ending = try runProver(command: command)
+      story.expect(
+        text, "accepted", ending.statusName, detail: ending.output.contains("\"result\":\"\(result)\"") ? result : "?")
+    }
+  }
+
+  /// Runs `holdfast prove` in a process of its own.
+  func runProver(
+    _ program: String? = nil, state: String = "prover", at endpoint: Endpoint? = nil, command: String = "unlock",
+    environment: [String: String] = [:], isTraced: Bool = false
+  ) throws(Failure) -> ChildProcess.Ending {
+    let own = try Playground.program
+    let address = endpoint?.description ?? "unix:\(playground.path("device")).sock"
+    let arguments = [
+      program ?? own, "prove", "--json", "--connect", address, "--state", playground.path(state),
+      "--command", command,
+    ]
+    return isTraced
+      ? try ChildProcess.runTraced(arguments, environment: environment)
+      : try ChildProcess.run(arguments, environment: environment)
+  }
+
+  private mutating func measureLatency(_ enrolment: Enrolment, at endpoint: Endpoint) throws(Failure) {
+    let proof = Proof(
+      enrolment: enrolment, request: Request(command: BoundedText("status" as StaticString)), endpoint: endpoint,
+      timeoutMilliseconds: 10_000)
+    var statistics = LatencyStatistics()
+    for _ in 0..<50 {
+      let outcome = try proof.run(isRemembered: true)
+      guard outcome.verdict.status == .accepted else { throw Failure(.denied, outcome.verdict.status.name) }
+      statistics.record(outcome.timing)
+    }
+    story.heading("Where the time of a proof goes, 50 proofs")
+    for line in statistics.table { Console.result("  \(line)") }
+    let worst = statistics.total.valueAtPercentile(99)
+    story.expect(
+      "p99 of a whole proof within 100 ms", "yes", worst <= 100_000 ? "yes" : "no", detail: "\(milliseconds(worst)) ms")
+  }
+
+  private mutating func checkAudit() throws(Failure) {
+    story.heading("What the device wrote down")
+    let ending = try ChildProcess.run([
+      try Playground.program, "device", "audit", "--verify", "--dir", playground.path("device"),
+    ])
+    story.expect("the audit chain", "whole", ending.status == 0 ? "whole" : "broken")
+  }
+}
+
+extension ChildProcess.Ending {
+  /// The status in the object that `prove --json` printed; otherwise how it ended.
+  var statusName: String {
+    if let start = output.firstRange(of: "\"status\":\"") {
+      return String(output[start.upperBound...].prefix { $0 != "\"" })
+    }
+    return status.map { "exit \($0)" } ?? "killed"
+  }
+}

@@ -1,0 +1,88 @@
+import Glibc
+import HoldfastCore
+import HoldfastStorage
+import HoldfastTransport
+
+/// A device, a service and enrolled provers in a temporary folder, made by this program's own verbs in processes of
+/// their own.
+final class Playground {
+  let folder: String
+  private var servers: [ChildProcess] = []
+
+  /// Makes the folder. The provers' own storage is in it too, so that the user's is left alone.
+  init() throws(Failure) {
+    var template = Array("/tmp/holdfast-XXXXXX".utf8CString)
+    let made = unsafe (mkdtemp(&template) != nil)
+    guard made else { throw Failure(.fault, "no temporary folder can be made in /tmp") }
+    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    unsafe setenv("XDG_DATA_HOME", path("data"), 1)
+    try Self.makeFolder(path("data"))
+  }
+
+  private static func makeFolder(_ path: String) throws(Failure) {
+    do throws(FileError) { _ = try Files.createPrivateDirectory(at: path) } catch { throw Failure(error) }
+  }
+
+  /// Ends the servers and removes the folder.
+  func remove() {
+    for server in servers { server.terminate() }
+    servers = []
+    _ = try? ChildProcess.run(["/bin/rm", "-rf", folder])
+  }
+
+  func path(_ name: String) -> String { "\(folder)/\(name)" }
+
+  /// This program.
+  static var program: String {
+    get throws(Failure) {
+      var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let count = unsafe readlink("/proc/self/exe", &target, target.count - 1)
+      guard count > 0 else { throw Failure(.fault, "/proc/self/exe cannot be read") }
+      return String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+
+  /// Runs one of this program's verbs; it must succeed.
+  @discardableResult
+  func holdfast(_ arguments: String...) throws(Failure) -> String {
+    let ending = try ChildProcess.run([try Self.program] + arguments)
+    guard ending.status == 0 else {
+      throw Failure(.fault, "holdfast \(arguments[0]) ended with \(ending.status ?? -1): \(ending.output)")
+    }
+    return ending.output
+  }
+
+  /// Makes a service.
+  func makeService(_ name: String = "service") throws(Failure) {
+    try holdfast("service", "init", "--dir", path(name))
+    let issuer = try ChildProcess.run([try Self.program, "service", "show", "--json", "--dir", path(name)])
+    try Output.write(Array(issuer.output.utf8), to: path("\(name).json"))
+  }
+
+  /// Makes a device that trusts the service.
+  func makeDevice(_ name: String = "device") throws(Failure) {
+    try holdfast("device", "init", "--dir", path(name))
+    try Output.write(
+      Array(try holdfast("device", "show", "--json", "--dir", path(name)).utf8), to: path("\(name).json"))
+    try holdfast("device", "trust", "--dir", path(name), path("service.json"))
+  }
+
+  /// Starts a device and waits until it listens.
+  func serve(_ name: String = "device") throws(Failure) -> Endpoint {
+    let address = "unix:\(path(name)).sock"
+    let server = try ChildProcess([try Self.program, "device", "serve", "--dir", path(name), "--listen", address])
+    servers.append(server)
+    guard server.waitFor("listening at \(address)\n") else { throw Failure(.fault, "the device did not start") }
+    return try Endpoint(argument: address)
+  }
+
+  /// Enrols a prover for a device.
+  func enroll(_ state: String = "prover", device: String = "device", _ options: String...) throws(Failure) {
+    let arguments = [
+      try Self.program, "enroll", "--device", path("\(device).json"), "--service", path("service"), "--state",
+      path(state),
+    ]
+    let ending = try ChildProcess.run(arguments + options)
+    guard ending.status == 0 else { throw Failure(.fault, "enrolling failed: \(ending.output)") }
+  }
+}

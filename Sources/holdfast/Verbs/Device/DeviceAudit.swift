@@ -1,0 +1,72 @@
+import ArgumentParser
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastKeys
+
+struct DeviceAudit: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "audit", abstract: "Print the device's audit log, or check its chain.")
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Flag(help: "Check that no entry is missing, changed or out of place.")
+  var verify = false
+
+  @Option(help: "Print the last entries only.")
+  var last: Int?
+
+  mutating func perform() throws(Failure) {
+    let folder = try device.open()
+    let ledger = try device.openLedger(folder)
+    if verify { try check(ledger) } else { try print(ledger) }
+  }
+
+  private func check(_ ledger: Ledger) throws(Failure) {
+    let report = try recording { () throws(LedgerFault) in try ledger.verifyAudit() }
+    if output.json {
+      var members: [(String, JSONValue)] = [
+        ("entries", .integer(report.recorded.count)), ("head", .string(hexadecimal(report.recorded.head))),
+        ("whole", .bool(report.firstBroken == nil)),
+      ]
+      if let broken = report.firstBroken { members.append(("first_broken", .integer(broken))) }
+      Console.result(.object(members))
+    }
+    if let broken = report.firstBroken {
+      throw Failure(
+        .malformed, "the audit log is broken from entry \(broken) on",
+        hint: "somebody changed the file, or the disk did"
+      ).afterResult()
+    }
+    if !output.json {
+      Console.result("\(report.recorded.count) entries, whole, head \(hexadecimal(report.recorded.head))")
+    }
+  }
+
+  private func print(_ ledger: Ledger) throws(Failure) {
+    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    let wanted = UInt64(max(last ?? 1_000_000, 0))
+    var position = summary.audit.count > wanted ? summary.audit.count - wanted : 0
+    while position < summary.audit.count {
+      let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: position, limit: 256) }
+      guard let end = entries.last?.sequence else { return }
+      for entry in entries {
+        if output.json { Console.result(entry.json) } else { Console.result(entry.line) }
+      }
+      position = end
+    }
+  }
+}
+
+extension AuditEntry {
+  /// One line: sequence, time, what happened.
+  fileprivate var line: String {
+    "\(sequence)  \(time)  \(event.name)\(event.details.map { "  \($0)=\($1)" }.joined())"
+  }
+
+  fileprivate var json: JSONValue {
+    .object(
+      [("sequence", .integer(sequence)), ("time", .integer(time)), ("event", .string(event.name))]
+        + event.details.map { ($0, .string($1)) })
+  }
+}

@@ -1,0 +1,71 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastDevice
+import HoldfastOpenSSL
+import HoldfastTransport
+
+struct DeviceServe: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "serve", abstract: "Answer provers until SIGTERM or Ctrl-C.",
+    discussion: "Verdicts go to standard error; --quiet leaves them out. The audit log has them all.")
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Where to listen, such as unix:/run/lock.sock.")
+  var listen: String
+
+  @Flag(help: "Say nothing of single rounds.")
+  var quiet = false
+
+  mutating func perform() throws(Failure) {
+    let endpoint = try Endpoint(argument: listen)
+    let folder = try device.open()
+    TerminationSignals.hold()
+    let isQuiet = quiet
+    let server: DeviceServer<SystemRandom, SystemClock>
+    do throws(ServerFault) {
+      server = try DeviceServer(
+        folder: folder, endpoint: endpoint, random: SystemRandom(), clock: SystemClock()
+      ) { notice in if let line = notice.line(quiet: isQuiet) { Console.note(line) } }
+    } catch { throw Failure(error, folder: device.dir, endpoint: endpoint) }
+    TerminationSignals.whenRaised { server.stop() }
+    Console.note("listening at \(endpoint)")
+    do throws(ServerFault) { try server.run() } catch {
+      throw Failure(error, folder: device.dir, endpoint: endpoint)
+    }
+    Console.note("ended")
+  }
+}
+
+extension ServerNotice {
+  /// What the person who runs the server reads; nil for what is not worth a line.
+  fileprivate func line(quiet: Bool) -> String? {
+    switch self {
+    case .policy(let reading):
+      if reading.fault == nil && !quiet { return "policy: \(reading.summary)\(reading.warnings)" }
+      return "warning: policy: \(reading.summary)\(reading.warnings)"
+    case .answered(let connection, let status):
+      return quiet ? nil : "connection \(connection): \(status.name)"
+    case .connected, .disconnected: return nil
+    case .busy: return quiet ? nil : "warning: a peer was sent away, all places are taken"
+    case .fault(let connection, _): return "warning: connection \(connection): a round could not begin"
+    case .ledgerFault: return "warning: the last totals could not be written to the audit log"
+    case .acceptFault: return "warning: a peer could not be accepted just now"
+    }
+  }
+}
+
+extension PolicyReading {
+  /// What weakens the device, said at every start.
+  fileprivate var warnings: String {
+    var text = ""
+    if policy.acceptsUnsigned {
+      text += "; WARNING: unsigned tokens are accepted, so whoever has the public key can make one"
+    }
+    if policy.allowsCompatibility {
+      text += "; WARNING: compatibility rounds are allowed, and who captures one first can change its command"
+    }
+    return text
+  }
+}

@@ -1,0 +1,138 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastIssuer
+import HoldfastKeys
+import HoldfastMeasurement
+import HoldfastOpenSSL
+
+/// What the app says of itself.
+struct AppOptions: ParsableArguments {
+  @Option(help: "The app's name, at most 64 bytes.")
+  var subject: String = "holdfast"
+
+  @Option(help: "The app's version, three numbers.")
+  var appVersion: String = "0.0.0"
+
+  /// Measures this process afresh and makes the evidence.
+  func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
+    guard let subject = BoundedText<64>(subject), !subject.isEmpty else {
+      throw Failure(.usage, "--subject has 1 to 64 bytes")
+    }
+    let numbers = appVersion.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
+    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
+      throw Failure(.usage, "--app-version is three numbers, such as 1.4.2")
+    }
+    if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    var random = SystemRandom()
+    let baseline: Baseline
+    do throws(MeasurementError) {
+      var measurer = Measurer()
+      baseline = try measurer.takeBaseline(
+        subject: subject, version: AppVersion(major: major, minor: minor, patch: patch), clock: clock,
+        random: &random)
+    } catch { throw Failure(error) }
+    if baseline.measurement.restsOnDeviceSecretAlone {
+      Console.warning("nothing but device.secret tells this host from another, as in most containers")
+    }
+    return baseline
+  }
+}
+
+/// What the backend is asked for.
+struct TokenOptions: ParsableArguments {
+  @Option(help: "How the token is written: cose or jose.")
+  var format: TokenFormat = .cose
+
+  @Option(help: "A command that the token allows; may be repeated, at most 16. All that policy allows when absent.")
+  var allow: [String] = []
+
+  @Flag(help: "The token allows no command at all.")
+  var allowNothing = false
+
+  @Option(help: "How many rounds may be accepted.")
+  var maximumUses: UInt64?
+
+  @Option(help: "How many seconds the token is valid.")
+  var validFor: UInt64?
+
+  @Option(help: "Whose codes go with the token.")
+  var user: String?
+
+  func options() throws(Failure) -> IssuanceOptions {
+    var options = IssuanceOptions()
+    options.format = format.format
+    options.maximumUses = maximumUses
+    options.validitySeconds = validFor
+    if let user {
+      guard let name = BoundedText<32>(user), !name.isEmpty else { throw Failure(.usage, "--user has 1 to 32 bytes") }
+      options.user = name
+    }
+    guard allow.isEmpty || !allowNothing else {
+      throw Failure(.usage, "--allow and --allow-nothing exclude each other")
+    }
+    if !allow.isEmpty || allowNothing {
+      options.commands = try allow.map { (text) throws(Failure) in
+        guard let command = BoundedText<32>(text), !command.isEmpty else {
+          throw Failure(.usage, "a command has 1 to 32 bytes")
+        }
+        return command
+      }
+    }
+    return options
+  }
+}
+
+enum TokenFormat: String, ExpressibleByArgument, CaseIterable {
+  case cose, jose
+  case joseKeyWrap = "jose-a256kw"
+
+  var format: MeasurementTokenFormat {
+    switch self {
+    case .cose: .cose
+    case .jose: .jose
+    case .joseKeyWrap: .joseKeyWrap
+    }
+  }
+}
+
+/// A service that attests and issues, in its folder.
+struct ServiceClient<Time: Clock> {
+  let folder: ServiceFolder
+  let clock: Time
+
+  init(path: String, clock: Time = SystemClock()) {
+    folder = ServiceFolder(path: path)
+    self.clock = clock
+  }
+
+  /// Evidence in, attestation token out.
+  func attest(_ evidence: [UInt8], for device: DeviceDescriptor) throws(Failure) -> [UInt8] {
+    var service = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.attestationService() }
+    var random = SystemRandom()
+    let appraisal: Appraisal
+    do throws(AttestationFault) {
+      appraisal = try service.appraise(evidence.span, for: device, clock: clock, random: &random)
+    } catch { throw Failure(error, folder: folder.path) }
+    switch appraisal {
+    case .approved(let token, _): return token
+    case .refused(let refusal): throw Failure(refusal)
+    }
+  }
+
+  /// Attestation token in, measurement token out.
+  func issue(
+    _ attestation: [UInt8], for device: DeviceDescriptor, options: IssuanceOptions
+  ) throws(Failure) -> (token: [UInt8], expires: UInt64) {
+    var backend = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.backend() }
+    var random = SystemRandom()
+    let issuance: Issuance
+    do throws(IssuanceFault) {
+      issuance = try backend.issue(
+        attestation: attestation.span, for: device, options: options, clock: clock, random: &random)
+    } catch { throw Failure(error, folder: folder.path) }
+    switch issuance {
+    case .issued(let token, _, let expires, _): return (token, expires)
+    case .refused(let refusal): throw Failure(refusal)
+    }
+  }
+}

@@ -1,0 +1,107 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastIssuer
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastMeasurement
+import HoldfastStorage
+
+struct Measure: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Take a baseline: leave its configuration in the state folder and write evidence for the service.",
+    discussion: "Who reads the evidence knows the measurements: it is written for this user alone.")
+
+  @Option(help: "The prover's state folder; made if it is not there.")
+  var state: String
+
+  @Option(help: "Where the evidence goes.")
+  var out: String
+
+  @OptionGroup var app: AppOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let baseline = try app.takeBaseline()
+    let folder = ProverFolder(path: state)
+    try folder.create()
+    try folder.begin(configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints)
+    try Output.write(baseline.evidence, to: out)
+    report(output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count)
+  }
+}
+
+struct Attest: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Have evidence appraised by the service: get an attestation token, good for one device.")
+
+  @Option(help: "The service's folder.")
+  var service: String
+
+  @Option(help: "The device's descriptor, as device show --json prints it.")
+  var device: String
+
+  @Option(help: "The evidence, as measure wrote it.")
+  var evidence: String
+
+  @Option(help: "Where the attestation token goes.")
+  var out: String
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let descriptor = try DeviceDescriptor(file: device)
+    let bytes = try Input.read(evidence, limit: 65_536)
+    let token = try ServiceClient(path: service).attest(bytes, for: descriptor)
+    try Output.write(token, to: out)
+    report(output, "attestation token of \(token.count) bytes in \(out)", bytes: token.count)
+  }
+}
+
+struct Issue: Verb {
+  static let configuration = CommandConfiguration(
+    abstract:
+      "Have the backend check an attestation token and issue a measurement token, and complete the state folder.")
+
+  @Option(help: "The service's folder.")
+  var service: String
+
+  @Option(help: "The device's descriptor, as device show --json prints it.")
+  var device: String
+
+  @Option(help: "The attestation token, as attest wrote it.")
+  var attestation: String
+
+  @Option(help: "The prover's state folder, as measure left it.")
+  var state: String
+
+  @OptionGroup var token: TokenOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let descriptor = try DeviceDescriptor(file: device)
+    let options = try token.options()
+    let attestation = try Input.read(attestation, limit: 65_536)
+    let folder = ProverFolder(path: state)
+    let begun = try folder.loadBegun()
+    let (bytes, _) = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
+    try folder.store(
+      Enrolment(
+        descriptor: descriptor, encoding: options.format.encoding, configuration: begun.configuration, token: bytes,
+        fingerprints: begun.fingerprints))
+    report(output, "measurement token of \(bytes.count) bytes in \(state)", bytes: bytes.count)
+  }
+}
+
+/// What a step wrote.
+private func report(_ output: OutputOptions, _ text: String, bytes: Int) {
+  if output.json { Console.result(.object([("bytes", .integer(UInt64(bytes)))])) } else { Console.result(text) }
+}
+
+/// Where a verb writes a file: for this user alone, whole or not at all.
+enum Output {
+  static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
+    do throws(FileError) { try Files.writeFileAtomically(bytes, at: path, overwrite: true) } catch {
+      throw Failure(error)
+    }
+  }
+}

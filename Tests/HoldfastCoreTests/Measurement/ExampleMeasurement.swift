@@ -1,0 +1,27 @@
+@testable import HoldfastCore
+
+/// The worked example's measurement, as values.
+enum ExampleMeasurement {
+  static let app = components("app")
+  static let device = components("device")
+  static let keyBytes = WorkedExample.shared.bytes("measurement.mpk")
+  static let encoded = WorkedExample.shared.bytes("measurement.configuration")
+
+  static var key: MeasurementProofKey { secret(keyBytes) }
+
+  static func configuration() throws -> MeasurementConfiguration {
+    try MeasurementConfiguration(decoding: encoded.span)
+  }
+
+  static func evidence() throws -> Evidence {
+    try Evidence(
+      configuration: configuration(), app: app, device: device, subject: "com.example.lock",
+      version: AppVersion(major: 1, minor: 2, patch: 300), properties: ["agent", "debugger"])
+  }
+
+  private static func components(_ scope: String) -> [Component] {
+    let measurement = WorkedExample.shared.root["measurement"] as! [String: Any]
+    let digests = measurement[scope] as! [String: String]
+    return digests.keys.sorted().map { Component(id: ComponentID($0)!, digest: fixed(hex(digests[$0]!))) }
+  }
+}

@@ -1,0 +1,85 @@
+import Testing
+
+@testable import HoldfastCore
+
+@Suite struct MeasurementConfigurationTests {
+  let salt: FixedBytes<32> = fixed([UInt8](repeating: 7, count: 32))
+  let mpkID: KeyID = fixed([1, 2, 3, 4, 5, 6, 7, 8])
+
+  @Test func `the worked example's configuration is read and written`() throws {
+    let example = WorkedExample.shared
+    let configuration = try ExampleMeasurement.configuration()
+    #expect(configuration.salt == fixed(example.bytes("measurement.salt")))
+    #expect(configuration.appIDs == ExampleMeasurement.app.map(\.id))
+    #expect(configuration.deviceIDs == ExampleMeasurement.device.map(\.id))
+    #expect(configuration.created == 0x6ab1_3b80)
+    #expect(configuration.encoded() == ExampleMeasurement.encoded)
+  }
+
+  @Test func `every prefix and every longer text of a configuration is refused`() {
+    let bytes = ExampleMeasurement.encoded
+    for count in 0..<bytes.count {
+      #expect(throws: EncodingFault.self) {
+        try MeasurementConfiguration(decoding: bytes.span.extracting(first: count))
+      }
+    }
+    let longer = bytes + [0]
+    #expect(throws: EncodingFault.malformed) { try MeasurementConfiguration(decoding: longer.span) }
+  }
+
+  @Test func `a configuration that can be read is written back as the same bytes`() throws {
+    let bytes = ExampleMeasurement.encoded
+    for index in bytes.indices {
+      for change: UInt8 in [1, 0x20, 0x80, 0xff] {
+        var changed = bytes
+        changed[index] ^= change
+        guard let configuration = try? MeasurementConfiguration(decoding: changed.span) else { continue }
+        #expect(configuration.encoded() == changed)
+      }
+    }
+  }
+
+  @Test(arguments: [
+    [[], ["b"]], [["a"], []], [["b", "a"], ["c"]], [["a", "a"], ["c"]], [["a"], ["a"]], [["a", "b"], ["b", "c"]],
+    [[""], ["c"]], [["a b"], ["c"]], [["ä"], ["c"]], [["a\u{7f}"], ["c"]],
+  ])
+  func `ids that are missing, unsorted, repeated or not printable ASCII are unexpected`(ids: [[String]]) {
+    #expect(throws: EncodingFault.unexpected) { try configuration(ids[0], ids[1]) }
+  }
+
+  @Test func `ids are sorted by their bytes, not by their lengths`() throws {
+    #expect(try configuration(["a.long", "b"], ["A", "a"]).appIDs.count == 2)
+  }
+
+  @Test func `there are at most 64 ids in both lists`() throws {
+    let names = (10..<75).map { "c\($0)" }
+    #expect(try configuration(Array(names[..<63]), ["d"]).appIDs.count == 63)
+    #expect(throws: EncodingFault.tooLong) { try configuration(Array(names[..<64]), ["d"]) }
+    #expect(throws: EncodingFault.tooLong) { try configuration(["a"], names) }
+  }
+
+  @Test func `a list that claims to be huge is refused before anything is read`() {
+    let start = hex("a601010258200000000000000000000000000000000000000000000000000000000000000000034800000000000000000")
+    let bytes = start + [0x04, 0x9b, 0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]
+    #expect(throws: EncodingFault.tooLong) { try MeasurementConfiguration(decoding: bytes.span) }
+  }
+
+  @Test func `another version is unexpected`() {
+    var bytes = ExampleMeasurement.encoded
+    bytes[2] = 2
+    #expect(throws: EncodingFault.unexpected) { try MeasurementConfiguration(decoding: bytes.span) }
+  }
+
+  @Test func `a time beyond 2^53 - 1 is unexpected`() {
+    #expect(throws: EncodingFault.unexpected) {
+      try MeasurementConfiguration(
+        salt: salt, mpkID: mpkID, appIDs: ["a"], deviceIDs: ["b"], created: maximumInteger + 1)
+    }
+  }
+
+  private func configuration(_ app: [String], _ device: [String]) throws -> MeasurementConfiguration {
+    try MeasurementConfiguration(
+      salt: salt, mpkID: mpkID, appIDs: app.map { ComponentID($0)! }, deviceIDs: device.map { ComponentID($0)! },
+      created: 0)
+  }
+}

@@ -1,0 +1,126 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastStorage
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct AuditLogTests {
+  /// A device whose log has a dozen entries.
+  private func device() throws -> TestDevice {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    for command in ["unlock", "lock", "open", "status", "unlock"] {
+      _ = try connection.round(try device.prover(), command)
+    }
+    for _ in 0..<5 { try device.ledger.record(.stopped, realClock: testTime) }
+    return device
+  }
+
+  @Test func `what happened is there in order, and the chain holds`() throws {
+    let device = try device()
+    let entries = try device.ledger.auditEntries(limit: 100)
+    #expect(entries.map(\.sequence) == Array(1...12))
+    #expect(entries[0] == AuditEntry(sequence: 1, time: testTime, event: .created))
+    #expect(entries[1].event == .issuerTrusted(try device.issuer.keyID()))
+    let rounds = entries.compactMap { if case .round(let round) = $0.event { round } else { nil } }
+    #expect(rounds.map(\.status) == [.accepted, .accepted, .commandRefused, .accepted, .accepted])
+    #expect(rounds.map { $0.command.description } == ["unlock", "lock", "open", "status", "unlock"])
+    #expect(rounds[0].subject == BoundedText("app.test"))
+    #expect(rounds[0].tokenID == TokenID(filledWith: 0x77))
+    #expect(try rounds[0].verifyingKey == device.issuer.keyID())
+    let report = try device.ledger.verifyAudit()
+    #expect(report.firstBroken == nil)
+    #expect(try report.recorded == device.ledger.summary().audit)
+    #expect(report.recorded.count == 12)
+  }
+
+  @Test func `a changed, missing, moved or cut entry is found at its place`() throws {
+    let changed = try device()
+    try changed.tamper("UPDATE audit SET entry = (SELECT entry FROM audit WHERE sequence = 4) WHERE sequence = 6")
+    #expect(try changed.ledger.verifyAudit().firstBroken == 6)
+    let missing = try device()
+    try missing.tamper("DELETE FROM audit WHERE sequence = 3")
+    #expect(try missing.ledger.verifyAudit().firstBroken == 3)
+    let cut = try device()
+    try cut.tamper("DELETE FROM audit WHERE sequence > 9")
+    #expect(try cut.ledger.verifyAudit().firstBroken == 10)
+    let rehashed = try device()
+    try rehashed.tamper("UPDATE audit SET hash = zeroblob(32) WHERE sequence = 5")
+    #expect(try rehashed.ledger.verifyAudit().firstBroken == 5)
+    let headless = try device()
+    try headless.tamper("UPDATE state SET audit_head = zeroblob(32)")
+    #expect(try headless.ledger.verifyAudit().firstBroken == 12)
+    let emptied = try device()
+    try emptied.tamper("DELETE FROM audit")
+    #expect(try emptied.ledger.verifyAudit().firstBroken == 1)
+  }
+
+  @Test func `the hash of an entry is the one that the contract names`() throws {
+    var chain = AuditChain()
+    let entry = AuditEntry(sequence: 1, time: 2, event: .created).encoded()
+    #expect(entry == [0x83, 0x01, 0x02, 0x02])
+    try chain.advance(over: entry.span)
+    // python3: sha256(b"holdfast/1 audit\0" + bytes(32) + bytes.fromhex("83010202"))
+    #expect(hexadecimal(chain.head) == "5681725bc2bee786ba908d72b13240c6adae00c77921cb8b763ac80c4f21a8af")
+    #expect(chain.count == 1)
+  }
+
+  @Test func `every kind of event reads back as it was written`() throws {
+    let keyID = KeyID(filledWith: 3)
+    let events: [AuditEvent] = [
+      .unproved([UnprovedTotal(status: .malformed, count: 7), UnprovedTotal(status: .busy, count: 1 << 40)]),
+      .created, .started(bootCount: 4), .stopped, .issuerTrusted(keyID), .issuerRemoved(keyID), .policySeen(nil),
+      .policySeen(Digest(filledWith: 8)), .clockFloorMoved(from: 1, to: 2),
+    ]
+    for event in events {
+      let entry = AuditEntry(sequence: 5, time: 6, event: event)
+      let bytes = entry.encoded()
+      #expect(try AuditEntry(bytes.span) == entry)
+      let cut = Array(bytes.dropLast())
+      #expect(throws: EncodingFault.self) { try AuditEntry(cut.span) }
+    }
+  }
+
+  @Test func `answers to strangers are entered as totals, at most once a minute`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let before = try device.ledger.summary().audit.count
+    func strange() throws {
+      _ = try connection.challenge()
+      _ = connection.respond([0xff])
+    }
+    func totals() throws -> [[UnprovedTotal]] {
+      try device.ledger.auditEntries(after: before, limit: 100).compactMap {
+        if case .unproved(let totals) = $0.event { totals } else { nil }
+      }
+    }
+    for _ in 0..<100 { try strange() }
+    let first = [UnprovedTotal(status: .malformed, count: 1)]
+    #expect(try totals() == [first])
+    device.clock.advance(milliseconds: 59_999)
+    try strange()
+    #expect(try totals() == [first])
+    device.clock.advance(milliseconds: 1)
+    try strange()
+    #expect(try totals() == [first, [UnprovedTotal(status: .malformed, count: 101)]])
+    try strange()
+    device.ledger.recordUnproved(
+      milliseconds: device.clock.monotonicMilliseconds(), realClock: nil, isForced: true)
+    #expect(try totals().last == [UnprovedTotal(status: .malformed, count: 1)])
+    device.ledger.recordUnproved(
+      milliseconds: device.clock.monotonicMilliseconds(), realClock: nil, isForced: true)
+    #expect(try totals().count == 3)
+  }
+
+  @Test func `totals that could not be written are kept`() throws {
+    let device = try TestDevice()
+    device.ledger.unproved.add(.busy)
+    try device.tamper("CREATE TRIGGER fault BEFORE INSERT ON audit BEGIN SELECT raise(ABORT, ''); END")
+    device.ledger.recordUnproved(milliseconds: 0, realClock: nil)
+    try device.tamper("DROP TRIGGER fault")
+    device.ledger.recordUnproved(milliseconds: 60_000, realClock: nil)
+    let last = try device.ledger.auditEntries(limit: 10).last
+    #expect(last?.event == .unproved([UnprovedTotal(status: .busy, count: 1)]))
+  }
+}

@@ -1,0 +1,186 @@
+import Foundation
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastTransport
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct DeviceFolderTests {
+  private let place: TemporaryFolder
+
+  init() throws {
+    place = try TemporaryFolder()
+  }
+
+  private var path: String { place.path + "/device" }
+
+  @discardableResult
+  private func create(seed: UInt64 = 1) throws(DeviceFolderFault) -> DeviceFolder {
+    var random = TestRandom(state: seed)
+    return try DeviceFolder.create(at: path, random: &random, clock: TestClock())
+  }
+
+  private func file(_ file: DeviceFile) -> String { file.path(in: path) }
+
+  private func setMode(_ mode: Int, _ path: String) throws {
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+  }
+
+  private func write(_ text: String, to file: DeviceFile) throws {
+    try FileManager.default.removeItem(atPath: self.file(file))
+    #expect(
+      FileManager.default.createFile(
+        atPath: self.file(file), contents: Data(text.utf8), attributes: [.posixPermissions: 0o600]))
+  }
+
+  private func expect(_ fault: DeviceFolderFault, sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(throws: fault, sourceLocation: sourceLocation) { try DeviceFolder.open(at: path) }
+  }
+
+  @Test func `a new device opens with what was made, and its files are its owner's alone`() throws {
+    let made = try create()
+    let opened = try DeviceFolder.open(at: path)
+    #expect(opened.descriptor == made.descriptor)
+    #expect(try opened.openLock().current == .locked)
+    #expect(try opened.openLedger().summary().clockFloor == testTime)
+    #expect(opened.policy.read().policy == .forSimulatedLock)
+    let manager = FileManager.default
+    #expect(try manager.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o700)
+    for name in try manager.contentsOfDirectory(atPath: path) {
+      #expect(try manager.attributesOfItem(atPath: path + "/" + name)[.posixPermissions] as? Int == 0o600)
+    }
+  }
+
+  @Test func `two devices have nothing in common`() throws {
+    let first = try create(seed: 1)
+    try FileManager.default.removeItem(atPath: path)
+    let second = try create(seed: 2)
+    #expect(first.descriptor.deviceID != second.descriptor.deviceID)
+    #expect(first.descriptor.keyID != second.descriptor.keyID)
+  }
+
+  @Test func `a device is never made over another one`() throws {
+    let before = try create().descriptor
+    #expect(throws: DeviceFolderFault.alreadyMade) { try create(seed: 2) }
+    #expect(try DeviceFolder.open(at: path).descriptor == before)
+  }
+
+  @Test func `an empty private folder is taken, an open one is not`() throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+    #expect(throws: DeviceFolderFault.tooOpen) { try create() }
+    try setMode(0o700, path)
+    try create()
+  }
+
+  @Test func `a symbolic link or a file is no folder`() throws {
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: place.path)
+    #expect(throws: DeviceFolderFault.notFolder) { try create() }
+    expect(.notFolder)
+    try FileManager.default.removeItem(atPath: path)
+    try place.makeFile("device")
+    #expect(throws: DeviceFolderFault.notFolder) { try create() }
+    expect(.notFolder)
+  }
+
+  @Test func `a folder that is not there, or holds no device, is missing`() throws {
+    expect(.missing)
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    expect(.missing)
+    #expect(throws: DeviceFolderFault.missing) {
+      var random = TestRandom(state: 1)
+      _ = try DeviceFolder.create(at: place.path + "/none/device", random: &random, clock: TestClock())
+    }
+  }
+
+  @Test(arguments: DeviceFile.allCases.filter { $0 != .description })
+  func `a folder whose making was interrupted is half-made, wherever that was`(last: DeviceFile) throws {
+    try create()
+    for other in DeviceFile.allCases where other != last {
+      try FileManager.default.removeItem(atPath: file(other))
+    }
+    expect(.incomplete)
+    #expect(throws: DeviceFolderFault.incomplete) { try create() }
+  }
+
+  @Test func `a folder that others may enter is refused`() throws {
+    try create()
+    try setMode(0o750, path)
+    expect(.tooOpen)
+  }
+
+  @Test(arguments: [DeviceFile.key, .challengeSeed, .description])
+  func `a file that others may read, or that is a link or missing, is named`(which: DeviceFile) throws {
+    try create()
+    try setMode(0o640, file(which))
+    expect(.file(which, .tooOpen))
+    try setMode(0o600, file(which))
+    _ = try DeviceFolder.open(at: path)
+    try FileManager.default.moveItem(atPath: file(which), toPath: place.path + "/elsewhere")
+    expect(which == .description ? .incomplete : .file(which, .missing))
+    try FileManager.default.createSymbolicLink(
+      atPath: file(which), withDestinationPath: place.path + "/elsewhere")
+    expect(.file(which, .notRegular))
+  }
+
+  @Test func `a key file that was changed or cut is corrupt`() throws {
+    try create()
+    let text = try String(contentsOfFile: file(.key), encoding: .utf8)
+    for changed in [String(text.dropLast(3)), "", text + "x", text.replacing("P-256", with: "P-384")] {
+      try write(changed, to: .key)
+      expect(.file(.key, .corrupt))
+    }
+  }
+
+  @Test func `the key of another device is corrupt here`() throws {
+    try create(seed: 1)
+    let text = try String(contentsOfFile: file(.key), encoding: .utf8)
+    try FileManager.default.removeItem(atPath: path)
+    try create(seed: 2)
+    try write(text, to: .key)
+    expect(.file(.key, .corrupt))
+  }
+
+  @Test func `a seed of another length is corrupt`() throws {
+    try create()
+    for count in [0, 31, 33] {
+      try write(String(repeating: "s", count: count), to: .challengeSeed)
+      expect(.file(.challengeSeed, .corrupt))
+    }
+  }
+
+  @Test func `a description of a later version, or none at all, is told apart`() throws {
+    try create()
+    let text = try String(contentsOfFile: file(.description), encoding: .utf8)
+    try write(text.replacing(#""version": 1"#, with: #""version": 2"#), to: .description)
+    expect(.file(.description, .newerVersion))
+    try write("{}", to: .description)
+    expect(.file(.description, .corrupt))
+    try write(text.replacing(#""kid": ""#, with: #""kid": "0"#), to: .description)
+    expect(.file(.description, .corrupt))
+  }
+
+  @Test func `a ledger that is missing, empty, foreign or of a later version is named`() throws {
+    let folder = try create()
+    func expect(_ fault: DeviceFileFault) {
+      #expect(throws: DeviceFolderFault.file(.ledger, fault)) { try folder.openLedger() }
+    }
+    try write("not a database, by its first bytes", to: .ledger)
+    expect(.corrupt)
+    try write("", to: .ledger)
+    expect(.corrupt)
+    try FileManager.default.removeItem(atPath: file(.ledger))
+    expect(.missing)
+    let device = try TestDevice()
+    try device.tamper("PRAGMA user_version = 2")
+    #expect(throws: DeviceFolderFault.file(.ledger, .newerVersion)) { try device.folder.openLedger() }
+  }
+
+  @Test func `a lock that stands nowhere is corrupt`() throws {
+    let folder = try create()
+    try write("ajar\n", to: .actuator)
+    #expect(throws: DeviceFolderFault.file(.actuator, .corrupt)) { try folder.openLock() }
+  }
+}

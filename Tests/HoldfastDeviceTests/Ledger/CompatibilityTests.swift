@@ -1,0 +1,70 @@
+import HoldfastCore
+import HoldfastDevice
+import Testing
+
+@Suite struct CompatibilityTests {
+  private func device(keptCount: UInt64 = 1_000_000) throws -> TestDevice {
+    var policy = DevicePolicy.forSimulatedLock
+    policy.commands[BoundedText("unlock")]?.allowsCompatibility = true
+    return try TestDevice(policy: policy, limits: LedgerLimits(keptCount: keptCount))
+  }
+
+  private func nonce(_ byte: UInt8) -> [UInt8] { Array(repeating: byte, count: 16) }
+
+  @Test func `it is refused unless policy allows it for that command, and the nonce is used up all the same`() throws {
+    let device = try device()
+    let prover = try device.prover()
+    let connection = try device.connect()
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1), "lock") == .commandRefused)
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1), "unlock") == .deviceMismatch)
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(2), "unlock") == .accepted)
+    #expect(device.lock.current == .unlocked)
+  }
+
+  @Test func `a nonce is accepted once, also after a restart`() throws {
+    let device = try device()
+    let prover = try device.prover()
+    #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1)) == .accepted)
+    #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1)) == .deviceMismatch)
+    try device.reopenLedger()
+    #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1)) == .deviceMismatch)
+    #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1), flaws: .wrongDevice) == .deviceMismatch)
+  }
+
+  @Test func `a wrong proof uses up no nonce`() throws {
+    let device = try device()
+    let prover = try device.prover()
+    let connection = try device.connect()
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1), flaws: .wrongDevice) == .deviceMismatch)
+    #expect(
+      try connection.compatibilityRound(prover, nonce: nonce(1), flaws: [.wrongIntegrity, .noDevice])
+        == .integrityMismatch)
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .accepted)
+  }
+
+  @Test func `a nonce with its top bit set belongs to session rounds and is malformed`() throws {
+    let device = try device()
+    #expect(try device.connect().compatibilityRound(try device.prover(), nonce: nonce(0x80)) == .malformed)
+  }
+
+  @Test func `once the store is full all are busy, until the floor has passed what is kept`() throws {
+    let device = try device(keptCount: 1)
+    let connection = try device.connect()
+    let short = try device.prover { $0.expires = testTime + 10 }
+    #expect(try connection.compatibilityRound(short, nonce: nonce(1)) == .accepted)
+    #expect(try connection.compatibilityRound(short, nonce: nonce(2)) == .busy)
+    #expect(try connection.round(try device.prover { $0.issuedAt = testTime + 10 }).status == .accepted)
+    #expect(try connection.compatibilityRound(try device.prover(), nonce: nonce(2)) == .accepted)
+  }
+
+  @Test func `each round with right proofs has one entry in the audit log`() throws {
+    let device = try device()
+    let before = try device.ledger.summary().audit.count
+    #expect(try device.connect().compatibilityRound(try device.prover(), nonce: nonce(1)) == .accepted)
+    let entries = try device.ledger.auditEntries(after: before, limit: 10)
+    #expect(entries.count == 1)
+    guard case .round(let round)? = entries.first?.event else { return #expect(Bool(false)) }
+    #expect(round.isCompatibility)
+    #expect(round.status == .accepted)
+  }
+}

@@ -1,0 +1,56 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastOpenSSL
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct OwnerTests {
+  @Test func `trusting twice is as good as once`() throws {
+    let device = try TestDevice()
+    let issuer = PublicKeyJWK(point: try TestIssuer().point)
+    #expect(try device.ledger.trust(issuer, realClock: testTime))
+    #expect(try !device.ledger.trust(issuer, realClock: testTime))
+    #expect(try device.ledger.issuers().count == 2)
+  }
+
+  @Test func `there are at most so many issuers`() throws {
+    let device = try TestDevice(limits: LedgerLimits(issuerCount: 2))
+    let second = PublicKeyJWK(point: try TestIssuer().point)
+    try device.ledger.trust(second, realClock: testTime)
+    #expect(throws: LedgerFault.tooManyIssuers) {
+      try device.ledger.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime)
+    }
+    #expect(try !device.ledger.trust(second, realClock: testTime))
+    #expect(try device.ledger.removeTrust(device.issuer.keyID(), realClock: testTime))
+    #expect(try device.ledger.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime))
+  }
+
+  @Test func `an issuer that was never trusted cannot be removed, and the log says nothing of it`() throws {
+    let device = try TestDevice()
+    let before = try device.ledger.summary()
+    #expect(try !device.ledger.removeTrust(KeyID(filledWith: 1), realClock: testTime))
+    #expect(try device.ledger.summary() == before)
+  }
+
+  @Test func `a generation floor outlives the trust`() throws {
+    let device = try TestDevice()
+    #expect(try device.connect().round(try device.prover { $0.generation = 9 }).status == .accepted)
+    try device.ledger.removeTrust(try device.issuer.keyID(), realClock: testTime)
+    try device.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    #expect(try device.connect().round(try device.prover()).status == .tokenRevoked)
+  }
+
+  @Test func `another process may write while this one serves`() throws {
+    let device = try TestDevice()
+    let elsewhere = try device.folder.openLedger()
+    let connection = try device.connect()
+    for _ in 0..<5 {
+      #expect(try connection.round(try device.prover()).status == .accepted)
+      try elsewhere.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime)
+    }
+    #expect(try device.ledger.verifyAudit() == elsewhere.verifyAudit())
+    #expect(try elsewhere.verifyAudit().firstBroken == nil)
+    #expect(try device.ledger.issuers().count == 6)
+  }
+}

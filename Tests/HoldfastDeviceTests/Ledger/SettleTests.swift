@@ -1,0 +1,44 @@
+import Testing
+
+@testable import HoldfastCore
+@testable import HoldfastDevice
+
+@Suite struct SettleTests {
+  private let keyID = KeyID(filledWith: 5)
+
+  private func round(generation: UInt64) -> Round {
+    Round(
+      verifyingKey: keyID, tokenID: TokenID(filledWith: 6), subject: BoundedText("app"), issuedAt: testTime,
+      expires: testTime + 10, generation: generation, maximumUses: 3, version: .zero, integrity: .right, device: .right,
+      command: BoundedText("unlock"), isCommandInToken: true, rule: nil, limits: TokenLimits(), codes: [],
+      isAnotherUsersCode: false, compatibilityNonce: nil, realClock: nil)
+  }
+
+  @Test func `floors never go back, whatever the verdict says`() throws {
+    let device = try TestDevice()
+    func settle(clockFloor: UInt64, generationFloor: UInt64) throws -> LedgerSnapshot {
+      var seen: LedgerSnapshot?
+      _ = try device.ledger.settle(round(generation: generationFloor)) { _, snapshot in
+        seen = snapshot
+        return Decision(status: .accepted, clockFloor: clockFloor, generationFloor: generationFloor)
+      }
+      return try #require(seen)
+    }
+    _ = try settle(clockFloor: testTime + 8, generationFloor: 8)
+    _ = try settle(clockFloor: testTime + 2, generationFloor: 2)
+    let last = try settle(clockFloor: 0, generationFloor: 0)
+    #expect(last.clockFloor == testTime + 8)
+    #expect(last.generationFloor == 8)
+  }
+
+  @Test func `a verdict that counts nothing leaves nothing but its audit entry`() throws {
+    let device = try TestDevice()
+    let before = try device.ledger.summary()
+    _ = try device.ledger.settle(round(generation: 1)) { _, snapshot in
+      Decision(status: .commandRefused, clockFloor: snapshot.clockFloor)
+    }
+    let after = try device.ledger.summary()
+    #expect(after.audit.count == before.audit.count + 1)
+    #expect((after.clockFloor, after.keptCount) == (before.clockFloor, before.keptCount))
+  }
+}

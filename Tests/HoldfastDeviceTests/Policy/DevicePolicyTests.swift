@@ -1,0 +1,84 @@
+import HoldfastCore
+import HoldfastDevice
+import Testing
+
+@Suite struct DevicePolicyTests {
+  private func parse(_ text: String) throws(PolicyFault) -> DevicePolicy {
+    try DevicePolicy(json: Array(text.utf8))
+  }
+
+  @Test func `what init writes needs integrity and device, and for status the device alone`() throws {
+    let policy = try DevicePolicy(json: DevicePolicy.forSimulatedLock.json())
+    #expect(policy == .forSimulatedLock)
+    #expect(policy.rule(for: BoundedText("unlock"))?.factors == [.integrity, .device])
+    #expect(policy.rule(for: BoundedText("lock"))?.factors == [.integrity, .device])
+    #expect(policy.rule(for: BoundedText("status"))?.factors == .device)
+    #expect(policy.rule(for: BoundedText("open")) == nil)
+    #expect(policy.commonFactors == .device)
+    #expect(!policy.acceptsUnsigned)
+    #expect(!policy.allowsCompatibility)
+    #expect(policy.maximumIssueAdvanceSeconds == 400 * 86_400)
+  }
+
+  @Test func `a command's own limits take the place of the file's`() throws {
+    let policy = try parse(
+      #"""
+      {"version": 1, "accept_unsigned": true, "generation_floor": 3, "minimum_version": [1, 2, 3],
+       "maximum_age_seconds": 60, "maximum_issue_advance_days": 7, "commands": {
+         "a": {"factors": ["seal", "otp"], "compatibility": true},
+         "b": {"factors": [], "generation_floor": 0, "minimum_version": [0, 0, 0], "maximum_age_seconds": null}}}
+      """#)
+    let limits = TokenLimits(
+      generationFloor: 3, minimumVersion: AppVersion(major: 1, minor: 2, patch: 3), maximumAgeSeconds: 60)
+    #expect(policy.limits == limits)
+    #expect(
+      policy.rule(for: BoundedText("a"))
+        == CommandRule(factors: [.otp, .seal], limits: limits, allowsCompatibility: true))
+    #expect(policy.rule(for: BoundedText("b")) == CommandRule(factors: []))
+    #expect(policy.maximumIssueAdvanceSeconds == 7 * 86_400)
+    #expect(policy.acceptsUnsigned)
+    #expect(policy.commonFactors == [])
+    #expect(try DevicePolicy(json: policy.json()) == policy)
+  }
+
+  @Test(arguments: [
+    #"{"commands": {}}"#, #"{"version": 1}"#, #"{"version": 0, "commands": {}}"#,
+    #"{"version": 1, "commands": {}, "other": 1}"#, #"{"version": 1, "commands": []}"#,
+    #"{"version": 1, "commands": {"": {"factors": []}}}"#, #"{"version": 1, "commands": {"a": {}}}"#,
+    #"{"version": 1, "commands": {"a": {"factors": ["luck"]}}}"#,
+    #"{"version": 1, "commands": {"a": {"factors": ["otp", "otp"]}}}"#,
+    #"{"version": 1, "commands": {"a": {"factors": [], "users": 1}}}"#,
+    #"{"version": 1, "commands": {"a": {"factors": [], "compatibility": 1}}}"#,
+    #"{"version": 1, "commands": {"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa": {"factors": []}}}"#,
+    #"{"version": 1, "commands": {}, "accept_unsigned": null}"#,
+    #"{"version": 1, "commands": {}, "minimum_version": [1, 2]}"#,
+    #"{"version": 1, "commands": {}, "minimum_version": [1, 2, 3, "4"]}"#,
+    #"{"version": 1, "commands": {}, "maximum_age_seconds": false}"#,
+    #"{"version": 1, "commands": {}, "maximum_issue_advance_days": 36501}"#, "[]",
+  ])
+  func `a member that is missing, unknown or of another kind is refused`(text: String) {
+    #expect(throws: PolicyFault.unexpected) { try parse(text) }
+  }
+
+  @Test(arguments: [
+    "", "{", #"{"version": 1, "commands": {}} x"#, #"{"version": 1, "version": 1, "commands": {}}"#,
+    #"{"version": 1, "commands": {"a": {"factors": []}, "\u0061": {"factors": []}}}"#,
+    #"{"version": 1, "commands": {}, "generation_floor": -1}"#,
+  ])
+  func `what is not strict JSON is malformed`(text: String) {
+    #expect(throws: PolicyFault.malformed) { try parse(text) }
+  }
+
+  @Test func `a policy of a later version is not guessed at`() {
+    #expect(throws: PolicyFault.newerVersion) { try parse(#"{"version": 2, "orders": {}}"#) }
+  }
+
+  @Test func `256 commands are read and 257 are not`() throws {
+    func text(_ count: Int) -> String {
+      let commands = (0..<count).map { #""c\#($0)": {"factors": []}"# }.joined(separator: ",")
+      return #"{"version": 1, "commands": {\#(commands)}}"#
+    }
+    #expect(try parse(text(256)).commands.count == 256)
+    #expect(throws: PolicyFault.unexpected) { try parse(text(257)) }
+  }
+}

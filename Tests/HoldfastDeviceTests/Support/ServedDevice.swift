@@ -1,0 +1,117 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastTransport
+import Synchronization
+import Testing
+
+@testable import HoldfastDevice
+
+/// A device that is served at a socket in its own folder, by a thread.
+final class ServedDevice: Sendable {
+  let server: DeviceServer<SystemRandom, TestClock>
+  let endpoint: Endpoint
+  let notices: NoticeLog
+  private let ended: StopFlag
+  private let fault = Mutex<ServerFault?>(nil)
+
+  /// `path` is a terminal's; otherwise it is a socket in the device's place.
+  init(
+    _ device: TestDevice, scheme: String = "unix", path: String? = nil, options: ServerOptions = ServerOptions()
+  ) throws {
+    endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
+    let notices = NoticeLog()
+    self.notices = notices
+    ended = try #require(StopFlag())
+    server = try DeviceServer(
+      folder: device.folder, endpoint: endpoint, options: options, random: SystemRandom(), clock: device.clock,
+      notify: notices.add)
+    let isStarted = startThread { [self] in
+      do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
+      ended.raise()
+    }
+    #expect(isStarted)
+  }
+
+  /// Stops the server and returns once it has ended; throws why it ended before.
+  func stop() throws {
+    server.stop()
+    ended.wait(milliseconds: nil)
+    if let fault = fault.withLock({ $0 }) { throw fault }
+  }
+
+  func connect() throws -> TestPeer {
+    TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: 5000))
+  }
+}
+
+/// A prover's end of a socket.
+final class TestPeer {
+  let connection: Connection
+
+  init(_ connection: Connection) {
+    self.connection = connection
+  }
+
+  func receive() throws(TransportError) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    var span = buffer.mutableSpan
+    let count = try connection.receive(into: &span, firstByteWithin: 5000, wholeWithin: 5000)
+    return Array(buffer[..<count])
+  }
+
+  func send(_ message: [UInt8]) throws(TransportError) {
+    try connection.send(message.span, timeoutMilliseconds: 5000)
+  }
+
+  /// M1, which must come now.
+  func challenge() throws -> [UInt8] {
+    let message = try receive()
+    _ = try Challenge(message.span)
+    return message
+  }
+
+  /// A whole round.
+  func round(_ prover: TestProver, _ command: String = "unlock", flaws: Flaws = []) throws -> TestVerdict {
+    let answer = try prover.answer(try challenge(), command: command, flaws: flaws)
+    try send(answer.message)
+    return try prover.open(try receive(), after: answer)
+  }
+
+  /// The status of an M3 without a seal, which must come now.
+  func unsealedStatus() throws -> Status {
+    let message = try receive()
+    let verdict = try VerdictMessage(message.span)
+    let (status, isSealed) = (verdict.status, verdict.isSealed)
+    #expect(!isSealed)
+    return status
+  }
+
+  /// The device must end the connection now.
+  func expectEnd(sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(throws: TransportError.closed, sourceLocation: sourceLocation) { try receive() }
+  }
+}
+
+/// What a server has said so far.
+final class NoticeLog: Sendable {
+  private let state = Mutex<(notices: [ServerNotice], waiting: [(ServerNotice, StopFlag)])>(([], []))
+
+  func add(_ notice: ServerNotice) {
+    state.withLock { state in
+      state.notices.append(notice)
+      for (wanted, flag) in state.waiting where wanted == notice { flag.raise() }
+    }
+  }
+
+  var all: [ServerNotice] { state.withLock { $0.notices } }
+
+  /// Waits until `notice` was given, at most five seconds; says whether it was.
+  func wait(for notice: ServerNotice) -> Bool {
+    guard let flag = StopFlag() else { return false }
+    state.withLock { state in
+      if state.notices.contains(notice) { flag.raise() }
+      state.waiting.append((notice, flag))
+    }
+    return flag.wait(milliseconds: 5000)
+  }
+}

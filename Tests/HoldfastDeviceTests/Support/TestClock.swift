@@ -1,0 +1,34 @@
+import HoldfastCore
+import Synchronization
+
+/// A clock that stands still until a test moves it.
+final class TestClock: Clock, Sendable {
+  private let unix = Mutex<UInt64?>(testTime)
+  private let milliseconds = Mutex<UInt64>(1_000_000)
+
+  /// Unix seconds; nil for a device without a clock.
+  var seconds: UInt64? {
+    get { unix.withLock { $0 } }
+    set { unix.withLock { $0 = newValue } }
+  }
+
+  func unixSeconds() -> UInt64? { seconds }
+
+  func monotonicMilliseconds() -> UInt64 { milliseconds.withLock { $0 } }
+
+  func advance(milliseconds count: UInt64) {
+    milliseconds.withLock { $0 += count }
+  }
+}
+
+/// Bytes that repeat from run to run: never for anything but tests.
+struct TestRandom: RandomSource, Sendable {
+  var state: UInt64
+
+  mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
+    for index in bytes.indices {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      bytes[index] = UInt8(truncatingIfNeeded: state >> 56)
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
+import Testing
+
+@testable import HoldfastDevice
+
+/// A device in a folder of its own that trusts one issuer.
+final class TestDevice {
+  let place: TemporaryFolder
+  let folder: DeviceFolder
+  let clock = TestClock()
+  let memory = TokenMemory()
+  let issuer: TestIssuer
+  let lock: SimulatedLock
+  private(set) var ledger: Ledger
+  var policy: DevicePolicy
+
+  init(policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1) throws {
+    place = try TemporaryFolder()
+    var random = TestRandom(state: seed)
+    folder = try DeviceFolder.create(at: place.path + "/device", policy: policy, random: &random, clock: clock)
+    ledger = try folder.openLedger(limits: limits)
+    issuer = try TestIssuer()
+    lock = try folder.openLock()
+    self.policy = policy
+    try ledger.trust(PublicKeyJWK(point: issuer.point), realClock: clock.seconds)
+  }
+
+  /// What a new process would see.
+  func reopenLedger(limits: LedgerLimits = LedgerLimits()) throws {
+    ledger = try folder.openLedger(limits: limits)
+  }
+
+  /// A prover with a token of the device's issuer, or of another one.
+  func prover(
+    from other: TestIssuer? = nil, isSigned: Bool = true, _ change: (inout TestClaims) -> Void = { _ in }
+  ) throws -> TestProver {
+    var claims = TestClaims(for: folder.descriptor.deviceID)
+    change(&claims)
+    let token = try (other ?? issuer).token(claims, to: folder.descriptor.publicKey.point, isSigned: isSigned)
+    return TestProver(claims, token: token)
+  }
+
+  /// A connection without a socket.
+  func connect(number: UInt64 = 1) throws -> TestConnection {
+    try TestConnection(self, number: number)
+  }
+
+  /// Changes the ledger behind the device's back.
+  func tamper(_ sql: StaticString, _ values: Value...) throws {
+    let database = try Database(
+      path: DeviceFile.ledger.path(in: folder.path), applicationID: LedgerTables.applicationID,
+      schema: LedgerTables.schema, creation: .never)
+    switch values.count {
+    case 0: try database.run(sql)
+    default: try database.run(sql, values[0])
+    }
+    try database.close()
+  }
+}
+
+/// One connection of a ``TestDevice``, judged in this thread.
+final class TestConnection {
+  private let device: TestDevice
+  private let policy = SessionPolicy()
+  private var actuator: LockActuator
+  private var session:
+    DeviceSession<
+      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, SystemRandom, TestClock
+    >
+  private(set) var lastResponse: Response?
+
+  init(_ device: TestDevice, number: UInt64) throws {
+    self.device = device
+    actuator = LockActuator(device.lock)
+    let secrets = try device.folder.secrets()
+    session = DeviceSession(
+      deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
+      cryptography: OpenSSLCryptography(), key: try secrets.key(),
+      store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock), policy: policy,
+      random: SystemRandom(), clock: device.clock, challenges: secrets.challenges(bootCount: 1, connection: number))
+  }
+
+  /// M1.
+  func challenge() throws -> [UInt8] {
+    policy.current = device.policy
+    try session.makeChallenge()
+    return session.copyOfChallenge()
+  }
+
+  /// M3 for `message`.
+  func respond(_ message: [UInt8], waitedMilliseconds: UInt64 = 0) -> [UInt8] {
+    lastResponse = session.respond(
+      to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+    return session.copyOfAnswer()
+  }
+
+  /// A whole round.
+  func round(
+    _ prover: TestProver, _ command: String = "unlock", flaws: Flaws = [], otp: UserCode? = nil,
+    waitedMilliseconds: UInt64 = 0
+  ) throws -> TestVerdict {
+    let answer = try prover.answer(try challenge(), command: command, flaws: flaws, otp: otp)
+    return try prover.open(respond(answer.message, waitedMilliseconds: waitedMilliseconds), after: answer)
+  }
+
+  /// A whole compatibility round.
+  func compatibilityRound(
+    _ prover: TestProver, nonce: [UInt8], _ command: String = "unlock", flaws: Flaws = []
+  ) throws -> Status {
+    _ = try challenge()
+    let message = try prover.compatibilityAnswer(nonce: nonce, command: command, flaws: flaws)
+    return try VerdictMessage(respond(message).span).status
+  }
+}
+
+extension DeviceSession
+where
+  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
+{
+  fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
+  fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
+}

@@ -1,0 +1,166 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The claims of a token under test.
+struct TestClaims {
+  var audience: DeviceID
+  var expires: UInt64 = testTime + 86_400
+  var issuedAt: UInt64 = testTime
+  var tokenID = TokenID(filledWith: 0x77)
+  var integrity: [UInt8] = Array(repeating: 0x11, count: 32)
+  var device: [UInt8] = Array(repeating: 0x22, count: 32)
+  var proofKey: [UInt8] = Array(repeating: 0x33, count: 16)
+  var generation: UInt64 = 1
+  var maximumUses: UInt64?
+  var commands: [String]?
+  var version: (UInt64, UInt64, UInt64)?
+  var user: String?
+
+  init(for audience: DeviceID) {
+    self.audience = audience
+  }
+
+  func encoded() -> [UInt8] {
+    let optionals = [maximumUses != nil, commands != nil, version != nil, user != nil].filter { $0 }.count
+    var map: [UInt8] = []
+    map.appendCBOR(map: 10 + optionals)
+    map.appendText(ClaimLabel.issuer, "https://issuer.test")
+    map.appendText(ClaimLabel.subject, "app.test")
+    map.appendText(ClaimLabel.audience, base64URLText(audience))
+    map.appendNumber(ClaimLabel.expires, expires)
+    map.appendNumber(ClaimLabel.issuedAt, issuedAt)
+    map.appendBytes(ClaimLabel.tokenID, Array(tokenID))
+    map.appendBytes(ClaimLabel.integrity, integrity)
+    map.appendBytes(ClaimLabel.device, device)
+    map.appendBytes(ClaimLabel.proofKey, proofKey)
+    map.appendNumber(ClaimLabel.generation, generation)
+    if let maximumUses { map.appendNumber(ClaimLabel.maximumUses, maximumUses) }
+    if let commands {
+      map.appendCBOR(integer: ClaimLabel.commands)
+      map.appendCBOR(array: commands.count)
+      for command in commands { map.appendCBOR(text: Array(command.utf8).span) }
+    }
+    if let version {
+      map.appendCBOR(integer: ClaimLabel.version)
+      map.appendCBOR(array: 3)
+      for number in [version.0, version.1, version.2] { map.appendCBOR(unsigned: number) }
+    }
+    if let user { map.appendText(ClaimLabel.user, user) }
+    return map
+  }
+}
+
+/// An issuer of tokens, as COSE.
+final class TestIssuer {
+  private var key: P256PrivateKey
+  private var cryptography = OpenSSLCryptography()
+
+  init() throws {
+    key = try P256PrivateKey()
+  }
+
+  var point: P256Point { key.publicPoint }
+
+  func keyID() throws -> KeyID {
+    try HoldfastCore.keyID(of: point, using: &cryptography)
+  }
+
+  /// `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, or around bare claims.
+  func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
+    try encrypt(isSigned ? sign(claims.encoded()) : claims.encoded(), to: recipient)
+  }
+
+  private func sign(_ payload: [UInt8]) throws -> [UInt8] {
+    var protected: [UInt8] = []
+    protected.appendCBOR(map: 3)
+    protected.appendCBOR(integer: COSE.algorithmLabel)
+    protected.appendCBOR(integer: COSE.es256)
+    protected.appendBytes(COSE.keyIDLabel, Array(try keyID()))
+    protected.appendCBOR(integer: COSE.typeLabel)
+    protected.appendCBOR(text: COSE.measurementTokenType)
+    var hash = cryptography.sha256()
+    hash.appendCOSESignatureContext(protected: protected.span, payload: payload.span)
+    let signature = try key.sign(try hash.finish())
+    var signed: [UInt8] = []
+    signed.appendCBOR(tag: COSE.sign1Tag)
+    signed.appendCBOR(array: 4)
+    signed.appendCBOR(bytes: protected.span)
+    signed.appendCBOR(map: 0)
+    signed.appendCBOR(bytes: payload.span)
+    signed.appendCBOR(bytes: signature.bytes)
+    return signed
+  }
+
+  private func encrypt(_ plaintext: [UInt8], to recipient: P256Point) throws -> [UInt8] {
+    var ephemeral = try P256PrivateKey()
+    var recipientProtected: [UInt8] = []
+    recipientProtected.appendCBOR(map: 2)
+    recipientProtected.appendCBOR(integer: COSE.algorithmLabel)
+    recipientProtected.appendCBOR(integer: COSE.ecdhHKDF256)
+    let recipientID = try HoldfastCore.keyID(of: recipient, using: &cryptography)
+    recipientProtected.appendBytes(COSE.keyIDLabel, Array(recipientID))
+    let contentKey = try contentKey(&ephemeral, recipient, recipientProtected)
+    let iv = try randomBytes(12)
+    var ciphertext = plaintext
+    var tag = FixedBytes<16>()
+    var context: [UInt8] = []
+    context.appendCOSEEncryptionContext()
+    var message = ciphertext.mutableSpan
+    try cryptography.aes256GCMSeal(
+      key: contentKey, nonce: iv.span, authenticating: context.span, message: &message, tag: &tag)
+    ciphertext.append(tag.bytes)
+    var token: [UInt8] = []
+    token.appendCBOR(tag: COSE.encryptTag)
+    token.appendCBOR(array: 4)
+    token.appendCBOR(byteStringHead: 3)
+    token.appendCOSEContentHeader()
+    token.appendCBOR(map: 1)
+    token.appendBytes(COSE.ivLabel, iv)
+    token.appendCBOR(bytes: ciphertext.span)
+    token.appendCBOR(array: 1)
+    token.appendCBOR(array: 3)
+    token.appendCBOR(bytes: recipientProtected.span)
+    token.appendCBOR(map: 1)
+    token.appendCBOR(integer: COSE.ephemeralKeyLabel)
+    token.appendCBOR(map: 4)
+    token.appendNumber(1, 2)
+    token.appendNumber(-1, 1)
+    token.appendBytes(-2, Array(Array(ephemeral.publicPoint)[1..<33]))
+    token.appendBytes(-3, Array(Array(ephemeral.publicPoint)[33..<65]))
+    token.appendCBOR(byteStringHead: 0)
+    return token
+  }
+
+  private func contentKey(
+    _ ephemeral: inout P256PrivateKey, _ recipient: P256Point, _ recipientProtected: [UInt8]
+  ) throws -> Secret<32> {
+    var shared = Secret<32>()
+    try ephemeral.agree(with: recipient, into: &shared)
+    var context: [UInt8] = []
+    context.appendCOSEKeyContext(recipientProtected: recipientProtected.span)
+    var key = Secret<32>()
+    try key.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try shared.withBytes { (input: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hkdfSHA256(inputKey: input, salt: Span(), info: context.span, into: &output)
+      }
+    }
+    return key
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func appendText(_ label: Int64, _ text: String) {
+    appendCBOR(integer: label)
+    appendCBOR(text: Array(text.utf8).span)
+  }
+
+  fileprivate mutating func appendNumber(_ label: Int64, _ number: UInt64) {
+    appendCBOR(integer: label)
+    appendCBOR(unsigned: number)
+  }
+
+  fileprivate mutating func appendBytes(_ label: Int64, _ bytes: [UInt8]) {
+    appendCBOR(integer: label)
+    appendCBOR(bytes: bytes.span)
+  }
+}

@@ -1,0 +1,200 @@
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+import Testing
+
+@testable import HoldfastIssuer
+
+@Suite struct BackendTests {
+  var parties: Parties
+
+  init() throws {
+    parties = try Parties()
+  }
+
+  private func issue(
+    _ token: [UInt8]? = nil, for device: DeviceDescriptor? = nil, parties: Parties? = nil,
+    options: IssuanceOptions = IssuanceOptions(), at seconds: UInt64? = nil
+  ) throws -> Issuance {
+    let parties = parties ?? self.parties
+    var backend = try parties.backend()
+    var random = SystemRandom()
+    let token = try token ?? self.parties.attestation()
+    return try backend.issue(
+      attestation: token.span, for: device ?? parties.device(), options: options,
+      clock: FixedClock(seconds: seconds ?? parties.now), random: &random)
+  }
+
+  /// The claims that the example's device finds in an issued token, as hexadecimal CBOR.
+  private func open(_ issuance: Issuance, _ format: MeasurementTokenFormat = .cose) throws -> OpenedToken {
+    guard case .issued(let token, _, _, _) = issuance else { throw UnreadableFile() }
+    return try MeasurementTokenWriterTests().open(token, format)
+  }
+
+  @Test(arguments: [ServiceFolder.AttestationSignature.hs256, .es256])
+  func `a device opens what is issued, and finds the measurements that the app proves`(
+    signature: ServiceFolder.AttestationSignature
+  ) throws {
+    var parties = parties
+    parties.signature = signature
+    let issuance = try issue(parties.attestation(), parties: parties)
+    let opened = try open(issuance)
+    #expect(opened.issuerKeyID == parties.example.fixed("keys.issuer_kid"))
+    #expect(opened.claims.contains(parties.example.text("measurement.im")))
+    #expect(opened.claims.contains(parties.example.text("measurement.dm")))
+    guard case .issued(_, let id, let expires, let generation) = issuance else { return }
+    #expect(opened.claims.contains(hex(id.bytes.array)))
+    #expect(expires == parties.now + 90 * 86400)
+    #expect(generation == 1)
+  }
+
+  @Test func `two tokens have different ids`() throws {
+    guard case .issued(_, let first, _, _) = try issue(), case .issued(_, let second, _, _) = try issue() else {
+      Issue.record("refused")
+      return
+    }
+    #expect(first != second)
+  }
+
+  @Test(arguments: [MeasurementTokenFormat.cose, .unsignedCOSE, .jose, .joseKeyWrap])
+  func `options become claims`(format: MeasurementTokenFormat) throws {
+    var options = IssuanceOptions()
+    options.format = format
+    options.validitySeconds = 60
+    options.commands = [parties.text("unlock")]
+    options.maximumUses = 5
+    options.user = parties.text("ada")
+    let opened = try open(issue(options: options), format)
+    var commands = CommandList()
+    try commands.append(parties.text("unlock"))
+    #expect(
+      opened.claims.hasSuffix(
+        "3a000124fb01" + "3a000124fc05" + "3a000124fd81" + hex([0x66] + Array("unlock".utf8))
+          + "3a000124fe83010203" + "3a000124ff" + hex([0x63] + Array("ada".utf8))))
+  }
+
+  @Test func `the times of an attestation token are kept to, with thirty seconds of grace`() throws {
+    let token = try parties.attestation()
+    #expect(try issue(token, at: parties.now - 31) == .refused(.notYetValid))
+    #expect(try issue(token, at: parties.now + 330) == .refused(.expired))
+    for seconds in [parties.now - 30, parties.now + 329] {
+      guard case .issued = try issue(token, at: seconds) else {
+        Issue.record("refused at \(seconds)")
+        continue
+      }
+    }
+  }
+
+  @Test func `a token for another backend, or of another service, is refused`() throws {
+    let token = try parties.attestation()
+    var other = parties
+    other.policy.audience = parties.text("other.example")
+    #expect(try issue(token, parties: other) == .refused(.audience))
+    other = parties
+    other.policy.attestationIssuer = parties.text("other.example")
+    #expect(try issue(token, parties: other) == .refused(.issuer))
+  }
+
+  @Test func `a token that was asked for another device is refused`() throws {
+    var id = parties.example.deviceID
+    id[0] ^= 1
+    #expect(try issue(for: parties.device(id: id)) == .refused(.anotherDevice))
+    let otherKey = try DeviceDescriptor(
+      deviceID: parties.example.deviceID, publicPoint: P256PrivateKey().publicPoint)
+    #expect(try issue(for: otherKey) == .refused(.anotherDevice))
+  }
+
+  @Test func `one baseline is one device's, and it may have it again`() throws {
+    var backend = try parties.backend()
+    var random = SystemRandom()
+    var id = parties.example.deviceID
+    id[0] ^= 1
+    let clock = FixedClock(seconds: parties.now)
+    let first = try parties.device()
+    let second = try parties.device(id: id)
+    for (device, isIssued) in [(first, true), (second, false), (first, true)] {
+      let token = try parties.attestation(for: device)
+      let issuance = try backend.issue(attestation: token.span, for: device, clock: clock, random: &random)
+      if case .issued = issuance {
+        #expect(isIssued)
+      } else {
+        #expect(!isIssued && issuance == .refused(.baselineOfAnotherDevice))
+      }
+    }
+  }
+
+  @Test func `a flipped character is refused`() throws {
+    let token = try parties.attestation()
+    for index in stride(from: 0, to: token.count, by: 11) where token[index] != UInt8(ascii: ".") {
+      var changed = token
+      changed[index] = changed[index] == UInt8(ascii: "A") ? UInt8(ascii: "B") : UInt8(ascii: "A")
+      let issuance = try issue(changed)
+      if case .refused(.attestation) = issuance { continue }
+      Issue.record("\(index): \(issuance)")
+    }
+  }
+
+  @Test func `a token signed with another secret is refused, and one that is not signed`() throws {
+    var cryptography = OpenSSLCryptography()
+    var random = SystemRandom()
+    let other = [UInt8](repeating: 9, count: 32)
+    var key = JWSKey.hs256(SecretBytes(copying: other.span))
+    let payload = Array("{}".utf8)
+    let signed = try key.sign(payload.span, type: "holdfast-at+jwt", using: &cryptography)
+    let forged = try parties.encryptionKey().seal(signed.bytes, contentType: "JWT", random: &random)
+    #expect(try issue(forged) == .refused(.attestation(.cryptography)))
+    let bare = try parties.encryptionKey().seal(payload.span, contentType: "JWT", random: &random)
+    #expect(try issue(bare) == .refused(.attestation(.malformed)))
+  }
+
+  @Test func `a signed token without measurements is refused`() throws {
+    var cryptography = OpenSSLCryptography()
+    var random = SystemRandom()
+    var key = try parties.signingKey()
+    let payload = Array(#"{"iss":"attestation.example","aud":"api.example","iat":1,"exp":2}"#.utf8)
+    let signed = try key.sign(payload.span, type: "holdfast-at+jwt", using: &cryptography)
+    let token = try parties.encryptionKey().seal(signed.bytes, contentType: "JWT", random: &random)
+    #expect(try issue(token) == .refused(.attestation(.unexpected)))
+  }
+
+  @Test func `revoking raises the generation of that device alone`() throws {
+    var backend = try parties.backend()
+    var random = SystemRandom()
+    #expect(try backend.revoke(parties.example.deviceID) == 2)
+    #expect(try backend.revoke(parties.example.deviceID) == 3)
+    #expect(try backend.revoke(DeviceID()) == 2)
+    let token = try parties.attestation()
+    let issuance = try backend.issue(
+      attestation: token.span, for: parties.device(), clock: FixedClock(seconds: parties.now), random: &random)
+    guard case .issued(_, _, _, let generation) = issuance else {
+      Issue.record("refused")
+      return
+    }
+    #expect(generation == 3)
+    #expect(try open(issuance).claims.contains("3a000124fb03"))
+  }
+
+  @Test func `without a clock, a record or randomness nothing is issued`() throws {
+    let token = try parties.attestation()
+    let device = try parties.device()
+    var random = SystemRandom()
+    var backend = try parties.backend()
+    #expect(throws: IssuanceFault.noClock) {
+      _ = try backend.issue(
+        attestation: token.span, for: device, clock: FixedClock(seconds: nil), random: &random)
+    }
+    let clock = FixedClock(seconds: parties.now)
+    var failing = try parties.backend(MemoryIssued(fails: true))
+    #expect(throws: IssuanceFault.ledger(LedgerFault())) {
+      _ = try failing.issue(attestation: token.span, for: device, clock: clock, random: &random)
+    }
+    var dry = ListedRandom(bytes: [])
+    #expect(throws: IssuanceFault.writing(.cryptography)) {
+      _ = try backend.issue(attestation: token.span, for: device, clock: clock, random: &dry)
+    }
+    var options = IssuanceOptions()
+    options.commands = Array(repeating: parties.text("unlock"), count: 17)
+    #expect(throws: IssuanceFault.tooManyCommands) { try issue(options: options) }
+  }
+}

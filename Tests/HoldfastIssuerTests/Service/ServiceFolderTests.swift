@@ -1,0 +1,174 @@
+import Glibc
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
+import Testing
+
+@testable import HoldfastIssuer
+
+@Suite struct ServiceFolderTests {
+  let temporary: TemporaryFolder
+  let parties: Parties
+
+  init() throws {
+    temporary = try TemporaryFolder()
+    parties = try Parties()
+  }
+
+  private var path: String { temporary.path + "/S" }
+
+  private func create(_ signature: ServiceFolder.AttestationSignature = .hs256) throws -> ServiceFolder {
+    let keys = parties.example.bytes("measurement.mpk")
+    return try ServiceFolder.create(at: path, proofKeys: keys.span, policy: parties.policy, signature: signature)
+  }
+
+  /// Everything once, with the folder's own keys and records.
+  private func enroll(_ folder: ServiceFolder) throws -> Issuance {
+    var random = SystemRandom()
+    let clock = FixedClock(seconds: parties.now)
+    let evidence = try parties.evidence()
+    var service = try folder.attestationService()
+    let appraisal = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
+    guard case .approved(let token, _) = appraisal else { throw UnreadableFile() }
+    var backend = try folder.backend()
+    return try backend.issue(attestation: token.span, for: parties.device(), clock: clock, random: &random)
+  }
+
+  @Test(arguments: [ServiceFolder.AttestationSignature.hs256, .es256])
+  func `a new folder enrolls an app, and its issuer is the one that it shows`(
+    signature: ServiceFolder.AttestationSignature
+  ) throws {
+    let folder = try create(signature)
+    guard case .issued(let token, _, _, _) = try enroll(folder) else {
+      Issue.record("refused")
+      return
+    }
+    var cryptography = OpenSSLCryptography()
+    let issuer = try folder.issuerKey().point
+    var trust = SingleIssuer(id: try keyID(of: issuer, using: &cryptography), point: issuer)
+    var key = try parties.example.key("keys.device_private")
+    var opener = TokenOpener()
+    let verified = try opener.open(
+      token.span, encoding: .cose, key: &key, keyID: parties.example.fixed("keys.device_kid"), trust: &trust,
+      acceptsUnsigned: false, using: &cryptography)
+    #expect(verified.claims.subject.description == "example-app")
+  }
+
+  @Test(arguments: [ServiceFolder.AttestationSignature.hs256, .es256])
+  func `the folder and all of its files are this user's alone`(
+    signature: ServiceFolder.AttestationSignature
+  ) throws {
+    let folder = try create(signature)
+    _ = try enroll(folder)
+    #expect(mode(of: path) == 0o700)
+    for file in ServiceFile.allCases where file != .attestation || signature == .es256 {
+      #expect(mode(of: folder.path(of: file)) == 0o600, "\(file)")
+    }
+  }
+
+  @Test func `a second folder in the same place is refused, and the first keeps its keys`() throws {
+    let folder = try create()
+    let issuer = try folder.issuerKey()
+    #expect(throws: ServiceFolderFault.file(FileError(.exists, at: folder.path(of: .issuer)))) { _ = try create() }
+    #expect(try folder.issuerKey() == issuer)
+  }
+
+  @Test func `two folders have different keys`() throws {
+    let first = try create().issuerKey()
+    let keys = parties.example.bytes("measurement.mpk")
+    let second = try ServiceFolder.create(at: path + "2", proofKeys: keys.span, policy: parties.policy).issuerKey()
+    #expect(first != second)
+  }
+
+  @Test func `a key that others may read is refused`() throws {
+    let folder = try create()
+    let issuer = folder.path(of: .issuer)
+    #expect(unsafe chmod(issuer, 0o640) == 0)
+    #expect(throws: ServiceFolderFault.file(FileError(.tooOpen(mode: 0o640), at: issuer))) {
+      _ = try folder.backend()
+    }
+  }
+
+  @Test func `a policy that others may write is refused`() throws {
+    let folder = try create()
+    let policy = folder.path(of: .policy)
+    #expect(unsafe chmod(policy, 0o620) == 0)
+    #expect(throws: ServiceFolderFault.file(FileError(.tooOpen(mode: 0o620), at: policy))) { _ = try folder.policy() }
+  }
+
+  @Test func `an issuer's key that serves as attestation key is refused`() throws {
+    let folder = try create(.es256)
+    let scalar = try readFile(folder.path(of: .issuer))
+    try Files.writeFileAtomically(scalar, at: folder.path(of: .attestation), overwrite: true)
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.backend() }
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.attestationService() }
+  }
+
+  @Test func `an issuer's key that serves as account secret, or to decrypt, is refused`() throws {
+    let folder = try create()
+    let scalar = try readFile(folder.path(of: .issuer))
+    let account = try readFile(folder.path(of: .account))
+    try Files.writeFileAtomically(scalar, at: folder.path(of: .account), overwrite: true)
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.backend() }
+    try Files.writeFileAtomically(account, at: folder.path(of: .account), overwrite: true)
+    guard case .object(let members) = try folder.issuerKey().json else { return }
+    let jwk = JSONValue.object(
+      members + [
+        ("d", .string(base64URL(scalar.span))), ("alg", .string("ECDH-ES")), ("enc", .string("A256GCM")),
+      ])
+    try Files.writeFileAtomically(jwk.compact(), at: folder.path(of: .attestationEncryption), overwrite: true)
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.backend() }
+  }
+
+  @Test(arguments: [ServiceFile.account, .issuer, .proofKeys, .attestationEncryption])
+  func `a key file that is cut short is refused`(file: ServiceFile) throws {
+    let folder = try create()
+    let bytes = try readFile(folder.path(of: file))
+    try Files.writeFileAtomically(Array(bytes.dropLast(2)), at: folder.path(of: file), overwrite: true)
+    #expect(throws: ServiceFolderFault.key(file)) { _ = try folder.attestationService() }
+  }
+
+  @Test func `records outlive the process: a baseline is approved once, and stays one device's`() throws {
+    let folder = try create()
+    guard case .issued = try enroll(folder) else {
+      Issue.record("refused")
+      return
+    }
+    #expect(throws: UnreadableFile.self) { try enroll(folder) }
+    var first = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger))
+    #expect(try first.claim(Digest(), for: parties.example.deviceID))
+    #expect(try first.raiseGeneration(of: DeviceID()) == 2)
+    var second = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger))
+    #expect(try second.claim(Digest(), for: parties.example.deviceID))
+    #expect(try !second.claim(Digest(), for: DeviceID()))
+    #expect(try second.generation(of: DeviceID()) == 2)
+    #expect(try second.generation(of: parties.example.deviceID) == 1)
+  }
+
+  @Test func `a proof key can be registered, once`() throws {
+    let folder = try create()
+    let before = try folder.proofKeyIDs()
+    try folder.register(MeasurementProofKey())
+    try folder.register(MeasurementProofKey())
+    #expect(try folder.proofKeyIDs().count == 2)
+    #expect(try folder.proofKeyIDs().first == before.first)
+  }
+
+  @Test(arguments: [
+    "RSA-OAEP-256 A128CBC-HS256", "A256KW A256GCM", "dir A256CBC-HS512", "ECDH-ES+A256KW A256GCM",
+    "A256GCMKW A192GCM",
+  ])
+  func `the backend's key may be of another kind, and then fixes the other algorithm`(name: String) throws {
+    let folder = try create()
+    let token = try #require(
+      PeerToken.encrypted().first { "\($0.algorithm) \($0.encryption)" == name || name.hasPrefix($0.algorithm + " ") })
+    let key = try #require(token.value["key"]).compact()
+    try Files.writeFileAtomically(key, at: folder.path(of: .attestationEncryption), overwrite: true)
+    guard case .issued = try enroll(folder) else {
+      Issue.record("refused")
+      return
+    }
+  }
+}

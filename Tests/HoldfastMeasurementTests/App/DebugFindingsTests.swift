@@ -1,0 +1,64 @@
+import HoldfastCore
+import Testing
+
+@testable import HoldfastMeasurement
+
+@Suite struct DebugFindingsTests {
+  let host: HostFolder
+
+  init() throws { host = try HostFolder() }
+
+  @Test func `a process that nobody watches has the digest of absence`() throws {
+    #expect(try host.digest("app.debug") == absence())
+  }
+
+  @Test func `a tracer of any thread shows, and which process it is does not`() throws {
+    try host.write("/proc/self/task/101/status", "Name:\tworker\nTracerPid:\t77\n")
+    let first = try host.digest("app.debug")
+    #expect(try host.measurement().properties == ["debugger"])
+    try host.write("/proc/self/task/101/status", "Name:\tworker\nTracerPid:\t78\n")
+    #expect(try host.digest("app.debug") == first)
+    #expect(try first != absence())
+  }
+
+  @Test(arguments: ["gum-js-loop", "pool-frida", "linjector", "frida-server"])
+  func `an agent's thread shows`(name: String) throws {
+    try host.write("/proc/self/task/101/status", "Name:\t\(name)\nTracerPid:\t0\n")
+    #expect(try host.measurement().properties == ["agent"])
+    #expect(try host.digest("app.debug") != absence())
+  }
+
+  @Test(arguments: ["gmain", "gdbus", "pool-spawner", "worker"])
+  func `threads that ordinary programs have do not`(name: String) throws {
+    try host.write("/proc/self/task/101/status", "Name:\t\(name)\nTracerPid:\t0\n")
+    #expect(try host.digest("app.debug") == absence())
+  }
+
+  @Test(arguments: ["/tmp/frida-agent-64.so", "/opt/frida-gadget.so", "/data/libgadget.so", "/memfd:frida-agent-64.so"])
+  func `an agent's file shows, executable or not`(path: String) throws {
+    try host.addMapping("0000e000-0000f000 r--p 00000000 fe:00 33 \(path)")
+    #expect(try host.measurement().properties == ["agent"])
+  }
+
+  @Test(arguments: ["/proc/net/tcp", "/proc/net/tcp6"])
+  func `a listener on the agent's port shows`(path: String) throws {
+    try host.write(
+      path, "  sl  local_address rem_address   st\n   0: 0100007F:69A2 00000000:0000 0A 00000000:0 00:0 0\n")
+    #expect(try host.measurement().properties == ["agent"])
+  }
+
+  @Test func `a thread's status that says nothing of a tracer is an error`() throws {
+    try host.write("/proc/self/task/101/status", "Name:\tworker\n")
+    #expect(throws: MeasurementError.malformed(.threads)) { try host.measurement() }
+  }
+
+  @Test func `a thread that ends while it is looked at is left out`() throws {
+    try host.write("/proc/self/task/101/other", "")
+    #expect(try host.digest("app.debug") == absence())
+  }
+
+  @Test func `a process without threads is an error`() throws {
+    try host.remove("/proc/self/task/100")
+    #expect(throws: MeasurementError.malformed(.threads)) { try host.measurement() }
+  }
+}

@@ -1,0 +1,82 @@
+import HoldfastCore
+import Testing
+
+@testable import HoldfastMeasurement
+
+@Suite struct InjectionTests {
+  let host: HostFolder
+
+  init() throws { host = try HostFolder() }
+
+  @Test func `a clean process has the digest of absence and no property`() throws {
+    #expect(try host.digest("app.injected") == absence())
+    #expect(try host.measurement().properties.isEmpty)
+  }
+
+  @Test(arguments: [
+    "0000e000-0000f000 r-xp 00000000 00:00 0 ", "0000e000-0000f000 rwxp 00000000 00:00 0 [stack]",
+    "0000e000-0000f000 r-xp 00000000 00:00 0 [heap]", "0000e000-0000f000 r-xp 00000000 00:00 0 [anon:jit]",
+    "0000e000-0000f000 r-xp 00000000 00:01 7 /memfd:payload (deleted)",
+    "0000e000-0000f000 r-xp 00000000 fe:00 33 /tmp/unknown.so",
+    "0000e000-0000f000 --xp 00000000 00:00 0 [uprobes]",
+  ])
+  func `code that the loader did not bring shows`(line: String) throws {
+    try host.addMapping(line)
+    #expect(try isInjected())
+  }
+
+  @Test func `memory of a file that is writable and executable shows`() throws {
+    try host.write("/proc/self/maps", host.cleanMap.replacing("00002000-00004000 r-xp", with: "00002000-00004000 rwxp"))
+    #expect(try isInjected())
+  }
+
+  @Test func `code that only the loader knows of shows`() throws {
+    host.loaded.append(0xe000..<0xf000)
+    #expect(try isInjected())
+  }
+
+  @Test func `the kernel's own code may be in the loader's list`() throws {
+    host.loaded.append(0xc000..<0xd000)
+    #expect(try !isInjected())
+  }
+
+  @Test func `code of the loader's that the kernel maps only in part shows`() throws {
+    host.loaded[1] = 0x8000..<0xa000
+    #expect(try isInjected())
+  }
+
+  @Test(arguments: ["LD_PRELOAD=/tmp/x.so", "LD_AUDIT=libaudit.so"])
+  func `a preload in the environment that the process started with shows`(variable: String) throws {
+    try host.write("/proc/self/environ", "HOME=/root\0\(variable)\0LANG=C\0")
+    #expect(try isInjected())
+  }
+
+  @Test(arguments: ["LD_PRELOAD=", "LD_PRELOADED=1", "X=LD_PRELOAD=1", "LD_LIBRARY_PATH=/opt", "LD_PRELOAD"])
+  func `an empty preload and other variables do not`(variable: String) throws {
+    try host.write("/proc/self/environ", "HOME=/root\0\(variable)\0LANG=C\0")
+    #expect(try !isInjected())
+  }
+
+  @Test func `the system's preload file shows when it says anything`() throws {
+    try host.write("/etc/ld.so.preload", " \n")
+    #expect(try !isInjected())
+    try host.write("/etc/ld.so.preload", "/tmp/x.so\n")
+    #expect(try isInjected())
+  }
+
+  @Test func `different findings have different digests`() throws {
+    try host.addMapping("0000e000-0000f000 r-xp 00000000 00:00 0 ")
+    let one = try host.digest("app.injected")
+    try host.addMapping("0000e000-0000f000 r-xp 00000000 00:00 0 [heap]")
+    let other = try host.digest("app.injected")
+    try host.write("/proc/self/environ", "LD_PRELOAD=a\0")
+    #expect(try Set([one, other, host.digest("app.injected")]).count == 3)
+  }
+
+  private func isInjected() throws -> Bool {
+    let hasProperty = try host.measurement().properties.contains("injection")
+    let isAbsent = try host.digest("app.injected") == absence()
+    #expect(hasProperty != isAbsent)
+    return hasProperty
+  }
+}

@@ -1,0 +1,169 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import Testing
+
+@testable import HoldfastMeasurement
+
+@Suite struct MeasurerTests {
+  let host: HostFolder
+
+  init() throws { host = try HostFolder() }
+
+  @Test func `a baseline names every component of the platform, and its evidence opens`() throws {
+    let baseline = try takeBaseline()
+    #expect(
+      baseline.configuration.appIDs.map { "\($0)" }
+        == ["app.debug", "app.image", "app.injected", "app.text", "os.release"])
+    #expect(
+      baseline.configuration.deviceIDs.map { "\($0)" } == ["device.cpu", "device.machine", "device.secret"])
+    #expect(baseline.configuration.created == 1_790_000_000)
+    var cryptography = OpenSSLCryptography()
+    let opened = try AuthenticEvidence(opening: baseline.evidence.span, using: &cryptography, findKey: findKey)
+    #expect(opened.evidence.configuration == baseline.configuration)
+    #expect(opened.evidence.subject == "com.example.lock")
+    #expect(opened.evidence.app == baseline.measurement.app)
+    #expect(opened.evidence.properties.isEmpty)
+  }
+
+  @Test func `the measurements that a service computes from evidence are the prover's`() throws {
+    let baseline = try takeBaseline()
+    var measurer = Measurer(host.files)
+    let mine = try measurer.provableMeasurements(for: baseline.configuration)
+    var cryptography = OpenSSLCryptography()
+    let integrity = try baseline.configuration.integrityMeasurement(
+      app: baseline.measurement.app, device: baseline.measurement.device, using: &cryptography)
+    let device = try baseline.configuration.deviceMeasurement(
+      device: baseline.measurement.device, using: &cryptography)
+    #expect(text(mine.integrity) == text(integrity))
+    #expect(text(mine.device) == text(device))
+  }
+
+  @Test func `two baselines of the same system have different measurements`() throws {
+    let first = try measurements(takeBaseline(salt: 1).configuration)
+    let second = try measurements(takeBaseline(salt: 2).configuration)
+    #expect(first.integrity != second.integrity)
+    #expect(first.device != second.device)
+  }
+
+  @Test func `every changed byte of the configuration changes both measurements, or is refused`() throws {
+    let configuration = try takeBaseline().configuration
+    let bytes = configuration.encoded()
+    let before = try measurements(configuration)
+    var measured = 0
+    for index in bytes.indices {
+      var changed = bytes
+      changed[index] ^= 1
+      guard let other = try? measurements(MeasurementConfiguration(decoding: changed.span)) else { continue }
+      measured += 1
+      #expect(other.integrity != before.integrity, "byte \(index)")
+      #expect(other.device != before.device, "byte \(index)")
+    }
+    #expect(measured > 32)
+  }
+
+  @Test func `a changed app changes IM and not DM, a changed device both`() throws {
+    let configuration = try takeBaseline().configuration
+    let before = try measurements(configuration)
+    try host.write("/usr/bin/program", "another program")
+    let updated = try measurements(configuration)
+    #expect(updated.integrity != before.integrity)
+    #expect(updated.device == before.device)
+    try host.write("/etc/machine-id", "another machine")
+    let moved = try measurements(configuration)
+    #expect(moved.integrity != updated.integrity)
+    #expect(moved.device != before.device)
+  }
+
+  @Test func `DM is measured where the app cannot be`() throws {
+    let configuration = try takeBaseline().configuration
+    try host.remove("/usr/bin/program")
+    try host.remove("/proc/self")
+    var measurer = Measurer(host.files)
+    #expect(throws: Never.self) { _ = try measurer.deviceMeasurement(for: configuration) }
+    #expect(throws: MeasurementError.self) { _ = try measurer.integrityMeasurement(for: configuration) }
+  }
+
+  @Test(arguments: [
+    ("/proc/self/maps", MeasurementError.unreadable(.memoryMap, code: 2)),
+    ("/proc/self/mem", .unreadable(.memory, code: 2)), ("/proc/self/exe", .unreadable(.executable, code: 2)),
+    ("/proc/self/environ", .unreadable(.environment, code: 2)), ("/proc/self/task", .unreadable(.threads, code: 2)),
+    ("/proc/cpuinfo", .unreadable(.processor, code: 2)),
+  ])
+  func `nothing that cannot be read is skipped`(path: String, error: MeasurementError) throws {
+    try host.remove(path)
+    #expect(throws: error) { try host.measurement() }
+  }
+
+  @Test func `a release that is absent has the digest of absence`() throws {
+    try host.remove("/etc/os-release")
+    #expect(try host.digest("os.release") == absence())
+  }
+
+  @Test(arguments: [("app.unknown", "device.cpu"), ("app.text", "device.tpm"), ("device.cpu", "app.text")])
+  func `components that this platform does not have, or not in that scope, are refused`(
+    app: ComponentID, device: ComponentID
+  ) throws {
+    let configuration = try configuration(app: [app], device: [device])
+    var measurer = Measurer(host.files)
+    #expect(throws: MeasurementError.unknownComponent) { try measurer.measure(for: configuration) }
+  }
+
+  @Test func `only what a configuration names is measured`() throws {
+    let configuration = try configuration(app: ["os.release"], device: ["device.cpu"])
+    try host.remove("/proc/self")
+    var measurer = Measurer(host.files)
+    let measurement = try measurer.measure(for: configuration)
+    #expect(measurement.app.map(\.id) == ["os.release"])
+    #expect(measurement.device.map(\.id) == ["device.cpu"])
+    #expect(measurement.durations.map(\.id) == ["os.release", "device.cpu"])
+  }
+
+  @Test func `what changed since the baseline is named`() throws {
+    let baseline = try takeBaseline()
+    try host.write("/etc/os-release", "ID=other\n")
+    try host.addMapping("0000e000-0000f000 r-xp 00000000 00:00 0 ")
+    var measurer = Measurer(host.files)
+    let now = try measurer.fingerprints(of: host.measurement(), for: baseline.configuration)
+    #expect(now.changedComponents(since: baseline.fingerprints) == ["app.injected", "os.release"])
+  }
+
+  private func findKey(_ id: KeyID) -> MeasurementProofKey? {
+    do { return try BuiltInKeys.key(named: id) } catch { return nil }
+  }
+
+  private func takeBaseline(salt: UInt8 = 7) throws -> Baseline {
+    var measurer = Measurer(host.files)
+    var random = RepeatingRandom(byte: salt)
+    return try measurer.takeBaseline(
+      subject: "com.example.lock", version: AppVersion(major: 1, minor: 0, patch: 0), clock: StoppedClock(),
+      random: &random)
+  }
+
+  private func configuration(app: [ComponentID], device: [ComponentID]) throws -> MeasurementConfiguration {
+    try MeasurementConfiguration(
+      salt: FixedBytes(), mpkID: BuiltInKeys.keyID(of: BuiltInKeys.current), appIDs: app, deviceIDs: device, created: 0)
+  }
+
+  private func measurements(
+    _ configuration: MeasurementConfiguration
+  ) throws -> (integrity: String, device: String) {
+    var measurer = Measurer(host.files)
+    let measurements = try measurer.provableMeasurements(for: configuration)
+    return (text(measurements.integrity), text(measurements.device))
+  }
+
+  private func text(_ secret: borrowing Secret<32>) -> String { secret.withBytes { hex($0) } }
+}
+
+private struct StoppedClock: Clock {
+  func unixSeconds() -> UInt64? { 1_790_000_000 }
+  func monotonicMilliseconds() -> UInt64 { 0 }
+}
+
+private struct RepeatingRandom: RandomSource {
+  let byte: UInt8
+
+  mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
+    for index in bytes.indices { bytes[index] = byte }
+  }
+}

@@ -1,0 +1,41 @@
+import Foundation
+
+/// The programs that were built beside the tests.
+enum Programs {
+  /// The folder of the running tests.
+  static let folder: String = {
+    var path = [CChar](repeating: 0, count: Int(PATH_MAX))
+    let count = unsafe readlink("/proc/self/exe", &path, path.count - 1)
+    let program = String(decoding: path[..<max(count, 0)].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return URL(filePath: program).deletingLastPathComponent().path
+  }()
+
+  static let probe = folder + "/MeasurementProbe"
+  static let readmeProver = folder + "/ReadmeProver"
+
+  /// The tests themselves, the programs beside them and the release build of the command line, where there is one.
+  static var allBuilt: [String] {
+    let release = URL(filePath: #filePath).deletingLastPathComponent().appending(
+      path: "../../../.build/release/holdfast")
+    return [folder + "/holdfastPackageTests.xctest", probe, readmeProver, release.standardizedFileURL.path]
+      .filter { FileManager.default.fileExists(atPath: $0) }
+  }
+
+  /// Runs a program to its end, with no other environment than `environment`; returns its status and what it printed.
+  static func run(
+    _ program: String, _ arguments: [String], environment: [String: String] = [:], in folder: String = "/"
+  ) throws -> (status: Int32, output: String) {
+    let process = Process()
+    process.executableURL = URL(filePath: program)
+    process.arguments = arguments
+    process.environment = environment
+    process.currentDirectoryURL = URL(filePath: folder)
+    let pipe = Pipe()
+    process.standardOutput = pipe
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    let output = try pipe.fileHandleForReading.readToEnd() ?? Data()
+    process.waitUntilExit()
+    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
+  }
+}

@@ -1,0 +1,106 @@
+import Glibc
+import Testing
+
+@testable import HoldfastTransport
+
+struct MessageTests {
+  @Test(arguments: Framing.allCases, [1, 2, 255, 256, 672, 4095, 4096])
+  func `a message arrives as it was sent`(framing: Framing, byteCount: Int) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    try left.sendBytes(pattern(byteCount))
+    try right.sendBytes([7])
+    #expect(try right.receiveBytes() == pattern(byteCount))
+    #expect(try left.receiveBytes() == [7])
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `messages stay apart and in order`(framing: Framing) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    for byteCount in 1...40 { try left.sendBytes(pattern(byteCount)) }
+    for byteCount in 1...40 { #expect(try right.receiveBytes() == pattern(byteCount)) }
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `nothing of 0 or 4097 bytes is sent`(framing: Framing) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    #expect(throws: TransportError.tooLong) { try left.sendBytes(pattern(4097)) }
+    #expect(throws: TransportError.truncated) { try left.sendBytes([]) }
+    try left.sendBytes([1])
+    #expect(try right.receiveBytes() == [1])
+  }
+
+  @Test func `a stream carries the length big-endian before the message`() throws {
+    let (left, right) = try Connection.pair(framing: .stream)
+    try left.sendBytes(pattern(0x0203))
+    var prefix: [UInt8] = [0, 0]
+    #expect(unsafe recv(right.file.descriptor, &prefix, 2, CInt(MSG_WAITALL)) == 2)
+    #expect(prefix == [0x02, 0x03])
+  }
+
+  @Test(arguments: [4097, 8000, 65536])
+  func `a packet of more than 4096 bytes is refused and ends receiving`(byteCount: Int) throws {
+    let (left, right) = try Connection.pair(framing: .packets)
+    try left.sendRaw(pattern(byteCount))
+    try left.sendBytes([1])
+    #expect(throws: TransportError.tooLong) { try right.receiveBytes() }
+    #expect(throws: TransportError.closed) { try right.receiveBytes() }
+  }
+
+  @Test(arguments: [[0x10, 0x01], [0x20, 0x00], [0xff, 0xff]] as [[UInt8]])
+  func `a length of more than 4096 is refused before any byte of the message`(prefix: [UInt8]) throws {
+    let (left, right) = try Connection.pair(framing: .stream)
+    try left.sendRaw(prefix)
+    #expect(throws: TransportError.tooLong) { try right.receiveBytes() }
+    #expect(throws: TransportError.closed) { try right.receiveBytes() }
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `a message without bytes is refused`(framing: Framing) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    try left.sendRaw(framing == .packets ? [] : [0, 0])
+    #expect(throws: TransportError.truncated) { try right.receiveBytes() }
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `a refused message can still be answered, even to a peer that sent more`(framing: Framing) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    try left.sendRaw(framing == .packets ? pattern(4097) : [0x10, 0x01])
+    try left.sendRaw(pattern(100))
+    do {
+      let answering = right
+      #expect(throws: TransportError.tooLong) { try answering.receiveBytes() }
+      try answering.sendBytes([3, 13])
+    }
+    right.shutdown()
+    #expect(try left.receiveBytes() == [3, 13])
+    #expect(throws: TransportError.closed) { try left.receiveBytes() }
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `an answer survives that its sender closes with unread messages`(framing: Framing) throws {
+    var (left, right) = try Connection.pair(framing: framing) as (Connection, Connection?)
+    try left.sendBytes([1])
+    try right?.sendBytes([3, 13])
+    right = nil
+    #expect(try left.receiveBytes() == [3, 13])
+    #expect(throws: TransportError.closed) { try left.receiveBytes() }
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `a peer that leaves between messages has closed`(framing: Framing) throws {
+    var (left, right) = try Connection.pair(framing: framing) as (Connection?, Connection)
+    try left?.sendBytes([1])
+    left = nil
+    #expect(try right.receiveBytes() == [1])
+    #expect(throws: TransportError.closed) { try right.receiveBytes() }
+    #expect(throws: TransportError.closed) { try right.sendBytes([1]) }
+  }
+
+  @Test(arguments: [[0], [0, 3], [0, 3, 1, 2]] as [[UInt8]])
+  func `a peer that leaves within a message has truncated it`(part: [UInt8]) throws {
+    var (left, right) = try Connection.pair(framing: .stream) as (Connection?, Connection)
+    try left?.sendRaw(part)
+    left = nil
+    #expect(throws: TransportError.truncated) { try right.receiveBytes() }
+  }
+}

@@ -1,0 +1,122 @@
+import Glibc
+import Testing
+
+@testable import HoldfastTransport
+
+struct SocketFileTests {
+  let folder: TemporaryFolder
+
+  init() throws {
+    folder = try TemporaryFolder()
+  }
+
+  @Test(arguments: Framing.allCases)
+  func `a socket file is for its owner alone`(framing: Framing) throws {
+    let listener = try Listener(folder.endpoint(framing))
+    let identity = try #require(folder.identity())
+    #expect(identity.isSocket)
+    #expect(identity.mode & 0o7777 == 0o600)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func `a listener that goes away takes its file along`() throws {
+    var listener: Listener? = try Listener(folder.endpoint())
+    #expect(folder.identity() != nil)
+    withExtendedLifetime(listener) {}
+    listener = nil
+    #expect(folder.identity() == nil)
+  }
+
+  @Test func `a listener leaves the file of another alone`() throws {
+    let listener = try Listener(folder.endpoint())
+    try #require(unsafe rename(folder.path + "/s", folder.path + "/moved") == 0)
+    let other = try Listener(folder.endpoint())
+    let identity = folder.identity()
+    listener.close()
+    #expect(folder.identity() == identity)
+    other.close()
+    #expect(folder.identity() == nil)
+  }
+
+  @Test(arguments: Framing.allCases, Framing.allCases)
+  func `a stale socket is replaced`(framing: Framing, staleFraming: Framing) throws {
+    do {
+      let stale = try OpenFile.unixSocket(framing: staleFraming)
+      try #require(stale.bind(toPath: folder.path + "/s") == 0)
+      try #require(listen(stale.descriptor, 1) == 0)
+    }
+    let listener = try Listener(folder.endpoint(framing))
+    let client = try Connection.connect(to: folder.endpoint(framing), timeoutMilliseconds: generousMilliseconds)
+    try client.sendBytes([1])
+    #expect(try listener.accept().receiveBytes() == [1])
+  }
+
+  @Test(arguments: Framing.allCases, Framing.allCases)
+  func `a second listener is refused and the first goes on`(framing: Framing, secondFraming: Framing) throws {
+    let listener = try Listener(folder.endpoint(framing))
+    let identity = folder.identity()
+    #expect(throws: TransportError.addressInUse) { try Listener(folder.endpoint(secondFraming)) }
+    #expect(folder.identity() == identity)
+    listener.cancel()
+  }
+
+  @Test func `a second listener is refused where the queue of the first is full`() throws {
+    let listener = try Listener(folder.endpoint(), backlog: 0)
+    let waiting = try Connection.connect(to: folder.endpoint(), timeoutMilliseconds: generousMilliseconds)
+    #expect(throws: TransportError.addressInUse) { try Listener(folder.endpoint()) }
+    #expect(folder.identity() != nil)
+    withExtendedLifetime((listener, waiting)) {}
+  }
+
+  @Test func `another file in the way is left alone`() throws {
+    try folder.makeFile()
+    let identity = folder.identity()
+    #expect(throws: TransportError.pathOccupied) { try Listener(folder.endpoint()) }
+    #expect(folder.identity() == identity)
+  }
+
+  @Test func `a symbolic link in the way is left alone, even one to a stale socket`() throws {
+    do {
+      let stale = try OpenFile.unixSocket(framing: .packets)
+      try #require(stale.bind(toPath: folder.path + "/target") == 0)
+    }
+    try #require(unsafe symlink("target", folder.path + "/s") == 0)
+    #expect(throws: TransportError.pathOccupied) { try Listener(folder.endpoint()) }
+    #expect(folder.identity() != nil)
+    #expect(folder.identity(name: "target") != nil)
+  }
+
+  @Test func `a listener waits while another one of the folder is between its name and its queue`() throws {
+    var other: OpenFile? = OpenFile(taking: try checked(unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
+    try #require(flock(try #require(other?.descriptor), LOCK_EX) == 0)
+    let endpoint = folder.endpoint()
+    let worker = try Worker { try Listener(endpoint) }
+    try worker.waitUntilBlocked()
+    #expect(folder.identity() == nil)
+    other = nil
+    let listener = try worker.value()
+    #expect(folder.identity() != nil)
+    withExtendedLifetime((listener, other)) {}
+  }
+
+  @Test func `of many that find a stale socket at once, one listens`() throws {
+    let path = folder.path
+    for _ in 0..<20 {
+      do {
+        let stale = try OpenFile.unixSocket(framing: .packets)
+        try #require(stale.bind(toPath: path + "/s") == 0)
+      }
+      let endpoint = folder.endpoint()
+      let workers = try (0..<6).map { _ in
+        try Worker { () -> Result<Listener, TransportError> in
+          do throws(TransportError) { return .success(try Listener(endpoint)) } catch { return .failure(error) }
+        }
+      }
+      let results = try workers.map { try $0.value() }
+      #expect(results.count { (try? $0.get()) != nil } == 1)
+      for case .failure(let error) in results { #expect(error == .addressInUse) }
+      let client = try Connection.connect(to: endpoint, timeoutMilliseconds: generousMilliseconds)
+      withExtendedLifetime((client, results)) {}
+    }
+  }
+}

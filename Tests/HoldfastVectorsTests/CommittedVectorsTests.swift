@@ -1,0 +1,20 @@
+import HoldfastVectors
+import Testing
+
+/// The files that an independent implementation made.
+@Suite struct CommittedVectorsTests {
+  static let names = ["measurement_test.json", "proof_test.json", "measurement_token_test.json", "session_test.json"]
+
+  @Test(arguments: names)
+  func `every test of a committed file passes`(name: String) throws {
+    let file = try VectorFile(parsing: readFile("\(vectorsFolder)/\(name)"), name: name)
+    let report = try file.replay()
+    #expect(report.failures == [])
+    #expect(report.skips == [])
+    #expect(report.passed == file.testCount)
+  }
+
+  @Test func `no committed file is left out here`() throws {
+    #expect(try jsonFiles(in: vectorsFolder) == Self.names.sorted())
+  }
+}

@@ -1,0 +1,95 @@
+import HoldfastVectors
+import Testing
+
+/// What is malformed is said to be, and where; it is neither failed nor skipped.
+@Suite struct FrameTests {
+  private let test = #"{"tcId":1,"comment":"","flags":[],"key":"00","msg":"","tag":"00","result":"invalid"}"#
+
+  private func file(
+    algorithm: String = #""algorithm":"HMACSHA256","#, schema: String = #""schema":"mac_test_schema_v1.json","#,
+    count: String = "1", type: String = "MacTest", tests: String
+  ) -> String {
+    """
+    {\(algorithm)\(schema)"numberOfTests":\(count),"header":[],"notes":{},"newer":{"number":-1.5e3},"testGroups":[
+    {"type":"\(type)","source":{"name":"test","version":"1"},"keySize":256,"tagSize":128,"newer":1,"tests":[\(tests)]}]}
+    """
+  }
+
+  @Test func `a well-formed file passes, and newer members are ignored`() throws {
+    #expect(try replay(file(tests: test)).summary == "1 passed, 0 failed, 0 skipped")
+  }
+
+  @Test(arguments: ["", "nothing", "[]", "{}", "{\"schema\":1}", "{\"schema\":\"a\",\"schema\":\"a\"}", "\u{feff}{}"])
+  func `what is not a vector file at all is malformed`(text: String) {
+    #expect(fault(in: text) != nil)
+  }
+
+  @Test func `what is not JSON is told apart from what lacks a member`() {
+    #expect(fault(in: "{")?.kind == .notJSON)
+    #expect(fault(in: "[]")?.kind == .wrongType)
+    #expect(fault(in: "{}") == VectorFault(file: "test.json", location: "schema", kind: .missing))
+  }
+
+  @Test func `a wrong number of tests is malformed`() {
+    #expect(fault(in: file(count: "0", tests: test))?.kind == .wrongNumberOfTests(stated: 0, found: 1))
+    #expect(fault(in: file(count: "2", tests: test))?.kind == .wrongNumberOfTests(stated: 2, found: 1))
+    #expect(fault(in: file(count: "\"1\"", tests: test))?.kind == .wrongType)
+    #expect(fault(in: file(count: "1.0", tests: test))?.kind == .wrongType)
+    let without = file(tests: test).split(separator: "\"numberOfTests\":1,").joined()
+    #expect(fault(in: without) == VectorFault(file: "test.json", location: "numberOfTests", kind: .missing))
+  }
+
+  @Test func `a file without tests is no success`() {
+    #expect(fault(in: file(count: "0", tests: ""))?.kind == .noTests)
+    #expect(fault(in: #"{"schema":"x","numberOfTests":0,"testGroups":[]}"#)?.kind == .noTests)
+  }
+
+  @Test func `a test number that occurs twice is malformed`() {
+    let found = fault(in: file(count: "2", tests: "\(test),\(test)"))
+    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[1]", kind: .duplicateTestID(1)))
+  }
+
+  @Test(arguments: ["Valid", "", "accepted"])
+  func `a result that is none of the three is malformed`(result: String) {
+    let found = fault(in: file(tests: test.replacing("invalid", with: result)))
+    #expect(found?.kind == .unknownResult)
+    #expect(found?.location == "testGroups[0].tests[0].result")
+  }
+
+  @Test(arguments: ["0", "0g", "zz", "+1", "0x00", " 00", "00 "])
+  func `what is not hexadecimal is malformed`(text: String) {
+    let found = fault(in: file(tests: test.replacing(#""tag":"00""#, with: "\"tag\":\"\(text)\"")))
+    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].tag", kind: .notHexadecimal))
+  }
+
+  @Test(arguments: ["tcId", "result", "key", "msg", "tag"])
+  func `a test that lacks what its type needs is malformed`(name: String) {
+    let found = fault(in: file(tests: test.replacing("\"\(name)\":", with: "\"other\":")))
+    #expect(found == VectorFault(file: "test.json", location: "testGroups[0].tests[0].\(name)", kind: .missing))
+  }
+
+  @Test func `a group or file that lacks what its type needs is malformed`() {
+    #expect(fault(in: file(tests: test).replacing("tagSize", with: "other"))?.location == "testGroups[0].tagSize")
+    #expect(fault(in: file(tests: test).replacing("\"type\"", with: "\"other\""))?.location == "testGroups[0].type")
+    #expect(fault(in: file(tests: test).replacing("\"tests\"", with: "\"other\""))?.location == "testGroups[0].tests")
+    #expect(fault(in: file(algorithm: "", tests: test))?.location == "algorithm")
+    #expect(fault(in: file(schema: "", tests: test))?.location == "schema")
+  }
+
+  @Test func `a type that nobody knows is skipped in another's file and malformed in one of Holdfast's`() throws {
+    let report = try replay(file(type: "FutureTest", tests: test))
+    #expect(report.summary == "0 passed, 0 failed, 1 skipped")
+    #expect(report.skips.map { $0.reason } == ["type FutureTest is not replayed"])
+    for name in ["measurement", "proof", "measurement_token", "session"] {
+      let found = fault(
+        in: file(schema: "\"schema\":\"\(name)_schema_v2.json\",", type: "FutureTest", tests: test))
+      #expect(found == VectorFault(file: "test.json", location: "testGroups[0].type", kind: .unknownType))
+    }
+  }
+}
+
+extension String {
+  func replacing(_ text: String, with other: String) -> String {
+    split(separator: text, omittingEmptySubsequences: false).joined(separator: other)
+  }
+}

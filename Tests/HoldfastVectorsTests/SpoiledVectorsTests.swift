@@ -1,0 +1,122 @@
+import HoldfastJSON
+import HoldfastVectors
+import Testing
+
+/// A replay that passes says something only if it fails for every wrong value.
+@Suite struct SpoiledVectorsTests {
+  @Test(
+    arguments: [
+      ("measurement_test.json", "Measurement"), ("proof_test.json", "Proof"),
+      ("measurement_token_test.json", "MeasurementTokenCOSE"), ("measurement_token_test.json", "MeasurementTokenJOSE"),
+      ("session_test.json", "SessionRound"),
+    ], [0.0, 0.5, 1.0])
+  func `a valid test fails when any of its values is changed`(file: (name: String, type: String), place: Double) throws
+  {
+    let root = try committedFile(file.name)
+    let names = root.testMembers(ofType: file.type).filter {
+      !["tcId", "comment", "flags", "result", "claims"].contains($0)
+    }
+    for name in names {
+      let spoiled = root.keepingTests { type, test in
+        guard type == file.type, test["result"] == .string("valid"), let value = test[name]?.spoiled(at: place) else {
+          return false
+        }
+        test[name] = value
+        return true
+      }
+      // With a false encoding 0 the remembered token is missing.
+      expectNothingPasses(spoiled, "\(file.type).\(name)", mayBeMalformed: name == "encoding")
+    }
+  }
+
+  @Test(arguments: ["MeasurementTokenCOSE", "MeasurementTokenJOSE"])
+  func `a valid token fails when any of its claims is changed, left out or made up`(type: String) throws {
+    let root = try committedFile("measurement_token_test.json")
+    let additions: [(String, JSONValue)] = [
+      ("maximumUses", .integer(3)), ("commands", .array([])), ("user", .string("")),
+      ("version", .array([.integer(0), .integer(0), .integer(1)])),
+    ]
+    // The same to a device as no version at all.
+    let noVersion = JSONValue.array([.integer(0), .integer(0), .integer(0)])
+    for name in try claimNames(of: root, type: type) {
+      let spoiled = root.keepingTests { $0 == type && changeClaims(of: &$1) { $0[name] = $0[name]?.spoiled(at: 0.5) } }
+      expectNothingPasses(spoiled, "\(type), \(name) changed")
+      let shortened = root.keepingTests { testType, test in
+        guard testType == type, name != "version" || test["claims"]?["version"] != noVersion else { return false }
+        return changeClaims(of: &test) { $0[name] = nil }
+      }
+      expectNothingPasses(shortened, "\(type), \(name) left out", mayBeMalformed: true)
+    }
+    for (name, value) in additions {
+      let extended = root.keepingTests {
+        $0 == type && changeClaims(of: &$1) { if $0[name] == nil { $0[name] = value } }
+      }
+      expectNothingPasses(extended, "\(type), \(name) made up")
+    }
+  }
+
+  @Test(arguments: CommittedVectorsTests.names)
+  func `a test fails when its result is turned around`(name: String) throws {
+    let root = try committedFile(name)
+    let claims = try firstClaims(in: root)
+    let turned = root.keepingTests { _, test in
+      let isValid = test["result"] == .string("valid")
+      test["result"] = .string(isValid ? "invalid" : "valid")
+      if !isValid, test["claims"] == nil { test["claims"] = claims }
+      return true
+    }
+    let report = try replay(turned)
+    #expect(report.passed == 0)
+    #expect(report.failed > 0)
+  }
+
+  @Test(arguments: ["deviceId", "deviceKid", "devicePublicKey", "devicePrivateKey", "issuerPublicKey", "issuerKid"])
+  func `a group whose keys and ids do not belong together is not replayed as if they did`(name: String) throws {
+    let root = try committedFile("session_test.json").keepingTests { type, _ in type == "SessionRound" }
+    let spoiled = root.changed { file in
+      file["testGroups"] = .array(
+        (file["testGroups"]?.elements ?? []).map { $0.changed { $0[name] = $0[name]?.spoiled(at: 1) } })
+    }
+    expectNothingPasses(spoiled, name, mayBeMalformed: name != "deviceId")
+  }
+
+  /// Replays a file in which no test may pass; to be malformed may be as good.
+  private func expectNothingPasses(_ file: JSONValue, _ comment: String, mayBeMalformed: Bool = false) {
+    guard file["numberOfTests"] != .integer(0) else { return }
+    do throws(VectorFault) {
+      let report = try replay(file)
+      #expect(report.passed == 0, "\(comment)")
+      #expect(report.skipped == 0, "\(comment)")
+      #expect(report.failed > 0, "\(comment)")
+    } catch { #expect(mayBeMalformed, "\(comment): \(error)") }
+  }
+
+  /// Changes the claims of a valid test; false when that leaves them as they are.
+  private func changeClaims(of test: inout Members, _ change: (inout Members) -> Void) -> Bool {
+    guard test["result"] == .string("valid"), let claims = test["claims"] else { return false }
+    let changed = claims.changed(change)
+    guard changed != claims else { return false }
+    test["claims"] = changed
+    return true
+  }
+
+  private func claimNames(of root: JSONValue, type: String) throws -> [String] {
+    var names: [String] = []
+    _ = root.keepingTests { testType, test in
+      guard testType == type else { return false }
+      for (name, _) in test["claims"]?.members ?? [] where !names.contains(name) { names.append(name) }
+      return false
+    }
+    try #require(names.count == 14)
+    return names
+  }
+
+  private func firstClaims(in root: JSONValue) throws -> JSONValue? {
+    var claims: JSONValue?
+    _ = root.keepingTests { _, test in
+      claims = claims ?? test["claims"]
+      return false
+    }
+    return claims
+  }
+}

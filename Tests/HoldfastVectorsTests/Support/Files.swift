@@ -1,0 +1,60 @@
+import Glibc
+import HoldfastJSON
+import HoldfastVectors
+
+/// The project's `vectors` folder.
+let vectorsFolder: String = {
+  let parts = #filePath.split(separator: "/").dropLast(4)
+  return "/" + parts.joined(separator: "/") + "/vectors"
+}()
+
+/// The folder of Wycheproof's files, from the environment.
+let wycheproofFolder: String? = {
+  guard let value = unsafe getenv("HOLDFAST_WYCHEPROOF") else { return nil }
+  return unsafe String(cString: value)
+}()
+
+struct Unreadable: Error {}
+
+func readFile(_ path: String) throws -> [UInt8] {
+  guard let file = unsafe fopen(path, "rb") else { throw Unreadable() }
+  defer { unsafe fclose(file) }
+  var bytes: [UInt8] = []
+  var chunk = [UInt8](repeating: 0, count: 65536)
+  while true {
+    let count = unsafe fread(&chunk, 1, chunk.count, file)
+    if count == 0 { return bytes }
+    bytes += chunk.prefix(count)
+  }
+}
+
+/// The names of the JSON files in a folder, sorted.
+func jsonFiles(in folder: String) throws -> [String] {
+  guard let directory = unsafe opendir(folder) else { throw Unreadable() }
+  defer { unsafe closedir(directory) }
+  var names: [String] = []
+  while let entry = unsafe readdir(directory) {
+    let name = unsafe withUnsafeBytes(of: entry.pointee.d_name) { bytes in
+      unsafe String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    if name.hasSuffix(".json") { names.append(name) }
+  }
+  return names.sorted()
+}
+
+/// Reads and replays the text of a file.
+func replay(_ text: String) throws(VectorFault) -> Report {
+  try VectorFile(parsing: Array(text.utf8), name: "test.json").replay()
+}
+
+func replay(_ value: JSONValue) throws(VectorFault) -> Report {
+  try VectorFile(parsing: value.compact(), name: "test.json").replay()
+}
+
+/// What is wrong with a file, and where; nil when nothing is.
+func fault(in text: String) -> VectorFault? {
+  do throws(VectorFault) {
+    _ = try replay(text)
+    return nil
+  } catch { return error }
+}
