@@ -35,4 +35,4 @@ packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)
 
 clean: ## Remove what was built.
-	@rm -rf .build .build-embedded
+	@rm -rf .build .build-embedded .build-tests

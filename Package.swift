@@ -97,6 +97,8 @@ let package = Package(
         "HoldfastTransport",
       ],
       swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON"], swiftSettings: strict),
     .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage"], swiftSettings: strict),
     .testTarget(name: "HoldfastTransportTests", dependencies: ["HoldfastTransport"], swiftSettings: strict),
     .testTarget(

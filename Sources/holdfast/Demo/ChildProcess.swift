@@ -129,6 +129,6 @@ private func withCStrings<Result>(
 ) -> Result {
   var pointers = unsafe strings.map { unsafe strdup($0) }
   unsafe pointers.append(nil)
-  defer { unsafe pointers.forEach { unsafe free($0) } }
+  defer { for index in unsafe pointers.indices { unsafe free(pointers[index]) } }
   return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
 }

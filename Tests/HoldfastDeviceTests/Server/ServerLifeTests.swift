@@ -6,8 +6,7 @@ import HoldfastTransport
 import Testing
 
 @Suite struct ServerLifeTests {
-  @Test func `64 connections are served, the 65th is told to come again, and a place that is given up is taken`() throws
-  {
+  @Test func `64 connections are served, the 65th is told to come again, and a freed place is taken`() throws {
     let device = try TestDevice()
     let served = try ServedDevice(device)
     let prover = try device.prover()
