@@ -28,7 +28,9 @@ let package = Package(
 
     // What the core is given on Linux.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
-    .target(name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL"], swiftSettings: strict),
+    .target(name: "COpenSSLStart", dependencies: ["COpenSSL"]),
+    .target(
+      name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL", "COpenSSLStart"], swiftSettings: strict),
     .target(name: "HoldfastJSON", swiftSettings: strict),
     .target(
       name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),

@@ -7,7 +7,7 @@ assumed: `lock` and `unlock` need integrity and device, `status` needs device.
 import secrets
 import time
 
-from holdfast_peer import cose, jose, session, transport
+from holdfast_peer import base64strict, cose, jose, session, transport
 from holdfast_peer.checks import Failed, expect, expect_equal
 from holdfast_peer.issuer import encrypted, fresh_claims, Grant
 from holdfast_peer.keys import PrivateKey
@@ -182,6 +182,16 @@ def _(world, prover, encoding):
 def _(world, prover, encoding):
     grant = world.grant(encoding)
     expect_status(prover.ask(grant, encoding=COSE + JOSE - encoding), "tokenInvalid")
+
+
+@situation("a token whose header is nested deep is invalid at once", (None,))
+def _(world, prover):
+    header = "1"
+    for _ in range(8):
+        header = '{"":' + header + "".join(f',"{chr(97 + n)}":1' for n in range(17)) + "}"
+    token = (base64strict.url_encode(header.encode()) + "...." + "A" * 22).encode()
+    attempt = prover.attempt(world.grant(session.JOSE), token=token)
+    expect_status(prover.send(attempt), "tokenInvalid")
 
 
 @situation("a token with an unknown claim is invalid", (None,))

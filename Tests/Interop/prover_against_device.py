@@ -8,6 +8,7 @@ One line for each check that failed, then the totals. Exit status 1 when a check
 
 import argparse
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -72,6 +73,29 @@ def run_situation(world, body, encoding):
         prover.connection.close()
 
 
+def serve_without_reader(world, is_closed):
+    """The device's log goes into a pipe that is full, or closed at the other end: it answers and ends all the same."""
+    reader, writer = os.pipe()
+    device = world.command_line.start("device", "serve", "--dir", world.device_folder, "--listen", f"unix:{world.socket}",
+                                      stderr=writer)
+    os.close(writer)
+    try:
+        transport.connect_when_ready(world.socket).close()
+        if is_closed:
+            os.close(reader)
+        for _ in range(20 if is_closed else 3000):
+            with transport.connect(world.socket) as connection:
+                connection.receive()
+                connection.send(b"\x00")
+                connection.receive()
+        expect_equal(world.connect().ask(world.grant(1)).status, 0, "status")
+    finally:
+        status = stop(device)
+        if not is_closed:
+            os.close(reader)
+    expect_equal(status, 0, "exit status after SIGTERM")
+
+
 def end_device(world):
     expect_equal(world.stop(), 0, "exit status after SIGTERM")
 
@@ -95,6 +119,8 @@ def main():
                     suffix = {None: "", **BOTH}[encoding]
                     checks.run(name + suffix, run_situation, world, body, encoding)
             checks.run("SIGTERM ends the device with status 0", end_device, world)
+            checks.run("a log that nobody reads holds nothing up", serve_without_reader, world, False)
+            checks.run("a log whose reader is gone ends nothing", serve_without_reader, world, True)
         if world.process is not None:
             world.stop()
     return checks.finish()

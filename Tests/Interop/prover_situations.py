@@ -379,6 +379,28 @@ def _(world):
         expect(world.snapshot() == before, f"{what} changed the state folder")
 
 
+@situation("an enrollment that was interrupted over another is none", COSE_ONLY)
+def _(world):
+    (world.state / "measurement_token.jose").mkdir()
+    shown = world.command_line.run("enroll", "--device", world.descriptor, "--service", world.service, "--state", world.state,
+                                   "--format", "jose")
+    expect(shown.returncode != ACCEPTED, "a folder in place of the token was no fault")
+    done = world.command_line.run("prove", "--connect", f"unix:{world.socket}", "--state", world.state, "--command", "unlock")
+    expect_exit(done, MALFORMED)
+
+
+@situation("a configuration of libcrypto that the environment names is not read", COSE_ONLY)
+def _(world):
+    file = world.folder / "openssl.cnf"
+    file.write_text("openssl_conf = a\n[a]\nalg_section = b\n[b]\ndefault_properties = fips=yes\n")
+    world.command_line.environment["OPENSSL_CONF"] = str(file)
+    try:
+        done, _ = world.prove(accept)
+    finally:
+        del world.command_line.environment["OPENSSL_CONF"]
+    expect_exit(done, ACCEPTED)
+
+
 @situation("nobody listening is not available", COSE_ONLY)
 def _(world):
     before = world.snapshot()

@@ -141,7 +141,27 @@ public struct JSONReader: ~Escapable {
       _ = earlier.take(0x2c)
       guard try !earlier.string().equals(name) else { throw .malformed }
       try earlier.expect(0x3a)
-      try earlier.skipValue()
+      try earlier.passValue()
+    }
+  }
+
+  /// Goes to the end of a member's value that was read before. Its own members are not compared again: each level of
+  /// nesting would multiply the work of the one around it.
+  private mutating func passValue() throws(EncodingFault) {
+    var depth = 0
+    while position < text.count {
+      switch text[position] {
+      case 0x22:
+        _ = try string()
+        continue
+      case 0x7b, 0x5b: depth += 1
+      case 0x2c where depth == 0: return
+      case 0x7d, 0x5d:
+        guard depth > 0 else { return }
+        depth -= 1
+      default: break
+      }
+      position += 1
     }
   }
 

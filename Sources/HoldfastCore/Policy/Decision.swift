@@ -29,6 +29,7 @@ extension Decision {
   ///
   /// The rules and their order are DESIGN §5's, from tokenRevoked on.
   public static func judge(_ round: Round, against ledger: LedgerSnapshot) -> Decision {
+    guard ledger.isIssuerTrusted else { return Decision(status: .tokenInvalid, clockFloor: ledger.clockFloor) }
     let isSigned = round.verifyingKey != nil
     let floor = isSigned && round.provesDevice ? max(ledger.clockFloor, round.issuedAt) : ledger.clockFloor
     let now = max(ledger.clockFloor, round.realClock ?? 0)

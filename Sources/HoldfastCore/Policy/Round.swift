@@ -47,10 +47,12 @@ public struct LedgerSnapshot: Sendable {
   public var isNonceUsed: Bool
   /// Whether there is room for one more nonce.
   public var canKeepNonce: Bool
+  /// Whether the issuer is trusted, as it was when the token was looked at.
+  public var isIssuerTrusted: Bool
 
   public init(
     clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,
-    isNonceUsed: Bool = false, canKeepNonce: Bool = true
+    isNonceUsed: Bool = false, canKeepNonce: Bool = true, isIssuerTrusted: Bool = true
   ) {
     self.clockFloor = clockFloor
     self.generationFloor = generationFloor
@@ -58,5 +60,6 @@ public struct LedgerSnapshot: Sendable {
     self.canCountUses = canCountUses
     self.isNonceUsed = isNonceUsed
     self.canKeepNonce = canKeepNonce
+    self.isIssuerTrusted = isIssuerTrusted
   }
 }

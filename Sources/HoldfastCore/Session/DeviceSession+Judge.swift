@@ -78,6 +78,8 @@ where
     var notice = Notice()
     var outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
     reply.notice = notice
+    // Trust ended while the round was under way: nobody has proved anything.
+    if outcome == .tokenInvalid { return outcome }
     if outcome == .accepted {
       outcome = perform(request, on: &actuator, result: &reply.result)
     }

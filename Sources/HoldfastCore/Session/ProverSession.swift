@@ -75,9 +75,7 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
       return try conclude(message, round)
     }
     // A device that has no room says so in place of M1.
-    if let status = Self.unsealedVerdict(message) {
-      return .done(ProverVerdict(status: status, isAuthenticated: false))
-    }
+    if let verdict = try Self.earlyVerdict(message) { return .done(verdict) }
     try answer(message)
     return .send
   }
@@ -85,11 +83,12 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   /// What to report when the connection ends before the next message: the last verdict, if there was one.
   public var verdictSoFar: ProverVerdict? { standing }
 
-  private static func unsealedVerdict(_ message: Span<UInt8>) -> Status? {
-    do throws(EncodingFault) {
-      let verdict = try VerdictMessage(message)
-      return verdict.isSealed || verdict.status.needsAuthentication ? nil : verdict.status
-    } catch { return nil }
+  /// A verdict in place of M1. There are no keys yet, so one that needs a seal, or has one, is an impostor's.
+  private static func earlyVerdict(_ message: Span<UInt8>) throws(ProverFault) -> ProverVerdict? {
+    let verdict: VerdictMessage
+    do throws(EncodingFault) { verdict = try VerdictMessage(message) } catch { return nil }
+    guard !verdict.isSealed, !verdict.status.needsAuthentication else { throw .impostor }
+    return ProverVerdict(status: verdict.status, isAuthenticated: false)
   }
 }
 

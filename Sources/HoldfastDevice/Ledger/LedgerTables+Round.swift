@@ -8,6 +8,7 @@ extension LedgerTables {
   ) throws(DatabaseError) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
+    if let keyID = round.verifyingKey { snapshot.isIssuerTrusted = try issuer(keyID) != nil }
     snapshot.generationFloor =
       try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", verifyingKey) ?? 0
     let hasRoom = state.keptCount < limits.keptCount

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastJSON
+import Synchronization
 
 /// What a verb prints: results on standard output, everything else on standard error.
 ///
@@ -15,6 +16,18 @@ enum Console {
 
   /// Says something beside the result.
   static func note(_ text: String) { write("holdfast: \(text)\n", to: STDERR_FILENO) }
+
+  /// Says something beside the result if it can be taken at once, from any thread: what peers cause must never wait for whoever
+  /// reads the log.
+  static func noteIfTaken(_ text: String) {
+    turn.withLock { _ in
+      var output = pollfd(fd: STDERR_FILENO, events: CShort(POLLOUT), revents: 0)
+      guard unsafe poll(&output, 1, 0) == 1, output.revents & CShort(POLLOUT) != 0 else { return }
+      note(text)
+    }
+  }
+
+  private static let turn = Mutex(())
 
   static func warning(_ text: String) { note("warning: \(text)") }
 

@@ -66,8 +66,9 @@ extension ProverFolder {
     (try read(Self.configurationName, limit: 4096), try loadFingerprints())
   }
 
-  /// Writes an enrolment; `enrolment.json`, which holds it together, comes last.
+  /// Writes an enrolment; `enrolment.json`, which holds it together, goes first and comes last.
   func store(_ enrolment: Enrolment) throws(Failure) {
+    try remove(Self.enrolmentName)
     try forgetRemembered()
     try write(enrolment.configuration, as: Self.configurationName)
     try write(enrolment.token, as: Self.tokenName(enrolment.encoding))

@@ -185,6 +185,20 @@ import Testing
     #expect(device.respond([0x80]).status == .malformed)
   }
 
+  @Test func `an issuer that is removed while a round is under way is not believed, without a seal`() throws {
+    let device = try ExampleDevice()
+    device.store.losesTrust = true
+    var prover = try Prover.with(try TokenMaker().token())
+    let (response, step) = try device.round(&prover)
+    #expect(response.status == .tokenInvalid)
+    #expect(device.lock.performed.isEmpty)
+    guard case .done(let verdict) = step else {
+      Issue.record("the prover wants more")
+      return
+    }
+    #expect(!verdict.isAuthenticated)
+  }
+
   @Test func `an actuator that fails is an internal fault under seal`() throws {
     let device = try ExampleDevice()
     device.lock.fails = true

@@ -101,7 +101,13 @@ import Testing
     }
     #expect(verdict.status == .busy)
     #expect(!verdict.isAuthenticated)
-    var other = try self.prover()
-    #expect(throws: ProverFault.malformed) { try other.receive(([0x83, 0x03, 0x00, 0xf6] as [UInt8]).span) }
+  }
+
+  @Test(
+    arguments: [[0x83, 0x03, 0x00, 0xf6], [0x83, 0x03, 0x02, 0xf6], [0x83, 0x03, 0x0e, 0x41, 0x00]] as [[UInt8]])
+  func `a verdict that needs a seal, or has one, is an impostor's before any challenge`(message: [UInt8]) throws {
+    var prover = try prover()
+    #expect(throws: ProverFault.impostor) { try prover.receive(message.span) }
+    #expect(prover.outgoing.count == 0)
   }
 }

@@ -31,6 +31,8 @@ final class MemoryStore: DeviceStore {
   var useCapacity = 4
   var failsToSettle = false
   var failsToRead = false
+  /// Trusts nobody any more once a round is to be recorded.
+  var losesTrust = false
   var rounds: [(round: Round, decision: Decision)] = []
   var unproved: [Status] = []
 
@@ -55,13 +57,15 @@ final class MemoryStore: DeviceStore {
 
   func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
     guard !failsToSettle else { throw StoreFailure() }
+    if losesTrust { issuers = [:] }
     let decision = judge(
       round,
       LedgerSnapshot(
         clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
         uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
         isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
-        canKeepNonce: nonces.count < nonceCapacity))
+        canKeepNonce: nonces.count < nonceCapacity,
+        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil } ?? true))
     floor = decision.clockFloor
     if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
     if decision.countsUse { uses[round.tokenID, default: 0] += 1 }

@@ -31,6 +31,16 @@ import Testing
     #expect(last.generationFloor == 8)
   }
 
+  @Test func `an issuer that was removed after its token was looked at is not believed`() throws {
+    let device = try TestDevice()
+    let before = try device.ledger.summary()
+    let decision = try device.ledger.settle(round(generation: 9)) { Decision.judge($0, against: $1) }
+    #expect(decision == Decision(status: .tokenInvalid, clockFloor: before.clockFloor))
+    let after = try device.ledger.summary()
+    #expect(after.audit.count == before.audit.count + 1)
+    #expect((after.clockFloor, after.keptCount) == (before.clockFloor, before.keptCount))
+  }
+
   @Test func `a verdict that counts nothing leaves nothing but its audit entry`() throws {
     let device = try TestDevice()
     let before = try device.ledger.summary()

@@ -47,9 +47,9 @@ class CommandLine:
         expect(isinstance(value, dict), "standard output is not a JSON object")
         return value
 
-    def start(self, *arguments):
+    def start(self, *arguments, stderr=subprocess.DEVNULL):
         return subprocess.Popen([self.path, *map(str, arguments)], env=self.environment, cwd=self.folder,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def stop(process, timeout=10):

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import HoldfastCore
 import HoldfastDevice
 import HoldfastOpenSSL
@@ -22,19 +23,21 @@ struct DeviceServe: Verb {
     let endpoint = try Endpoint(argument: listen)
     let folder = try device.open()
     TerminationSignals.hold()
+    // A log that nobody reads any more must not end the device.
+    signal(SIGPIPE, SIG_IGN)
     let isQuiet = quiet
     let server: DeviceServer<SystemRandom, SystemClock>
     do throws(ServerFault) {
       server = try DeviceServer(
         folder: folder, endpoint: endpoint, random: SystemRandom(), clock: SystemClock()
-      ) { notice in if let line = notice.line(quiet: isQuiet) { Console.note(line) } }
+      ) { notice in if let line = notice.line(quiet: isQuiet) { Console.noteIfTaken(line) } }
     } catch { throw Failure(error, folder: device.dir, endpoint: endpoint) }
     TerminationSignals.whenRaised { server.stop() }
-    Console.note("listening at \(endpoint)")
+    Console.noteIfTaken("listening at \(endpoint)")
     do throws(ServerFault) { try server.run() } catch {
       throw Failure(error, folder: device.dir, endpoint: endpoint)
     }
-    Console.note("ended")
+    Console.noteIfTaken("ended")
   }
 }
 

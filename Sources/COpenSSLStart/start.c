@@ -1,0 +1,9 @@
+#include "COpenSSLStart.h"
+
+#include <openssl/crypto.h>
+
+/// Runs before anything can ask libcrypto for an algorithm: a configuration file, which `OPENSSL_CONF` may name, could make
+/// it load any library into this process, and let it go again before the process measures itself.
+__attribute__((constructor)) static void refuse_configuration(void) {
+  OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, 0);
+}

@@ -1,0 +1,47 @@
+import HoldfastCore
+import Testing
+
+/// Strict JSON as headers and claims have it, whoever sent it.
+@Suite struct JSONReaderTests {
+  /// Anybody can send a token's header: doubling its depth must not square the work. Were each value read again for every
+  /// member after it, this one would take hours.
+  @Test(.timeLimit(.minutes(1)))
+  func `a deeply nested header is read in no time`() throws {
+    let fillers = (0..<17).map { #","\#($0)":1"# }.joined()
+    var text = "1"
+    for _ in 0..<8 { text = #"{"":"# + text + fillers + "}" }
+    #expect(text.utf8.count < 1024)
+    #expect(try names(of: text).count == 18)
+  }
+
+  @Test(arguments: [
+    #"{"a":1,"a":2}"#, #"{"a":{"b":[1,"}"]},"a":1}"#, #"{"a":[{"b":1},{}],"\u0061":1}"#, #"{"a":"\",","b":1,"a":1}"#,
+    #"{"x":{"a":1,"b":{},"a":2}}"#, #"{"x":[{"a":1,"a":2}],"y":1}"#, #"{ "a" : 1 , "b" : [ 1 , 2 ] , "a" : 3 }"#,
+  ])
+  func `a member that is there twice is malformed at any depth`(_ text: String) {
+    #expect(throws: EncodingFault.malformed) { try names(of: text) }
+  }
+
+  @Test(arguments: [
+    (#"{"a":{"a":1},"b":{"a":1}}"#, 2), (#"{"a":"a","b":["a",{"a":"}"}],"c":"\"","d":null}"#, 4), ("{ }", 0),
+    (#"{ "a" : { } , "b" : [ ] , "c" : "," , "d" : 12 }"#, 4),
+  ])
+  func `a name may come again inside a value`(_ text: String, _ count: Int) throws {
+    #expect(try names(of: text).count == count)
+  }
+
+  /// The names of an object's members, whose values are skipped.
+  private func names(of text: String) throws -> [String] {
+    let bytes = Array(text.utf8)
+    var names: [String] = []
+    var reader = try JSONReader(bytes.span)
+    var object = try reader.beginObject()
+    while let name = try reader.nextMember(&object) {
+      let text: BoundedText<32>? = name.bounded()
+      names.append(text?.description ?? "")
+      try reader.skipValue()
+    }
+    try reader.finish()
+    return names
+  }
+}
