@@ -3,12 +3,18 @@
 #include <errno.h>
 #include <signal.h>
 #include <stddef.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 static void run(char *const *arguments, char *const *environment, int output) {
+  sigset_t none;
+  sigemptyset(&none);
+  if (sigprocmask(SIG_SETMASK, &none, NULL) != 0) _exit(127);
+  // Nobody waits for it without its tracer.
+  if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) _exit(127);
   if (dup2(output, STDOUT_FILENO) < 0 || dup2(output, STDERR_FILENO) < 0) _exit(127);
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(127);
   execve(arguments[0], arguments, environment);

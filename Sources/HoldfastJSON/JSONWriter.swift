@@ -54,20 +54,21 @@ private func startLine(_ indentation: Int, in text: inout [UInt8]) {
   text.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indentation))
 }
 
-/// Writes a string, escaping what RFC 8259 §7 says must be, and DEL.
+/// Writes a string, escaping what RFC 8259 §7 says must be, and whatever else a terminal would obey: DEL, the C1 control
+/// characters, and changes of direction.
 private func writeString(_ string: String, into text: inout [UInt8]) {
   text.append(UInt8(ascii: "\""))
-  for byte in string.utf8 {
-    switch byte {
-    case UInt8(ascii: "\""): text.append(contentsOf: "\\\"".utf8)
-    case UInt8(ascii: "\\"): text.append(contentsOf: "\\\\".utf8)
-    case UInt8(ascii: "\n"): text.append(contentsOf: "\\n".utf8)
-    case UInt8(ascii: "\r"): text.append(contentsOf: "\\r".utf8)
-    case UInt8(ascii: "\t"): text.append(contentsOf: "\\t".utf8)
-    case 0..<0x20, 0x7f:
-      let digits = String(byte, radix: 16)
+  for scalar in string.unicodeScalars {
+    switch scalar.value {
+    case 0x22: text.append(contentsOf: "\\\"".utf8)
+    case 0x5c: text.append(contentsOf: "\\\\".utf8)
+    case 0x0a: text.append(contentsOf: "\\n".utf8)
+    case 0x0d: text.append(contentsOf: "\\r".utf8)
+    case 0x09: text.append(contentsOf: "\\t".utf8)
+    case 0..<0x20, 0x7f..<0xa0, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069:
+      let digits = String(scalar.value, radix: 16)
       text.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
-    default: text.append(byte)
+    default: text.append(contentsOf: UTF8.encode(scalar)!)
     }
   }
   text.append(UInt8(ascii: "\""))

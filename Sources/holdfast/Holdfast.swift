@@ -18,4 +18,18 @@ struct Holdfast: ParsableCommand {
       Vectors.self, Bench.self,
     ]
   )
+
+  static func main() {
+    StandardStreams.prepare()
+    do {
+      var command = try parseAsRoot()
+      try command.run()
+    } catch let status as ExitCode {
+      exit(withError: status)
+    } catch {
+      guard let mistake = Failure(parsing: error) else { exit(withError: error) }
+      Console.report(mistake)
+      exit(withError: ExitCode(mistake.status.rawValue))
+    }
+  }
 }

@@ -88,6 +88,8 @@ import Testing
     #expect(try JSONValue(parsing: compact, byteLimit: 1000) == value)
     #expect(try JSONValue(parsing: value.pretty(), byteLimit: 1000) == value)
     #expect(
+      String(decoding: JSONValue.string("\u{9b}31m\u{202e}").compact(), as: UTF8.self) == #""\u009b31m\u202e""#)
+    #expect(
       String(decoding: JSONValue.object([("a", .array([.null]))]).pretty(), as: UTF8.self)
         == "{\n  \"a\": [\n    null\n  ]\n}\n")
   }

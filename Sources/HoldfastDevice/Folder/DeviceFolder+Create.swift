@@ -18,7 +18,7 @@ extension DeviceFolder {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
       serving = try DirectoryLock(directory: path)
-    } catch { throw DeviceFolderFault(folder: error) }
+    } catch { throw DeviceFolderFault(lock: error, in: path) }
     _ = serving
     guard try !DeviceFile.description.isPresent(in: path) else { throw .alreadyMade }
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }

@@ -20,11 +20,18 @@ public enum DeviceFolderFault: Error, Equatable {
   case diskFull
   /// One of its files is not as it should be.
   case file(DeviceFile, DeviceFileFault)
+  /// The system refused the folder for another reason.
+  case folder(FileError)
   /// The random source, the clock or the cryptographic library failed.
   case failed
 }
 
 extension DeviceFolderFault {
+  /// The folder, or the file `lock` in it, could not be had.
+  init(lock error: FileError, in folder: String) {
+    self = error.path == folder ? DeviceFolderFault(folder: error) : .folder(error)
+  }
+
   /// What went wrong with the folder itself.
   init(folder error: FileError) {
     self =
@@ -36,7 +43,7 @@ extension DeviceFolderFault {
       case .locked: .inUse
       case .noPermission: .noPermission
       case .diskFull: .diskFull
-      case .exists, .tooLarge, .other: .failed
+      case .exists, .tooLarge, .other: .folder(error)
       }
   }
 }

@@ -41,7 +41,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   ) throws(ServerFault) {
     do throws(FileError) {
       serving = Mutex(try DirectoryLock(directory: folder.path))
-    } catch { throw .folder(DeviceFolderFault(folder: error)) }
+    } catch { throw .folder(DeviceFolderFault(lock: error, in: folder.path)) }
     do throws(DeviceFolderFault) {
       secrets = try folder.secrets()
       ledger = try folder.openLedger(limits: options.ledgerLimits)

@@ -23,7 +23,7 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
   public init(path: String) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(path: path, applicationID: Self.applicationID, schema: [Self.schema])
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
   private static let schema: StaticString = """
@@ -38,14 +38,14 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
         .copying(device.bytes))
       let owner = try database.oneBytes("SELECT device FROM issued WHERE baseline = ?", .copying(baseline.bytes))
       return owner == [UInt8](copying: device.bytes)
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
   public mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
         "SELECT value FROM generation WHERE device = ?", .copying(device.bytes)) ?? 1
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
   public mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
@@ -53,7 +53,7 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
       try database.run(
         "INSERT INTO generation (device, value) VALUES (?, 2) ON CONFLICT (device) DO UPDATE SET value = value + 1",
         .copying(device.bytes))
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.issuerLedger, cause: error) }
     return try generation(of: device)
   }
 }

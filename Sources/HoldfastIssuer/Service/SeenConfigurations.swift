@@ -19,7 +19,7 @@ public struct SeenConfigurationsDatabase: SeenConfigurations {
       database = try Database(
         path: path, applicationID: Self.applicationID,
         schema: ["CREATE TABLE configuration (salt BLOB PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID, STRICT"])
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.attestationLedger, cause: error) }
   }
 
   public mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
@@ -27,6 +27,6 @@ public struct SeenConfigurationsDatabase: SeenConfigurations {
       return try database.run(
         "INSERT OR IGNORE INTO configuration (salt, created) VALUES (?, ?)", .copying(salt.bytes), .unsigned(created))
         == 1
-    } catch { throw LedgerFault(cause: error) }
+    } catch { throw LedgerFault(.attestationLedger, cause: error) }
   }
 }

@@ -8,17 +8,26 @@ public struct DirectoryLock: ~Copyable, Sendable {
   ///
   /// - Parameter path: The folder.
   /// - Throws: `locked` where another process, or another part of this one, has it; `notFound`, `notDirectory`,
-  ///   `symbolicLink`, `noPermission`, `other`.
+  ///   `noPermission`, `other`. At the path of the file where that cannot be opened, also `symbolicLink`, `isDirectory`,
+  ///   `diskFull`.
   public init(directory path: String) throws(FileError) {
-    do { file = try Self.lockedFile(in: path) } catch { throw FileError(error, at: path) }
+    let opened = try Self.openFile(in: path)
+    let number = opened.number
+    do { try retrying { flock(number, LOCK_EX | LOCK_NB) } } catch { throw FileError(error, at: path) }
+    file = opened
   }
 
-  private static func lockedFile(in path: String) throws(SystemError) -> Descriptor {
-    let directory = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY)
-    let file = try Descriptor(
-      opening: "lock", in: directory.number, flags: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
-    let number = file.number
-    try retrying { flock(number, LOCK_EX | LOCK_NB) }
-    return file
+  private static func openFile(in path: String) throws(FileError) -> Descriptor {
+    let directory = try openFolder(path)
+    do {
+      return try Descriptor(
+        opening: "lock", in: directory.number, flags: O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+    } catch { throw FileError(error, at: path + "/lock") }
+  }
+
+  private static func openFolder(_ path: String) throws(FileError) -> Descriptor {
+    do { return try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY) } catch {
+      throw FileError(error, at: path)
+    }
   }
 }

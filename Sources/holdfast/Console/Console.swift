@@ -6,16 +6,16 @@ import Synchronization
 ///
 /// Rules: sentences begin with `holdfast:` and have no full stop; a `hint:` says what to do; warnings begin with `warning:`.
 enum Console {
-  /// Prints a result.
-  static func result(_ text: String) { write(text + "\n", to: STDOUT_FILENO) }
+  /// Prints a line of a result, after `mark`, which alone may have colours.
+  static func result(_ text: String, after mark: String = "") { writeResult(mark + text.printable + "\n") }
 
   /// Prints a result as one JSON object.
   static func result(_ value: JSONValue) {
-    write(String(decoding: value.compact(), as: UTF8.self) + "\n", to: STDOUT_FILENO)
+    writeResult(String(decoding: value.compact(), as: UTF8.self) + "\n")
   }
 
   /// Says something beside the result.
-  static func note(_ text: String) { write("holdfast: \(text)\n", to: STDERR_FILENO) }
+  static func note(_ text: String) { _ = write("holdfast: \(text.printable)\n", to: STDERR_FILENO) }
 
   /// Says something beside the result if it can be taken at once, from any thread: what peers cause must never wait for whoever
   /// reads the log.
@@ -33,7 +33,7 @@ enum Console {
 
   static func report(_ failure: Failure) {
     note(failure.message)
-    if let hint = failure.hint { write("hint: \(hint)\n", to: STDERR_FILENO) }
+    if let hint = failure.hint { _ = write("hint: \(hint.printable)\n", to: STDERR_FILENO) }
   }
 
   /// Whether standard error is a terminal that may be coloured and written over.
@@ -41,13 +41,25 @@ enum Console {
   static let isResultTerminal = isatty(STDOUT_FILENO) == 1
   static let hasColour = unsafe isResultTerminal && getenv("NO_COLOR") == nil
 
-  private static func write(_ text: String, to descriptor: Int32) {
+  /// Why a result was lost, as an `errno`; 0 when none was.
+  static var lostResult: Int32 { firstLoss.load(ordering: .relaxed) }
+
+  private static let firstLoss = Atomic<Int32>(0)
+
+  private static func writeResult(_ text: String) {
+    let error = write(text, to: STDOUT_FILENO)
+    if error != 0 { _ = firstLoss.compareExchange(expected: 0, desired: error, ordering: .relaxed) }
+  }
+
+  /// Writes all of it; what stopped it, as an `errno`, or 0.
+  private static func write(_ text: String, to descriptor: Int32) -> Int32 {
     var bytes = Array(text.utf8)[...]
     while !bytes.isEmpty {
       let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }
-      guard count > 0 else { return }
+      guard count > 0 else { return count < 0 ? errno : EIO }
       bytes = bytes.dropFirst(count)
     }
+    return 0
   }
 }

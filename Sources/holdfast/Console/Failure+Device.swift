@@ -1,5 +1,6 @@
 import HoldfastDevice
 import HoldfastKeys
+import HoldfastStorage
 import HoldfastTransport
 
 extension Failure {
@@ -7,11 +8,14 @@ extension Failure {
   init(_ fault: DeviceFolderFault, folder: String) {
     switch fault {
     case .missing:
-      self.init(.malformed, "there is no device in \(folder)", hint: "make one: holdfast device init --dir \(folder)")
+      self.init(
+        .malformed, "there is no device in \(folder)", hint: "make one: holdfast device init --dir \(folder.shellWord)")
     case .notFolder:
-      self.init(.malformed, "\(folder) is not a folder, or a symbolic link to one")
+      self.init(
+        .malformed, "\(folder) is not a folder, or a symbolic link to one",
+        hint: "give the folder itself, or another name")
     case .tooOpen:
-      self.init(.noPermission, "others may enter \(folder)", hint: "chmod 700 \(folder)")
+      self.init(.noPermission, "others may enter \(folder)", hint: "chmod 700 \(folder.shellWord)")
     case .wrongOwner:
       self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user whom it belongs to")
     case .alreadyMade:
@@ -20,7 +24,7 @@ extension Failure {
     case .incomplete:
       self.init(
         .malformed, "\(folder) holds no whole device: making it was interrupted, or it has other files",
-        hint: "remove it and run holdfast device init --dir \(folder)")
+        hint: "restore device.json, or remove it all and run holdfast device init --dir \(folder.shellWord)")
     case .inUse:
       self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that one first")
     case .noPermission:
@@ -29,6 +33,7 @@ extension Failure {
       self.init(.fault, "the disk is full", hint: "free some space and run it again")
     case .file(let file, let fault):
       self.init(fault, path: file.path(in: folder))
+    case .folder(let error): self.init(error, hint: "put it right, or take another folder")
     case .failed:
       self.init(.fault, "the random source, the clock or the cryptographic library failed")
     }
@@ -36,17 +41,31 @@ extension Failure {
 
   private init(_ fault: DeviceFileFault, path: String) {
     switch fault {
-    case .missing: self.init(.malformed, "\(path) is missing", hint: "restore it; it is not made anew by guessing")
-    case .tooOpen: self.init(.noPermission, "others may read or write \(path)", hint: "chmod 600 \(path)")
-    case .wrongOwner: self.init(.noPermission, "\(path) belongs to another user")
-    case .notRegular: self.init(.malformed, "\(path) is not a regular file")
-    case .corrupt: self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or make a new device")
+    case .missing: self.init(.malformed, "\(path) is missing", hint: "restore it from a backup: it cannot be made anew")
+    case .tooOpen: self.init(.noPermission, "others may read or write \(path)", hint: "chmod 600 \(path.shellWord)")
+    case .wrongOwner: self.init(.noPermission, "\(path) belongs to another user", hint: Self.runAsOwner)
+    case .notRegular:
+      self.init(.malformed, "\(path) is not a regular file", hint: "put the file itself there: links are not followed")
+    case .corrupt:
+      self.init(
+        .malformed, "\(path) is damaged, or of another device", hint: "restore it from a backup, or make a new device")
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
-    case .noPermission: self.init(.noPermission, "no permission for \(path)")
+    case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
     case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
     case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
     case .failed: self.init(.fault, "\(path): the system failed")
     }
+  }
+
+  private static let runAsOwner = "run as the user whom it belongs to"
+
+  /// A device's folder could not be made.
+  init(making fault: DeviceFolderFault, folder: String) {
+    guard fault == .missing else {
+      self.init(fault, folder: folder)
+      return
+    }
+    self.init(making: FileError(.notFound, at: folder))
   }
 
   /// The ledger could not be used.
@@ -86,14 +105,15 @@ extension Failure {
   /// A public key could not be taken.
   init(_ fault: KeyFault, path: String) {
     switch fault {
-    case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long")
-    case .unexpected:
-      self.init(
-        .malformed, "\(path) is not what it should be", hint: "it is printed by holdfast service show or device show")
+    case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long", hint: Self.whereKeysAre)
+    case .unexpected: self.init(.malformed, "\(path) is not what it should be", hint: Self.whereKeysAre)
     case .privateKey:
       self.init(
         .malformed, "\(path) holds a private key, which nobody should hand out", hint: "give the public key alone")
-    case .notOnCurve: self.init(.malformed, "\(path): the key is not a point on P-256")
+    case .notOnCurve: self.init(.malformed, "\(path): the key is not a point on P-256", hint: Self.whereKeysAre)
     }
   }
+
+  private static let whereKeysAre =
+    "holdfast service show --json prints an issuer's key, device show --json a descriptor"
 }

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastIssuer
+import HoldfastStorage
 
 extension Failure {
   /// A service's folder could not be made or used.
@@ -10,14 +11,15 @@ extension Failure {
       case .notFound:
         self.init(
           .malformed, "there is no whole service in \(folder): \(error.path) is missing",
-          hint: "make one: holdfast service init --dir \(folder)")
+          hint: "make one: holdfast service init --dir \(folder.shellWord)")
       case .exists:
         self.init(
           .malformed, "there is a service in \(folder) already, and nothing is overwritten", hint: "take another folder"
         )
-      default: self.init(error)
+      default: self.init(error, hint: Self.restore)
       }
-    case .key(let file): self.init(.malformed, "\(folder)/\(file.rawValue) does not hold a key of its kind")
+    case .key(let file):
+      self.init(.malformed, "\(folder)/\(file.rawValue) does not hold a key of its kind", hint: Self.restore)
     case .policy:
       self.init(
         .malformed, "\(folder)/policy.json is not a policy", hint: "mend or restore it; nothing is approved meanwhile")
@@ -27,10 +29,33 @@ extension Failure {
     }
   }
 
+  private static let restore = "restore it from a backup, or make a new service"
+
+  /// A service's folder could not be made.
+  init(making fault: ServiceFolderFault, folder: String) {
+    guard case .file(let error) = fault, error.path == folder else {
+      self.init(fault, folder: folder)
+      return
+    }
+    self.init(making: error)
+  }
+
   init(_ fault: LedgerFault, folder: String) {
-    self.init(
-      .fault, "\(folder): the durable record could not be read or written",
-      hint: "is the disk full, or the file damaged?")
+    let path = fault.file.map { "\(folder)/\($0.rawValue)" } ?? folder
+    switch fault.cause {
+    case .corrupt, .foreign, .wrongType, .constraint:
+      self.init(.malformed, "\(path) is damaged, or another file", hint: Self.restore)
+    case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
+    case .cannotOpen: self.init(.malformed, "\(path) is not a regular file, or cannot be opened", hint: Self.restore)
+    case .permission:
+      self.init(
+        .noPermission, "\(path) is not this user's alone",
+        hint: "chmod 600 \(path.shellWord), as the user it belongs to")
+    case .readOnly: self.init(.noPermission, "\(path) cannot be written")
+    case .full: self.init(.fault, "the disk is full, \(path) was not written", hint: "free some space and run it again")
+    case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
+    case nil, .outOfRange, .misuse, .other: self.init(.fault, "\(path) could not be read or written")
+    }
   }
 
   /// The service could not appraise.

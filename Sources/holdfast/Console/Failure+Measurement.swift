@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastMeasurement
 
 extension Failure {
@@ -30,24 +31,36 @@ extension Failure {
   private static let enrolAgain = "enrol again: holdfast enroll"
 
   private init(_ fault: DeviceSecretFault) {
+    let path = DeviceSecretPlace.path ?? "device.secret"
+    let secret = "the device secret \(path)"
     switch fault {
     case .noLocation:
       self.init(
         .malformed, "there is no place for the device secret", hint: "set HOME, or XDG_DATA_HOME to a private folder")
     case .missing:
-      self.init(.malformed, "the device secret is gone", hint: "restore it, or enrol this device again")
+      self.init(.malformed, "\(secret) is gone", hint: "restore it, or enrol this device again")
     case .notPlainFile:
-      self.init(.malformed, "the device secret is not a plain file", hint: "remove what is there and enrol again")
+      self.init(.malformed, "\(secret) is not a plain file", hint: "remove what is there and enrol again")
     case .wrongOwner:
-      self.init(.noPermission, "the device secret belongs to another user", hint: "run as the user who enrolled")
+      self.init(.noPermission, "\(secret) belongs to another user", hint: "run as the user who enrolled")
     case .wrongMode:
-      self.init(.noPermission, "others may read the device secret", hint: "chmod 600 the file device.secret")
+      self.init(.noPermission, "\(secret) has another mode than 0600", hint: "chmod 600 \(path.shellWord)")
     case .wrongSize:
-      self.init(.malformed, "the device secret is damaged", hint: "restore it, or remove it and enrol again")
+      self.init(.malformed, "\(secret) is damaged", hint: "restore it, or remove it and enrol again")
     case .folderNotPrivate:
-      self.init(.noPermission, "the folder of the device secret lets others in", hint: "chmod 700 that folder")
+      self.init(
+        .noPermission, "the folder of \(secret) is not this user's alone",
+        hint: "chmod 700 the folder, as the user whom it belongs to")
+    case .system(EACCES), .system(EPERM), .system(EROFS):
+      self.init(.noPermission, "no permission for \(secret)", hint: "run as the user who enrolled")
+    case .system(ENOSPC), .system(EDQUOT):
+      self.init(.fault, "the disk is full, \(secret) was not written", hint: "free some space and run it again")
+    case .system(ENAMETOOLONG), .system(ENOTDIR):
+      self.init(
+        .malformed, "there is no place for the device secret: XDG_DATA_HOME or HOME names no folder that can be made",
+        hint: "set XDG_DATA_HOME to a private folder")
     case .system(let code):
-      self.init(.fault, "the device secret could not be used: system error \(code)")
+      self.init(.fault, "\(secret) could not be used: system error \(code)")
     }
   }
 

@@ -7,11 +7,11 @@ extension Failure {
     case .notFound:
       self.init(
         .unavailable, "nothing is at \(endpoint)",
-        hint: "is the device running? holdfast device serve --listen \(endpoint)")
+        hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
     case .refused:
       self.init(
         .unavailable, "nobody listens at \(endpoint)",
-        hint: "is the device running? holdfast device serve --listen \(endpoint)")
+        hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
     case .closed:
       self.init(.unavailable, "the other end closed the connection")
     case .timedOutWaiting, .timedOutReading, .timedOutSending:

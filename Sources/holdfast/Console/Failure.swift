@@ -14,6 +14,9 @@ struct Failure: Error {
     self.hint = hint
   }
 
+  /// SIGINT or SIGTERM came before the end.
+  static var interrupted: Failure { Failure(.unavailable, "it was ended before it was done") }
+
   /// The same, where the result was printed already.
   func afterResult() -> Failure {
     var failure = self

@@ -6,7 +6,10 @@ enum Input {
   /// All of it, at most `limit` bytes.
   static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
     guard path != "-" else { return try standardInput(limit: limit) }
-    do throws(FileError) { return try Files.readFile(at: path, limit: limit) } catch { throw Failure(error) }
+    do throws(FileError) { return try Files.readFile(at: path, limit: limit) } catch {
+      throw Failure(
+        error, hint: error.kind == .notRegular ? "to read from a pipe, give - and connect standard input" : nil)
+    }
   }
 
   private static func standardInput(limit: Int) throws(Failure) -> [UInt8] {

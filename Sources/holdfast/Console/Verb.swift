@@ -4,6 +4,8 @@ import HoldfastJSON
 /// One verb of the command line. It throws a ``Failure`` and nothing else; the rest is done here.
 protocol Verb: ParsableCommand {
   var output: OutputOptions { get }
+  /// Whether the exit status alone is the answer, so that it stands even where the printed result is lost.
+  static var isAnsweredByStatus: Bool { get }
   mutating func perform() throws(Failure)
 }
 
@@ -13,9 +15,15 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension Verb {
+  static var isAnsweredByStatus: Bool { false }
+
   mutating func run() throws {
     do throws(Failure) {
       try perform()
+      if let loss = Failure(lostResult: Console.lostResult) {
+        guard Self.isAnsweredByStatus else { throw loss.afterResult() }
+        Console.warning(loss.message)
+      }
     } catch {
       Console.report(error)
       if output.json && !error.hasResult {

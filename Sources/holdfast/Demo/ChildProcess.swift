@@ -17,24 +17,43 @@ struct ChildProcess {
   /// Starts `arguments[0]` with `environment` added to this process's own.
   init(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) {
     let pipe = try Pipe()
+    defer { close(pipe.writing) }
+    do throws(Failure) {
+      id = try RunningChildren.start { () throws(Failure) in
+        try Self.spawn(arguments, environment: environment, output: pipe.writing)
+      }
+    } catch {
+      close(pipe.reading)
+      throw error
+    }
+    output = pipe.reading
+  }
+
+  /// Starts a program that writes to `output`, reads nothing and holds no signal back; its id.
+  static func spawn(_ arguments: [String], environment: [String: String], output: Int32) throws(Failure) -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-    unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writing, STDOUT_FILENO)
-    unsafe posix_spawn_file_actions_adddup2(&actions, pipe.writing, STDERR_FILENO)
+    unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
+    unsafe posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
     unsafe posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    var attributes = posix_spawnattr_t()
+    unsafe posix_spawnattr_init(&attributes)
+    defer { unsafe posix_spawnattr_destroy(&attributes) }
+    var none = sigset_t()
+    unsafe sigemptyset(&none)
+    unsafe posix_spawnattr_setsigmask(&attributes, &none)
+    unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var id: pid_t = 0
     let failure = unsafe withCStrings(arguments) { arguments in
       unsafe withCStrings(Self.variables(environment)) { variables in
-        unsafe posix_spawn(&id, arguments[0]!, &actions, nil, arguments, variables)
+        unsafe posix_spawn(&id, arguments[0]!, &actions, &attributes, arguments, variables)
       }
     }
-    close(pipe.writing)
     guard failure == 0 else {
-      close(pipe.reading)
       throw Failure(.fault, "\(arguments[0]) could not be started: system error \(failure)")
     }
-    (self.id, output) = (id, pipe.reading)
+    return id
   }
 
   /// Runs a program to its end.
@@ -79,8 +98,7 @@ struct ChildProcess {
   }
 
   private func reap() -> Int32? {
-    var status: Int32 = 0
-    while unsafe waitpid(id, &status, 0) < 0 && errno == EINTR {}
+    let status = RunningChildren.reap(id)
     return status & 0x7f == 0 ? status >> 8 & 0xff : nil
   }
 

@@ -14,19 +14,22 @@ struct Demo: Verb {
   mutating func perform() throws(Failure) {
     let playground = try Playground()
     defer { playground.remove() }
-    var demonstration = Demonstration(playground: playground)
+    var demonstration = Demonstration(playground: playground, story: Story(isSilent: output.json))
     try demonstration.run()
-    guard demonstration.story.isTrue else { throw Failure(.malformed, "a line did not come out as it must") }
+    if output.json { Console.result(demonstration.story.json) }
+    guard demonstration.story.isTrue else {
+      throw Failure(.malformed, "a line did not come out as it must").afterResult()
+    }
   }
 }
 
 /// The story that `holdfast demo` tells.
 struct Demonstration {
   let playground: Playground
-  var story = Story()
+  var story: Story
 
   mutating func run() throws(Failure) {
-    Console.result("Holdfast: a lock without Internet, and an app that proves itself to it.")
+    story.tell("Holdfast: a lock without Internet, and an app that proves itself to it.")
     let endpoint = try prepare()
     try prove(at: endpoint)
     let attacker = Attacker(enrolment: try ProverFolder(path: playground.path("prover")).load(), endpoint: endpoint)
@@ -91,7 +94,7 @@ struct Demonstration {
       statistics.record(outcome.timing)
     }
     story.heading("Where the time of a proof goes, 50 proofs")
-    for line in statistics.table { Console.result("  \(line)") }
+    for line in statistics.table { story.tell("  \(line)") }
     let median = statistics.total.valueAtPercentile(50)
     story.expect(
       "a whole proof within the budget of 100 ms", "yes", median <= 100_000 ? "yes" : "no",

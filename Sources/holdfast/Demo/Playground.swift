@@ -10,13 +10,34 @@ final class Playground {
   private var servers: [ChildProcess] = []
 
   /// Makes the folder. The provers' own storage is in it too, so that the user's is left alone.
+  ///
+  /// From here on SIGINT and SIGTERM end the servers and remove the folder before they end this process.
   init() throws(Failure) {
-    var template = Array("/tmp/holdfast-XXXXXX".utf8CString)
+    TerminationSignals.hold()
+    let place = Self.temporaryFolder
+    var template = Array("\(place)/holdfast-XXXXXX".utf8CString)
     let made = unsafe (mkdtemp(&template) != nil)
-    guard made else { throw Failure(.fault, "no temporary folder can be made in /tmp") }
+    guard made else {
+      throw Failure(.fault, "no temporary folder can be made in \(place)", hint: "set TMPDIR to a folder of yours")
+    }
     folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let folder = folder
+    TerminationSignals.whenRaised {
+      let failure = Failure.interrupted
+      RunningChildren.endAll(thenExit: failure.status) {
+        Self.removeAtOnce(folder)
+        Console.report(failure)
+      }
+    }
     unsafe setenv("XDG_DATA_HOME", path("data"), 1)
     try Self.makeFolder(path("data"))
+  }
+
+  /// `TMPDIR`, unless the sockets in it would have names that are too long for one.
+  private static var temporaryFolder: String {
+    guard let variable = unsafe getenv("TMPDIR") else { return "/tmp" }
+    let path = unsafe String(cString: variable)
+    return path.hasPrefix("/") && path.utf8.count <= 64 ? path : "/tmp"
   }
 
   private static func makeFolder(_ path: String) throws(Failure) {
@@ -28,6 +49,18 @@ final class Playground {
     for server in servers { server.terminate() }
     servers = []
     _ = try? ChildProcess.run(["/bin/rm", "-rf", folder])
+  }
+
+  /// Removes the folder where no child may be started any more.
+  private static func removeAtOnce(_ folder: String) {
+    let nowhere = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
+    // This process may be writing there still.
+    for _ in 0..<10 where unsafe access(folder, F_OK) == 0 {
+      guard let id = try? ChildProcess.spawn(["/bin/rm", "-rf", folder], environment: [:], output: nowhere) else {
+        return
+      }
+      _ = RunningChildren.wait(id)
+    }
   }
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }

@@ -24,7 +24,7 @@ struct ProverFolder {
 
   /// Makes the folder, 0700, if it is not there.
   func create() throws(Failure) {
-    do throws(FileError) { _ = try Files.createPrivateDirectory(at: path) } catch { throw Failure(error) }
+    do throws(FileError) { _ = try Files.createPrivateDirectory(at: path) } catch { throw Failure(making: error) }
   }
 
   func write(_ bytes: [UInt8], as name: String) throws(Failure) {
@@ -37,7 +37,8 @@ struct ProverFolder {
     do throws(FileError) {
       return try Files.readFile(at: file(name), limit: limit, requirements: [.noSymbolicLink, .owned])
     } catch {
-      throw Failure(error, hint: error.kind == .notFound ? "enrol first: holdfast enroll --state \(path) …" : Self.hint)
+      throw Failure(
+        error, hint: error.kind == .notFound ? "enrol first: holdfast enroll --state \(path.shellWord) …" : Self.hint)
     }
   }
 
@@ -63,7 +64,11 @@ extension ProverFolder {
 
   /// Reads what ``begin(configuration:fingerprints:)`` left.
   func loadBegun() throws(Failure) -> (configuration: [UInt8], fingerprints: BaselineFingerprints) {
-    (try read(Self.configurationName, limit: 4096), try loadFingerprints())
+    let configuration = try read(Self.configurationName, limit: 4096)
+    do throws(EncodingFault) { _ = try MeasurementConfiguration(decoding: configuration.span) } catch {
+      throw damaged(Self.configurationName, hint: "measure again: holdfast measure")
+    }
+    return (configuration, try loadFingerprints())
   }
 
   /// Writes an enrolment; `enrolment.json`, which holds it together, goes first and comes last.
@@ -147,7 +152,7 @@ extension ProverFolder {
     }
   }
 
-  private func damaged(_ name: String) -> Failure {
-    Failure(.malformed, "\(file(name)) is damaged or of another enrolment", hint: "enrol again")
+  private func damaged(_ name: String, hint: String = "enrol again") -> Failure {
+    Failure(.malformed, "\(file(name)) is damaged or of another enrolment", hint: hint)
   }
 }

@@ -27,6 +27,9 @@ struct Prove: Verb {
 
   @OptionGroup var output: OutputOptions
 
+  /// The device has acted, and whoever runs this has to learn it.
+  static let isAnsweredByStatus = true
+
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(argument: connect)
     let request = try Request(command: command, parameters: parameter)
@@ -37,8 +40,15 @@ struct Prove: Verb {
     let proof = Proof(
       enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeout * 1000)
     let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
-    if outcome.verdict.isAuthenticated { try folder.setRemembered(enrolment.token) }
+    if outcome.verdict.isAuthenticated { remember(in: folder, enrolment) }
     try report(outcome)
+  }
+
+  /// Only saves bytes the next time: the verdict stands where it cannot be written.
+  private func remember(in folder: ProverFolder, _ enrolment: Enrolment) {
+    do throws(Failure) { try folder.setRemembered(enrolment.token) } catch {
+      Console.warning("\(error.message); the next proof sends the whole token again")
+    }
   }
 
   private func report(_ outcome: ProofOutcome) throws(Failure) {

@@ -17,6 +17,7 @@ struct DeviceAudit: Verb {
   var last: Int?
 
   mutating func perform() throws(Failure) {
+    if let last, last < 0 { throw Failure(.usage, "--last is not negative") }
     let folder = try device.open()
     let ledger = try device.openLedger(folder)
     if verify { try check(ledger) } else { try print(ledger) }
@@ -45,7 +46,7 @@ struct DeviceAudit: Verb {
 
   private func print(_ ledger: Ledger) throws(Failure) {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
-    let wanted = UInt64(max(last ?? 1_000_000, 0))
+    let wanted = UInt64(last ?? 1_000_000)
     var position = summary.audit.count > wanted ? summary.audit.count - wanted : 0
     while position < summary.audit.count {
       let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: position, limit: 256) }

@@ -15,12 +15,12 @@ struct DeviceInit: Verb {
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
       folder = try DeviceFolder.create(at: device.dir, random: &random, clock: SystemClock())
-    } catch { throw Failure(error, folder: device.dir) }
+    } catch { throw Failure(making: error, folder: device.dir) }
     if output.json {
       Console.result(folder.descriptor.json)
     } else {
       Console.result("device \(hexadecimal(folder.descriptor.deviceID)) in \(device.dir)")
-      Console.note("it trusts nobody yet; next: holdfast device trust --dir \(device.dir) ISSUER.jwk")
+      Console.note("it trusts nobody yet; next: holdfast device trust --dir \(device.dir.shellWord) ISSUER.jwk")
     }
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastDevice
+import HoldfastStorage
 
 struct DevicePolicyShow: Verb {
   static let configuration = CommandConfiguration(
@@ -11,18 +12,21 @@ struct DevicePolicyShow: Verb {
 
   mutating func perform() throws(Failure) {
     let reading = try device.open().policy.read()
+    if reading.fault == .unreadable { try sayWhy() }
     if let fault = reading.fault {
       throw Failure(.malformed, "the device denies everything: \(fault.text)", hint: "mend or restore the file")
     }
-    Console.result(String(decoding: reading.policy.json(), as: UTF8.self).trimmed)
+    for line in String(decoding: reading.policy.json(), as: UTF8.self).split(separator: "\n") {
+      Console.result(String(line))
+    }
   }
-}
 
-extension String {
-  /// Without the line ends at its end.
-  fileprivate var trimmed: String {
-    var text = Substring(self)
-    while text.last == "\n" { text.removeLast() }
-    return String(text)
+  /// Reads the file once more, as a device does, for the reason why it cannot be read.
+  private func sayWhy() throws(Failure) {
+    do throws(FileError) {
+      _ = try Files.readFile(
+        at: DeviceFile.policy.path(in: device.dir), limit: DevicePolicy.maximumByteCount,
+        requirements: [.owned, .noSymbolicLink])
+    } catch { throw Failure(error, hint: "restore it; the device denies everything meanwhile") }
   }
 }

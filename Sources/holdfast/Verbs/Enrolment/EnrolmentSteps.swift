@@ -19,7 +19,9 @@ struct AppOptions: ParsableArguments {
       throw Failure(.usage, "--subject has 1 to 64 bytes")
     }
     let numbers = appVersion.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
-    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2] else {
+    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
+      max(major, minor, patch) <= maximumInteger
+    else {
       throw Failure(.usage, "--app-version is three numbers, such as 1.4.2")
     }
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
@@ -62,6 +64,9 @@ struct TokenOptions: ParsableArguments {
     var options = IssuanceOptions()
     options.format = format.format
     options.maximumUses = maximumUses
+    guard (1...maximumInteger).contains(validFor ?? 1) else {
+      throw Failure(.usage, "--valid-for is from 1 to \(maximumInteger) seconds")
+    }
     options.validitySeconds = validFor
     if let user {
       guard let name = BoundedText<32>(user), !name.isEmpty else { throw Failure(.usage, "--user has 1 to 32 bytes") }

@@ -101,7 +101,7 @@ private func report(_ output: OutputOptions, _ text: String, bytes: Int) {
 enum Output {
   static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
     do throws(FileError) { try Files.writeFileAtomically(bytes, at: path, overwrite: true) } catch {
-      throw Failure(error)
+      throw Failure(making: error)
     }
   }
 }

@@ -51,9 +51,10 @@ struct ServiceInit: Verb {
       } catch { throw Failure(.fault, "too many measurement proof keys are built in") }
     }
     let (path, signature) = (service.dir, es256 ? ServiceFolder.AttestationSignature.es256 : .hs256)
-    let folder = try serving(path) { () throws(ServiceFolderFault) in
-      try ServiceFolder.create(at: path, proofKeys: keys.bytes, policy: policy, signature: signature)
-    }
+    let folder: ServiceFolder
+    do throws(ServiceFolderFault) {
+      folder = try ServiceFolder.create(at: path, proofKeys: keys.bytes, policy: policy, signature: signature)
+    } catch { throw Failure(making: error, folder: path) }
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
     try show(folder, json: output.json)
   }

@@ -1,0 +1,183 @@
+"""Wrong arguments for every verb."""
+
+from bad_files import DENIED, FAULT, MALFORMED, NO_PERMISSION, OK, UNAVAILABLE, USAGE
+from bad_world import fill, judge
+
+ESCAPE = "\x1b[31mred\x07"
+LINES = "one\ntwo\rthree"
+PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{base}/P"]
+STATUS = [*PROVE, "--command", "status"]
+ENROLL = ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{case}/new"]
+MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
+LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
+SERVE = ["device", "serve", "--dir", "{D}", "--listen"]
+
+LEAVES = {
+    "demo": ["demo"], "device init": ["device", "init"], "device show": ["device", "show"], "device serve": ["device", "serve"],
+    "device trust": ["device", "trust"], "device audit": ["device", "audit"], "device policy": ["device", "policy"],
+    "service init": ["service", "init"], "service show": ["service", "show"], "service approve": ["service", "approve"],
+    "service revoke": ["service", "revoke"], "enroll": ["enroll"], "measure": ["measure"], "attest": ["attest"], "issue": ["issue"],
+    "prove": ["prove"], "explain": ["explain"], "bench latency": ["bench", "latency"], "vectors replay": ["vectors", "replay"],
+}
+
+USAGE_ERRORS = {
+    "unknown verb": ["frobnicate"],
+    "unknown verb with escapes": [ESCAPE],
+    "unknown verb with lines": [LINES],
+    "unknown verb of device": ["device", "frobnicate"],
+    "empty verb": [""],
+    "no command": PROVE,
+    "empty command": [*PROVE, "--command", ""],
+    "33 byte command": [*PROVE, "--command", "c" * 33],
+    "17 two-byte letters": [*PROVE, "--command", "é" * 17],
+    "65 byte parameter": [*STATUS, "--parameter", "p" * 65],
+    "9 parameters": [*STATUS, *["--parameter", "p"] * 9],
+    "1000 parameters": [*STATUS, *["--parameter", "p"] * 1000],
+    "--timeout 0": [*STATUS, "--timeout", "0"],
+    "--timeout -1": [*STATUS, "--timeout=-1"],
+    "--timeout 3601": [*STATUS, "--timeout", "3601"],
+    "--timeout x": [*STATUS, "--timeout", "x"],
+    "--timeout too long for an integer": [*STATUS, "--timeout", "9" * 30],
+    "--timeout empty": [*STATUS, "--timeout", ""],
+    "--timeout with escapes": [*STATUS, "--timeout", ESCAPE],
+    "--timeout without a value": [*STATUS, "--timeout"],
+    "--app-version 1.2": [*MEASURE, "--app-version", "1.2"],
+    "--app-version 1.2.-3": [*MEASURE, "--app-version", "1.2.-3"],
+    "--app-version 1.2.3.4": [*MEASURE, "--app-version", "1.2.3.4"],
+    "--app-version past 2^53": [*MEASURE, "--app-version", "1.2.9007199254740992"],
+    "--app-version past 2^64": [*MEASURE, "--app-version", "1.2.99999999999999999999"],
+    "empty subject": [*MEASURE, "--subject", ""],
+    "65 byte subject": [*MEASURE, "--subject", "s" * 65],
+    "a format that there is not": [*ENROLL, "--format", "xml"],
+    "a format with escapes": [*ENROLL, "--format", ESCAPE],
+    "--allow and --allow-nothing": [*ENROLL, "--allow", "a", "--allow-nothing"],
+    "17 commands": [*ENROLL, *[word for index in range(17) for word in ("--allow", f"c{index}")]],
+    "empty command to allow": [*ENROLL, "--allow", ""],
+    "33 byte command to allow": [*ENROLL, "--allow", "c" * 33],
+    "--maximum-uses -1": [*ENROLL, "--maximum-uses=-1"],
+    "--maximum-uses x": [*ENROLL, "--maximum-uses", "x"],
+    "--maximum-uses past 2^53": [*ENROLL, "--maximum-uses", "9007199254740992"],
+    "--valid-for 0": [*ENROLL, "--valid-for", "0"],
+    "--valid-for past 2^53": [*ENROLL, "--valid-for", "9007199254740992"],
+    "--valid-for 2^64-1": [*ENROLL, "--valid-for", "18446744073709551615"],
+    "empty user": [*ENROLL, "--user", ""],
+    "33 byte user": [*ENROLL, "--user", "u" * 33],
+    "--rounds 0": [*LATENCY, "--rounds", "0"],
+    "--rounds 1000001": [*LATENCY, "--rounds", "1000001"],
+    "--rounds x": [*LATENCY, "--rounds", "x"],
+    "--budget-ms 0": [*LATENCY, "--budget-ms", "0"],
+    "--budget-ms too long": [*LATENCY, "--budget-ms", "9223372036854775807"],
+    "bench, 33 byte command": [*LATENCY, "--command", "c" * 33],
+    "--connect without --state": LATENCY[:4],
+    "--state without --connect": [*LATENCY[:2], *LATENCY[4:]],
+    "--last -1": ["device", "audit", "--dir", "{D}", "--last=-1"],
+    "--last x": ["device", "audit", "--dir", "{D}", "--last", "x"],
+    "no vector files": ["vectors", "replay"],
+    "two issuers": ["device", "trust", "--dir", "{D}", "{base}/issuer.jwk", "{base}/issuer2.jwk"],
+    "an option twice without a value": ["device", "show", "--dir", "--dir"],
+}
+
+ENDPOINTS = {
+    "no transport": "/run/lock.sock", "empty": "", "unknown transport": "tcp:localhost:80", "empty path": "unix:",
+    "path of 200 bytes": "unix:/" + "p" * 200, "option of another transport": "unix:/x,psm=1", "l2cap without psm": "l2cap:00:11:22:33:44:55",
+    "bad address": "l2cap:00:11:22:33:44,psm=0x1001", "even psm": "l2cap:00:11:22:33:44:55,psm=0x1002", "rfcomm channel 31":
+    "rfcomm:00:11:22:33:44:55,channel=31", "an option twice": "l2cap:00:11:22:33:44:55,psm=0x1001,psm=0x1001",
+    "security": "le:00:11:22:33:44:55,psm=0x80,security=none", "adapter": "l2cap:00:11:22:33:44:55,psm=0x1001,hci=eth0",
+    "escapes": f"tcp:{ESCAPE}", "lines": f"tcp:{LINES}", "C1 controls": "tcp:\u009b31m", "10 kB": "x" * 10_000,
+}
+
+# What is no mistake of form, and the statuses that are right for it.
+NOT_UTF8 = "\udcff\udcfe"
+
+OTHERS = {
+    "command that is not UTF-8": ([*PROVE, "--command", NOT_UTF8], {DENIED, USAGE}),
+    "folder that is not UTF-8": (["device", "show", "--dir", "{case}/" + NOT_UTF8], {MALFORMED}),
+    "verb that is not UTF-8": ([NOT_UTF8], {USAGE}),
+    "verb that turns the line round": (["\u202egnp.exe"], {USAGE}),
+    "command with escapes": ([*PROVE, "--command", ESCAPE], {DENIED}),
+    "command with lines": ([*PROVE, "--command", LINES], {DENIED}),
+    "parameter with escapes": ([*STATUS, "--parameter", ESCAPE], {OK, DENIED}),
+    "parameter of 64 bytes, 8 times": ([*STATUS, *["--parameter", "p" * 64] * 8], {OK, DENIED}),
+    "subject with escapes": ([*ENROLL, "--subject", ESCAPE], {OK, USAGE}),
+    "user with escapes": ([*ENROLL, "--user", ESCAPE], {OK, USAGE}),
+    "folder with escapes": (["device", "show", "--dir", "{case}/" + ESCAPE], {MALFORMED}),
+    "folder with lines": (["service", "show", "--dir", "{case}/" + LINES], {MALFORMED}),
+    "empty folder name": (["device", "show", "--dir", ""], {MALFORMED, USAGE}),
+    "empty folder name to make": (["device", "init", "--dir", ""], {MALFORMED, USAGE}),
+    "empty service name to make": (["service", "init", "--dir", ""], {MALFORMED, USAGE}),
+    "empty state name": (["measure", "--state", "", "--out", "{case}/out"], {MALFORMED, USAGE}),
+    "empty file name": (["device", "trust", "--dir", "{D}", ""], {MALFORMED, USAGE}),
+    "folder name of 5000 bytes": (["device", "show", "--dir", "{case}/" + "p" * 5000], {MALFORMED, USAGE}),
+    "file name of 300 bytes": (["device", "trust", "--dir", "{D}", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
+    "folder name of 300 bytes to make": (["device", "init", "--dir", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
+    "vector file with escapes in its name": (["vectors", "replay", "{case}/" + ESCAPE], {MALFORMED}),
+    "issuer that is not trusted, by its id": (["device", "trust", "--dir", "{D}", "--remove", "00" * 8], {DENIED}),
+    "issuer that is not trusted, by its key": (["device", "trust", "--dir", "{D}", "--remove", "{base}/issuer2.jwk"], {DENIED}),
+    "issuer id that is too short": (["device", "trust", "--dir", "{D}", "--remove", "00ff"], {MALFORMED}),
+    "image that is a folder": (["service", "approve", "--dir", "{S}", "{case}"], {MALFORMED}),
+    "image that is not there": (["service", "approve", "--dir", "{S}", "{case}/none"], {MALFORMED}),
+    "image to make a service with that is not there": (["service", "init", "--dir", "{case}/new", "--image", "{case}/none"], {MALFORMED}),
+    "device to revoke that is not there": (["service", "revoke", "--dir", "{S}", "--device", "{case}/none"], {MALFORMED}),
+    "evidence into a folder": (["measure", "--state", "{case}/new", "--out", "{case}"], {MALFORMED}),
+    "evidence into a folder that is not there": (["measure", "--state", "{case}/new", "--out", "{case}/a/b"], {MALFORMED}),
+    "evidence into nothing": (["measure", "--state", "{case}/new", "--out", ""], {MALFORMED, USAGE}),
+    "attestation into a folder that is not there": (
+        ["attest", "--service", "{S}", "--device", "{base}/d.json", "--evidence", "{base}/evidence", "--out", "{case}/a/b"], {MALFORMED}),
+    "state that is a file": ([*ENROLL[:5], "--state", "{base}/d.json"], {MALFORMED}),
+    "state below a file": ([*ENROLL[:5], "--state", "{base}/d.json/x"], {MALFORMED}),
+    "state whose parent is missing": ([*ENROLL[:5], "--state", "{case}/a/b"], {MALFORMED}),
+    "device that is a file": (["device", "show", "--dir", "{base}/d.json"], {MALFORMED}),
+    "service that is a file": (["service", "show", "--dir", "{base}/d.json"], {MALFORMED}),
+    "prove before enroll": (["prove", "--connect", "unix:{socket}", "--state", "{case}/none", "--command", "status"], {MALFORMED}),
+    "explain before enroll": (["explain", "--state", "{case}/none"], {MALFORMED}),
+    "prove with a begun state": (["prove", "--connect", "unix:{socket}", "--state", "{base}/begun", "--command", "status"], {MALFORMED}),
+    "issue before measure": (
+        ["issue", "--service", "{S}", "--device", "{base}/d.json", "--attestation", "{base}/attestation", "--state", "{case}/none"],
+        {MALFORMED}),
+    "issue for another device": (
+        ["issue", "--service", "{S}", "--device", "{base}/d2.json", "--attestation", "{base}/attestation", "--state", "{begun}"], {DENIED}),
+    "issue by another service": (
+        ["issue", "--service", "{base}/S2", "--device", "{base}/d.json", "--attestation", "{base}/attestation", "--state", "{begun}"],
+        {DENIED}),
+    "the evidence as attestation": (
+        ["issue", "--service", "{S}", "--device", "{base}/d.json", "--attestation", "{base}/evidence", "--state", "{begun}"], {DENIED}),
+    "the token as evidence": (
+        ["attest", "--service", "{S}", "--device", "{base}/d.json", "--evidence", "{base}/P/measurement_token.cose", "--out", "{case}/o"],
+        {MALFORMED}),
+    "the issuer key as descriptor": ([*ENROLL[:2], "{base}/issuer.jwk", *ENROLL[3:]], {MALFORMED}),
+    "the descriptor as issuer key": (["device", "trust", "--dir", "{D}", "{base}/d.json"], {MALFORMED}),
+    "a private key as issuer": (["device", "trust", "--dir", "{D}", "{S}/attestation-encryption.jwk"], {MALFORMED}),
+    "a device's key as issuer": (["device", "trust", "--dir", "{D}", "{D}/device.key"], {MALFORMED}),
+    "a state of another device": (
+        ["prove", "--connect", "unix:{socket}", "--state", "{base}/P2", "--command", "status"], {3}),
+}
+
+
+def wrong(world, words, statuses, hint=False):
+    for more in ([], ["--json"]):
+        case = world.case("D", "S", "begun")
+        secret = (case / "D" / "device.key").read_bytes()[60:80]
+        places = {"base": world.base, "socket": world.socket, "case": case, **{name: case / name for name in ("D", "S", "begun")}}
+        done = world.run(*fill(words, places), *more)
+        judge(done, statuses, is_json=bool(more), secrets=[secret], hint=hint)
+
+
+def without_option(world, words):
+    done = world.run(*words)
+    judge(done, {USAGE})
+
+
+def checks(world):
+    for name, words in USAGE_ERRORS.items():
+        yield f"arguments: {name}", wrong, (world, words, {USAGE})
+    for name, text in ENDPOINTS.items():
+        yield f"prove: endpoint, {name}", wrong, (world, ["prove", "--connect", text, "--state", "{base}/P", "--command", "status"], {USAGE}, True)
+        yield f"device serve: endpoint, {name}", wrong, (world, [*SERVE, text], {USAGE}, True)
+    for name, (words, statuses) in OTHERS.items():
+        yield f"arguments: {name}", wrong, (world, words, statuses)
+    for name, words in LEAVES.items():
+        if name not in ("demo", "bench latency"):
+            yield f"{name}: no arguments", without_option, (world, words)
+        yield f"{name}: unknown option", without_option, (world, [*words, "--frobnicate"])
+        yield f"{name}: option with escapes", without_option, (world, [*words, f"--{ESCAPE}"])
+        yield f"{name}: one word too many", without_option, (world, [*words, "--dir", "x", "one", "two", "three"])

@@ -1,0 +1,517 @@
+"""A hostile place to run: folders, sockets, closed streams, signals, a full disk."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+from bad_files import DENIED, FAULT, MALFORMED, NO_PERMISSION, OK, UNAVAILABLE, USAGE
+from bad_world import TIMEOUT, fill, judge, names_in
+from holdfast_peer.checks import expect, expect_equal
+
+PROVE = ("prove", "--connect")
+
+
+def show(folder):
+    return ("device", "show", "--dir", folder)
+
+
+# Folders.
+
+def init_on(world, verb, prepare, statuses):
+    """`init` on a folder that `prepare` left: refused, and nothing in it changes."""
+    case = world.case()
+    folder = case / "there"
+    prepare(world, folder)
+    world.own(case)
+    prepare_mode(folder, prepare)
+    before = names_in(case)
+    done = world.run(verb, "init", "--dir", folder, "--json")
+    folder.exists() and not folder.is_symlink() and folder.is_dir() and folder.chmod(0o700)
+    judge(done, statuses, mentions=["there"] if done.returncode else [], hint=done.returncode != 0, is_json=True)
+    if done.returncode:
+        left = [name for name in names_in(case) if name not in before]
+        expect(set(left) <= {"there/lock"}, f"left in the folder: {left}")
+
+
+def prepare_mode(folder, prepare):
+    if prepare is read_only:
+        folder.chmod(0o500)
+    if prepare is open_to_others:
+        folder.chmod(0o755)
+
+
+def device(world, folder):
+    shutil.copytree(world.base / "D", folder)
+
+
+def service(world, folder):
+    shutil.copytree(world.base / "S", folder)
+
+
+def other_files(_, folder):
+    folder.mkdir(mode=0o700)
+    (folder / "holiday.txt").write_text("photographs")
+
+
+def empty(_, folder):
+    folder.mkdir(mode=0o700)
+
+
+def read_only(_, folder):
+    folder.mkdir(mode=0o700)
+
+
+def open_to_others(_, folder):
+    folder.mkdir(mode=0o755)
+
+
+def file(_, folder):
+    folder.write_text("text")
+
+
+def link_to_folder(_, folder):
+    (folder.parent / "real").mkdir(mode=0o700)
+    folder.symlink_to("real")
+
+
+def missing_parent(world, verb):
+    case = world.case()
+    done = world.run(verb, "init", "--dir", case / "no" / "there", "--json")
+    judge(done, {MALFORMED}, mentions=["no"], hint=True, is_json=True)
+    expect("no" not in names_in(case), "a parent folder was made")
+
+
+def unwritable_parent(world, verb):
+    case = world.case()
+    case.chmod(0o500)
+    judge(world.run(verb, "init", "--dir", case / "there"), {NO_PERMISSION}, mentions=["there"], hint=True)
+    case.chmod(0o700)
+
+
+def folder_mode(world, name, mode, words, statuses):
+    case = world.case("D", "S", "P")
+    (case / name).chmod(mode)
+    done = world.run(*[str(case / word) if word in ("D", "S", "P") else word.replace("{base}", str(world.base)) for word in words],
+                     "--json")
+    (case / name).chmod(0o700)
+    judge(done, statuses, mentions=[str(case / name)] if done.returncode else [], hint=done.returncode != 0, is_json=True)
+
+
+def relative_and_spaces(world):
+    case = world.case()
+    (case / "a folder").mkdir()
+    world.own(case)
+    run = lambda *words, **more: world.succeed(*words, cwd=case, **more)
+    run("device", "init", "--dir", "a folder/my device")
+    run("service", "init", "--dir", "./a folder/my service/")
+    (case / "a folder" / "d.json").write_bytes(run("device", "show", "--json", "--dir", "a folder/my device/"))
+    issuer = run("service", "show", "--json", "--dir", "a folder/../a folder/my service")
+    run("device", "trust", "--dir", "a folder/my device", "-", stdin=issuer)
+    run("enroll", "--device", "a folder/d.json", "--service", "a folder/my service", "--state", "my state")
+    run("explain", "--state", "my state")
+    done = world.serve_briefly("device", "serve", "--dir", f"{case}/a folder/my device", "--listen", f"unix:{case}/a folder/my socket")
+    judge(done, {OK})
+
+
+def hint_can_be_pasted(world):
+    """A command in a hint, with a path that has a space, works in a shell as it stands."""
+    case = world.case()
+    done = world.run("device", "show", "--dir", "a device", cwd=case)
+    hint = [line for line in done.stderr.decode().splitlines() if line.startswith("hint: ")][0].split("holdfast", 1)[1]
+    pasted = subprocess.run(["sh", "-c", f"'{world.program}' {hint}"], cwd=case, env=world.environment, capture_output=True,
+                            timeout=TIMEOUT, check=False)
+    expect((case / "a device" / "device.json").exists(), f"the hint makes no such device: {hint} {pasted.stderr}")
+
+
+def before_trust(world):
+    case = world.case()
+    listen = f"unix:{case}/s"
+    world.succeed("device", "init", "--dir", case / "D")
+    (case / "d.json").write_bytes(world.succeed("device", "show", "--json", "--dir", case / "D"))
+    world.succeed("enroll", "--device", case / "d.json", "--service", world.base / "S", "--state", case / "P")
+    with Served(world, case / "D", listen):
+        judge(world.run(*PROVE, listen, "--state", case / "P", "--command", "status", "--json"), {DENIED},
+              mentions=["token"], hint=True, is_json=True)
+
+
+def vector_comment(world):
+    """A failing vector's comment is shown without its control characters."""
+    case = world.case("vectors.json")
+    value = json.loads((case / "vectors.json").read_text())
+    for group in value["testGroups"]:
+        for test in group["tests"]:
+            test["comment"] = "\x1b[31mred\x07\nholdfast: all passed"
+            test["result"] = "invalid" if test["result"] == "valid" else "valid"
+    (case / "vectors.json").write_text(json.dumps(value))
+    for more in ([], ["--json"]):
+        done = world.run("vectors", "replay", case / "vectors.json", *more)
+        judge(done, {MALFORMED}, is_json=bool(more))
+        expect(b"\nholdfast: all passed" not in done.stdout, "a comment breaks a line")
+
+
+def standard_input(world, text, statuses):
+    case = world.case("D")
+    judge(world.run("device", "trust", "--dir", case / "D", "-", "--json", stdin=text), statuses, is_json=True)
+
+
+# Sockets.
+
+class Served:
+    """A device that serves for as long as this is open."""
+
+    def __init__(self, world, folder, listen):
+        self.process = world.start("device", "serve", "--dir", folder, "--listen", listen, stdout=subprocess.DEVNULL)
+        for line in self.process.stderr:
+            if b"listening at" in line:
+                break
+
+    def __enter__(self):
+        return self.process
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate(timeout=TIMEOUT)
+
+
+def socket_path(world, prepare, statuses, serving):
+    case = world.case("D")
+    path = case / "s"
+    held = prepare(world, case, path)
+    world.own(case)
+    before = names_in(case)
+    endpoint = f"unix:{held if isinstance(held, pathlib.Path) else path}"
+    try:
+        if serving:
+            done = world.serve_briefly("device", "serve", "--dir", case / "D", "--listen", endpoint)
+        else:
+            done = world.run(*PROVE, endpoint, "--state", world.base / "P", "--command", "status", "--timeout", "2", "--json")
+    finally:
+        case.chmod(0o700)
+        if isinstance(held, (socket.socket, Served)):
+            held.close() if isinstance(held, socket.socket) else held.__exit__()
+    judge(done, statuses, mentions=[endpoint] if done.returncode and not isinstance(held, socket.socket) else [], is_json=not serving)
+    if done.returncode and not isinstance(held, Served):
+        left = [name for name in names_in(case) if name not in before and name != "D/lock"]
+        expect(not left, f"left behind: {left}")
+        expect(set(before) <= set(names_in(case)), "something that was there is gone")
+
+
+def nothing(_, __, path):
+    return None
+
+
+def no_folder(_, case, __):
+    return case / "no" / "s"
+
+
+def occupied(_, __, path):
+    path.write_text("text")
+
+
+def occupied_by_folder(_, __, path):
+    path.mkdir()
+
+
+def occupied_by_fifo(_, __, path):
+    os.mkfifo(path)
+
+
+def dangling(_, __, path):
+    path.symlink_to("nowhere")
+
+
+def stale(_, __, path):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as left:
+        left.bind(str(path))
+
+
+def silent_peer(_, __, path):
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    listening.bind(str(path))
+    path.chmod(0o777)
+    listening.listen()
+    return listening
+
+
+def stream_peer(_, __, path):
+    listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listening.bind(str(path))
+    path.chmod(0o777)
+    listening.listen()
+    return listening
+
+
+def live(world, case, path):
+    shutil.copytree(world.base / "D", case / "live")
+    world.own(case)
+    return Served(world, case / "live", f"unix:{path}")
+
+
+def in_use(world):
+    """The folder of a device that runs is not served twice; changing who is trusted is allowed."""
+    listen = world.folder / f"twice-{next(world.numbers)}"
+    judge(world.serve_briefly("device", "serve", "--dir", world.base / "served", "--listen", f"unix:{listen}"), {UNAVAILABLE},
+          mentions=[str(world.base / "served")], hint=True)
+    expect(not listen.exists(), "a socket is left")
+
+
+def not_writable(world, serving):
+    case = world.case("D")
+    (case / "closed").mkdir(mode=0o500)
+    world.own(case)
+    endpoint = f"unix:{case}/closed/s"
+    judge(world.serve_briefly("device", "serve", "--dir", case / "D", "--listen", endpoint), {NO_PERMISSION}, mentions=[endpoint], hint=True)
+
+
+# Streams.
+
+RESULTS = {
+    "device show": ["device", "show", "--dir", "{D}"], "device show --json": ["device", "show", "--dir", "{D}", "--json"],
+    "device audit": ["device", "audit", "--dir", "{D}"], "device policy": ["device", "policy", "--dir", "{D}"],
+    "service show": ["service", "show", "--dir", "{S}", "--json"], "explain": ["explain", "--state", "{base}/P"],
+    "vectors replay": ["vectors", "replay", "{base}/vectors.json"],
+}
+ACTIONS = {
+    "device init": ["device", "init", "--dir", "{case}/new"], "device trust": ["device", "trust", "--dir", "{D}", "{base}/issuer2.jwk"],
+    "enroll": ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{case}/new"],
+    "prove": ["prove", "--connect", "unix:{socket}", "--state", "{base}/P", "--command", "status"],
+    "service init": ["service", "init", "--dir", "{case}/new"],
+}
+
+
+def stream(world, words, shell, statuses):
+    """A verb whose standard streams are closed or full: no damage, no signal, an honest status."""
+    case = world.case("D", "S")
+    places = {"base": world.base, "socket": world.socket, "case": case, "D": case / "D", "S": case / "S"}
+    words = fill(words, places)
+    script = f'"$@" {shell}; exit $?' if "|" not in shell else f'set -o pipefail; "$@" {shell}'
+    done = subprocess.run(["bash", "-c", script, "sh", *world.command(words)], env=world.environment, cwd=case, timeout=TIMEOUT,
+                          capture_output=True, check=False)
+    seen = done.returncode
+    expect(seen in statuses, f"exit status {seen}, not one of {sorted(statuses)}: {done.stderr[-200:]!r}")
+    if seen and "2>&-" not in shell:
+        expect(b"holdfast: " in done.stderr, f"nothing is said: {done.stderr[-200:]!r}")
+    # With a stream closed, a file that is opened could take its number, and be written into.
+    for name in ("D", "S"):
+        for path in sorted((case / name).iterdir()):
+            head = path.read_bytes()
+            expect(b"holdfast: " not in head and b"device id" not in head and b'"device_id"' not in head or path.name == "device.json",
+                   f"text was written into {path.name}")
+    if "D" in words or str(case / "D") in words:
+        judge(world.run("device", "audit", "--dir", case / "D", "--verify"), {OK})
+
+
+def limited(world, words, limit, statuses):
+    """Limits of the shell: no file descriptors, no file that may grow."""
+    case = world.case("D", "S")
+    words = fill(words, {"base": world.base, "case": case, "D": case / "D", "S": case / "S"})
+    done = subprocess.run(["bash", "-c", f'{limit}; exec "$@"', "sh", *world.command(words)], env=world.environment, cwd=case,
+                          timeout=TIMEOUT, capture_output=True, check=False)
+    judge(done, statuses)
+    expect(not [name for name in names_in(case) if ".tmp" in name], "half-written files")
+
+
+def no_storage(world, environment, statuses):
+    """No place, or no good one, for the device secret."""
+    done = world.run("explain", "--state", world.base / "P", "--json", environment=environment)
+    judge(done, statuses, mentions=["device secret"], hint=True, is_json=True)
+
+
+# Signals.
+
+def interrupted_serve(world, number):
+    case = world.case("D")
+    process = world.start("device", "serve", "--dir", case / "D", "--listen", f"unix:{case}/s")
+    while b"listening at" not in process.stderr.readline():
+        expect(process.poll() is None, "it did not start")
+    process.send_signal(number)
+    process.communicate(timeout=TIMEOUT)
+    expect_equal(process.returncode, OK, "exit status")
+    expect(not (case / "s").exists(), "the socket is left")
+    judge(world.run("device", "audit", "--dir", case / "D", "--verify"), {OK})
+
+
+def children(marker):
+    """The processes whose environment has the marker."""
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and marker in (entry / "environ").read_bytes() and b"State:\tZ" not in (entry / "status").read_bytes():
+                found.append(int(entry.name))
+        except OSError:
+            continue
+    return found
+
+
+def interrupted_playground(world, words, number, delay):
+    """Neither a folder nor a process is left when a signal comes in the middle."""
+    # A folder of its own: in /tmp, others may be running one.
+    place = world.case()
+    marker = f"BAD_INPUT={os.urandom(8).hex()}"
+    process = world.start(*words, environment={"TMPDIR": str(place), **dict([marker.split("=")])}, start_new_session=True)
+    time.sleep(delay)
+    expect(delay < 0.5 or list(place.iterdir()), "it made no folder here")
+    expect(process.poll() is None, f"it ended before the signal: {process.returncode}")
+    process.send_signal(number)
+    try:
+        _, said = process.communicate(timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.communicate()
+        said = b"it did not end"
+    time.sleep(0.05)
+    processes = children(marker.encode())
+    folders = list(place.iterdir())
+    for left in processes:
+        os.kill(left, signal.SIGKILL)
+    expect(not processes, f"{len(processes)} processes are left")
+    expect(not folders, f"these folders are left: {sorted(map(str, folders))}")
+    expect(process.returncode in {FAULT, UNAVAILABLE}, f"exit status {process.returncode}: {said[-200:]!r}")
+    expect(b"holdfast: " in said, "nothing is said")
+
+
+# A full disk.
+
+def full_disk(world, disk, words, statuses, room):
+    """The verb on a disk of `room` kB that has almost none left; nothing half-written stays."""
+    case = world.case("D", "S", "P")
+    for name in ("D", "S", "P"):
+        shutil.rmtree(disk / name, ignore_errors=True)
+        shutil.copytree(case / name, disk / name)
+    ballast = disk / "ballast"
+    with open(ballast, "wb", buffering=0) as out:
+        try:
+            while True:
+                out.write(bytes(4096))
+        except OSError:
+            pass
+    os.truncate(ballast, max(0, ballast.stat().st_size - room * 1024))
+    before = names_in(disk)
+    words = fill(words, {"disk": disk, "base": world.base, "socket": world.socket, "S": case / "S", "case": case})
+    try:
+        serves = words[:2] == ["device", "serve"]
+        done = (world.serve_briefly if serves else world.run)(*words)
+        after = names_in(disk)
+    finally:
+        ballast.unlink()
+    judge(done, statuses, mentions=["disk"] if done.returncode not in (OK, DENIED) else [], hint=done.returncode == FAULT)
+    left = [name for name in after if name not in before and ".tmp" in name]
+    expect(not left, f"half-written files: {left}")
+    return done
+
+
+FULL = {
+    "device init": (["device", "init", "--dir", "{disk}/new"], 0), "device init with little room": (["device", "init", "--dir", "{disk}/new"], 16),
+    "service init": (["service", "init", "--dir", "{disk}/new"], 4),
+    "device trust": (["device", "trust", "--dir", "{disk}/D", "{base}/issuer2.jwk"], 0),
+    "device serve": (["device", "serve", "--dir", "{disk}/D", "--listen", "unix:{case}/s"], 0),
+    "measure": (["measure", "--state", "{disk}/new", "--out", "{disk}/evidence"], 4),
+    "enroll, state": (["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{disk}/new"], 4),
+    "enroll, service": (["enroll", "--device", "{base}/d.json", "--service", "{disk}/S", "--state", "{case}/P2"], 0),
+    "service approve": (["service", "approve", "--dir", "{disk}/S", "/bin/sh"], 0),
+}
+
+
+def full_disks(world, skipped):
+    disk = world.folder / "disk"
+    disk.mkdir()
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,mode=700", "tmpfs", str(disk)],
+                                           capture_output=True, check=False).returncode != 0:
+        skipped.append(f"{len(FULL) + 2} checks with a full disk: no tmpfs can be mounted here")
+        return
+    try:
+        for name, (words, room) in FULL.items():
+            yield f"full disk: {name}", full_disk, (world, disk, words, {FAULT}, room)
+        prove = ["prove", "--connect", "unix:{socket}", "--state", "{disk}/P", "--command", "status", "--json"]
+        yield "full disk: an accepted proof is a success", full_disk, (world, disk, prove, {OK}, 0)
+        yield "full disk: an accepted proof that cannot be noted", accepted_on_full_disk, (world, disk, prove)
+    finally:
+        subprocess.run(["umount", str(disk)], check=False)
+
+
+def accepted_on_full_disk(world, disk, words):
+    (world.base / "P" / "remembered").rename(world.base / "P-remembered")
+    try:
+        full_disk(world, disk, words, {OK}, 0)
+    finally:
+        (world.base / "P-remembered").rename(world.base / "P" / "remembered")
+
+
+def checks(world, nobody):
+    both = (("device", device), ("service", service))
+    for verb, made in both:
+        yield f"{verb} init: there is one already", init_on, (world, verb, made, {MALFORMED})
+        yield f"{verb} init: a folder with other files", init_on, (world, verb, other_files, {OK, MALFORMED})
+        yield f"{verb} init: an empty folder", init_on, (world, verb, empty, {OK})
+        yield f"{verb} init: a folder that is not writable", init_on, (nobody, verb, read_only, {NO_PERMISSION})
+        yield f"{verb} init: a folder that others may enter", init_on, (world, verb, open_to_others, {NO_PERMISSION})
+        yield f"{verb} init: a file", init_on, (world, verb, file, {MALFORMED})
+        yield f"{verb} init: a link", init_on, (world, verb, link_to_folder, {MALFORMED})
+        yield f"{verb} init: no parent", missing_parent, (world, verb)
+        yield f"{verb} init: a parent that is not writable", unwritable_parent, (nobody, verb)
+    words = ["prove", "--connect", f"unix:{world.socket}", "--command", "status", "--state", "P"]
+    for name, verb in (("D", ["device", "show", "--dir", "D"]), ("S", ["service", "show", "--dir", "S"]), ("P", words), ("P", ["explain", "--state", "P"])):
+        yield f"{' '.join(verb[:2])}: a folder of mode 000", folder_mode, (nobody, name, 0o000, verb, {NO_PERMISSION})
+        yield f"{' '.join(verb[:2])}: a folder of mode 0755", folder_mode, (world, name, 0o755, verb, {OK, NO_PERMISSION})
+        if os.geteuid() == 0:
+            yield f"{' '.join(verb[:2])}: another user's folder", others_folder, (nobody, name, verb)
+    yield "paths with spaces, and relative ones", relative_and_spaces, (world,)
+    yield "a hint with a path that has a space", hint_can_be_pasted, (world,)
+    yield "prove to a device that trusts nobody", before_trust, (world,)
+    yield "vectors replay: a comment with escapes", vector_comment, (world,)
+    issuer = (world.base / "issuer2.jwk").read_bytes()
+    private = (world.base / "S" / "attestation-encryption.jwk").read_bytes()
+    for name, text, statuses in (("a key", issuer, {OK}), ("nothing", b"", {MALFORMED}), ("zeros", bytes(10_000_000), {MALFORMED}),
+                                 ("random", os.urandom(5000), {MALFORMED}), ("a private key", private, {MALFORMED}),
+                                 ("two keys", issuer * 2, {MALFORMED})):
+        yield f"device trust from standard input: {name}", standard_input, (world, text, statuses)
+    for prepare in (nothing, no_folder, occupied, occupied_by_folder, occupied_by_fifo, dangling, stale, silent_peer, stream_peer):
+        name = prepare.__name__.replace("_", " ")
+        yield f"prove: socket, {name}", socket_path, (world, prepare, {UNAVAILABLE, MALFORMED} - ({MALFORMED} if prepare is nothing else set()), False)
+    for prepare, statuses in ((nothing, {OK}), (no_folder, {UNAVAILABLE, MALFORMED}), (occupied, {MALFORMED, UNAVAILABLE}), (occupied_by_folder, {MALFORMED, UNAVAILABLE}),
+                              (occupied_by_fifo, {MALFORMED, UNAVAILABLE}), (dangling, {MALFORMED, UNAVAILABLE}), (stale, {OK}), (silent_peer, {UNAVAILABLE}), (live, {UNAVAILABLE})):
+        yield f"device serve: socket, {prepare.__name__.replace('_', ' ')}", socket_path, (world, prepare, statuses, True)
+    yield "device serve: a folder in use", in_use, (world,)
+    yield "device serve: a socket folder that is not writable", not_writable, (nobody, True)
+    for name, words in {**RESULTS, **ACTIONS}.items():
+        # A result that cannot be written is a failure, except that `prove` reports what the device did.
+        lost = {OK, FAULT} if name == "prove" else {FAULT}
+        yield f"{name}: standard output closed", stream, (world, words, ">&-", lost)
+        yield f"{name}: standard output full", stream, (world, words, ">/dev/full", lost)
+        yield f"{name}: standard input closed", stream, (world, words, "<&-", {OK})
+        yield f"{name}: standard error closed", stream, (world, words, "2>&-", {OK})
+        yield f"{name}: all streams closed", stream, (world, words, "<&- >&- 2>&-", lost)
+        yield f"{name}: a reader that is gone", stream, (world, words, "| true", {OK, FAULT})
+    for name, words in {**RESULTS, **{name: ACTIONS[name] for name in ("device init", "device trust", "enroll", "service init")}}.items():
+        yield f"{name}: 6 file descriptors", limited, (world, words, "ulimit -n 6", {OK, MALFORMED, FAULT, NO_PERMISSION})
+        yield f"{name}: no file may grow", limited, (world, words, "ulimit -f 0", {OK, MALFORMED, FAULT, NO_PERMISSION})
+    for name, environment, statuses in (
+            ("no place", {"HOME": "", "XDG_DATA_HOME": ""}, {MALFORMED}), ("a relative one", {"HOME": "x", "XDG_DATA_HOME": "y"}, {MALFORMED}),
+            ("not a folder", {"XDG_DATA_HOME": "/dev/null"}, {MALFORMED, NO_PERMISSION}),
+            ("open to others", {"XDG_DATA_HOME": "/tmp"}, {MALFORMED, NO_PERMISSION}),
+            ("a name of 5000 bytes", {"XDG_DATA_HOME": "/" + "p" * 5000}, {MALFORMED, FAULT})):
+        yield f"explain: storage, {name}", no_storage, (world, environment, statuses)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        yield f"device serve: {number.name}", interrupted_serve, (world, number)
+
+
+def others_folder(nobody, name, verb):
+    case = nobody.case("D", "S", "P")
+    for path in [case / name, *(case / name).rglob("*")]:
+        os.chown(path, 0, 0)
+    done = nobody.run(*[str(case / word) if word in ("D", "S", "P") else word for word in verb])
+    judge(done, {NO_PERMISSION}, mentions=[str(case / name)], hint=True)
+
+
+def checks_alone(world, skipped):
+    """Those that must not run beside others."""
+    for words, delays in ((["demo"], (0.1, 0.6, 1.5, 2.5)), (["bench", "latency", "--rounds", "100000"], (0.1, 1.0))):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for delay in delays:
+                yield f"{' '.join(words)}: {number.name} after {delay} s", interrupted_playground, (world, words, number, delay)
+    yield from full_disks(world, skipped)
