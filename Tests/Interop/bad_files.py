@@ -131,8 +131,7 @@ REPLAY = ["vectors", "replay", "{vectors.json}", "--json"]
 BENCH = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{P}", "--rounds", "1", "--budget-ms", "60000", "--json"]
 
 DATABASE = {"flipped": {OK, MALFORMED, FAULT}, "truncated": {OK, MALFORMED}, "of another": {OK}}
-# A service's record that is not there begins anew: the first enrolment makes it.
-RECORD = {**DATABASE, "missing": {OK}, "empty": {OK, MALFORMED}, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}
+RECORD = {**DATABASE, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}
 LINKED = {"link": {OK, MALFORMED}}
 
 TARGETS = [

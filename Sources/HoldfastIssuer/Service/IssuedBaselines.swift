@@ -20,9 +20,12 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
   /// "HFbe".
   private static let applicationID: Int32 = 0x4846_6265
 
-  public init(path: String) throws(LedgerFault) {
+  /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
+  public init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
-      database = try Database(path: path, applicationID: Self.applicationID, schema: [Self.schema])
+      database = try Database(
+        path: path, applicationID: Self.applicationID, schema: [Self.schema],
+        creation: creating ? .ifMissing : .never)
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 

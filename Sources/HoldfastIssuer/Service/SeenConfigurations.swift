@@ -14,11 +14,13 @@ public struct SeenConfigurationsDatabase: SeenConfigurations {
   /// "HFas".
   private static let applicationID: Int32 = 0x4846_6173
 
-  public init(path: String) throws(LedgerFault) {
+  /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
+  public init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID,
-        schema: ["CREATE TABLE configuration (salt BLOB PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID, STRICT"])
+        schema: ["CREATE TABLE configuration (salt BLOB PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID, STRICT"],
+        creation: creating ? .ifMissing : .never)
     } catch { throw LedgerFault(.attestationLedger, cause: error) }
   }
 

@@ -29,6 +29,10 @@ extension ServiceFolder {
     try folder.createAccount()
     try folder.createEncryptionKey()
     try folder.create(.proofKeys, proofKeys)
+    do throws(LedgerFault) {
+      _ = try SeenConfigurationsDatabase(path: folder.path(of: .attestationLedger), creating: true)
+      _ = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: true)
+    } catch { throw .ledger(error) }
     try folder.create(.policy, policy.json.pretty().span)
     return folder
   }

@@ -37,7 +37,7 @@ public struct ServiceFolder: Sendable {
     try checkKeysDiffer()
     let seen: SeenConfigurationsDatabase
     do throws(LedgerFault) {
-      seen = try SeenConfigurationsDatabase(path: path(of: .attestationLedger))
+      seen = try SeenConfigurationsDatabase(path: path(of: .attestationLedger), creating: false)
     } catch { throw .ledger(error) }
     return AttestationService(
       account: try secret(.account), signing: try attestationKey(), encryption: try encryptionKey(),
@@ -49,7 +49,7 @@ public struct ServiceFolder: Sendable {
     try checkKeysDiffer()
     let issued: IssuedBaselinesDatabase
     do throws(LedgerFault) {
-      issued = try IssuedBaselinesDatabase(path: path(of: .issuerLedger))
+      issued = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
     } catch { throw .ledger(error) }
     return Backend(
       encryption: try encryptionKey(), signing: try verifyingKey(), issuer: try signingKey(.issuer),

@@ -46,7 +46,8 @@ extension Failure {
     case .corrupt, .foreign, .wrongType, .constraint:
       self.init(.malformed, "\(path) is damaged, or another file", hint: Self.restore)
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
-    case .cannotOpen: self.init(.malformed, "\(path) is not a regular file, or cannot be opened", hint: Self.restore)
+    case .cannotOpen:
+      self.init(.malformed, "\(path) is missing, or is not a regular file that can be opened", hint: Self.restore)
     case .permission:
       self.init(
         .noPermission, "\(path) is not this user's alone",

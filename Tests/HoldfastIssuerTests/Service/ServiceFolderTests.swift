@@ -137,14 +137,21 @@ import Testing
       return
     }
     #expect(throws: UnreadableFile.self) { try enroll(folder) }
-    var first = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger))
+    var first = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: false)
     #expect(try first.claim(Digest(), for: parties.example.deviceID))
     #expect(try first.raiseGeneration(of: DeviceID()) == 2)
-    var second = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger))
+    var second = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: false)
     #expect(try second.claim(Digest(), for: parties.example.deviceID))
     #expect(try !second.claim(Digest(), for: DeviceID()))
     #expect(try second.generation(of: DeviceID()) == 2)
     #expect(try second.generation(of: parties.example.deviceID) == 1)
+  }
+
+  @Test(arguments: [ServiceFile.attestationLedger, .issuerLedger])
+  func `a record that was lost does not begin anew`(file: ServiceFile) throws {
+    let folder = try create()
+    try Files.removeFile(at: folder.path(of: file))
+    #expect(throws: ServiceFolderFault.ledger(LedgerFault(file, cause: .cannotOpen))) { try enroll(folder) }
   }
 
   @Test func `a proof key can be registered, once`() throws {

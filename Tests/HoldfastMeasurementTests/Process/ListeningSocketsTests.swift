@@ -36,7 +36,8 @@ private final class Listener {
   let port: UInt16
 
   init?(_ family: Int32) {
-    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue), 0)
+    // Closed in the programs that other tests start meanwhile: they would keep it open.
+    let descriptor = socket(family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     guard descriptor >= 0, listen(descriptor, 1) == 0 else { return nil }
     // The port is in the same place for both families.
     var address = sockaddr_in6()

@@ -48,14 +48,16 @@ struct DeviceAudit: Verb {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let wanted = UInt64(last ?? 1_000_000)
     var position = summary.audit.count > wanted ? summary.audit.count - wanted : 0
+    var objects: [JSONValue] = []
     while position < summary.audit.count {
       let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: position, limit: 256) }
-      guard let end = entries.last?.sequence else { return }
+      guard let end = entries.last?.sequence else { break }
       for entry in entries {
-        if output.json { Console.result(entry.json) } else { Console.result(entry.line) }
+        if output.json { objects.append(entry.json) } else { Console.result(entry.line) }
       }
       position = end
     }
+    if output.json { Console.result(.object([("entries", .array(objects))])) }
   }
 }
 
