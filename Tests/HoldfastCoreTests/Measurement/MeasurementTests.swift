@@ -83,6 +83,13 @@ import Testing
         try measurements(configuration, app: app, device: device)
       }
     }
+    for device in [Array(device.dropLast()), device.reversed(), app, []] {
+      #expect(throws: MeasurementFault.componentsDiffer) {
+        var cryptography = OpenSSLCryptography()
+        let alone = try configuration.deviceMeasurement(device: device, using: &cryptography)
+        _ = alone.withBytes { $0.count }
+      }
+    }
   }
 
   private func measurements(

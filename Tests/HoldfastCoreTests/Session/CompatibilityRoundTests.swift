@@ -102,6 +102,14 @@ import Testing
     #expect(device.lock.performed.isEmpty)
   }
 
+  @Test func `a token is remembered once its holder has proved the device, and only then`() throws {
+    let device = try device()
+    #expect(try respond(device, message(TokenMaker(), device: .none)) == .factorMissing)
+    #expect(device.store.remembered.isEmpty)
+    #expect(try respond(device, message(TokenMaker(), nonce: [4] + nonce.dropFirst())) == .accepted)
+    #expect(device.store.remembered.count == 1)
+  }
+
   @Test func `a session's proof is of no use in it`() throws {
     let device = try device()
     var prover = try Prover.with(try TokenMaker().token())

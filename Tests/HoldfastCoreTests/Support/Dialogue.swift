@@ -12,6 +12,12 @@ extension ExampleDevice {
     return (response, try prover.receive(hex(outgoing).span))
   }
 
+  /// The status of a round that asks for `request` with this token.
+  func status(of token: TokenMaker, request: Request) throws -> Status {
+    var prover = try Prover.with(try token.token(), request: request)
+    return try round(&prover).response.status
+  }
+
   /// The M2 of a prover to a fresh M1 of this device.
   func answer(from prover: inout Prover, tamper: (inout [UInt8]) -> Void = { _ in }) throws -> [UInt8] {
     try session.makeChallenge()
@@ -33,8 +39,8 @@ extension ExampleDevice {
 
 extension Prover {
   static func with(
-    _ token: [UInt8], command: BoundedText<32> = "unlock", remembered: Bool = false, integrity: [UInt8]? = nil,
-    device: [UInt8]? = nil
+    _ token: [UInt8], command: BoundedText<32> = "unlock", request: Request? = nil, remembered: Bool = false,
+    integrity: [UInt8]? = nil, device: [UInt8]? = nil
   ) throws -> Prover {
     let example = WorkedExample.shared
     let challenge = try Challenge(hex(example.round("cose")["m1"]!).span)
@@ -43,7 +49,7 @@ extension Prover {
         deviceID: challenge.deviceID, keyID: challenge.keyID, proofKey: secret(example.bytes("measurement.mpk")),
         integrity: secret(integrity ?? example.bytes("measurement.im")),
         device: secret(device ?? example.bytes("measurement.dm"))),
-      request: Request(command: command), token: token.span, encoding: .cose, isRemembered: remembered,
+      request: request ?? Request(command: command), token: token.span, encoding: .cose, isRemembered: remembered,
       cryptography: OpenSSLCryptography(), random: RepeatingRandom(bytes: [3]))
   }
 }

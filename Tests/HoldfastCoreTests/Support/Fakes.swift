@@ -105,9 +105,9 @@ final class CountingLock: Actuator {
 
   func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     performed.append(request.command)
-    if fails { throw ActuatorFailure() }
     let answer = Array("\(request.command)ed".utf8)
     do throws(EncodingFault) { try result.append(answer.span) } catch { throw ActuatorFailure() }
+    if fails { throw ActuatorFailure() }
   }
 }
 

@@ -14,18 +14,26 @@ struct TokenMaker {
   var version: [UInt64]?
   var user: String?
   var isSigned = true
+  /// The label of the key id in the recipient's header.
+  var recipientKeyLabel: UInt8 = 4
+  /// The unprotected header of the signature.
+  var unprotected: [UInt8] = [0xa0]
   /// The issuer's scalar; the example's unless a stranger signs.
   var issuer = WorkedExample.shared.bytes("keys.issuer_private")
+  /// Changes the claims before they are signed.
+  var changeClaims: (inout [UInt8]) -> Void = { _ in }
 
   func token() throws -> [UInt8] {
     let example = WorkedExample.shared
     var cryptography = OpenSSLCryptography()
-    var plaintext = isSigned ? try signed(claims(), &cryptography) : claims()
+    var claims = claims()
+    changeClaims(&claims)
+    var plaintext = isSigned ? try signed(claims, &cryptography) : claims
     var ephemeral = try P256PrivateKey()
     let device: P256Point = fixed(example.bytes("keys.device_point"))
     var shared = Secret<32>()
     try ephemeral.agree(with: device, into: &shared)
-    var protected: [UInt8] = [0xa2, 0x01, 0x38, 0x18, 0x04, 0x48]
+    var protected: [UInt8] = [0xa2, 0x01, 0x38, 0x18, recipientKeyLabel, 0x48]
     protected += example.bytes("keys.device_kid")
     var context = ByteBuffer<64>()
     try context.appendCOSEKeyContext(recipientProtected: protected.span)
@@ -77,7 +85,7 @@ struct TokenMaker {
     let signature = try key.sign(try hash.finish())
     var signed: [UInt8] = [0xd2, 0x84]
     signed.appendCBOR(bytes: protected.span)
-    signed.append(0xa0)
+    signed += unprotected
     signed.appendCBOR(bytes: claims.span)
     signed.appendCBOR(bytes: signature.bytes)
     return signed

@@ -1,0 +1,106 @@
+import Testing
+
+@testable import HoldfastCore
+
+/// What is no message, though it almost is one.
+@Suite struct MessageTests {
+  /// `[2, head, null, null, sealed]`.
+  private func answer(
+    headStart: UInt8 = 0x83, encoding: UInt64 = 1, token: Int = 20, sealed: Int = 20
+  ) -> [UInt8] {
+    var head = [headStart]
+    head.appendCBOR(bytes: [UInt8](repeating: 1, count: 16).span)
+    head.appendCBOR(unsigned: encoding)
+    head.appendCBOR(bytes: [UInt8](repeating: 2, count: token).span)
+    var message: [UInt8] = [0x85, 0x02]
+    message.appendCBOR(bytes: head.span)
+    message += [0xf6, 0xf6]
+    message.appendCBOR(bytes: [UInt8](repeating: 3, count: sealed).span)
+    return message
+  }
+
+  private func decodeAnswer(_ message: [UInt8]) throws(EncodingFault) {
+    _ = try Answer(message.span)
+  }
+
+  @Test func `M2 has at most 4096 bytes`() throws {
+    let overhead = answer(sealed: 4000).count - 4000
+    try decodeAnswer(answer(sealed: 4096 - overhead))
+    #expect(throws: EncodingFault.tooLong) { try decodeAnswer(answer(sealed: 4097 - overhead)) }
+  }
+
+  @Test func `a reference has sixteen bytes, and a token at most 3072`() throws {
+    try decodeAnswer(answer(encoding: 0, token: 16))
+    for count in [0, 15, 17, 440] {
+      #expect(throws: EncodingFault.unexpected) { try decodeAnswer(answer(encoding: 0, token: count)) }
+    }
+    for encoding in [1, 2] as [UInt64] {
+      try decodeAnswer(answer(encoding: encoding, token: 3072))
+      #expect(throws: EncodingFault.unexpected) { try decodeAnswer(answer(encoding: encoding, token: 3073)) }
+    }
+  }
+
+  @Test func `a head that promises more or fewer elements than it has is malformed`() throws {
+    try decodeAnswer(answer())
+    for start in [0x82, 0x84] as [UInt8] {
+      #expect(throws: EncodingFault.self) { try decodeAnswer(answer(headStart: start)) }
+    }
+  }
+
+  @Test func `M1 requires no factor that there is not`() throws {
+    var message: [UInt8] = []
+    Challenge(deviceID: DeviceID(), nonce: FixedBytes(), keyID: KeyID(), required: .all, clock: nil)
+      .encode(into: &message)
+    #expect(try Challenge(message.span).required == .all)
+    message[message.count - 2] = 0x10
+    #expect(throws: EncodingFault.unexpected) { try Challenge(message.span) }
+  }
+
+  @Test func `M3 has at most 4096 bytes`() throws {
+    for count in [4090, 4091] {
+      var message: [UInt8] = []
+      let sealed = [UInt8](repeating: 1, count: count)
+      VerdictMessage.encode(.accepted, sealed: sealed.span, into: &message)
+      if message.count <= 4096 {
+        #expect(throws: Never.self) { _ = try VerdictMessage(message.span).isSealed }
+      } else {
+        #expect(throws: EncodingFault.tooLong) { _ = try VerdictMessage(message.span).isSealed }
+      }
+    }
+  }
+
+  @Test(
+    arguments: [
+      "a0", "a10161ff", "a2016161028000", "a201616103836161616161", "a20161610500", "a20161610381616100", "a1",
+      "a20161610461", "a2016161028900", "f90000", "a201616102826161",
+    ])
+  func `a request that is not quite one is refused`(text: String) {
+    #expect(throws: EncodingFault.self) { try Request(hex(text).span) }
+  }
+
+  @Test func `an empty list of parameters is not the same as none`() throws {
+    for text in ["a1016161", "a20161610280"] {
+      var written: [UInt8] = []
+      let request = try Request(hex(text).span)
+      request.encode(into: &written)
+      #expect(hex(written.span) == text)
+      #expect(request.parameterCount == (text == "a1016161" ? nil : 0))
+    }
+  }
+
+  @Test(arguments: [
+    "a0", "a1014000", "a20140061800", "a2014006", "a201400600", "a20140021c00000000000000000000000200000000",
+  ])
+  func `a reply that is not quite one is refused`(text: String) {
+    #expect(throws: EncodingFault.self) {
+      let reply = try Reply(hex(text).span)
+      _ = reply.result.count
+    }
+  }
+
+  @Test func `text that is not UTF-8, and simple values with an argument, are malformed CBOR`() {
+    #expect(throws: EncodingFault.malformed) { try Request(hex("a10161ff").span) }
+    #expect(throws: EncodingFault.malformed) { try Request(hex("f90000").span) }
+    #expect(throws: EncodingFault.malformed) { try Request(hex("f8ff").span) }
+  }
+}

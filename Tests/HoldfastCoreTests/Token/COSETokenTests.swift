@@ -1,0 +1,77 @@
+import Foundation
+import HoldfastOpenSSL
+import Testing
+
+@testable import HoldfastCore
+
+/// The parts of a COSE token that no tag and no signature covers hold exactly what the protocol says.
+@Suite struct COSETokenTests {
+  /// What the example's device makes of a token.
+  private func open(_ token: [UInt8]) throws {
+    let example = WorkedExample.shared
+    var cryptography = OpenSSLCryptography()
+    var key = try P256PrivateKey(scalar: secret(example.bytes("keys.device_private")))
+    let id = try keyID(of: key.publicPoint, using: &cryptography)
+    var trust = try ExampleDevice().store
+    var opener = TokenOpener()
+    _ = try opener.open(
+      token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, using: &cryptography)
+  }
+
+  @Test func `a token as it is made opens`() throws {
+    try open(try TokenMaker().token())
+  }
+
+  @Test(
+    arguments: [
+      ("43a10103", "43a10101"), ("43a10103", "44a1010300"), ("43a10103", "43a20103"), ("43a10103", "44a1011803"),
+      ("43a10103a1054c", "43a10103a1064c"), ("43a10103a1054c", "43a10103a2054c"), ("d86084", "d86085"),
+      ("d86084", "d86184"),
+    ])
+  func `no header may be written otherwise`(part: String, other: String) throws {
+    let made = try TokenMaker().token()
+    let token = hex(made.span)
+    let start = try #require(token.range(of: part))
+    let changed = token.replacingCharacters(in: start, with: other)
+    #expect(throws: TokenFault.self) { try open(hex(changed)) }
+  }
+
+  @Test func `the recipient's key id has its label, and the signature no unprotected header`() throws {
+    let relabelled = try TokenMaker(recipientKeyLabel: 5).token()
+    #expect(throws: TokenFault.structure) { try open(relabelled) }
+    let promising = try TokenMaker(unprotected: [0xa1]).token()
+    #expect(throws: TokenFault.structure) { try open(promising) }
+  }
+
+  @Test func `a nonce of another length and a ciphertext without a tag are not even decrypted`() throws {
+    let made = try TokenMaker().token()
+    let token = hex(made.span)
+    let zeros = String(repeating: "00", count: 12)
+    let shortNonce = token.replacingOccurrences(of: "a1054c" + zeros, with: "a1054b" + zeros.dropLast(2))
+    #expect(shortNonce.count == token.count - 2)
+    #expect(throws: TokenFault.structure) { try open(hex(shortNonce)) }
+    let start = try #require(token.range(of: "a1054c" + zeros)).upperBound
+    let end = try #require(token.range(of: "8183")).lowerBound
+    let empty = token.replacingCharacters(in: start..<end, with: "4f" + String(repeating: "00", count: 15))
+    #expect(throws: TokenFault.structure) { try open(hex(empty)) }
+  }
+
+  @Test func `a version is three numbers, in a list that says so`() throws {
+    for head in [0x82, 0x84] as [UInt8] {
+      let token = TokenMaker(version: [1, 2, 3]) { claims in
+        // 3a 00 01 24 fe is -75007.
+        let label = hex("3a000124fe")
+        let start = claims.indices.first { claims[$0...].starts(with: label) }!
+        claims[start + label.count] = head
+      }
+      let made = try token.token()
+      #expect(throws: TokenFault.self) { try open(made) }
+    }
+    let good = try TokenMaker(version: [1, 2, 3]).token()
+    try open(good)
+  }
+
+  @Test func `more than 3072 bytes are not looked at`() {
+    #expect(throws: TokenFault.malformed) { try open([UInt8](repeating: 0, count: 3073)) }
+  }
+}
