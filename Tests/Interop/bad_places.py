@@ -348,15 +348,17 @@ def children(marker):
     return found
 
 
-def interrupted_playground(world, words, number, delay):
-    """Neither a folder nor a process is left when a signal comes in the middle."""
+def interrupted_playground(world, words, number, stage):
+    """Neither a folder nor a process is left when a signal comes once the folder has a file called `stage`."""
     # A folder of its own: in /tmp, others may be running one.
     place = world.case()
     marker = f"BAD_INPUT={os.urandom(8).hex()}"
     process = world.start(*words, environment={"TMPDIR": str(place), **dict([marker.split("=")])}, start_new_session=True)
-    time.sleep(delay)
-    expect(delay < 0.5 or list(place.iterdir()), "it made no folder here")
-    expect(process.poll() is None, f"it ended before the signal: {process.returncode}")
+    deadline = time.monotonic() + TIMEOUT
+    while not list(place.glob(f"*/{stage}")):
+        expect(process.poll() is None, f"it ended before the signal: {process.returncode}")
+        expect(time.monotonic() < deadline, "it never came so far")
+        time.sleep(0.002)
     process.send_signal(number)
     try:
         _, said = process.communicate(timeout=TIMEOUT)
@@ -510,8 +512,9 @@ def others_folder(nobody, name, verb):
 
 def checks_alone(world, skipped):
     """Those that must not run beside others."""
-    for words, delays in ((["demo"], (0.1, 0.6, 1.5, 2.5)), (["bench", "latency", "--rounds", "100000"], (0.1, 1.0))):
+    demo_stages, bench_stages = ("data", "device.sock", "other", "flipped"), ("data", "prover/enrolment.json")
+    for words, stages in ((["demo"], demo_stages), (["bench", "latency", "--rounds", "100000"], bench_stages)):
         for number in (signal.SIGINT, signal.SIGTERM):
-            for delay in delays:
-                yield f"{' '.join(words)}: {number.name} after {delay} s", interrupted_playground, (world, words, number, delay)
+            for stage in stages:
+                yield f"{' '.join(words)}: {number.name} at {stage}", interrupted_playground, (world, words, number, stage)
     yield from full_disks(world, skipped)
