@@ -101,6 +101,39 @@ import Testing
     try cryptography.aes256GCMOpen(key: key, nonce: nonce.span, authenticating: nothing.span, message: &span, tag: tag)
   }
 
+  @Test(arguments: [0, 11, 13, 16]) func `a nonce of another length than twelve is refused`(count: Int) {
+    var cryptography = OpenSSLCryptography()
+    let key = Secret<32>()
+    let nonce = [UInt8](repeating: 0, count: count)
+    var tag = FixedBytes<16>()
+    var message: [UInt8] = [1, 2, 3]
+    do throws(CryptographyFailure) {
+      var span = message.mutableSpan
+      try cryptography.aes256GCMSeal(
+        key: key, nonce: nonce.span, authenticating: Span(), message: &span, tag: &tag)
+      Issue.record("sealed")
+    } catch {}
+    do throws(CryptographyFailure) {
+      var span = message.mutableSpan
+      try cryptography.aes256GCMOpen(key: key, nonce: nonce.span, authenticating: Span(), message: &span, tag: tag)
+      Issue.record("opened")
+    } catch {}
+  }
+
+  @Test func `what does not open is wiped`() {
+    var cryptography = OpenSSLCryptography()
+    let key = Secret<32>()
+    let nonce = FixedBytes<12>()
+    var message: [UInt8] = [1, 2, 3]
+    do throws(CryptographyFailure) {
+      var span = message.mutableSpan
+      try cryptography.aes256GCMOpen(
+        key: key, nonce: nonce.bytes, authenticating: Span(), message: &span, tag: FixedBytes<16>())
+      Issue.record("opened")
+    } catch {}
+    #expect(message == [0, 0, 0])
+  }
+
   @Test func `AES-256 unwraps the 256-bit key of RFC 3394, and refuses it with a bit flipped`() throws {
     var cryptography = OpenSSLCryptography()
     let wrappingKey = Secret<32>(copying: hex("000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f").span)!

@@ -49,6 +49,19 @@ import Testing
     #expect(bytes == shared)
   }
 
+  @Test(arguments: [2, 3, 6, 7] as [UInt8]) func `a point in another form than the uncompressed is refused`(
+    form: UInt8
+  ) throws {
+    let other = [form] + peerPoint.dropFirst()
+    let compressed = Array(other.prefix(33))
+    for point in [other, compressed] {
+      #expect(throws: CryptographyFailure.self) { try checkPoint(point.span, on: .p256) }
+    }
+    #expect(throws: CryptographyFailure.self) { try checkPoint(Array(peerPoint.dropLast()).span, on: .p256) }
+    #expect(throws: CryptographyFailure.self) { try checkPoint(peerPoint.span, on: .p384) }
+    try checkPoint(peerPoint.span, on: .p256)
+  }
+
   @Test func `ECDH refuses the zero point`() throws {
     var key = try key()
     var secret = Secret<32>()

@@ -21,6 +21,26 @@ import Testing
     #expect(try !Files.createPrivateDirectory(at: folder.file("state//")))
   }
 
+  @Test func `the folder above is brought to the disk when a folder is made in it or a file removed from it`() throws {
+    let calls = Counter()
+    var operations = FileOperations.system
+    operations.synchronize = { _ throws(SystemError) in
+      _ = calls.next()
+      throw SystemError(EIO)
+    }
+    #expect(throws: failure(.other(errno: EIO), "state")) {
+      try Files.createPrivateDirectory(at: folder.file("state"), operations: operations)
+    }
+    let path = try folder.makeFile("file", [1])
+    #expect(throws: failure(.other(errno: EIO), "file")) { try Files.removeFile(at: path, operations: operations) }
+    #expect(calls.next() == 2)
+    #expect(try folder.names() == ["state"])
+  }
+
+  @Test func `what the system cannot bring to the disk is a fault`() throws {
+    #expect(throws: SystemError(EBADF)) { try FileOperations.system.synchronize(-1) }
+  }
+
   @Test(arguments: [0o750, 0o701, 0o770, 0o777]) func `a folder open to others is refused`(mode: Int) throws {
     try Files.createPrivateDirectory(at: folder.file("state"))
     #expect(unsafe chmod(folder.file("state"), mode_t(mode)) == 0)

@@ -9,12 +9,17 @@ public enum Files {
   /// - Throws: `symbolicLink`, `notDirectory`, `wrongOwner` or `tooOpen` where something is there that is not a
   ///   private folder of this user; `notFound`, `noPermission`, `diskFull`, `other`.
   @discardableResult
-  public static func createPrivateDirectory(at path: String) throws(FileError) -> Bool {
+  public static func createPrivateDirectory(
+    at path: String, operations: FileOperations = .system
+  ) throws(FileError) -> Bool {
     let place = try FilePath(FilePath.withoutTrailingSlashes(path))
     let status: stat
     do {
       let parent = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
-      if try makeDirectory(place.name, in: parent) { return true }
+      if try makeDirectory(place.name, in: parent) {
+        try operations.synchronize(parent.number)
+        return true
+      }
       let directory = try Descriptor(opening: place.name, in: parent.number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
       status = try directory.status()
     } catch {
@@ -26,10 +31,7 @@ public enum Files {
 
   /// Makes a folder; false where the name is taken, `ELOOP` where a symbolic link has it.
   private static func makeDirectory(_ name: String, in parent: borrowing Descriptor) throws(SystemError) -> Bool {
-    if unsafe mkdirat(parent.number, name, 0o700) == 0 {
-      try retrying { fsync(parent.number) }
-      return true
-    }
+    if unsafe mkdirat(parent.number, name, 0o700) == 0 { return true }
     guard errno == EEXIST else { throw SystemError(errno) }
     // Opening alone would not tell a symbolic link from a file.
     var entry = stat()
@@ -42,12 +44,12 @@ public enum Files {
   ///
   /// - Parameter path: The file; a symbolic link is removed itself.
   /// - Throws: `notFound`, `isDirectory`, `noPermission`, `other`.
-  public static func removeFile(at path: String) throws(FileError) {
+  public static func removeFile(at path: String, operations: FileOperations = .system) throws(FileError) {
     let place = try FilePath(path)
     do {
       let directory = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
       try retrying { unsafe unlinkat(directory.number, place.name, 0) }
-      try retrying { fsync(directory.number) }
+      try operations.synchronize(directory.number)
     } catch {
       throw FileError(error, at: path)
     }

@@ -40,6 +40,16 @@ import Testing
     #expect(try seal.status(of: token, request: request(otp: "bob", seal: "ann")) == .sealRejected)
   }
 
+  @Test func `a token that came by reference keeps its user`() throws {
+    let device = try device([.device])
+    let token = try TokenMaker(user: "ann").token()
+    var prover = try Prover.with(token)
+    #expect(try device.round(&prover).response.status == .accepted)
+    device.policy.rules["unlock"]?.factors = [.device, .otp]
+    var again = try Prover.with(token, request: request(otp: "bob"), remembered: true)
+    #expect(try device.round(&again).response.status == .commandRefused)
+  }
+
   @Test func `a code that is not required is ignored, whoever's it is`() throws {
     let device = try device([.device])
     let token = TokenMaker(user: "ann")

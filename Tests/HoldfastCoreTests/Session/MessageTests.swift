@@ -72,7 +72,7 @@ import Testing
   @Test(
     arguments: [
       "a0", "a10161ff", "a2016161028000", "a201616103836161616161", "a20161610500", "a20161610381616100", "a1",
-      "a20161610461", "a2016161028900", "f90000", "a201616102826161",
+      "a20161610461", "a2016161028900", "f90000", "a201616102826161", "a0016161", "a2016161038361616162",
     ])
   func `a request that is not quite one is refused`(text: String) {
     #expect(throws: EncodingFault.self) { try Request(hex(text).span) }
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test(arguments: [
-    "a0", "a1014000", "a20140061800", "a2014006", "a201400600", "a20140021c00000000000000000000000200000000",
+    "a0", "a00140", "a1014000", "a20140061800", "a2014006", "a201400600", "a20140021c00000000000000000000000200000000",
   ])
   func `a reply that is not quite one is refused`(text: String) {
     #expect(throws: EncodingFault.self) {

@@ -82,6 +82,49 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      [0x83, 1, 2, 2, 0], [0x84, 1, 2, 2], [0x84, 1, 2, 2, 0], [0x82, 1, 2, 2], [0x85, 1, 2, 8, 0], [0x83, 1, 2, 9],
+      [0x83, 1, 2],
+    ] as [[UInt8]])
+  func `what is no entry is refused`(bytes: [UInt8]) {
+    #expect(throws: EncodingFault.self) { try AuditEntry(bytes.span) }
+  }
+
+  @Test func `a round is of one of two forms`() throws {
+    let device = try TestDevice()
+    _ = try device.connect().round(try device.prover())
+    let entry = try #require(try device.ledger.auditEntries(limit: 10).last)
+    var bytes = entry.encoded()
+    #expect(bytes.last == 0)
+    bytes[bytes.count - 1] = 1
+    #expect(try AuditEntry(bytes.span) != entry)
+    bytes[bytes.count - 1] = 2
+    #expect(throws: EncodingFault.unexpected) { try AuditEntry(bytes.span) }
+  }
+
+  @Test func `a log that was written anew from another entry's number on is broken there`() throws {
+    let device = try TestDevice()
+    var chain = try device.ledger.summary().audit
+    let forged = AuditEntry(sequence: 9, time: testTime, event: .stopped).encoded()
+    try chain.advance(over: forged.span)
+    try device.tamper("INSERT INTO audit VALUES (3, x'8309', x'00')")
+    try device.tamper("UPDATE audit SET entry = ? WHERE sequence = 3", .bytes(forged))
+    try device.tamper("UPDATE audit SET hash = ? WHERE sequence = 3", .copying(chain.head.bytes))
+    try device.tamper("UPDATE state SET audit_count = 3")
+    try device.tamper("UPDATE state SET audit_head = ?", .copying(chain.head.bytes))
+    #expect(try device.ledger.verifyAudit().firstBroken == 3)
+  }
+
+  @Test func `a connection's refusals are counted also after a round that was settled`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    #expect(try connection.round(try device.prover()).status == .accepted)
+    #expect(try connection.round(try device.prover(), flaws: .wrongDevice).status == .deviceMismatch)
+    let last = try device.ledger.auditEntries(limit: 10).last
+    #expect(last?.event == .unproved([UnprovedTotal(status: .deviceMismatch, count: 1)]))
+  }
+
   @Test func `answers to strangers are entered as totals, at most once a minute`() throws {
     let device = try TestDevice()
     let connection = try device.connect()

@@ -33,6 +33,26 @@ import Testing
     #expect(try device.ledger.summary() == before)
   }
 
+  @Test func `what the owner does is entered`() throws {
+    let device = try TestDevice()
+    let keyID = try device.issuer.keyID()
+    try device.ledger.removeTrust(keyID, realClock: testTime)
+    try device.ledger.moveClockFloor(to: testTime + 5, realClock: testTime)
+    let events = try device.ledger.auditEntries(after: 2, limit: 10).map(\.event)
+    #expect(events == [.issuerRemoved(keyID), .clockFloorMoved(from: testTime, to: testTime + 5)])
+  }
+
+  @Test func `the clock floor goes forward only, and no further than integers go`() throws {
+    let device = try TestDevice()
+    let before = try device.ledger.summary()
+    for floor in [0, testTime - 1, testTime, maximumInteger + 1] {
+      #expect(throws: LedgerFault.floorNotAhead) { try device.ledger.moveClockFloor(to: floor, realClock: nil) }
+    }
+    #expect(try device.ledger.summary() == before)
+    try device.ledger.moveClockFloor(to: maximumInteger, realClock: nil)
+    #expect(try device.ledger.summary().clockFloor == maximumInteger)
+  }
+
   @Test func `a generation floor outlives the trust`() throws {
     let device = try TestDevice()
     #expect(try device.connect().round(try device.prover { $0.generation = 9 }).status == .accepted)

@@ -6,6 +6,19 @@ import Testing
 @testable import HoldfastDevice
 
 @Suite struct UsesTests {
+  @Test func `a ledger whose count of kept records is too small is refused, not believed`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let short = try device.prover {
+      $0.expires = testTime + 10
+      $0.maximumUses = 2
+    }
+    #expect(try connection.round(short).status == .accepted)
+    try device.ledger.moveClockFloor(to: testTime + 10, realClock: nil)
+    try device.tamper("UPDATE state SET kept_count = 0")
+    #expect(try connection.round(try device.prover()).status == .internal)
+  }
+
   @Test func `only accepted rounds cost a use`() throws {
     let device = try TestDevice()
     let prover = try device.prover { $0.maximumUses = 2 }

@@ -20,6 +20,20 @@ import Testing
     #expect(policy.maximumIssueAdvanceSeconds == 400 * 86_400)
   }
 
+  @Test func `what a policy does not say it does not allow`() throws {
+    let policy = try parse(#"{"version": 1, "commands": {"a": {"factors": []}}}"#)
+    #expect(!policy.acceptsUnsigned)
+    #expect(!policy.allowsCompatibility)
+    #expect(policy.limits == TokenLimits())
+    #expect(DevicePolicy.denyAll.commonFactors == [])
+  }
+
+  @Test func `a token's iat is nowhere more than a century ahead`() {
+    var policy = DevicePolicy.denyAll
+    policy.maximumIssueAdvanceDays = .max
+    #expect(policy.maximumIssueAdvanceSeconds == 36_500 * 86_400)
+  }
+
   @Test func `a command's own limits take the place of the file's`() throws {
     let policy = try parse(
       #"""

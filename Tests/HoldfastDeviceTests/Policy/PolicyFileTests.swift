@@ -39,6 +39,23 @@ import Testing
     #expect(file.read().policy == .forSimulatedLock)
   }
 
+  @Test func `a good policy behind a symbolic link allows nothing`() throws {
+    let device = try TestDevice()
+    let path = DeviceFile.policy.path(in: device.folder.path)
+    try FileManager.default.moveItem(atPath: path, toPath: path + ".elsewhere")
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: path + ".elsewhere")
+    #expect(device.folder.policy.read() == PolicyReading(fault: .unreadable))
+  }
+
+  @Test(.enabled(if: geteuid() == 0, "only root can give a file away"))
+  func `a policy or a folder of another user is refused`() throws {
+    let device = try TestDevice()
+    #expect(unsafe chown(DeviceFile.policy.path(in: device.folder.path), 12345, 12345) == 0)
+    #expect(device.folder.policy.read() == PolicyReading(fault: .unreadable))
+    #expect(unsafe chown(device.folder.path, 12345, 12345) == 0)
+    #expect(throws: DeviceFolderFault.wrongOwner) { try DeviceFolder.open(at: device.folder.path) }
+  }
+
   @Test func `a change is announced and audited once, and not again after a restart`() throws {
     let device = try TestDevice()
     let notices = Mutex<[ServerNotice]>([])

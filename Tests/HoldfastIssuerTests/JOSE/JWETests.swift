@@ -107,6 +107,56 @@ import Testing
     }
   }
 
+  /// The token with one of its five parts replaced.
+  private func replacing(_ part: Int, of token: PeerToken, with bytes: [UInt8]) -> [UInt8] {
+    var parts = token.token.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
+    parts[part] = base64URL(bytes.span)
+    return Array(parts.joined(separator: ".").utf8)
+  }
+
+  @Test func `an encrypted key, a vector or a tag of another length is refused before any key is used`() throws {
+    for token in try PeerToken.encrypted() {
+      for part in [2, 4] {
+        for count in [0, 8, 15, 33, 64] {
+          let changed = replacing(part, of: token, with: [UInt8](repeating: 1, count: count))
+          #expect(throws: JOSEFault.unexpected, "\(token.name) \(part) \(count)") { try token.opening(changed) }
+        }
+      }
+      let isDirect = ["dir", "ECDH-ES"].contains(token.algorithm)
+      for count in isDirect ? [1, 40] : [0, 8] where !token.algorithm.hasPrefix("RSA") {
+        let changed = replacing(1, of: token, with: [UInt8](repeating: 1, count: count))
+        #expect(throws: JOSEFault.unexpected, "\(token.name) \(count)") { try token.opening(changed) }
+      }
+    }
+  }
+
+  @Test func `a header of more than 1024 bytes and a token of more than 8192 are malformed`() throws {
+    let token = try PeerToken.encrypted()[0]
+    let header = [UInt8](#"{"x":""#.utf8) + [UInt8](repeating: 0x61, count: 1100) + [UInt8](#""}"#.utf8)
+    #expect(throws: JOSEFault.malformed) { try token.opening(token.withEncodedHeader(header)) }
+    let long = replacing(3, of: token, with: [UInt8](repeating: 1, count: 6200))
+    #expect(long.count > 8192)
+    #expect(throws: JOSEFault.malformed) { try token.opening(long) }
+  }
+
+  @Test func `a key id must be the key's where the header has one`() throws {
+    let scalar = [UInt8](repeating: 3, count: 32)
+    var random = SystemRandom()
+    for (written, expected) in [("one", "one"), ("two", "one"), (nil, "one")] as [(String?, String)] {
+      let sender = try JWEKey(
+        ECPrivateKey(curve: .p256, scalar: scalar.span), management: .ecdhES, encryption: .a256GCM, keyID: written)
+      let sealed = try sender.seal([1, 2].span, contentType: "JWT", random: &random)
+      var key = try JWEKey(
+        ECPrivateKey(curve: .p256, scalar: scalar.span), management: .ecdhES, encryption: .a256GCM, keyID: expected)
+      if written == "two" {
+        #expect(throws: JOSEFault.unexpected) { _ = try key.open(sealed.span, contentType: "JWT") }
+      } else {
+        let plain = try key.open(sealed.span, contentType: "JWT")
+        #expect(plain.bytes.array == [1, 2])
+      }
+    }
+  }
+
   @Test func `the token of RFC 7518 appendix C derives its key`() throws {
     let parties = JWEParties(producer: Array("Alice".utf8), recipient: Array("Bob".utf8))
     let shared = hex("9e56d91d817135d372834283bf84269cfb316ea3da806a48f6daa7798cfe90c4")

@@ -66,6 +66,44 @@ import Testing
     #expect(throws: JOSEFault.unexpected) { _ = try key.sign([1].span, type: type, using: &cryptography) }
   }
 
+  @Test func `a code cut short is refused, however right it is, and so is a short secret`() throws {
+    var cryptography = OpenSSLCryptography()
+    var key = JWSKey.hs256(SecretBytes(zeros: 32))
+    let signed = try array(key.sign(Array("{}".utf8).span, type: type, using: &cryptography))
+    let dot = try #require(signed.lastIndex(of: UInt8(ascii: ".")))
+    let input = Array(signed[..<dot])
+    for (secret, count) in [(32, 31), (32, 16), (32, 10), (31, 32)] {
+      let bytes = [UInt8](repeating: 0, count: secret)
+      var code = [UInt8](repeating: 0, count: count)
+      var span = code.mutableSpan
+      try HMAC.sha256.authenticate(input.span, key: bytes.span, into: &span)
+      let text = input + Array(".\(base64URL(code.span))".utf8)
+      #expect(throws: JOSEFault.unexpected) { try verify(text, with: .hs256(SecretBytes(zeros: secret)), type: type) }
+    }
+    #expect(try verify(signed, with: key, type: type) == "{}")
+  }
+
+  @Test func `a key id that is not the key's is refused`() throws {
+    var key = try P256PrivateKey()
+    let point = key.publicPoint
+    var cryptography = OpenSSLCryptography()
+    let ownID = try keyID(of: point, using: &cryptography)
+    let own = base64URL(ownID.bytes)
+    for (id, isRight) in [(own, true), ("AAAAAAAAAAA", false), ("", false)] {
+      let header = Array(#"{"alg":"ES256","kid":"\#(id)","typ":"\#(type)"}"#.utf8)
+      let input = base64URL(header.span) + ".e30"
+      var hash = cryptography.sha256()
+      hash.append(Array(input.utf8).span)
+      let signature = try key.sign(try hash.finish())
+      let text = Array("\(input).\(base64URL(signature.bytes))".utf8)
+      if isRight {
+        #expect(try verify(text, with: .es256Public(point), type: type) == "{}")
+      } else {
+        #expect(throws: JOSEFault.unexpected) { try verify(text, with: .es256Public(point), type: type) }
+      }
+    }
+  }
+
   @Test func `both algorithms verify what they sign, and the public half does not sign`() throws {
     var cryptography = OpenSSLCryptography()
     let payload = Array(#"{"a":1}"#.utf8)
