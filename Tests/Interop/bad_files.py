@@ -117,6 +117,8 @@ SHOW_ALL = ["device", "show", "--dir", "{D}"]
 AUDIT = ["device", "audit", "--dir", "{D}"]
 VERIFY = [*AUDIT, "--verify", "--json"]
 TRUST = ["device", "trust", "--dir", "{D}", "{issuer2.jwk}", "--json"]
+FLOOR = ["device", "floor", "--dir", "{D}", "--clock", "now", "--json"]
+RESET = ["device", "reset", "--dir", "{D}", "--yes", "--json"]
 POLICY = ["device", "policy", "--dir", "{D}", "--json"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen", "unix:{case}/served.sock", "--json"]
 SERVICE = ["service", "show", "--dir", "{S}", "--json"]
@@ -137,11 +139,12 @@ LINKED = {"link": {OK, MALFORMED}}
 TARGETS = [
     Target("D", "device.json", [SHOW, AUDIT, TRUST, SERVE], {"flipped": {OK, MALFORMED}}, other="D2", mention="D"),
     Target("D", "device.key", [SHOW, SERVE], other="D2", holds_secret=True),
-    Target("D", "challenge.seed", [SHOW, SERVE], {**SECRET, "flipped": {OK}}, other="D2", holds_secret=True),
     Target("D", "policy.json", [POLICY], {"flipped": ANY, "mode 0644": {OK}, "of another": {OK}}, other="D2"),
     Target("D", "policy.json", [SHOW_ALL, SERVE], ADVISORY, other="D2"),
-    Target("D", "ledger.sqlite", [SHOW_ALL, AUDIT, VERIFY, TRUST, SERVE], DATABASE, other="D2"),
-    Target("D", "actuator.state", [SERVE], {**SECRET}, other="D2"),
+    Target("D", "ledger.sqlite", [SHOW_ALL, AUDIT, VERIFY, TRUST, SERVE, FLOOR], {**DATABASE, "of another": {MALFORMED}}, other="D2"),
+    Target("D", "ledger.sqlite", [RESET], {**DATABASE, "flipped": {OK, MALFORMED, FAULT}}, other="D2"),
+    Target("D", "device.json", [RESET], {damage: {OK} for damage in ("missing", "empty", "10 MB of zeros", "random bytes", "text", "truncated", "flipped", "link", "dangling link", "fifo", "mode 000", "mode 0644", "of another")}, other="D2"),
+    Target("D", "actuator.state", [SERVE], other="D2"),
     Target("D", "lock", [SERVE],
            {name: {OK} for name in ("missing", "empty", "10 MB of zeros", "random bytes", "text", "truncated", "flipped", "mode 0644", "of another")}
            | {"fifo": {OK, MALFORMED}}, other="D2"),

@@ -17,8 +17,9 @@ extension AuditEntry {
   /// The deterministic CBOR array `[sequence, time, kind, …]` that the chain is made over.
   ///
   /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]`, `[…, 1, [[status, count] …]]`,
-  /// `[…, 2]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted, `[…, 6, kid]` issuer
-  /// removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved.
+  /// `[…, 2, device id]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted, `[…, 6, kid]` issuer
+  /// removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
+  /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: 3 + event.detailCount)
@@ -45,9 +46,10 @@ extension AuditEvent {
   fileprivate var detailCount: Int {
     switch self {
     case .round: 6
+    case .generationFloorMoved: 3
     case .clockFloorMoved: 2
-    case .unproved, .started, .issuerTrusted, .issuerRemoved, .policySeen: 1
-    case .created, .stopped: 0
+    case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
+    case .stopped: 0
     }
   }
 
@@ -64,8 +66,9 @@ extension AuditEvent {
         bytes.appendCBOR(unsigned: UInt64(total.status.rawValue))
         bytes.appendCBOR(unsigned: total.count)
       }
-    case .created:
+    case .created(let deviceID):
       bytes.appendCBOR(unsigned: 2)
+      bytes.appendCBOR(bytes: deviceID.bytes)
     case .started(let bootCount):
       bytes.appendCBOR(unsigned: 3)
       bytes.appendCBOR(unsigned: bootCount)
@@ -84,6 +87,14 @@ extension AuditEvent {
       bytes.appendCBOR(unsigned: 8)
       bytes.appendCBOR(unsigned: from)
       bytes.appendCBOR(unsigned: to)
+    case .generationFloorMoved(let keyID, let from, let to):
+      bytes.appendCBOR(unsigned: 9)
+      bytes.appendCBOR(bytes: keyID.bytes)
+      bytes.appendCBOR(unsigned: from)
+      bytes.appendCBOR(unsigned: to)
+    case .reset(let deviceID):
+      bytes.appendCBOR(unsigned: 10)
+      bytes.appendCBOR(bytes: deviceID.bytes)
     }
   }
 
@@ -97,13 +108,17 @@ extension AuditEvent {
         totals.append(UnprovedTotal(status: try reader.status(), count: try reader.unsigned()))
       }
       self = .unproved(totals)
-    case 2: self = .created
+    case 2: self = .created(try reader.fixedBytes())
     case 3: self = .started(bootCount: try reader.unsigned())
     case 4: self = .stopped
     case 5: self = .issuerTrusted(try reader.fixedBytes())
     case 6: self = .issuerRemoved(try reader.fixedBytes())
     case 7: self = .policySeen(reader.null() ? nil : try reader.fixedBytes())
     case 8: self = .clockFloorMoved(from: try reader.unsigned(), to: try reader.unsigned())
+    case 9:
+      self = .generationFloorMoved(
+        try reader.fixedBytes(), from: try reader.unsigned(), to: try reader.unsigned())
+    case 10: self = .reset(try reader.fixedBytes())
     default: throw .unexpected
     }
   }

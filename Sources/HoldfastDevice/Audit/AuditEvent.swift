@@ -6,8 +6,8 @@ public enum AuditEvent: Sendable, Equatable {
   case round(AuditedRound)
   /// How many answers of each status went to peers that had proved nothing, since the totals before.
   case unproved([UnprovedTotal])
-  /// The folder was made.
-  case created
+  /// The folder was made, for this device.
+  case created(DeviceID)
   /// The server started; `bootCount` counts its starts.
   case started(bootCount: UInt64)
   /// The server ended in order.
@@ -18,6 +18,10 @@ public enum AuditEvent: Sendable, Equatable {
   case policySeen(Digest?)
   /// The owner moved the clock floor by hand, in Unix seconds.
   case clockFloorMoved(from: UInt64, to: UInt64)
+  /// The owner moved the generation floor of a verifying key by hand.
+  case generationFloorMoved(KeyID, from: UInt64, to: UInt64)
+  /// The owner made a new device of it, with this id.
+  case reset(DeviceID)
 }
 
 /// What the audit log says of a round. It holds no secret.

@@ -7,8 +7,6 @@ public enum DeviceFile: String, Sendable, CaseIterable {
   case description = "device.json"
   /// The private key, a JWK.
   case key = "device.key"
-  /// 32 secret bytes that challenges are made with.
-  case challengeSeed = "challenge.seed"
   /// What the owner allows.
   case policy = "policy.json"
   /// What must never be forgotten.
@@ -33,8 +31,12 @@ public enum DeviceFileFault: Error, Equatable {
   case notRegular
   /// It does not hold what was written there.
   case corrupt
+  /// It is another device's.
+  case otherDevice
   /// A later version of the program wrote it.
   case newerVersion
+  /// A version wrote it that this one no longer reads.
+  case olderVersion
   case noPermission
   case diskFull
   /// Another process held it for too long.

@@ -15,7 +15,7 @@ public struct DeviceFolder: Sendable {
     (self.path, self.descriptor) = (path, descriptor)
   }
 
-  /// Opens a folder and checks its description, key and seed.
+  /// Opens a folder and checks its description and key.
   ///
   /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `incomplete`, or `file` with what is wrong with which.
   public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
@@ -26,15 +26,18 @@ public struct DeviceFolder: Sendable {
     }
     let folder = DeviceFolder(path: path, descriptor: try readDescription(path))
     let secrets = try folder.secrets()
-    guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .corrupt) }
+    guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     return folder
   }
 
   /// Opens the ledger. Throws `file` for it.
   public func openLedger(limits: LedgerLimits = LedgerLimits()) throws(DeviceFolderFault) -> Ledger {
+    let ledger: Ledger
     do throws(DatabaseError) {
-      return try Ledger(path: DeviceFile.ledger.path(in: path), limits: limits)
+      ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: limits)
     } catch { throw .file(.ledger, DeviceFileFault(error)) }
+    guard ledger.deviceID == descriptor.deviceID else { throw .file(.ledger, .otherDevice) }
+    return ledger
   }
 
   /// The policy file, which need not be a good one.
@@ -52,36 +55,32 @@ public struct DeviceFolder: Sendable {
   /// Where the simulated lock stands. Throws `file` for it.
   public func openLock() throws(DeviceFolderFault) -> SimulatedLock {
     do throws(DeviceFileFault) {
-      return try SimulatedLock(LockStateFile(path: DeviceFile.actuator.path(in: path)))
+      return try SimulatedLock(lockStateFile)
     } catch { throw .file(.actuator, error) }
   }
 
-  /// Reads the private key and the seed.
-  func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
-    let scalar = try readSecret(.key, limit: DeviceKeyFile.maximumByteCount) { text in
-      do throws(KeyFault) { return try DeviceKeyFile.decode(text) } catch { return nil }
-    }
-    let seed = try readSecret(.challengeSeed, limit: 32) { Secret<32>(copying: $0) }
-    do throws(CryptographyFailure) {
-      return try DeviceSecrets(scalar: scalar, challengeSeed: seed)
-    } catch { throw .file(.key, .corrupt) }
+  var lockStateFile: LockStateFile {
+    LockStateFile(path: DeviceFile.actuator.path(in: path), deviceID: descriptor.deviceID)
   }
 
-  private func readSecret(
-    _ file: DeviceFile, limit: Int, _ decode: (Span<UInt8>) -> Secret<32>?
-  ) throws(DeviceFolderFault) -> Secret<32> {
-    let secret: Secret<32>?
+  /// Reads the private key, and makes what follows from it.
+  func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
+    let scalar: Secret<32>?
     do throws(FileError) {
-      secret = try Files.readSecretFile(
-        at: file.path(in: path), limit: limit, requirements: [.secret, .noSymbolicLink], decode)
-    } catch { throw .file(file, DeviceFileFault(error)) }
-    guard let secret else { throw .file(file, .corrupt) }
-    return secret
+      scalar = try Files.readSecretFile(
+        at: DeviceFile.key.path(in: path), limit: DeviceKeyFile.maximumByteCount,
+        requirements: [.secret, .noSymbolicLink]
+      ) { text in
+        do throws(KeyFault) { return try DeviceKeyFile.decode(text) } catch { return nil }
+      }
+    } catch { throw .file(.key, DeviceFileFault(error)) }
+    guard let scalar else { throw .file(.key, .corrupt) }
+    do throws(CryptographyFailure) { return try DeviceSecrets(scalar: scalar) } catch { throw .file(.key, .corrupt) }
   }
 }
 
 extension DeviceFolder {
-  static let version: UInt64 = 1
+  static let version: UInt64 = 2
 
   private static func readDescription(_ path: String) throws(DeviceFolderFault) -> DeviceDescriptor {
     let bytes: [UInt8]
@@ -96,13 +95,14 @@ extension DeviceFolder {
     } catch { throw .file(.description, .corrupt) }
     guard let version = value["version"]?.number else { throw .file(.description, .corrupt) }
     guard version <= Self.version else { throw .file(.description, .newerVersion) }
+    guard version == Self.version else { throw .file(.description, .olderVersion) }
     do throws(KeyFault) {
       return try DeviceDescriptor(value)
     } catch { throw .file(.description, .corrupt) }
   }
 
   /// The folder must be this user's alone, and not a symbolic link.
-  private static func checkFolder(_ path: String) throws(DeviceFolderFault) {
+  static func checkFolder(_ path: String) throws(DeviceFolderFault) {
     var status = stat()
     guard !path.utf8.contains(0), unsafe lstat(path, &status) == 0 else {
       throw errno == EACCES ? .noPermission : errno == ENOTDIR ? .notFolder : .missing

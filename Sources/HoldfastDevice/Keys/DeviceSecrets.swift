@@ -8,10 +8,10 @@ final class DeviceSecrets: Sendable {
   private let challengeSeed: Secret<32>
 
   /// Throws unless `scalar` is a private key's.
-  init(scalar: consuming Secret<32>, challengeSeed: consuming Secret<32>) throws(CryptographyFailure) {
+  init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
     publicPoint = try P256PrivateKey(scalar: scalar).publicPoint
+    challengeSeed = try Self.challengeSeed(of: scalar)
     self.scalar = scalar
-    self.challengeSeed = challengeSeed
   }
 
   /// A key object for one thread.
@@ -22,5 +22,20 @@ final class DeviceSecrets: Sendable {
   /// The challenges of one connection.
   func challenges(bootCount: UInt64, connection: UInt64) -> ChallengeSource {
     ChallengeSource(seed: challengeSeed.copy(), bootCount: bootCount, connection: connection)
+  }
+
+  /// What challenges are keyed with: `HKDF-SHA-256(ikm: scalar, no salt, info: "holdfast/1 challenge seed", 32 bytes)`.
+  ///
+  /// Made of the key, so that there is no second secret that could be lost, or be another device's.
+  private static func challengeSeed(of scalar: borrowing Secret<32>) throws(CryptographyFailure) -> Secret<32> {
+    let info = Array("holdfast/1 challenge seed".utf8)
+    var cryptography = OpenSSLCryptography()
+    var seed = Secret<32>()
+    try seed.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try scalar.withBytes { (inputKey: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hkdfSHA256(inputKey: inputKey, salt: Span(), info: info.span, into: &output)
+      }
+    }
+    return seed
   }
 }

@@ -46,19 +46,54 @@ extension Ledger {
     try look { (tables) throws(DatabaseError) in try tables.issuers() }
   }
 
-  /// Moves the clock floor ahead by hand, to `floor` in Unix seconds.
+  /// Moves the clock floor by hand, to `floor` in Unix seconds, ahead or back; returns where it was.
   ///
-  /// Throws `floorNotAhead` unless that is later than it is, `busy`, `failed`.
-  public func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) {
-    let isAhead = try change { (tables, state) throws(DatabaseError) in
-      guard floor > state.clockFloor, floor <= maximumInteger else { return false }
+  /// Moved back, tokens that had expired may count again; those with `max`, and compatibility nonces, count as used up
+  /// unless their record is still there. Throws `floorOutOfRange` beyond 2^53 - 1, `busy`, `failed`.
+  @discardableResult
+  public func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+    guard floor <= maximumInteger else { throw .floorOutOfRange }
+    return try change { (tables, state) throws(DatabaseError) in
       let from = state.clockFloor
+      guard floor != from else { return from }
+      if floor < from { state.forgottenThrough = max(state.forgottenThrough, from) }
       state.clockFloor = floor
-      try tables.append(
-        .clockFloorMoved(from: from, to: floor), time: state.time(realClock: realClock), to: &state)
-      return true
+      try tables.append(.clockFloorMoved(from: from, to: floor), time: state.time(realClock: realClock), to: &state)
+      return from
     }
-    guard isAhead else { throw .floorNotAhead }
+  }
+
+  /// Moves the generation floor of a verifying key by hand, ahead or back; returns where it was.
+  ///
+  /// Moved back, tokens that were revoked count again. Throws `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`,
+  /// `failed`.
+  @discardableResult
+  public func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+    guard floor <= maximumInteger else { throw .floorOutOfRange }
+    let from = try change { (tables, state) throws(DatabaseError) -> UInt64? in
+      let from = try tables.generationFloor(keyID)
+      let isTrusted = try tables.issuer(keyID) != nil
+      guard isTrusted || from > 0 else { return nil }
+      guard floor != from else { return from }
+      try tables.setGenerationFloor(keyID, to: floor)
+      try tables.append(
+        .generationFloorMoved(keyID, from: from, to: floor), time: state.time(realClock: realClock), to: &state)
+      return from
+    }
+    guard let from else { throw .unknownIssuer }
+    return from
+  }
+
+  /// Gives the ledger to a device that is new: nothing is left but the count of starts and the audit log, which goes on.
+  ///
+  /// The clock floor begins at `realClock`, in Unix seconds. Sound only because no token is encrypted to the new key yet.
+  func reset(to deviceID: DeviceID, realClock: UInt64) throws(DatabaseError) {
+    try write { (tables, state) throws(DatabaseError) in
+      try tables.forgetAll()
+      (state.deviceID, state.clockFloor, state.forgottenThrough) = (deviceID, realClock, 0)
+      (state.keptCount, state.policySeen) = (0, .none)
+      try tables.append(.reset(deviceID), time: realClock, to: &state)
+    }
   }
 
   /// What there is to show. Throws `busy`, `failed`.

@@ -8,6 +8,8 @@ import Synchronization
 /// the call returns.
 public final class Ledger: Sendable {
   let limits: LedgerLimits
+  /// Whose ledger this was when it was opened.
+  let deviceID: DeviceID
   let unproved = UnprovedCounter()
   private let lock = Mutex(())
   /// Touched by the holder of `lock` alone. A `Mutex` around it would not lend it to bodies that are not `Sendable`.
@@ -19,18 +21,20 @@ public final class Ledger: Sendable {
       path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
       busyTimeoutMilliseconds: 5000)
     self.limits = limits
-    unsafe tables = LedgerTables(database: database)
-    _ = try read { (tables) throws(DatabaseError) in try tables.state() }
+    let tables = LedgerTables(database: database)
+    deviceID = try tables.state().deviceID
+    unsafe self.tables = tables
   }
 
-  /// Makes a new ledger at `path`, where there must be none, with the clock floor at `realClock`, in Unix seconds.
-  static func create(path: String, realClock: UInt64) throws(DatabaseError) {
+  /// Makes the ledger of a new device at `path`, where there must be none, with the clock floor at `realClock`, in Unix
+  /// seconds.
+  static func create(path: String, deviceID: DeviceID, realClock: UInt64) throws(DatabaseError) {
     let database = try Database(path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema)
     guard database.isNew else { throw .misuse }
     let tables = LedgerTables(database: database)
     try database.transaction { () throws(DatabaseError) in
-      var state = LedgerState(clockFloor: realClock)
-      try tables.append(.created, time: realClock, to: &state)
+      var state = LedgerState(deviceID: deviceID, clockFloor: realClock)
+      try tables.append(.created(deviceID), time: realClock, to: &state)
       try tables.insert(state)
     }
     try database.checkpoint()

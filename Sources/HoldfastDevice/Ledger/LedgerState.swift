@@ -2,8 +2,13 @@ import HoldfastCore
 
 /// The one row of a ledger that every decision reads and writes.
 struct LedgerState: Sendable, Equatable {
-  /// Unix seconds; never lowered.
+  /// Whose ledger this is.
+  var deviceID: DeviceID
+  /// Unix seconds; only the owner lowers it.
   var clockFloor: UInt64
+  /// The furthest that the clock floor was before the owner lowered it, in Unix seconds: of tokens that expired until then
+  /// uses and nonces may have been dropped, so that they count as used up.
+  var forgottenThrough: UInt64 = 0
   /// How often the server was started.
   var bootCount: UInt64 = 0
   /// How many counted tokens and nonces are kept.
@@ -51,6 +56,8 @@ public enum LedgerFault: Error, Equatable {
   case tooManyIssuers
   /// Another issuer's key has the same key id.
   case keyIDTaken
-  /// A clock floor is not moved back: that would bring used tokens to life.
-  case floorNotAhead
+  /// An integer is at most 2^53 - 1.
+  case floorOutOfRange
+  /// No issuer of that key id is trusted, and none was.
+  case unknownIssuer
 }

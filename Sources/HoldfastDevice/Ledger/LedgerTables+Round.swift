@@ -8,19 +8,21 @@ extension LedgerTables {
   ) throws(DatabaseError) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
-    if let keyID = round.verifyingKey { snapshot.isIssuerTrusted = try issuer(keyID) != nil }
-    snapshot.generationFloor =
-      try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", verifyingKey) ?? 0
+    if let keyID = round.verifyingKey {
+      snapshot.isIssuerTrusted = try issuer(keyID) != nil
+      snapshot.generationFloor = try generationFloor(keyID)
+    }
+    let isForgotten = round.expires <= state.forgottenThrough
     let hasRoom = state.keptCount < limits.keptCount
     if round.maximumUses != nil {
       let uses = try database.oneUnsigned("SELECT count FROM uses WHERE kid = ? AND jti = ?", verifyingKey, tokenID)
-      snapshot.uses = uses ?? 0
+      snapshot.uses = uses ?? (isForgotten ? maximumInteger : 0)
       snapshot.canCountUses = uses != nil || hasRoom
     }
     if let nonce = round.compatibilityNonce {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
-      snapshot.isNonceUsed =
-        try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes)) != nil
+      let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
+      snapshot.isNonceUsed = used != nil || isForgotten
       snapshot.canKeepNonce = hasRoom
     }
     return snapshot

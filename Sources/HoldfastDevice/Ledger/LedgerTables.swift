@@ -12,8 +12,9 @@ struct LedgerTables {
   static let schema: [StaticString] = [
     """
     CREATE TABLE state (
-      id INTEGER PRIMARY KEY CHECK (id = 1), clock_floor INTEGER NOT NULL, boot_count INTEGER NOT NULL,
-      kept_count INTEGER NOT NULL, audit_count INTEGER NOT NULL, audit_head BLOB NOT NULL, policy_seen BLOB
+      id INTEGER PRIMARY KEY CHECK (id = 1), device_id BLOB NOT NULL, clock_floor INTEGER NOT NULL,
+      forgotten_through INTEGER NOT NULL, boot_count INTEGER NOT NULL, kept_count INTEGER NOT NULL,
+      audit_count INTEGER NOT NULL, audit_head BLOB NOT NULL, policy_seen BLOB
     ) STRICT;
     CREATE TABLE issuers (kid BLOB PRIMARY KEY NOT NULL, point BLOB NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE generations (kid BLOB PRIMARY KEY NOT NULL, floor INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -32,21 +33,25 @@ struct LedgerTables {
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?)", .unsigned(state.clockFloor), .unsigned(state.bootCount),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
       value(state.policySeen))
   }
 
   func state() throws(DatabaseError) -> LedgerState {
-    let sql: StaticString =
-      "SELECT clock_floor, boot_count, kept_count, audit_count, audit_head, policy_seen FROM state"
+    let sql: StaticString = """
+      SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen
+      FROM state
+      """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
-      var state = LedgerState(clockFloor: try row.unsigned(0))
-      state.bootCount = try row.unsigned(1)
-      state.keptCount = try row.unsigned(2)
-      state.audit = AuditChain(count: try row.unsigned(3), head: try row.fixedBytes(4))
-      if try !row.isNull(5) {
-        state.policySeen = try row.bytes(5).isEmpty ? .unusable : .file(try row.fixedBytes(5))
+      var state = LedgerState(deviceID: try row.fixedBytes(0), clockFloor: try row.unsigned(1))
+      state.forgottenThrough = try row.unsigned(2)
+      state.bootCount = try row.unsigned(3)
+      state.keptCount = try row.unsigned(4)
+      state.audit = AuditChain(count: try row.unsigned(5), head: try row.fixedBytes(6))
+      if try !row.isNull(7) {
+        state.policySeen = try row.bytes(7).isEmpty ? .unusable : .file(try row.fixedBytes(7))
       }
       return state
     }
@@ -56,11 +61,22 @@ struct LedgerTables {
 
   func save(_ state: LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
-      UPDATE state SET clock_floor = ?, boot_count = ?, kept_count = ?, audit_count = ?, audit_head = ?, policy_seen = ?
+      UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
+        audit_count = ?, audit_head = ?, policy_seen = ?
       """
     try database.run(
-      sql, .unsigned(state.clockFloor), .unsigned(state.bootCount), .unsigned(state.keptCount),
-      .unsigned(state.audit.count), .copying(state.audit.head.bytes), value(state.policySeen))
+      sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
+      .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
+      .copying(state.audit.head.bytes), value(state.policySeen))
+  }
+
+  /// Empties every table but the state and the audit log.
+  func forgetAll() throws(DatabaseError) {
+    for sql: StaticString in [
+      "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
+    ] {
+      try database.run(sql)
+    }
   }
 
   private func value(_ seen: PolicySeen) -> Value {
@@ -92,6 +108,15 @@ extension LedgerTables {
 
   func insertIssuer(_ keyID: KeyID, _ point: P256Point) throws(DatabaseError) {
     try database.run("INSERT INTO issuers VALUES (?, ?)", .copying(keyID.bytes), .copying(point.bytes))
+  }
+
+  /// The highest generation that was accepted from a key, or where the owner put it; 0 for a key that never was.
+  func generationFloor(_ keyID: KeyID) throws(DatabaseError) -> UInt64 {
+    try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", .copying(keyID.bytes)) ?? 0
+  }
+
+  func setGenerationFloor(_ keyID: KeyID, to floor: UInt64) throws(DatabaseError) {
+    try database.run("INSERT OR REPLACE INTO generations VALUES (?, ?)", .copying(keyID.bytes), .unsigned(floor))
   }
 
   /// Says whether there was one.

@@ -1,3 +1,4 @@
+import HoldfastCore
 import HoldfastDevice
 import HoldfastKeys
 import HoldfastStorage
@@ -24,7 +25,8 @@ extension Failure {
     case .incomplete:
       self.init(
         .malformed, "\(folder) holds no whole device: making it was interrupted, or it has other files",
-        hint: "restore device.json, or remove it all and run holdfast device init --dir \(folder.shellWord)")
+        hint: "make a new device of it: holdfast device reset --yes --dir \(folder.shellWord); where that cannot be, "
+          + "remove it all and run device init")
     case .inUse:
       self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that one first")
     case .noPermission:
@@ -47,9 +49,14 @@ extension Failure {
     case .notRegular:
       self.init(.malformed, "\(path) is not a regular file", hint: "put the file itself there: links are not followed")
     case .corrupt:
-      self.init(
-        .malformed, "\(path) is damaged, or of another device", hint: "restore it from a backup, or make a new device")
+      self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or make a new device")
+    case .otherDevice:
+      self.init(.malformed, "\(path) is of another device", hint: "put this device's own file back")
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
+    case .olderVersion:
+      self.init(
+        .malformed, "\(path) was written by an earlier version, which is not read any more",
+        hint: "make a new device in another folder: holdfast device init")
     case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
     case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
     case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
@@ -77,7 +84,10 @@ extension Failure {
     case .tooManyIssuers:
       self.init(.denied, "64 issuers are trusted, and that is the most", hint: "remove one: --remove KID")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
-    case .floorNotAhead: self.init(.denied, "a clock floor is never moved back")
+    case .floorOutOfRange: self.init(.usage, "a floor is at most \(maximumInteger)")
+    case .unknownIssuer:
+      self.init(
+        .denied, "no issuer of that key id is trusted, and none was", hint: "holdfast device show lists the issuers")
     }
   }
 

@@ -21,7 +21,9 @@ import Testing
     let device = try device()
     let entries = try device.ledger.auditEntries(limit: 100)
     #expect(entries.map(\.sequence) == Array(1...12))
-    #expect(entries[0] == AuditEntry(sequence: 1, time: testTime, event: .created))
+    #expect(
+      entries[0]
+        == AuditEntry(sequence: 1, time: testTime, event: .created(device.folder.descriptor.deviceID)))
     #expect(entries[1].event == .issuerTrusted(try device.issuer.keyID()))
     let rounds = entries.compactMap { if case .round(let round) = $0.event { round } else { nil } }
     #expect(rounds.map(\.status) == [.accepted, .accepted, .commandRefused, .accepted, .accepted])
@@ -58,11 +60,11 @@ import Testing
 
   @Test func `the hash of an entry is the one that the contract names`() throws {
     var chain = AuditChain()
-    let entry = AuditEntry(sequence: 1, time: 2, event: .created).encoded()
-    #expect(entry == [0x83, 0x01, 0x02, 0x02])
+    let entry = AuditEntry(sequence: 1, time: 2, event: .stopped).encoded()
+    #expect(entry == [0x83, 0x01, 0x02, 0x04])
     try chain.advance(over: entry.span)
-    // python3: sha256(b"holdfast/1 audit\0" + bytes(32) + bytes.fromhex("83010202"))
-    #expect(hexadecimal(chain.head) == "5681725bc2bee786ba908d72b13240c6adae00c77921cb8b763ac80c4f21a8af")
+    // python3: sha256(b"holdfast/1 audit\0" + bytes(32) + bytes.fromhex("83010204"))
+    #expect(hexadecimal(chain.head) == "5a6f389454b21a4b55cce662ac3001641d657db68f67f7e12e78b967d5fa5a48")
     #expect(chain.count == 1)
   }
 
@@ -70,7 +72,9 @@ import Testing
     let keyID = KeyID(filledWith: 3)
     let events: [AuditEvent] = [
       .unproved([UnprovedTotal(status: .malformed, count: 7), UnprovedTotal(status: .busy, count: 1 << 40)]),
-      .created, .started(bootCount: 4), .stopped, .issuerTrusted(keyID), .issuerRemoved(keyID), .policySeen(nil),
+      .created(DeviceID(filledWith: 3)), .reset(DeviceID(filledWith: 4)),
+      .generationFloorMoved(keyID, from: 2, to: 1), .started(bootCount: 4), .stopped, .issuerTrusted(keyID),
+      .issuerRemoved(keyID), .policySeen(nil),
       .policySeen(Digest(filledWith: 8)), .clockFloorMoved(from: 1, to: 2),
     ]
     for event in events {

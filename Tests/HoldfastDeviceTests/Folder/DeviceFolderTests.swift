@@ -111,7 +111,7 @@ import Testing
     expect(.tooOpen)
   }
 
-  @Test(arguments: [DeviceFile.key, .challengeSeed, .description])
+  @Test(arguments: [DeviceFile.key, .description])
   func `a file that others may read, or that is a link or missing, is named`(which: DeviceFile) throws {
     try create()
     try setMode(0o640, file(which))
@@ -134,28 +134,35 @@ import Testing
     }
   }
 
-  @Test func `the key of another device is corrupt here`() throws {
+  @Test func `key, ledger and lock of another device are named as such`() throws {
     try create(seed: 1)
-    let text = try String(contentsOfFile: file(.key), encoding: .utf8)
-    try FileManager.default.removeItem(atPath: path)
-    try create(seed: 2)
-    try write(text, to: .key)
-    expect(.file(.key, .corrupt))
-  }
-
-  @Test func `a seed of another length is corrupt`() throws {
-    try create()
-    for count in [0, 31, 33] {
-      try write(String(repeating: "s", count: count), to: .challengeSeed)
-      expect(.file(.challengeSeed, .corrupt))
+    let manager = FileManager.default
+    try manager.moveItem(atPath: path, toPath: place.path + "/other")
+    let folder = try create(seed: 2)
+    for which in [DeviceFile.key, .ledger, .actuator] {
+      let own = file(which) + ".own"
+      try manager.moveItem(atPath: file(which), toPath: own)
+      try manager.copyItem(atPath: which.path(in: place.path + "/other"), toPath: file(which))
+      #expect(throws: DeviceFolderFault.file(which, .otherDevice)) {
+        let opened = try DeviceFolder.open(at: path)
+        _ = try opened.openLedger()
+        _ = try opened.openLock()
+      }
+      try manager.removeItem(atPath: file(which))
+      try manager.moveItem(atPath: own, toPath: file(which))
     }
+    #expect(try DeviceFolder.open(at: path).descriptor == folder.descriptor)
+    _ = try folder.openLedger()
+    _ = try folder.openLock()
   }
 
   @Test func `a description of a later version, or none at all, is told apart`() throws {
     try create()
     let text = try String(contentsOfFile: file(.description), encoding: .utf8)
-    try write(text.replacing(#""version": 1"#, with: #""version": 2"#), to: .description)
+    try write(text.replacing(#""version": 2"#, with: #""version": 3"#), to: .description)
     expect(.file(.description, .newerVersion))
+    try write(text.replacing(#""version": 2"#, with: #""version": 1"#), to: .description)
+    expect(.file(.description, .olderVersion))
     try write("{}", to: .description)
     expect(.file(.description, .corrupt))
     try write(text.replacing(#""kid": ""#, with: #""kid": "0"#), to: .description)
@@ -180,7 +187,10 @@ import Testing
 
   @Test func `a lock that stands nowhere is corrupt`() throws {
     let folder = try create()
-    try write("ajar\n", to: .actuator)
-    #expect(throws: DeviceFolderFault.file(.actuator, .corrupt)) { try folder.openLock() }
+    let text = try String(contentsOfFile: file(.actuator), encoding: .utf8)
+    for spoiled in ["ajar\n", "locked\n", text + "\n", String(text.dropLast()), text.replacing(" ", with: "  "), ""] {
+      try write(spoiled, to: .actuator)
+      #expect(throws: DeviceFolderFault.file(.actuator, .corrupt)) { try folder.openLock() }
+    }
   }
 }

@@ -73,16 +73,6 @@ import Testing
     #expect(try connection.round(short).status == .tokenExpired)
   }
 
-  @Test func `the owner moves the floor ahead by hand, never back, and it is audited`() throws {
-    let device = try TestDevice()
-    try device.ledger.moveClockFloor(to: testTime + 1000 * day, realClock: nil)
-    #expect(throws: LedgerFault.floorNotAhead) {
-      try device.ledger.moveClockFloor(to: testTime + 1000 * day, realClock: nil)
-    }
-    let last = try device.ledger.auditEntries(limit: 100).last
-    #expect(last?.event == .clockFloorMoved(from: testTime, to: testTime + 1000 * day))
-  }
-
   @Test func `a token older than policy allows is expired`() throws {
     let device = try TestDevice()
     device.policy.commands[BoundedText("unlock")]?.limits.maximumAgeSeconds = 60

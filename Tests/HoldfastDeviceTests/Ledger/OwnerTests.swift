@@ -42,15 +42,89 @@ import Testing
     #expect(events == [.issuerRemoved(keyID), .clockFloorMoved(from: testTime, to: testTime + 5)])
   }
 
-  @Test func `the clock floor goes forward only, and no further than integers go`() throws {
+  @Test func `a floor goes where the owner puts it, no further than integers go, and a move to where it is is none`()
+    throws
+  {
     let device = try TestDevice()
+    let keyID = try device.issuer.keyID()
     let before = try device.ledger.summary()
-    for floor in [0, testTime - 1, testTime, maximumInteger + 1] {
-      #expect(throws: LedgerFault.floorNotAhead) { try device.ledger.moveClockFloor(to: floor, realClock: nil) }
+    for floor in [maximumInteger + 1, .max] {
+      #expect(throws: LedgerFault.floorOutOfRange) { try device.ledger.moveClockFloor(to: floor, realClock: nil) }
+      #expect(throws: LedgerFault.floorOutOfRange) {
+        try device.ledger.moveGenerationFloor(of: keyID, to: floor, realClock: nil)
+      }
     }
+    #expect(throws: LedgerFault.unknownIssuer) {
+      try device.ledger.moveGenerationFloor(of: KeyID(filledWith: 1), to: 5, realClock: nil)
+    }
+    #expect(try device.ledger.moveClockFloor(to: testTime, realClock: nil) == testTime)
+    #expect(try device.ledger.moveGenerationFloor(of: keyID, to: 0, realClock: nil) == 0)
     #expect(try device.ledger.summary() == before)
-    try device.ledger.moveClockFloor(to: maximumInteger, realClock: nil)
-    #expect(try device.ledger.summary().clockFloor == maximumInteger)
+    for (from, to) in [(testTime, maximumInteger), (maximumInteger, 0)] {
+      #expect(try device.ledger.moveClockFloor(to: to, realClock: nil) == from)
+      #expect(try device.ledger.summary().clockFloor == to)
+    }
+    for (from, to) in [(UInt64(0), maximumInteger), (maximumInteger, 3)] {
+      #expect(try device.ledger.moveGenerationFloor(of: keyID, to: to, realClock: nil) == from)
+      #expect(try device.ledger.issuers().map(\.generationFloor) == [to])
+    }
+    let events = try device.ledger.auditEntries(after: before.audit.count, limit: 10).map(\.event)
+    #expect(
+      events == [
+        .clockFloorMoved(from: testTime, to: maximumInteger), .clockFloorMoved(from: maximumInteger, to: 0),
+        .generationFloorMoved(keyID, from: 0, to: maximumInteger),
+        .generationFloorMoved(keyID, from: maximumInteger, to: 3),
+      ])
+  }
+
+  @Test func `a generation floor that the owner raised or lowered counts in the next round`() throws {
+    let device = try TestDevice()
+    let keyID = try device.issuer.keyID()
+    let (connection, prover) = (try device.connect(), try device.prover { $0.generation = 4 })
+    for (floor, status) in [(UInt64(5), Status.tokenRevoked), (4, .accepted), (5, .tokenRevoked), (0, .accepted)] {
+      try device.ledger.moveGenerationFloor(of: keyID, to: floor, realClock: testTime)
+      #expect(try connection.round(prover).status == status)
+    }
+  }
+
+  @Test func `a clock floor that the owner lowered brings expired tokens back, and no use and no nonce`() throws {
+    let rule = CommandRule(factors: [.integrity, .device], allowsCompatibility: true)
+    let device = try TestDevice(policy: DevicePolicy(commands: [BoundedText("unlock"): rule]))
+    device.clock.seconds = nil
+    let expires = testTime + 1000
+    func prover(_ id: UInt8, _ maximumUses: UInt64?) throws -> TestProver {
+      try device.prover { ($0.tokenID, $0.expires, $0.maximumUses) = (TokenID(filledWith: id), expires, maximumUses) }
+    }
+    let (once, untouched, unlimited) = (try prover(1, 1), try prover(2, 1), try prover(3, nil))
+    let nonce = [UInt8](repeating: 7, count: 16)
+    let connection = try device.connect()
+    #expect(try connection.round(once).status == .accepted)
+    #expect(try connection.compatibilityRound(unlimited, nonce: nonce) == .accepted)
+    try device.ledger.moveClockFloor(to: expires, realClock: nil)
+    #expect(try connection.round(unlimited).status == .tokenExpired)
+    #expect(try device.ledger.summary().keptCount == 0)
+    try device.ledger.moveClockFloor(to: testTime, realClock: nil)
+    #expect(try connection.round(unlimited).status == .accepted)
+    #expect(try connection.round(once).status == .usesExhausted)
+    #expect(try connection.round(untouched).status == .usesExhausted)
+    #expect(try connection.compatibilityRound(unlimited, nonce: nonce) == .deviceMismatch)
+    let later = try device.prover {
+      ($0.tokenID, $0.expires, $0.maximumUses) = (TokenID(filledWith: 4), expires + 1, 1)
+    }
+    #expect(try connection.round(later).status == .accepted)
+    #expect(try connection.round(later).status == .usesExhausted)
+  }
+
+  @Test func `a lowered clock floor leaves the counts that are still kept`() throws {
+    let device = try TestDevice()
+    device.clock.seconds = nil
+    let prover = try device.prover { ($0.expires, $0.maximumUses) = (testTime + 1000, 2) }
+    let connection = try device.connect()
+    #expect(try connection.round(prover).status == .accepted)
+    try device.ledger.moveClockFloor(to: testTime + 2000, realClock: nil)
+    try device.ledger.moveClockFloor(to: testTime, realClock: nil)
+    #expect(try connection.round(prover).status == .accepted)
+    #expect(try connection.round(prover).status == .usesExhausted)
   }
 
   @Test func `a generation floor outlives the trust`() throws {

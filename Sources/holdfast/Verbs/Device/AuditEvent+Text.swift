@@ -15,6 +15,8 @@ extension AuditEvent {
     case .issuerRemoved: "issuer-removed"
     case .policySeen: "policy"
     case .clockFloorMoved: "clock-floor-moved"
+    case .generationFloorMoved: "generation-floor-moved"
+    case .reset: "reset"
     }
   }
 
@@ -28,11 +30,14 @@ extension AuditEvent {
         ("issuer", round.verifyingKey.map { hexadecimal($0) } ?? "none"), ("token", hexadecimal(round.tokenID)),
       ]
     case .unproved(let totals): totals.map { ($0.status.name, "\($0.count)") }
-    case .created, .stopped: []
+    case .stopped: []
+    case .created(let deviceID), .reset(let deviceID): [("device", hexadecimal(deviceID))]
     case .started(let bootCount): [("start", "\(bootCount)")]
     case .issuerTrusted(let keyID), .issuerRemoved(let keyID): [("issuer", hexadecimal(keyID))]
     case .policySeen(let digest): [("sha256", digest.map { hexadecimal($0) } ?? "none")]
     case .clockFloorMoved(let from, let to): [("from", "\(from)"), ("to", "\(to)")]
+    case .generationFloorMoved(let keyID, let from, let to):
+      [("issuer", hexadecimal(keyID)), ("from", "\(from)"), ("to", "\(to)")]
     }
   }
 }

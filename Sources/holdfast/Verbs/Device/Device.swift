@@ -5,7 +5,8 @@ struct Device: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Make, show and serve a device: the embedded verifier.",
     subcommands: [
-      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyShow.self, DeviceServe.self, DeviceAudit.self,
+      DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyShow.self, DeviceFloor.self, DeviceServe.self,
+      DeviceAudit.self, DeviceReset.self,
     ])
 }
 
@@ -24,6 +25,7 @@ struct DeviceOptions: ParsableArguments {
 }
 
 /// Runs a step on the ledger.
+@discardableResult
 func recording<Result>(_ body: () throws(LedgerFault) -> Result) throws(Failure) -> Result {
   do throws(LedgerFault) { return try body() } catch { throw Failure(error) }
 }

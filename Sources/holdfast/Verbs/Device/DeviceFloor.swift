@@ -1,0 +1,80 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+
+struct DeviceFloor: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "floor", abstract: "Show the floors below which tokens do not count, or move one by hand.",
+    discussion: """
+      Floors rise by themselves. Only here can they be lowered, for a device that was led into the future, say; each move \
+      is written to the audit log. A clock floor that goes back brings no use of a token back.
+      """)
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Move the clock floor to this time, in Unix seconds, or to now.")
+  var clock: String?
+
+  @Option(help: "The key id of the issuer whose generation floor is to be moved.")
+  var issuer: String?
+
+  @Option(help: "Move the generation floor of --issuer to this number.")
+  var generation: UInt64?
+
+  mutating func perform() throws(Failure) {
+    guard (issuer == nil) == (generation == nil) else {
+      throw Failure(.usage, "--issuer and --generation go together")
+    }
+    let now = SystemClock().unixSeconds()
+    let time = try clock.map { (text) throws(Failure) in try Self.time(text, now: now) }
+    let keyID = try issuer.map { (text) throws(Failure) in try Self.keyID(text) }
+    let ledger = try device.openLedger(device.open())
+    if let time {
+      try recording { () throws(LedgerFault) in try ledger.moveClockFloor(to: time, realClock: now) }
+    }
+    if let keyID, let generation {
+      try recording { () throws(LedgerFault) in
+        try ledger.moveGenerationFloor(of: keyID, to: generation, realClock: now)
+      }
+    }
+    try show(ledger)
+  }
+
+  private static func time(_ text: String, now: UInt64?) throws(Failure) -> UInt64 {
+    if text == "now" {
+      guard let now else { throw Failure(.fault, "this host has no clock") }
+      return now
+    }
+    guard let time = UInt64(text), time <= maximumInteger else {
+      throw Failure(.usage, "--clock is a time in Unix seconds, or now", hint: "date +%s prints it")
+    }
+    return time
+  }
+
+  private static func keyID(_ text: String) throws(Failure) -> KeyID {
+    guard let keyID: KeyID = fixedBytes(hexadecimal: text) else {
+      throw Failure(.usage, "--issuer is a key id, 16 hexadecimal digits", hint: "holdfast device show lists them")
+    }
+    return keyID
+  }
+
+  private func show(_ ledger: Ledger) throws(Failure) {
+    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    let issuers = try recording { () throws(LedgerFault) in try ledger.issuers() }
+    if output.json {
+      let floors = issuers.map {
+        JSONValue.object([("kid", .string(hexadecimal($0.keyID))), ("generation_floor", .integer($0.generationFloor))])
+      }
+      Console.result(.object([("clock_floor", .integer(summary.clockFloor)), ("issuers", .array(floors))]))
+    } else {
+      Console.result("clock floor  \(summary.clockFloor)")
+      for issuer in issuers {
+        Console.result("generation   \(issuer.generationFloor) of issuer \(hexadecimal(issuer.keyID))")
+      }
+    }
+  }
+}

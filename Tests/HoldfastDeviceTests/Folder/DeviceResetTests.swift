@@ -1,0 +1,86 @@
+import Foundation
+import HoldfastCore
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct DeviceResetTests {
+  private func reset(_ device: TestDevice, seed: UInt64 = 2) throws(DeviceFolderFault) -> DeviceFolder {
+    var random = TestRandom(state: seed)
+    return try DeviceFolder.reset(at: device.folder.path, random: &random, clock: device.clock)
+  }
+
+  @Test func `a reset device is another one that trusts nobody, and its audit log goes on`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let prover = try device.prover { ($0.generation, $0.maximumUses, $0.issuedAt) = (7, 3, testTime + 600) }
+    #expect(try connection.round(prover).status == .accepted)
+    #expect(try device.openedLock() == .unlocked)
+    let before = try device.ledger.summary()
+    device.clock.seconds = testTime + 60
+
+    let folder = try reset(device)
+    #expect(folder.descriptor.deviceID != device.folder.descriptor.deviceID)
+    #expect(folder.descriptor.keyID != device.folder.descriptor.keyID)
+    #expect(try DeviceFolder.open(at: folder.path).descriptor == folder.descriptor)
+    let ledger = try folder.openLedger()
+    let after = try ledger.summary()
+    #expect(try ledger.issuers().isEmpty)
+    #expect((after.keptCount, after.clockFloor) == (0, testTime + 60))
+    #expect(after.bootCount == before.bootCount)
+    #expect(after.audit.count == before.audit.count + 1)
+    let last = try ledger.auditEntries(after: before.audit.count, limit: 1).first
+    #expect(last?.event == .reset(folder.descriptor.deviceID))
+    #expect(try ledger.verifyAudit().firstBroken == nil)
+    #expect(try folder.openLock().current == .locked)
+    #expect(folder.policy.read().policy == device.policy)
+    try ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    #expect(try ledger.issuers().map(\.generationFloor) == [0])
+  }
+
+  @Test func `a device that is served is not reset`() throws {
+    let device = try TestDevice()
+    let served = try ServedDevice(device)
+    #expect(throws: DeviceFolderFault.inUse) { try reset(device) }
+    try served.stop()
+    #expect(try DeviceFolder.open(at: device.folder.path).descriptor == device.folder.descriptor)
+    _ = try reset(device)
+  }
+
+  @Test(arguments: [DeviceFile.description, .key, .actuator, .policy])
+  func `a device that lost a file is reset all the same, as long as its ledger is whole`(lost: DeviceFile) throws {
+    let device = try TestDevice()
+    try FileManager.default.removeItem(atPath: lost.path(in: device.folder.path))
+    let folder = try reset(device)
+    #expect(try DeviceFolder.open(at: folder.path).descriptor == folder.descriptor)
+    _ = try folder.openLedger()
+    #expect(try folder.openLock().current == .locked)
+    #expect(folder.policy.read().fault == (lost == .policy ? .unreadable : nil))
+  }
+
+  @Test func `without a whole ledger nothing is reset`() throws {
+    let device = try TestDevice()
+    let path = DeviceFile.ledger.path(in: device.folder.path)
+    try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
+    #expect(throws: DeviceFolderFault.file(.ledger, .corrupt)) { try reset(device) }
+    try FileManager.default.removeItem(atPath: path)
+    #expect(throws: DeviceFolderFault.file(.ledger, .missing)) { try reset(device) }
+    #expect(try DeviceFolder.open(at: device.folder.path).descriptor == device.folder.descriptor)
+    try FileManager.default.removeItem(atPath: device.folder.path)
+    #expect(throws: DeviceFolderFault.missing) { try reset(device) }
+  }
+
+  @Test func `without a clock nothing is reset`() throws {
+    let device = try TestDevice()
+    device.clock.seconds = nil
+    #expect(throws: DeviceFolderFault.failed) { try reset(device) }
+    #expect(try DeviceFolder.open(at: device.folder.path).descriptor == device.folder.descriptor)
+  }
+}
+
+extension TestDevice {
+  fileprivate func openedLock() throws -> LockState { try folder.openLock().current }
+}
