@@ -14,7 +14,7 @@ struct ProverFolder {
   private static let enrolmentName = "enrolment.json"
   private static let fingerprintsName = "fingerprints.cbor"
   private static let rememberedName = "remembered"
-  private static let version: UInt64 = 1
+  private static let version: UInt64 = 2
 
   func file(_ name: String) -> String { "\(path)/\(name)" }
 
@@ -52,6 +52,8 @@ struct Enrolment {
   let configuration: [UInt8]
   let token: [UInt8]
   let fingerprints: BaselineFingerprints
+  /// Whether this is the configuration that the enrolment was made with. The device denies another one; this tells why.
+  var hasOwnConfiguration = true
 }
 
 extension ProverFolder {
@@ -64,11 +66,7 @@ extension ProverFolder {
 
   /// Reads what ``begin(configuration:fingerprints:)`` left.
   func loadBegun() throws(Failure) -> (configuration: [UInt8], fingerprints: BaselineFingerprints) {
-    let configuration = try read(Self.configurationName, limit: 4096)
-    do throws(EncodingFault) { _ = try MeasurementConfiguration(decoding: configuration.span) } catch {
-      throw damaged(Self.configurationName, hint: "measure again: holdfast measure")
-    }
-    return (configuration, try loadFingerprints())
+    (try loadConfiguration(hint: "measure again: holdfast measure"), try loadFingerprints())
   }
 
   /// Writes an enrolment; `enrolment.json`, which holds it together, goes first and comes last.
@@ -89,6 +87,8 @@ extension ProverFolder {
       ("device", enrolment.descriptor.json),
       ("token", .string(Self.tokenName(enrolment.encoding))),
       ("token_sha256", .string(try digest(enrolment.token))),
+      ("configuration_sha256", .string(try digest(enrolment.configuration))),
+      ("fingerprints_sha256", .string(try digest(enrolment.fingerprints.encoded()))),
     ]).pretty()
   }
 
@@ -107,12 +107,25 @@ extension ProverFolder {
     guard let tokenName = manifest["token"]?.text,
       let encoding = [TokenEncoding.cose, .jose].first(where: { Self.tokenName($0) == tokenName })
     else { throw damaged(Self.enrolmentName) }
-    let configuration = try read(Self.configurationName, limit: 4096)
+    let configuration = try loadConfiguration()
     let token = try read(tokenName, limit: TokenOpener.maximumTokenByteCount)
     guard !token.isEmpty, manifest["token_sha256"]?.text == (try digest(token)) else { throw damaged(tokenName) }
+    let fingerprints = try loadFingerprints()
+    guard manifest["fingerprints_sha256"]?.text == (try digest(fingerprints.encoded())) else {
+      throw damaged(Self.fingerprintsName)
+    }
     return Enrolment(
       descriptor: descriptor, encoding: encoding, configuration: configuration, token: token,
-      fingerprints: try loadFingerprints())
+      fingerprints: fingerprints,
+      hasOwnConfiguration: manifest["configuration_sha256"]?.text == (try digest(configuration)))
+  }
+
+  private func loadConfiguration(hint: String = "enrol again") throws(Failure) -> [UInt8] {
+    let configuration = try read(Self.configurationName, limit: 4096)
+    do throws(EncodingFault) { _ = try MeasurementConfiguration(decoding: configuration.span) } catch {
+      throw damaged(Self.configurationName, hint: hint)
+    }
+    return configuration
   }
 
   private func loadFingerprints() throws(Failure) -> BaselineFingerprints {
@@ -152,7 +165,7 @@ extension ProverFolder {
     }
   }
 
-  private func damaged(_ name: String, hint: String = "enrol again") -> Failure {
+  func damaged(_ name: String, hint: String = "enrol again") -> Failure {
     Failure(.malformed, "\(file(name)) is damaged or of another enrolment", hint: hint)
   }
 }

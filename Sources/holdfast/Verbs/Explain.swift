@@ -14,7 +14,9 @@ struct Explain: Verb {
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
-    let enrolment = try ProverFolder(path: state).load()
+    let folder = ProverFolder(path: state)
+    let enrolment = try folder.load()
+    guard enrolment.hasOwnConfiguration else { throw folder.damaged(ProverFolder.configurationName) }
     let changed: [ComponentID]
     do throws(MeasurementError) {
       let configuration = try enrolment.decodedConfiguration()

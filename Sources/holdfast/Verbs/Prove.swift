@@ -41,7 +41,7 @@ struct Prove: Verb {
       enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeout * 1000)
     let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
     if outcome.verdict.isAuthenticated { remember(in: folder, enrolment) }
-    try report(outcome)
+    try report(outcome, why: enrolment.hasOwnConfiguration ? nil : folder.damaged(ProverFolder.configurationName))
   }
 
   /// Only saves bytes the next time: the verdict stands where it cannot be written.
@@ -51,7 +51,8 @@ struct Prove: Verb {
     }
   }
 
-  private func report(_ outcome: ProofOutcome) throws(Failure) {
+  /// `damage` is what is wrong with the state folder, so that the device could not but deny.
+  private func report(_ outcome: ProofOutcome, why damage: Failure?) throws(Failure) {
     let status = outcome.verdict.status
     if output.json {
       Console.result(outcome.json)
@@ -61,7 +62,8 @@ struct Prove: Verb {
       Console.result("\(command): denied, \(status.name)")
     }
     guard status == .accepted else {
-      throw Failure(.denied, status.explanation.text + outcome.missing, hint: status.explanation.hint)
+      let text = damage.map { "\(status.explanation.text): \($0.message)" } ?? status.explanation.text
+      throw Failure(.denied, text + outcome.missing, hint: damage?.hint ?? status.explanation.hint)
         .afterResult()
     }
   }
