@@ -9,7 +9,7 @@ public enum Message {
   static let challengeType: UInt64 = 1
   static let answerType: UInt64 = 2
   static let verdictType: UInt64 = 3
-  static let compatibilityType: UInt64 = 12
+  package static let compatibilityType: UInt64 = 12
 }
 
 /// A buffer for one message.

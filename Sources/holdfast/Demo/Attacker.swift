@@ -58,6 +58,71 @@ struct Attacker {
     return Array(session.outgoing.bytes)
   }
 
+  /// A genuine answer's proofs, with the nonce that they were made over, as a compatibility round would have them.
+  func compatibilityAnswer(from answer: [UInt8], to challenge: [UInt8]) throws(Failure) -> [UInt8] {
+    var cryptography = OpenSSLCryptography()
+    do throws(EncodingFault) {
+      let genuine = try Answer(answer.span)
+      guard case .session(let head, _) = genuine.form, let integrity = genuine.integrityProof,
+        let device = genuine.deviceProof
+      else { throw .unexpected }
+      let nonce: FixedBytes<16>
+      do throws(CryptographyFailure) {
+        nonce = try Transcript(challenge: challenge.span, head: head, using: &cryptography).proofNonce
+      } catch { throw .unexpected }
+      var message: [UInt8] = []
+      message.appendCBOR(array: 7)
+      message.appendCBOR(unsigned: Message.compatibilityType)
+      message.appendCBOR(bytes: nonce.bytes)
+      message.appendCBOR(unsigned: UInt64(genuine.encoding.rawValue))
+      message.appendCBOR(bytes: genuine.token)
+      message.appendCBOR(bytes: integrity.bytes)
+      message.appendCBOR(bytes: device.bytes)
+      message.appendCBOR(text: "unlock")
+      return message
+    } catch { throw Failure(.fault, "there is no answer to move") }
+  }
+
+  /// An answer of somebody who knows nothing but a reference to the token.
+  func forgedAnswer() throws(Failure) -> [UInt8] {
+    var random = SystemRandom()
+    var cryptography = OpenSSLCryptography()
+    let (nonce, proof): (FixedBytes<16>, FixedBytes<32>)
+    do throws(RandomFailure) { (nonce, proof) = (try random.fixedBytes(), try random.fixedBytes()) } catch {
+      throw Failure(.fault, "no randomness")
+    }
+    var (head, message): ([UInt8], [UInt8]) = ([], [])
+    do throws(CryptographyFailure) {
+      let reference = try tokenReference(enrolment.token.span, using: &cryptography)
+      AnswerHead.encode(random: nonce, encoding: .reference, token: reference.bytes, into: &head)
+    } catch { throw Failure(.fault, "the cryptographic library failed") }
+    Answer.encode(
+      head: head.span, integrityProof: proof, deviceProof: proof, sealed: enrolment.token.span.extracting(first: 64),
+      into: &message)
+    return message
+  }
+
+  /// The token with p - y for the y of its ephemeral key: only x goes into the secret, so that it opens all the same.
+  func twinOfToken() throws(Failure) -> [UInt8] {
+    // COSE ends in `-3: y`, the end of the recipient's headers, and an empty ciphertext.
+    let end = enrolment.token.count - 1
+    let y = enrolment.token[(end - 32)..<end]
+    guard enrolment.encoding == .cose, enrolment.token[(end - 35)..<(end - 32)].elementsEqual([0x22, 0x58, 0x20]) else {
+      throw Failure(.fault, "there is no ephemeral key where it should be")
+    }
+    var (twin, borrow) = (enrolment.token, 0)
+    for (index, (ofPrime, ofY)) in zip(end - 32..<end, zip(Self.prime, y)).reversed() {
+      let difference = Int(ofPrime) - Int(ofY) - borrow
+      borrow = difference < 0 ? 1 : 0
+      twin[index] = UInt8(truncatingIfNeeded: difference)
+    }
+    return twin
+  }
+
+  /// The prime of P-256, big-endian. Source: SEC 2 §2.4.2.
+  private static let prime: [UInt8] =
+    [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1] + Array(repeating: 0, count: 12) + Array(repeating: 0xff, count: 12)
+
   /// The status that a token gets, with right proofs.
   func status(ofToken token: [UInt8]) throws(Failure) -> Status {
     let line = try Line(endpoint)

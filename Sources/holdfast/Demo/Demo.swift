@@ -36,9 +36,10 @@ struct Demonstration {
     story.heading("Attacks, each tried for real")
     try attackTheWire(attacker)
     try attackTheToken(attacker)
-    try attackTheProver(at: endpoint)
-    try attackThePolicy(at: endpoint)
-    try attackTheProverWithAnImpostor(attacker.enrolment)
+    try attackTheProver()
+    try attackThePolicy()
+    try attackTheBoot()
+    try attackWithAnImpostor(attacker)
     try measureLatency(attacker.enrolment, at: endpoint)
     try checkAudit()
   }
@@ -65,6 +66,11 @@ struct Demonstration {
       story.expect(
         text, "accepted", ending.statusName, detail: ending.output.contains("\"result\":\"\(result)\"") ? result : "?")
     }
+  }
+
+  /// A line of the story that ends in a status.
+  mutating func expect(_ text: String, _ expected: Status, _ actual: Status) {
+    story.expect(text, expected.name, actual.name)
   }
 
   /// Runs `holdfast prove` in a process of its own.
