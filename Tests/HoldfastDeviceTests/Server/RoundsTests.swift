@@ -21,6 +21,14 @@ import Testing
     try served.stop()
   }
 
+  @Test(arguments: [(UInt64(29_000), Status.accepted), (31_000, .challengeExpired)])
+  func `how long an answer took is told by the device's clock`(milliseconds: UInt64, status: Status) throws {
+    let device = try TestDevice(clock: TestClock(stepMilliseconds: milliseconds))
+    let served = try ServedDevice(device)
+    #expect(try served.connect().round(try device.prover()).status == status)
+    try served.stop()
+  }
+
   @Test func `no challenge comes twice: not on a connection, not on another, not after a restart`() throws {
     let device = try TestDevice()
     var challenges: Set<[UInt8]> = []

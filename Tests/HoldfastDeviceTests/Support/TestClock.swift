@@ -5,6 +5,12 @@ import Synchronization
 final class TestClock: Clock, Sendable {
   private let unix = Mutex<UInt64?>(testTime)
   private let milliseconds = Mutex<UInt64>(1_000_000)
+  private let step: UInt64
+
+  /// The monotonic time goes `stepMilliseconds` ahead with every look at it.
+  init(stepMilliseconds: UInt64 = 0) {
+    step = stepMilliseconds
+  }
 
   /// Unix seconds; nil for a device without a clock.
   var seconds: UInt64? {
@@ -14,7 +20,12 @@ final class TestClock: Clock, Sendable {
 
   func unixSeconds() -> UInt64? { seconds }
 
-  func monotonicMilliseconds() -> UInt64 { milliseconds.withLock { $0 } }
+  func monotonicMilliseconds() -> UInt64 {
+    milliseconds.withLock {
+      $0 += step
+      return $0
+    }
+  }
 
   func advance(milliseconds count: UInt64) {
     milliseconds.withLock { $0 += count }

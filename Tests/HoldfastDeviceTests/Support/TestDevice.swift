@@ -10,14 +10,18 @@ import Testing
 final class TestDevice {
   let place: TemporaryFolder
   let folder: DeviceFolder
-  let clock = TestClock()
+  let clock: TestClock
   let memory = TokenMemory()
   let issuer: TestIssuer
   let lock: SimulatedLock
   private(set) var ledger: Ledger
   var policy: DevicePolicy
 
-  init(policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1) throws {
+  init(
+    policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1,
+    clock: TestClock = TestClock()
+  ) throws {
+    self.clock = clock
     place = try TemporaryFolder()
     var random = TestRandom(state: seed)
     folder = try DeviceFolder.create(at: place.path + "/device", policy: policy, random: &random, clock: clock)

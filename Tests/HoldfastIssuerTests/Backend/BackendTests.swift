@@ -86,6 +86,12 @@ import Testing
     }
   }
 
+  @Test func `a token that was never valid is refused within the seconds of grace too`() throws {
+    var other = parties
+    other.policy.attestationSeconds = 0
+    #expect(try issue(other.attestation()) == .refused(.notYetValid))
+  }
+
   @Test func `a token for another backend, or of another service, is refused`() throws {
     let token = try parties.attestation()
     var other = parties
