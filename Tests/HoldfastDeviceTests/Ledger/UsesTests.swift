@@ -110,6 +110,27 @@ import Testing
     #expect(try device.ledger.summary().keptCount == 2)
   }
 
+  @Test func `a million records are kept, and not one more`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let counted = try device.prover { $0.maximumUses = 2 }
+    #expect(try connection.round(counted).status == .accepted)
+    try device.tamper(
+      """
+      WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 999999)
+      INSERT INTO uses SELECT x'0102030405060708', CAST(printf('%016d', n) AS BLOB), ?, 1 FROM numbers
+      """, .unsigned(testTime + 86_400))
+    try device.tamper("UPDATE state SET kept_count = 1000000")
+    let newcomer = try device.prover { ($0.maximumUses, $0.tokenID) = (2, TokenID(filledWith: 1)) }
+    #expect(try connection.round(newcomer).status == .busy)
+    #expect(try connection.round(counted).status == .accepted)
+    #expect(try connection.round(counted).status == .usesExhausted)
+    #expect(try connection.round(try device.prover { $0.tokenID = TokenID(filledWith: 2) }).status == .accepted)
+    try device.tamper("UPDATE state SET kept_count = 999999")
+    #expect(try connection.round(newcomer).status == .accepted)
+    #expect(try device.ledger.summary().keptCount == 1_000_000)
+  }
+
   @Test func `a round drops only so many outdated entries, and the rest later`() throws {
     let device = try TestDevice(limits: LedgerLimits(dropCount: 2))
     let connection = try device.connect()
