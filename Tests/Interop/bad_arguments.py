@@ -11,10 +11,12 @@ ENROLL = ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", 
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
 LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen"]
+FLOOR = ["device", "floor", "--dir", "{D}"]
 
 LEAVES = {
     "demo": ["demo"], "device init": ["device", "init"], "device show": ["device", "show"], "device serve": ["device", "serve"],
     "device trust": ["device", "trust"], "device audit": ["device", "audit"], "device policy": ["device", "policy"],
+    "device floor": ["device", "floor"], "device reset": ["device", "reset"],
     "service init": ["service", "init"], "service show": ["service", "show"], "service approve": ["service", "approve"],
     "service revoke": ["service", "revoke"], "enroll": ["enroll"], "measure": ["measure"], "attest": ["attest"], "issue": ["issue"],
     "prove": ["prove"], "explain": ["explain"], "bench latency": ["bench", "latency"], "vectors replay": ["vectors", "replay"],
@@ -73,6 +75,17 @@ USAGE_ERRORS = {
     "--last -1": ["device", "audit", "--dir", "{D}", "--last=-1"],
     "--last x": ["device", "audit", "--dir", "{D}", "--last", "x"],
     "no vector files": ["vectors", "replay"],
+    "a reset without --yes": ["device", "reset", "--dir", "{D}"],
+    "a clock floor that is no number": [*FLOOR, "--clock", "yesterday"],
+    "a negative clock floor": [*FLOOR, "--clock=-1"],
+    "a clock floor past 2^53": [*FLOOR, "--clock", "9007199254740992"],
+    "a clock floor past 2^64": [*FLOOR, "--clock", "9" * 30],
+    "a clock floor with escapes": [*FLOOR, "--clock", ESCAPE],
+    "a generation without an issuer": [*FLOOR, "--generation", "1"],
+    "an issuer without a generation": [*FLOOR, "--issuer", "00" * 8],
+    "a generation past 2^53": [*FLOOR, "--issuer", "00" * 8, "--generation", "9007199254740992"],
+    "a negative generation": [*FLOOR, "--issuer", "00" * 8, "--generation=-1"],
+    "an issuer whose id is too short": [*FLOOR, "--issuer", "00ff", "--generation", "1"],
     "two issuers": ["device", "trust", "--dir", "{D}", "{base}/issuer.jwk", "{base}/issuer2.jwk"],
     "an option twice without a value": ["device", "show", "--dir", "--dir"],
 }
@@ -111,6 +124,8 @@ OTHERS = {
     "file name of 300 bytes": (["device", "trust", "--dir", "{D}", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
     "folder name of 300 bytes to make": (["device", "init", "--dir", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
     "vector file with escapes in its name": (["vectors", "replay", "{case}/" + ESCAPE], {MALFORMED}),
+    "a generation floor of an unknown issuer": ([*FLOOR, "--issuer", "00" * 8, "--generation", "1"], {DENIED}),
+    "a reset of a folder that is not there": (["device", "reset", "--yes", "--dir", "{case}/nowhere"], {MALFORMED}),
     "issuer that is not trusted, by its id": (["device", "trust", "--dir", "{D}", "--remove", "00" * 8], {DENIED}),
     "issuer that is not trusted, by its key": (["device", "trust", "--dir", "{D}", "--remove", "{base}/issuer2.jwk"], {DENIED}),
     "issuer id that is too short": (["device", "trust", "--dir", "{D}", "--remove", "00ff"], {MALFORMED}),

@@ -13,17 +13,18 @@ extension LedgerTables {
       snapshot.generationFloor = try generationFloor(keyID)
     }
     let isForgotten = round.expires <= state.forgottenThrough
-    let hasRoom = state.keptCount < limits.keptCount
+    let room = limits.keptCount - min(state.keptCount, limits.keptCount)
     if round.maximumUses != nil {
       let uses = try database.oneUnsigned("SELECT count FROM uses WHERE kid = ? AND jti = ?", verifyingKey, tokenID)
       snapshot.uses = uses ?? (isForgotten ? maximumInteger : 0)
-      snapshot.canCountUses = uses != nil || hasRoom
+      // The nonce of the same round takes its place first.
+      snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
     }
     if let nonce = round.compatibilityNonce {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
       let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
       snapshot.isNonceUsed = used != nil || isForgotten
-      snapshot.canKeepNonce = hasRoom
+      snapshot.canKeepNonce = room > 0
     }
     return snapshot
   }

@@ -47,6 +47,21 @@ import Testing
     #expect(try device.connect().compatibilityRound(try device.prover(), nonce: nonce(0x80)) == .malformed)
   }
 
+  @Test func `a nonce and a use that are both new need room for two`() throws {
+    let device = try device(keptCount: 3)
+    let connection = try device.connect()
+    func prover(_ id: UInt8) throws -> TestProver {
+      try device.prover { ($0.maximumUses, $0.tokenID) = (2, TokenID(filledWith: id)) }
+    }
+    #expect(try connection.compatibilityRound(try prover(1), nonce: nonce(1)) == .accepted)
+    #expect(try device.ledger.summary().keptCount == 2)
+    #expect(try connection.compatibilityRound(try prover(2), nonce: nonce(2)) == .busy)
+    #expect(try device.ledger.summary().keptCount == 3)
+    #expect(try connection.compatibilityRound(try prover(1), nonce: nonce(3)) == .busy)
+    #expect(try connection.round(try prover(1)).status == .accepted)
+    #expect(try device.ledger.summary().keptCount == 3)
+  }
+
   @Test func `once the store is full all are busy, until the floor has passed what is kept`() throws {
     let device = try device(keptCount: 1)
     let connection = try device.connect()
