@@ -4,6 +4,8 @@ SWIFT ?= swift
 # Stripped and linked by lld: the prover hashes every byte of itself for each proof.
 RELEASE = --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast
 PACKAGES = pkg-config libssl-dev libsqlite3-dev python3-cryptography
+# For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
+GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 
 .PHONY: help build demo test bench vectors format lint packages clean
 
@@ -17,6 +19,7 @@ demo: build ## Enrol, prove, and try every attack, between two processes on this
 	@.build/release/holdfast demo
 
 test: packages ## Build and check everything.
+	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/run
 
 bench: build ## Measure the latency of a proof against the 100 ms budget.

@@ -1,0 +1,36 @@
+"""A disk that is full: the device refuses, and what it had accepted stays counted."""
+
+from guest import make_disk
+from holdfast_peer.checks import expect, expect_equal
+
+
+def observe(lab):
+    # Blocks as large as a page: with smaller ones, which mkfs takes for small disks, SQLite's shared memory can have holes, and a full
+    # disk then ends the device by SIGBUS. It starts again when there is room, and has lost nothing.
+    return lab.run("full_disk.sh", disks=[make_disk(lab.folder / "small.disk", 16, "-b", "4096")])
+
+
+def room_is_used(seen):
+    """with room, before and after, rounds are accepted"""
+    expect_equal([said[:23] for said in seen["room"]], ['0 {"status":"accepted",'] * 3, "rounds")
+
+
+def full_is_refused(seen):
+    """on a full disk every round is refused: internal, exit status 1"""
+    expect(len(seen["full"]) == 4, "too few rounds")
+    for said in seen["full"]:
+        expect(said.startswith('1 {"status":"internal",'), said)
+
+
+def start_is_refused(seen):
+    """on a full disk the device does not start: exit status 70"""
+    expect(seen["start"][0].startswith("70 holdfast: "), seen["start"][0])
+
+
+def nothing_is_lost(seen):
+    """the audit chain is whole afterwards, and has each accepted round and no other"""
+    expect(seen["audit"][0].startswith("0 ") and '"whole":true' in seen["audit"][0], seen["audit"][0])
+    expect_equal(seen["accepted"], ["3"], "accepted rounds in the audit log")
+
+
+CHECKS = [room_is_used, full_is_refused, start_is_refused, nothing_is_lost]

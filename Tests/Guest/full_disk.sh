@@ -1,0 +1,24 @@
+# The device's folder on a disk that fills up while it serves; the prover and the service have room.
+mount /dev/vda /disk
+export XDG_DATA_HOME=/tmp/data
+meet holdfast /disk/lock /tmp --maximum-uses 20 || report failed enrolment
+fill() { dd if=/dev/zero of=/disk/ballast bs=4k; }
+serve holdfast /disk/lock
+prove room holdfast /tmp/state unlock
+
+fill
+for round in 1 2 3; do prove full holdfast /tmp/state unlock; done
+rm -f /disk/ballast
+prove room holdfast /tmp/state unlock
+
+# It ends on a full disk, and is to start there.
+fill
+prove full holdfast /tmp/state unlock
+stop
+reporting start timeout 20 holdfast device serve --dir /disk/lock --listen unix:/tmp/lock.sock
+
+rm -f /disk/ballast
+serve holdfast /disk/lock || report failed restart
+prove room holdfast /tmp/state unlock
+stop
+audit holdfast /disk/lock

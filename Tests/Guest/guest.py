@@ -1,0 +1,134 @@
+"""Boots a Linux guest under QEMU, by software emulation alone, and reads what the script that runs in it reports.
+
+The kernel and the guest's programs are Debian's, in .guest/, where Tests/Guest/fetch puts them. `Image` is the initramfs that
+guests boot from; `Guest` is one boot. A guest's first process is Tests/Guest/init.
+"""
+
+import pathlib
+import platform
+import re
+import shutil
+import subprocess
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+FOLDER = HERE.parent.parent / ".guest" / "root"
+SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+QEMU = "qemu-system-x86_64"
+NEEDED = {QEMU: "qemu-system-x86", "mkfs.ext4": "e2fsprogs", "cpio": "cpio", "depmod": "kmod", "ldd": "libc-bin", "setpriv": "util-linux"}
+DISK_MODULES = ("virtio_pci", "virtio_blk", "ext4")
+
+
+class Unavailable(Exception):
+    """No guest can be had on this machine; the message says why."""
+
+
+def prepare():
+    """Sees to it that guests can be booted, or raises `Unavailable`."""
+    if platform.machine() != "x86_64":
+        raise Unavailable(f"it is x86-64, and this machine is {platform.machine()}")
+    for program, package in NEEDED.items():
+        if shutil.which(program, path=SYSTEM_PATH) is None:
+            raise Unavailable(f"{program} is not there (Debian: {package})")
+    done = subprocess.run([HERE / "fetch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    print(done.stdout, end="", flush=True)
+    if done.returncode != 0:
+        raise Unavailable("Debian's kernel and the guest's programs could not be fetched")
+
+
+def make_disk(path, mebibytes, *options):
+    """An empty ext4 file system in a file, without blocks reserved for root."""
+    with open(path, "wb") as file:
+        file.truncate(mebibytes << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-m", "0", *options, path], env={"PATH": SYSTEM_PATH}, check=True)
+    return path
+
+
+class Image:
+    """The initramfs: busybox, modules with what they depend upon, programs with their libraries, and the scripts."""
+
+    def __init__(self, folder, modules, programs):
+        self.path = folder / "initramfs"
+        self.kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
+        self.root = folder / "root"
+        for name in ("dev", "proc", "sys", "disk", "root", "modules", "scripts"):
+            (self.root / name).mkdir(parents=True)
+        (self.root / "tmp").mkdir(mode=0o777)
+        self.add(FOLDER / "bin/busybox", "bin/busybox")
+        self.add(HERE / "init", "init")
+        for script in HERE.glob("*.sh"):
+            self.add(script, f"scripts/{script.name}")
+        for path in ("/etc/os-release", "/etc/passwd"):
+            self.add(path, path[1:])
+        for module in modules:
+            self.add_module(module)
+        for program in programs:
+            self.add_program(pathlib.Path(program))
+        names = subprocess.run(["find", "."], cwd=self.root, stdout=subprocess.PIPE, check=True).stdout
+        with open(self.path, "wb") as out:
+            subprocess.run(["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"], cwd=self.root, input=names, stdout=out, check=True)
+
+    def add(self, source, place):
+        target = self.root / place
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, target)
+
+    def add_module(self, name):
+        version = self.kernel.name.removeprefix("vmlinuz-")
+        shown = subprocess.run(["modprobe", "-d", FOLDER, "-S", version, "--show-depends", name], env={"PATH": SYSTEM_PATH},
+                               stdout=subprocess.PIPE, text=True, check=True).stdout
+        order = self.root / "modules/order"
+        for path in re.findall(r"^insmod (\S+)", shown, re.MULTILINE):
+            target = self.root / "modules" / pathlib.Path(path).name
+            if not target.exists():
+                shutil.copy(path, target)
+                with open(order, "a", encoding="ascii") as out:
+                    out.write(f"{target.name}\n")
+
+    def add_program(self, path):
+        """Into /usr/bin, with each library where the program looks for it."""
+        libraries = FOLDER / "usr/lib/x86_64-linux-gnu"
+        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": str(libraries)}, stdout=subprocess.PIPE, text=True, check=True)
+        self.add(path, f"usr/bin/{path.name}")
+        for library in re.findall(r"/\S+", shown.stdout):
+            self.add(library, library.removeprefix(str(FOLDER)).lstrip("/"))
+
+
+class Guest:
+    """One boot. Use it in a `with` statement: at its end QEMU is dead, and nothing that it had not flushed is on its disks."""
+
+    def __init__(self, image, console, script, *arguments, disks=(), seconds=120, options=()):
+        """Boots. `script` is a file of Tests/Guest; `seconds` is the time until QEMU is killed; `options` are more of QEMU's."""
+        self.console = console
+        self.ended = None
+        drives = [word for disk in disks for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=writeback")]
+        # The console goes to a file. The second serial port is what the script reports.
+        command = [QEMU, "-accel", "tcg", "-cpu", "max", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot",
+                   "-kernel", image.kernel, "-initrd", image.path, "-append", " ".join(["console=ttyS0 quiet panic=-1 --", script, *arguments]),
+                   "-serial", f"file:{console}", "-serial", "stdio", *drives, *options]
+        # The kernel kills QEMU when the test is gone, however it ends.
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env={"PATH": SYSTEM_PATH}, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        self.timer = threading.Timer(seconds, self.process.kill)
+        self.timer.start()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.cut()
+        self.timer.cancel()
+
+    def cut(self):
+        """Cuts the power."""
+        self.process.kill()
+        self.process.wait()
+
+    def reports(self):
+        """Each report as (name, value), as it comes. `ended` is set to the script's exit status once it has ended."""
+        for line in self.process.stdout:
+            name, _, value = line.strip().partition(" ")
+            if name == "end":
+                self.ended = int(value)
+                return
+            yield name, value

@@ -1,0 +1,46 @@
+"""What the stories of one run share: an image, a folder for disks, consoles, and the time at which everything is over."""
+
+import shutil
+import time
+
+import guest
+from holdfast_peer.checks import expect, expect_equal
+
+DEADLINE_SECONDS = 300
+
+
+class Lab:
+    def __init__(self, holdfast, folder):
+        self.holdfast, self.folder = holdfast, folder
+        self.end = time.monotonic() + DEADLINE_SECONDS
+        self.logs = guest.FOLDER.parent / "logs"
+        shutil.rmtree(self.logs, ignore_errors=True)
+        self.logs.mkdir()
+        self.image = guest.Image(folder, guest.DISK_MODULES, [holdfast, guest.FOLDER / "usr/bin/fsverity"])
+
+    def run(self, script, *arguments, disks=(), watch=None):
+        """Runs a script in a guest and returns its reports, name → values.
+
+        `watch(guest, reports)` is called after each report, and may cut the power; without it the script has to end well.
+        """
+        log, seen = self.logs / f"{script}-{len(self.consoles(script)) + 1}.log", {}
+        with guest.Guest(self.image, log, script, *arguments, disks=disks, seconds=self.end - time.monotonic()) as booted:
+            for name, value in booted.reports():
+                seen.setdefault(name, []).append(value)
+                if watch:
+                    watch(booted, seen)
+        with open(log, "a", encoding="utf-8") as file:
+            file.write("".join(f"reported: {name} {value}\n" for name, values in seen.items() for value in values))
+        expect("failed" not in seen, f"{script}: {seen.get('failed')}")
+        if not watch:
+            expect_equal(booted.ended, 0, f"exit status of {script}")
+        return seen
+
+    def consoles(self, script):
+        return sorted(self.logs.glob(f"{script}-*.log"))
+
+    def show(self, script, lines=60):
+        """Prints the ends of a script's consoles."""
+        for log in self.consoles(script):
+            text = log.read_text(encoding="utf-8", errors="replace").replace("\r", "").splitlines()
+            print(f"--- {log}", *text[-lines:], sep="\n", flush=True)

@@ -1,0 +1,84 @@
+"""fs-verity: the kernel, `holdfast` and an independent computation agree about an executable's digest."""
+
+import base64
+import hashlib
+import json
+
+import fsverity
+from guest import make_disk
+from holdfast_peer import cbor
+from holdfast_peer.checks import expect, expect_equal
+
+
+def observe(lab):
+    disk = make_disk(lab.folder / "verity.disk", 64, "-O", "verity", "-b", "4096")
+    seen = lab.run("verity.sh", disks=[disk])
+    seen["file"] = [lab.holdfast.read_bytes()]
+    return seen
+
+
+def components(seen, name):
+    """What a `holdfast measure` found, by the component's id."""
+    _, _, app, device, *_ = cbor.decode(base64.b64decode(seen["measured-" + name][0]))
+    return dict(app + device)
+
+
+def verity_image(seen):
+    return hashlib.sha256(b"sha256\0" + fsverity.digest(seen["file"][0])).digest()
+
+
+def verdict(seen, name):
+    exit_status, _, said = seen[name][0].partition(" ")
+    return int(exit_status), json.loads(said)["status"]
+
+
+def kernel_agrees(seen):
+    """the kernel's fs-verity digest is what the file's bytes give by the documentation"""
+    expect_equal(seen["kernel"][0], "sha256:" + fsverity.digest(seen["file"][0]).hex(), "digest")
+
+
+def image_of_verity(seen):
+    """app.image of a file with fs-verity is SHA-256 of sha256, 0x00 and the fs-verity digest"""
+    expect_equal(components(seen, "verity")["app.image"], verity_image(seen), "app.image")
+
+
+def image_for_a_user(seen):
+    """an ordinary user measures the same app.image as root"""
+    expect_equal(components(seen, "user")["app.image"], verity_image(seen), "app.image")
+
+
+def image_without(seen):
+    """app.image of the same file without fs-verity is SHA-256 of the file"""
+    for name in ("plain", "initramfs"):
+        expect_equal(components(seen, name)["app.image"], hashlib.sha256(seen["file"][0]).digest(), f"app.image, {name}")
+
+
+def all_else_is_the_same(seen):
+    """fs-verity changes app.image alone: app.text and the others are the same from any file system"""
+    without = [{key: value for key, value in components(seen, name).items() if key != "app.image"} for name in ("verity", "plain", "initramfs")]
+    expect(without[0] == without[1] == without[2], f"components differ: {without}")
+
+
+def write_is_refused(seen):
+    """nobody writes to a file with fs-verity, root neither"""
+    expect("Operation not permitted" in seen["write"][0], seen["write"][0])
+
+
+def proof_is_accepted(seen):
+    """a prover with fs-verity is enrolled, proves, and is accepted, before and after a copy has tried"""
+    for name in ("proved", "again"):
+        expect_equal(verdict(seen, name), (0, "accepted"), name)
+
+
+def copy_is_denied(seen):
+    """the same bytes in a file without fs-verity are denied: integrityMismatch"""
+    expect_equal(verdict(seen, "copied"), (1, "integrityMismatch"), "verdict")
+
+
+def copy_is_explained(seen):
+    """explain names app.image, and nothing else, as what changed"""
+    expect_equal(seen["explained"][0], '1 {"changed":["app.image"]}', "explain")
+
+
+CHECKS = [kernel_agrees, image_of_verity, image_for_a_user, image_without, all_else_is_the_same, write_is_refused, proof_is_accepted,
+          copy_is_denied, copy_is_explained]

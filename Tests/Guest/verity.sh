@@ -1,0 +1,29 @@
+# One executable twice on an ext4 with fs-verity: /disk/verity has it enabled, /disk/plain has not.
+mount /dev/vda /disk
+cp /usr/bin/holdfast /disk/verity
+cp /usr/bin/holdfast /disk/plain
+fsverity enable /disk/verity
+report kernel "$(fsverity measure /disk/verity | cut -d ' ' -f 1)"
+reporting write sh -c 'echo >>/disk/verity'
+
+# measured NAME: the evidence for what the programs of that name measure of themselves.
+export XDG_DATA_HOME=/tmp/data
+measured() {
+  "$2" measure --state /tmp/measured --out /tmp/evidence && report "measured-$1" "$(base64 -w 0 /tmp/evidence)"
+  rm -rf /tmp/measured /tmp/evidence
+}
+measured verity /disk/verity
+measured plain /disk/plain
+measured initramfs /usr/bin/holdfast
+mkdir /tmp/user && chown nobody /tmp/user
+su -s /bin/sh nobody -c 'XDG_DATA_HOME=/tmp/user /disk/verity measure --state /tmp/user/state --out /tmp/user/evidence' &&
+  report measured-user "$(base64 -w 0 /tmp/user/evidence)"
+
+meet /disk/verity /tmp/lock /tmp || report failed enrolment
+serve /disk/verity /tmp/lock
+prove proved /disk/verity /tmp/state unlock
+prove copied /disk/plain /tmp/state unlock
+prove again /disk/verity /tmp/state lock
+reporting explained /disk/plain explain --state /tmp/state --json
+stop
+audit /disk/verity /tmp/lock
