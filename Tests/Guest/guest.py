@@ -16,6 +16,7 @@ FOLDER = HERE.parent.parent / ".guest" / "root"
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 QEMU = "qemu-system-x86_64"
 NEEDED = {QEMU: "qemu-system-x86", "mkfs.ext4": "e2fsprogs", "cpio": "cpio", "depmod": "kmod", "ldd": "libc-bin", "setpriv": "util-linux"}
+FETCH_SECONDS = "300"
 DISK_MODULES = ("virtio_pci", "virtio_blk", "ext4")
 
 
@@ -30,7 +31,7 @@ def prepare():
     for program, package in NEEDED.items():
         if shutil.which(program, path=SYSTEM_PATH) is None:
             raise Unavailable(f"{program} is not there (Debian: {package})")
-    done = subprocess.run([HERE / "fetch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    done = subprocess.run(["timeout", FETCH_SECONDS, HERE / "fetch"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     print(done.stdout, end="", flush=True)
     if done.returncode != 0:
         raise Unavailable("Debian's kernel and the guest's programs could not be fetched")
@@ -110,6 +111,7 @@ class Guest:
         self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env={"PATH": SYSTEM_PATH}, stdin=subprocess.DEVNULL,
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
         self.timer = threading.Timer(seconds, self.process.kill)
+        self.timer.daemon = True
         self.timer.start()
 
     def __enter__(self):

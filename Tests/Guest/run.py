@@ -59,7 +59,8 @@ def main():
     checks = Checks()
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         lab = Lab(options.holdfast.resolve(), pathlib.Path(folder))
-        threads = [threading.Thread(target=lambda stories=stories: [tell(story, lab, checks) for story in stories]) for stories in lists]
+        # Daemons, so that Ctrl-C ends everything: QEMU dies with the thread that began it.
+        threads = [threading.Thread(target=lambda stories=stories: [tell(story, lab, checks) for story in stories], daemon=True) for stories in lists]
         for thread in threads:
             thread.start()
         for thread in threads:
