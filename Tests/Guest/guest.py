@@ -52,6 +52,8 @@ class Image:
         self.path = folder / "initramfs"
         self.kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
         self.root = folder / "root"
+        # The places of each program's libraries, below the root.
+        self.libraries = {}
         for name in ("dev", "proc", "sys", "disk", "root", "modules", "scripts"):
             (self.root / name).mkdir(parents=True)
         (self.root / "tmp").mkdir(mode=0o777)
@@ -64,7 +66,7 @@ class Image:
         for module in modules:
             self.add_module(module)
         for program in programs:
-            self.add_program(pathlib.Path(program))
+            self.add_program(program)
         names = subprocess.run(["find", "."], cwd=self.root, stdout=subprocess.PIPE, check=True).stdout
         with open(self.path, "wb") as out:
             subprocess.run(["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"], cwd=self.root, input=names, stdout=out, check=True)
@@ -88,11 +90,15 @@ class Image:
 
     def add_program(self, path):
         """Into /usr/bin, with each library where the program looks for it."""
-        libraries = FOLDER / "usr/lib/x86_64-linux-gnu"
-        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": str(libraries)}, stdout=subprocess.PIPE, text=True, check=True)
+        fetched = FOLDER / "usr/lib/x86_64-linux-gnu"
+        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": str(fetched)}, stdout=subprocess.PIPE, text=True,
+                               check=True).stdout
         self.add(path, f"usr/bin/{path.name}")
-        for library in re.findall(r"/\S+", shown.stdout):
-            self.add(library, library.removeprefix(str(FOLDER)).lstrip("/"))
+        self.libraries[path] = []
+        for library in re.findall(r"/\S+", shown):
+            place = library.removeprefix(str(FOLDER)).lstrip("/")
+            self.add(library, place)
+            self.libraries[path].append(place)
 
 
 class Guest:

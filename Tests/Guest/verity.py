@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 
+import executable_text
 import fsverity
 from guest import make_disk
 from holdfast_peer import cbor
@@ -13,7 +14,8 @@ from holdfast_peer.checks import expect, expect_equal
 def observe(lab):
     disk = make_disk(lab.folder / "verity.disk", 64, "-O", "verity", "-b", "4096")
     seen = lab.run("verity.sh", disks=[disk])
-    seen["file"] = [lab.holdfast.read_bytes()]
+    seen["file"] = lab.holdfast.read_bytes()
+    seen["libraries"] = {place: (lab.image.root / place).read_bytes() for place in lab.image.libraries[lab.holdfast]}
     return seen
 
 
@@ -24,7 +26,7 @@ def components(seen, name):
 
 
 def verity_image(seen):
-    return hashlib.sha256(b"sha256\0" + fsverity.digest(seen["file"][0])).digest()
+    return hashlib.sha256(b"sha256\0" + fsverity.digest(seen["file"])).digest()
 
 
 def verdict(seen, name):
@@ -34,7 +36,7 @@ def verdict(seen, name):
 
 def kernel_agrees(seen):
     """the kernel's fs-verity digest is what the file's bytes give by the documentation"""
-    expect_equal(seen["kernel"][0], "sha256:" + fsverity.digest(seen["file"][0]).hex(), "digest")
+    expect_equal(seen["kernel"][0], "sha256:" + fsverity.digest(seen["file"]).hex(), "digest")
 
 
 def image_of_verity(seen):
@@ -50,13 +52,19 @@ def image_for_a_user(seen):
 def image_without(seen):
     """app.image of the same file without fs-verity is SHA-256 of the file"""
     for name in ("plain", "initramfs"):
-        expect_equal(components(seen, name)["app.image"], hashlib.sha256(seen["file"][0]).digest(), f"app.image, {name}")
+        expect_equal(components(seen, name)["app.image"], hashlib.sha256(seen["file"]).digest(), f"app.image, {name}")
+
+
+def text_of_each(seen):
+    """app.text is what the segments in the files of executable and libraries give, with fs-verity and without"""
+    for name in ("verity", "user", "plain", "initramfs"):
+        expect_equal(components(seen, name)["app.text"], executable_text.digest(seen["file"], seen["libraries"]), f"app.text, {name}")
 
 
 def all_else_is_the_same(seen):
-    """fs-verity changes app.image alone: app.text and the others are the same from any file system"""
-    without = [{key: value for key, value in components(seen, name).items() if key != "app.image"} for name in ("verity", "plain", "initramfs")]
-    expect(without[0] == without[1] == without[2], f"components differ: {without}")
+    """fs-verity changes nothing but what says so"""
+    others = [{key: value for key, value in components(seen, name).items() if key not in ("app.image", "app.text")} for name in ("verity", "plain", "initramfs")]
+    expect(others[0] == others[1] == others[2], f"components differ: {others}")
 
 
 def write_is_refused(seen):
@@ -80,5 +88,5 @@ def copy_is_explained(seen):
     expect_equal(seen["explained"][0], '1 {"changed":["app.image"]}', "explain")
 
 
-CHECKS = [kernel_agrees, image_of_verity, image_for_a_user, image_without, all_else_is_the_same, write_is_refused, proof_is_accepted,
+CHECKS = [kernel_agrees, image_of_verity, image_for_a_user, image_without, text_of_each, all_else_is_the_same, write_is_refused, proof_is_accepted,
           copy_is_denied, copy_is_explained]
