@@ -39,7 +39,7 @@ class Lab:
     def consoles(self, script):
         return sorted(self.logs.glob(f"{script}-*.log"))
 
-    def show(self, script, lines=60):
+    def show(self, script, lines=20):
         """Prints the ends of a script's consoles."""
         for log in self.consoles(script):
             text = log.read_text(encoding="utf-8", errors="replace").replace("\r", "").splitlines()
