@@ -78,4 +78,24 @@ struct ShutdownTests {
       #expect(throws: TransportError.closed) { try echo.value() }
     }
   }
+
+  @Test(arguments: Framing.allCases)
+  func `a pause lasts while the connection does, also when the peer has nothing more to say`(framing: Framing) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    try left.sendBytes([1])
+    _ = Glibc.shutdown(left.file.descriptor, CInt(SHUT_WR))
+    let deadline = Deadline(afterMilliseconds: 20)
+    #expect(!right.isEnded(withinMilliseconds: 20))
+    #expect(deadline.hasPassed)
+  }
+
+  @Test(arguments: Framing.allCases, [false, true])
+  func `a pause ends with the connection`(framing: Framing, byPeer: Bool) throws {
+    let (left, right) = try Connection.pair(framing: framing)
+    let pause = try Worker { right.isEnded(withinMilliseconds: .max) }
+    try pause.waitUntilBlocked()
+    (byPeer ? left : right).shutdown()
+    #expect(try pause.value())
+    #expect(right.isEnded(withinMilliseconds: .max))
+  }
 }

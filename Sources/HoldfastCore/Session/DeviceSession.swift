@@ -84,7 +84,8 @@ public struct DeviceSession<
     outgoing.removeAll()
     let status = judge(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     isChallengeOpen = false
-    if outgoing.count == 0 {
+    let isSealed = outgoing.count > 0
+    if !isSealed {
       refuse(status)
     }
     let now = clock.monotonicMilliseconds()
@@ -93,7 +94,7 @@ public struct DeviceSession<
     default: break
     }
     return Response(
-      status: status, closesConnection: status == .malformed,
+      status: status, isPeerProved: isSealed || status == .accepted, closesConnection: status == .malformed,
       delayMilliseconds: failures.delayMilliseconds(at: now))
   }
 
@@ -111,6 +112,9 @@ public struct DeviceSession<
 /// What the caller does with an answered round.
 public struct Response: Sendable, Equatable {
   public let status: Status
+  /// Whether the peer has proved here and now that it holds a token's keys: M3 is sealed, or a compatibility round was
+  /// accepted. A denied compatibility round shows nothing, since it may be a recorded one that comes again.
+  public let isPeerProved: Bool
   /// Whether the connection ends after M3.
   public let closesConnection: Bool
   /// How long M3 waits before it is sent.

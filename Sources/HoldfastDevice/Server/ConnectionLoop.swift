@@ -13,7 +13,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   let timing: ServerTiming
   let clock: Time
   let watch: PolicyWatch
-  let stopFlag: StopFlag
+  let table: ConnectionTable
   let notify: @Sendable (ServerNotice) -> Void
   let policy: SessionPolicy
   var session: Session
@@ -31,7 +31,8 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   }
 
   init(
-    connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch, stopFlag: StopFlag,
+    connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch,
+    table: ConnectionTable,
     notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
     actuator: LockActuator
   ) {
@@ -40,7 +41,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     self.timing = timing
     self.clock = clock
     self.watch = watch
-    self.stopFlag = stopFlag
+    self.table = table
     self.notify = notify
     self.policy = policy
     self.session = session
@@ -102,10 +103,12 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   /// Answers a message; says whether the connection goes on.
   private mutating func answer(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Bool {
     renewPolicy()
+    guard table.beginJudging(number) else { return false }
     let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+    table.endJudging(number, isProved: response.isPeerProved)
     notify(.answered(connection: number, response.status))
     let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
-    if delay > 0, stopFlag.wait(milliseconds: delay) { return false }
+    if delay > 0, connection.isEnded(withinMilliseconds: Int(delay)) { return false }
     return send(session.outgoing.bytes) && !response.closesConnection
   }
 

@@ -1,33 +1,90 @@
 import HoldfastTransport
 import Synchronization
 
-/// The connections that are being served, so that a stop can end them.
+/// The connections that are being served: who has one of the places, and who gives one up for a newcomer.
+///
+/// A peer that has proved itself keeps its place for as long as its connection lasts. Of the others, the one that came first
+/// loses its place to a newcomer when all are taken, but not within its first `provingMilliseconds`, nor while an answer of
+/// its own is judged: a command that acts is always answered.
+///
+/// Why so: without that time, whoever connects fast enough would push every prover out before its proof, and a choice by lot
+/// would only delay it. With that time, the oldest is better than any other: each peer keeps its place for as long as the
+/// rate of newcomers allows, and none for much longer. What is left: newcomers without pause make an honest prover draw lots
+/// with them for the places that fall free, `limit` of them in every `provingMilliseconds`; once it has one, it is safe from
+/// them. And who holds a token can keep all places taken by proving himself on each.
 final class ConnectionTable: Sendable {
+  private let limit: Int
+  private let provingMilliseconds: UInt64
   private let state = Mutex(State())
 
-  private struct State {
-    var connections: [UInt64: Connection] = [:]
-    var isClosed = false
+  private struct Place {
+    let connection: Connection
+    /// Monotonic milliseconds.
+    let takenAt: UInt64
+    var isProved = false
+    var isJudged = false
   }
 
-  /// Takes a connection; false, and it is ended, when all are being ended.
-  func add(_ connection: Connection, number: UInt64) -> Bool {
-    state.withLock { state in
-      guard !state.isClosed else { return false }
-      state.connections[number] = connection
-      return true
+  private struct State {
+    var places: [UInt64: Place] = [:]
+    var lastNumber: UInt64 = 0
+    var isClosed = false
+
+    /// Who has to make room; nil when nobody has to.
+    func oldestUnproved(takenBefore latest: UInt64) -> UInt64? {
+      places.filter { !$1.isProved && !$1.isJudged && $1.takenAt <= latest }.keys.min()
     }
   }
 
-  func remove(_ number: UInt64) {
-    state.withLock { $0.connections[number] = nil }
+  init(limit: Int, provingMilliseconds: UInt64) {
+    self.limit = limit
+    self.provingMilliseconds = provingMilliseconds
+  }
+
+  /// Gives a connection a place, if need be that of another one, which is ended.
+  ///
+  /// - Returns: the number of the connection, counted from 1; nil when there is no place.
+  func add(_ connection: Connection, atMilliseconds now: UInt64) -> UInt64? {
+    state.withLock { state in
+      guard !state.isClosed else { return nil }
+      if state.places.count >= limit {
+        guard now >= provingMilliseconds, let oldest = state.oldestUnproved(takenBefore: now - provingMilliseconds)
+        else { return nil }
+        // Its thread finds out by itself: nothing here waits for it.
+        state.places.removeValue(forKey: oldest)?.connection.shutdown()
+      }
+      state.lastNumber += 1
+      state.places[state.lastNumber] = Place(connection: connection, takenAt: now)
+      return state.lastNumber
+    }
+  }
+
+  /// Keeps the place of a connection until ``endJudging(_:isProved:)``; false when it was lost already.
+  func beginJudging(_ number: UInt64) -> Bool {
+    state.withLock {
+      $0.places[number]?.isJudged = true
+      return $0.places[number] != nil
+    }
+  }
+
+  /// An answer was judged; who has proved himself once keeps his place.
+  func endJudging(_ number: UInt64, isProved: Bool) {
+    state.withLock { state in
+      state.places[number]?.isJudged = false
+      if isProved { state.places[number]?.isProved = true }
+    }
+  }
+
+  /// Frees the place of a connection; false when a newcomer had taken it.
+  func remove(_ number: UInt64) -> Bool {
+    state.withLock { $0.places.removeValue(forKey: number) } != nil
   }
 
   /// Ends every connection, now and later.
   func endAll() {
     state.withLock { state in
       state.isClosed = true
-      for connection in state.connections.values { connection.shutdown() }
+      for place in state.places.values { place.connection.shutdown() }
     }
   }
 }

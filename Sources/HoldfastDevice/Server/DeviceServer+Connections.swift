@@ -3,15 +3,19 @@ import HoldfastOpenSSL
 import HoldfastTransport
 
 extension DeviceServer {
-  /// Gives a peer a thread, or sends it away.
+  /// Gives a peer a place and a thread, or sends it away.
   func admit(_ connection: Connection) {
     guard gate.enter() else { return sendAway(connection) }
-    let number = connectionCount.add(1, ordering: .relaxed).newValue
+    guard let number = connections.add(connection, atMilliseconds: clock.monotonicMilliseconds()) else {
+      gate.leave()
+      return sendAway(connection)
+    }
     let isStarted = startThread { [self] in
       defer { gate.leave() }
       serve(connection, number: number)
     }
     if !isStarted {
+      _ = connections.remove(number)
       gate.leave()
       sendAway(connection)
     }
@@ -23,13 +27,16 @@ extension DeviceServer {
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .busy, into: &message) } catch { return }
     try? connection.send(message.bytes, timeoutMilliseconds: 0)
     notify(.busy)
+    countBusy()
+  }
+
+  private func countBusy() {
     ledger.unproved.add(.busy)
     ledger.recordUnproved(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
   }
 
   private func serve(_ connection: Connection, number: UInt64) {
-    guard connections.add(connection, number: number) else { return }
-    defer { connections.remove(number) }
+    defer { release(number) }
     let key: P256PrivateKey
     do throws(CryptographyFailure) { key = try secrets.key() } catch {
       return notify(.fault(connection: number, .cryptography))
@@ -41,9 +48,14 @@ extension DeviceServer {
       key: key, store: SessionStore(ledger: ledger, memory: memory, clock: clock), policy: policy, random: random,
       clock: clock, challenges: secrets.challenges(bootCount: bootCount, connection: number))
     var loop = ConnectionLoop(
-      connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, stopFlag: stopFlag,
+      connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
       notify: notify, policy: policy, session: session, actuator: LockActuator(lock))
     loop.run()
-    notify(.disconnected(connection: number))
+  }
+
+  private func release(_ number: UInt64) {
+    if connections.remove(number) { return notify(.disconnected(connection: number)) }
+    notify(.displaced(connection: number))
+    countBusy()
   }
 }

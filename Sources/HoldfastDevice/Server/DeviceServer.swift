@@ -21,8 +21,8 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   let watch: PolicyWatch
   let listener: Listener
   let bootCount: UInt64
-  let connectionCount = Atomic<UInt64>(0)
-  let connections = ConnectionTable()
+  let connections: ConnectionTable
+  /// Counts threads: an ended connection has one for a moment longer than its place.
   let gate: WorkerGate
   let stopFlag: StopFlag
   /// Nothing once the server has ended.
@@ -47,7 +47,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
       ledger = try folder.openLedger(limits: options.ledgerLimits)
       lock = try folder.openLock()
     } catch { throw .folder(error) }
-    guard let gate = WorkerGate(limit: options.connectionCount), let stopFlag = StopFlag() else {
+    guard let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag() else {
       throw .noDescriptors
     }
     do throws(TransportError) {
@@ -58,6 +58,8 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     } catch { throw .ledger(LedgerFault(error)) }
     (self.folder, self.options, self.random, self.clock) = (folder, options, random, clock)
     (self.notify, self.gate, self.stopFlag) = (notify, gate, stopFlag)
+    connections = ConnectionTable(
+      limit: options.connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
     memory = TokenMemory(capacity: options.rememberedTokenCount)
     watch = PolicyWatch(folder.policy, ledger: ledger, notify: notify)
   }

@@ -11,6 +11,8 @@ public enum ServerNotice: Sendable, Equatable {
   case answered(connection: UInt64, Status)
   /// A connection ended, by the peer or by this end.
   case disconnected(connection: UInt64)
+  /// A connection ended, because all places were taken and its peer had not proved itself.
+  case displaced(connection: UInt64)
   /// A peer was sent away: all places are taken.
   case busy
   /// A round could not begin; its connection was ended.

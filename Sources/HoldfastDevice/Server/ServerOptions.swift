@@ -1,4 +1,4 @@
-/// How long a server waits, in milliseconds. The defaults are DESIGN §5's.
+/// How long a server waits, in milliseconds. The defaults are DESIGN §5's, where it has one.
 public struct ServerTiming: Sendable {
   /// From M1 to the first byte of M2.
   public var answerMilliseconds: Int
@@ -8,21 +8,25 @@ public struct ServerTiming: Sendable {
   public var sendMilliseconds: Int
   /// The longest that an answer to failed proofs is held back.
   public var greatestDelayMilliseconds: UInt64
+  /// For a new peer to prove itself before its place may go to another one.
+  public var provingMilliseconds: UInt64
 
   public init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
-    greatestDelayMilliseconds: UInt64 = 1000
+    greatestDelayMilliseconds: UInt64 = 1000, provingMilliseconds: UInt64 = 2000
   ) {
     self.answerMilliseconds = answerMilliseconds
     self.messageMilliseconds = messageMilliseconds
     self.sendMilliseconds = sendMilliseconds
     self.greatestDelayMilliseconds = greatestDelayMilliseconds
+    self.provingMilliseconds = provingMilliseconds
   }
 }
 
 /// How much a server takes on. The defaults are DESIGN §5's limits for a host.
 public struct ServerOptions: Sendable {
-  /// How many connections are served at once; who comes when all are taken is answered `busy`.
+  /// How many connections are served at once. Who comes when all places are taken gets that of a peer that has not proved
+  /// itself in time, or else is answered `busy`.
   public var connectionCount: Int
   /// How many peers may wait to be accepted.
   public var waitingCount: Int

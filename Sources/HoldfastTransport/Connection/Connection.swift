@@ -51,6 +51,15 @@ public final class Connection: Sendable {
     if outcome == .timedOut { throw timeout }
   }
 
+  /// Lets `milliseconds` pass; says, at once, when ``shutdown()`` was called or the peer is gone meanwhile.
+  public func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
+    do throws(TransportError) {
+      // Of no event: poll(2) tells of the end all the same.
+      try wait(for: 0, until: Deadline(afterMilliseconds: milliseconds), orThrow: .timedOutWaiting)
+      return true
+    } catch { return error != .timedOutWaiting }
+  }
+
   /// The two ends of a new connection within this process.
   ///
   /// - Throws: ``TransportError/other(errno:)`` without free descriptors.

@@ -82,4 +82,17 @@ import Testing
     #expect(round.isCompatibility)
     #expect(round.status == .accepted)
   }
+
+  @Test func `an accepted compatibility round proves a peer, and the same bytes again do not`() throws {
+    let device = try device()
+    let prover = try device.prover()
+    let connection = try device.connect()
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .accepted)
+    #expect(connection.lastResponse?.isPeerProved == true)
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .deviceMismatch)
+    #expect(connection.lastResponse?.isPeerProved == false)
+    device.clock.seconds = testTime + 100_000
+    #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) != .accepted)
+    #expect(connection.lastResponse?.isPeerProved == false)
+  }
 }

@@ -14,9 +14,10 @@ final class ServedDevice: Sendable {
   private let ended: StopFlag
   private let fault = Mutex<ServerFault?>(nil)
 
-  /// `path` is a terminal's; otherwise it is a socket in the device's place.
+  /// `path` is a terminal's; otherwise it is a socket in the device's place. A million notices are better not kept.
   init(
-    _ device: TestDevice, scheme: String = "unix", path: String? = nil, options: ServerOptions = ServerOptions()
+    _ device: TestDevice, scheme: String = "unix", path: String? = nil, options: ServerOptions = ServerOptions(),
+    keepsNotices: Bool = true
   ) throws {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
     let notices = NoticeLog()
@@ -24,7 +25,7 @@ final class ServedDevice: Sendable {
     ended = try #require(StopFlag())
     server = try DeviceServer(
       folder: device.folder, endpoint: endpoint, options: options, random: SystemRandom(), clock: device.clock,
-      notify: notices.add)
+      notify: { notice in if keepsNotices { notices.add(notice) } })
     let isStarted = startThread { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
       ended.raise()
@@ -94,23 +95,32 @@ final class TestPeer {
 
 /// What a server has said so far.
 final class NoticeLog: Sendable {
-  private let state = Mutex<(notices: [ServerNotice], waiting: [(ServerNotice, StopFlag)])>(([], []))
+  private let state = Mutex(State())
+
+  private struct State {
+    var notices: [ServerNotice] = []
+    var waiting: [(notice: ServerNotice, count: Int, flag: StopFlag)] = []
+
+    func has(_ notice: ServerNotice, _ count: Int) -> Bool {
+      notices.count { $0 == notice } >= count
+    }
+  }
 
   func add(_ notice: ServerNotice) {
     state.withLock { state in
       state.notices.append(notice)
-      for (wanted, flag) in state.waiting where wanted == notice { flag.raise() }
+      for wait in state.waiting where wait.notice == notice && state.has(notice, wait.count) { wait.flag.raise() }
     }
   }
 
   var all: [ServerNotice] { state.withLock { $0.notices } }
 
-  /// Waits until `notice` was given, at most five seconds; says whether it was.
-  func wait(for notice: ServerNotice) -> Bool {
+  /// Waits until `notice` was given so often, at most five seconds; says whether it was.
+  func wait(for notice: ServerNotice, count: Int = 1) -> Bool {
     guard let flag = StopFlag() else { return false }
     state.withLock { state in
-      if state.notices.contains(notice) { flag.raise() }
-      state.waiting.append((notice, flag))
+      if state.has(notice, count) { flag.raise() }
+      state.waiting.append((notice, count, flag))
     }
     return flag.wait(milliseconds: 5000)
   }

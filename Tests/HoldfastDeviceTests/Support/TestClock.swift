@@ -1,10 +1,12 @@
 import HoldfastCore
+import HoldfastOpenSSL
 import Synchronization
 
-/// A clock that stands still until a test moves it.
+/// A clock that stands still until a test moves it, or lets it run.
 final class TestClock: Clock, Sendable {
   private let unix = Mutex<UInt64?>(testTime)
   private let milliseconds = Mutex<UInt64>(1_000_000)
+  private let isRunning = Atomic(false)
   private let step: UInt64
 
   /// The monotonic time goes `stepMilliseconds` ahead with every look at it.
@@ -21,11 +23,15 @@ final class TestClock: Clock, Sendable {
   func unixSeconds() -> UInt64? { seconds }
 
   func monotonicMilliseconds() -> UInt64 {
-    milliseconds.withLock {
+    if isRunning.load(ordering: .relaxed) { return SystemClock().monotonicMilliseconds() }
+    return milliseconds.withLock {
       $0 += step
       return $0
     }
   }
+
+  /// Lets its milliseconds go on with the machine's from now on; its date stands still.
+  func run() { isRunning.store(true, ordering: .relaxed) }
 
   func advance(milliseconds count: UInt64) {
     milliseconds.withLock { $0 += count }

@@ -51,6 +51,8 @@ extension ServerNotice {
     case .answered(let connection, let status):
       return quiet ? nil : "connection \(connection): \(status.name)"
     case .connected, .disconnected: return nil
+    case .displaced(let connection):
+      return quiet ? nil : "warning: connection \(connection) was ended for another, all places are taken"
     case .busy: return quiet ? nil : "warning: a peer was sent away, all places are taken"
     case .fault(let connection, _): return "warning: connection \(connection): a round could not begin"
     case .ledgerFault: return "warning: the last totals could not be written to the audit log"
