@@ -7,11 +7,13 @@ One line for each check that failed, then the totals. Exit status 1 when a check
 """
 
 import argparse
+import enum
 import json
 import os
 import pathlib
 import sys
 import tempfile
+import termios
 
 from holdfast_peer import transport
 from holdfast_peer.checks import Checks, expect_equal
@@ -73,17 +75,28 @@ def run_situation(world, body, encoding):
         prover.connection.close()
 
 
-def serve_without_reader(world, is_closed):
-    """The device's log goes into a pipe that is full, or closed at the other end: it answers and ends all the same."""
-    reader, writer = os.pipe()
+class Log(enum.Enum):
+    """What becomes of the device's log."""
+
+    FULL_PIPE = enum.auto()
+    CLOSED_PIPE = enum.auto()
+    FULL_TERMINAL = enum.auto()
+    STOPPED_TERMINAL = enum.auto()
+
+
+def serve_without_reader(world, log, garbage_count):
+    """Nobody reads the device's log, and strangers fill it: it answers and ends all the same."""
+    reader, writer = os.pipe() if log in (Log.FULL_PIPE, Log.CLOSED_PIPE) else os.openpty()
     device = world.command_line.start("device", "serve", "--dir", world.device_folder, "--listen", f"unix:{world.socket}",
                                       stderr=writer)
-    os.close(writer)
     try:
         transport.connect_when_ready(world.socket).close()
-        if is_closed:
+        if log is Log.CLOSED_PIPE:
             os.close(reader)
-        for _ in range(20 if is_closed else 3000):
+            os.close(writer)
+        if log is Log.STOPPED_TERMINAL:
+            termios.tcflow(writer, termios.TCOOFF)
+        for _ in range(garbage_count):
             with transport.connect(world.socket) as connection:
                 connection.receive()
                 connection.send(b"\x00")
@@ -91,8 +104,9 @@ def serve_without_reader(world, is_closed):
         expect_equal(world.connect().ask(world.grant(1)).status, 0, "status")
     finally:
         status = stop(device)
-        if not is_closed:
+        if log is not Log.CLOSED_PIPE:
             os.close(reader)
+            os.close(writer)
     expect_equal(status, 0, "exit status after SIGTERM")
 
 
@@ -119,8 +133,10 @@ def main():
                     suffix = {None: "", **BOTH}[encoding]
                     checks.run(name + suffix, run_situation, world, body, encoding)
             checks.run("SIGTERM ends the device with status 0", end_device, world)
-            checks.run("a log that nobody reads holds nothing up", serve_without_reader, world, False)
-            checks.run("a log whose reader is gone ends nothing", serve_without_reader, world, True)
+            checks.run("a log whose reader is gone ends nothing", serve_without_reader, world, Log.CLOSED_PIPE, 20)
+            for log in (Log.FULL_PIPE, Log.FULL_TERMINAL, Log.STOPPED_TERMINAL):
+                name = log.name.lower().replace("_", " ")
+                checks.run(f"a log that is a {name} holds nothing up", serve_without_reader, world, log, 10_000)
         if world.process is not None:
             world.stop()
     return checks.finish()

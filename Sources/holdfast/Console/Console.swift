@@ -17,18 +17,6 @@ enum Console {
   /// Says something beside the result.
   static func note(_ text: String) { _ = write("holdfast: \(text.printable)\n", to: STDERR_FILENO) }
 
-  /// Says something beside the result if it can be taken at once, from any thread: what peers cause must never wait for whoever
-  /// reads the log.
-  static func noteIfTaken(_ text: String) {
-    turn.withLock { _ in
-      var output = pollfd(fd: STDERR_FILENO, events: CShort(POLLOUT), revents: 0)
-      guard unsafe poll(&output, 1, 0) == 1, output.revents & CShort(POLLOUT) != 0 else { return }
-      note(text)
-    }
-  }
-
-  private static let turn = Mutex(())
-
   static func warning(_ text: String) { note("warning: \(text)") }
 
   static func report(_ failure: Failure) {
@@ -53,7 +41,12 @@ enum Console {
 
   /// Writes all of it; what stopped it, as an `errno`, or 0.
   private static func write(_ text: String, to descriptor: Int32) -> Int32 {
-    var bytes = Array(text.utf8)[...]
+    write(Array(text.utf8)[...], to: descriptor)
+  }
+
+  /// Writes all of it; what stopped it, as an `errno`, or 0.
+  static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
+    var bytes = bytes
     while !bytes.isEmpty {
       let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0 && errno == EINTR { continue }

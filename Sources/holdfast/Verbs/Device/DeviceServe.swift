@@ -25,19 +25,26 @@ struct DeviceServe: Verb {
     TerminationSignals.hold()
     // A log that nobody reads any more must not end the device.
     signal(SIGPIPE, SIG_IGN)
+    // Nor may a terminal that does not let background processes write stop it.
+    signal(SIGTTOU, SIG_IGN)
+    guard let notices = NoticePipe() else {
+      throw Failure(ServerFault.noDescriptors, folder: device.dir, endpoint: endpoint)
+    }
+    // Whoever ends the server does not wait for a log that nobody reads.
+    defer { notices.finish(withinMilliseconds: 500) }
     let isQuiet = quiet
     let server: DeviceServer<SystemRandom, SystemClock>
     do throws(ServerFault) {
       server = try DeviceServer(
         folder: folder, endpoint: endpoint, random: SystemRandom(), clock: SystemClock()
-      ) { notice in if let line = notice.line(quiet: isQuiet) { Console.noteIfTaken(line) } }
+      ) { notice in if let line = notice.line(quiet: isQuiet) { notices.note(line) } }
     } catch { throw Failure(error, folder: device.dir, endpoint: endpoint) }
     TerminationSignals.whenRaised { server.stop() }
-    Console.noteIfTaken("listening at \(endpoint)")
+    notices.note("listening at \(endpoint)")
     do throws(ServerFault) { try server.run() } catch {
       throw Failure(error, folder: device.dir, endpoint: endpoint)
     }
-    Console.noteIfTaken("ended")
+    notices.note("ended")
   }
 }
 
