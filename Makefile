@@ -7,7 +7,7 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev python3-cryptography
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 
-.PHONY: help build demo test bench vectors format lint packages clean
+.PHONY: help build demo test bench soak vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,6 +24,10 @@ test: packages ## Build and check everything.
 
 bench: build ## Measure the latency of a proof against the 100 ms budget.
 	@.build/release/holdfast bench latency
+
+soak: packages ## A million rounds: memory, threads and descriptors must stay as they are.
+	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release -Xswiftc -enable-testing \
+	  --scratch-path .build-tests --filter SoakTests
 
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json

@@ -1,0 +1,76 @@
+import Glibc
+import HoldfastCore
+import HoldfastTransport
+import Testing
+
+@testable import HoldfastDevice
+
+/// A server that the system gives nothing more. Each test has a process of its own, whose limits it lowers.
+@Suite struct ExhaustionTests {
+  @Test func `without free descriptors nobody is accepted, and who waited is served when there are some again`() async {
+    await #expect(processExitsWith: .success) {
+      let device = try TestDevice()
+      let served = try ServedDevice(device)
+      let prover = try device.prover()
+      let peer = try served.connect()
+      #expect(try peer.round(prover).status == .accepted)
+      let challenge = try peer.challenge()
+      // One descriptor is left: the one of the next peer's own end.
+      let free = dup(0)
+      close(free)
+      let former = try lower(RLIMIT_NOFILE, to: UInt(free) + 1)
+      let late = try served.connect()
+      let deadline = Deadline(afterMilliseconds: 10_000)
+      while served.notices.all.count(where: { $0 == .acceptFault(.other(errno: EMFILE)) }) < 3 {
+        try #require(!deadline.hasPassed)
+        sched_yield()
+      }
+      // Nor can the policy be read, so that nothing is allowed.
+      let answer = try prover.answer(challenge, command: "unlock")
+      try peer.send(answer.message)
+      #expect(try prover.open(try peer.receive(), after: answer).status == .commandRefused)
+      try raise(RLIMIT_NOFILE, to: former)
+      #expect(try late.round(prover).status == .accepted)
+      #expect(try peer.round(prover).status == .accepted)
+      try served.stop()
+    }
+  }
+
+  @Test func `without another thread a peer is sent away, and the next is served when there is one again`() async {
+    await #expect(processExitsWith: .success) {
+      // The limit does not hold for root.
+      if geteuid() == 0 { try #require(setgid(65534) == 0 && setuid(65534) == 0) }
+      let device = try TestDevice()
+      let served = try ServedDevice(device, options: ServerOptions(connectionCount: 2))
+      let prover = try device.prover()
+      let peer = try served.connect()
+      #expect(try peer.round(prover).status == .accepted)
+      let former = try lower(__RLIMIT_NPROC, to: 1)
+      // More than there are places: none of them keeps one.
+      for _ in 0..<5 {
+        let late = try served.connect()
+        #expect(try late.unsealedStatus() == .busy)
+        late.expectEnd()
+      }
+      #expect(try peer.round(prover).status == .accepted)
+      try raise(__RLIMIT_NPROC, to: former)
+      #expect(try served.connect().round(prover).status == .accepted)
+      try served.stop()
+    }
+  }
+}
+
+/// Lowers a limit of this process; what it was.
+private func lower(_ resource: __rlimit_resource, to value: UInt) throws -> rlim_t {
+  var limit = rlimit()
+  try #require(unsafe getrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0)
+  let former = limit.rlim_cur
+  limit.rlim_cur = rlim_t(value)
+  try #require(unsafe setrlimit(__rlimit_resource_t(resource.rawValue), &limit) == 0)
+  return former
+}
+
+/// Gives back what ``lower(_:to:)`` took.
+private func raise(_ resource: __rlimit_resource, to value: rlim_t) throws {
+  _ = try lower(resource, to: UInt(value))
+}

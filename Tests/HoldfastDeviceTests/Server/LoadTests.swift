@@ -1,0 +1,141 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastTransport
+import Synchronization
+import Testing
+
+@testable import HoldfastDevice
+
+/// Many peers at once. Each test has a process of its own, whose threads and descriptors it can count.
+@Suite struct LoadTests {
+  @Test(arguments: ["unix", "unix-stream"])
+  func `64 provers are served at once among peers of every bad kind, and nothing is left behind`(scheme: String) async {
+    await #expect(processExitsWith: .success) { [scheme] in
+      try MixedCrowd(scheme: scheme).run()
+    }
+  }
+}
+
+/// 64 provers that share a token with exactly as many uses as they need, and twelve hostile peers.
+private struct MixedCrowd {
+  private static let proverCount = 64
+  private static let roundCount = 8
+  /// Far more than it takes, and less than a prover could wait unnoticed.
+  private static let longestMilliseconds: UInt64 = 60_000
+
+  let device: TestDevice
+  let served: ServedDevice
+  let claims: TestClaims
+  let token: [UInt8]
+  let before: ProcessFigures
+
+  init(scheme: String) throws {
+    device = try TestDevice()
+    device.clock.run()
+    let prover = try device.prover { $0.maximumUses = UInt64(MixedCrowd.proverCount * MixedCrowd.roundCount) }
+    (claims, token) = (prover.claims, prover.token)
+    let timing = ServerTiming(messageMilliseconds: 400, sendMilliseconds: 400, provingMilliseconds: 400)
+    served = try ServedDevice(device, scheme: scheme, options: ServerOptions(timing: timing))
+    _ = try served.connect().round(try device.prover(), "status")
+    before = try ProcessFigures()
+  }
+
+  func run() throws {
+    try useUpTheToken()
+    try checkWhatIsLeft()
+  }
+
+  private func useUpTheToken() throws {
+    let isOver = try #require(StopFlag())
+    let hostile = try Crowd()
+    for _ in 0..<2 {
+      for peer in HostilePeer.allCases {
+        hostile.start { [endpoint = served.endpoint] in try peer.run(against: endpoint, until: isOver) }
+      }
+    }
+    let clock = SystemClock()
+    let start = clock.monotonicMilliseconds()
+    let tally = Tally(proverCount: MixedCrowd.proverCount)
+    let provers = try Crowd()
+    for _ in 0..<MixedCrowd.proverCount {
+      provers.start { [served, claims, token] in
+        let prover = TestProver(claims, token: token)
+        let peer = try MixedCrowd.firstRound(
+          of: prover, at: served, latest: start + MixedCrowd.longestMilliseconds, tally)
+        tally.everybodyIsIn()
+        // From here on it must never be sent away.
+        for _ in 1..<MixedCrowd.roundCount { tally.add(try peer.round(prover, flaws: .asReference).status) }
+      }
+    }
+    provers.wait()
+    #expect(clock.monotonicMilliseconds() - start < MixedCrowd.longestMilliseconds)
+    isOver.raise()
+    hostile.wait()
+    #expect(tally.statuses == [.accepted: MixedCrowd.proverCount * MixedCrowd.roundCount])
+  }
+
+  /// Tries again while there is no room; any other refusal counts.
+  private static func firstRound(
+    of prover: TestProver, at served: ServedDevice, latest: UInt64, _ tally: Tally
+  ) throws -> TestPeer {
+    while SystemClock().monotonicMilliseconds() < latest {
+      let peer = try served.connect()
+      do {
+        let answer = try prover.answer(try peer.challenge(), command: "unlock")
+        try peer.send(answer.message)
+        tally.add(try prover.open(try peer.receive(), after: answer).status)
+        return peer
+      } catch is EncodingFault {
+        // `busy` in the place of a challenge.
+      } catch is TransportError {
+        // Its place was given to another: this prover was too slow.
+      }
+      tally.pause()
+    }
+    throw StillNoRoom()
+  }
+
+  private func checkWhatIsLeft() throws {
+    #expect(try ProcessFigures.hasReturned(to: before))
+    let last = try served.connect().round(TestProver(claims, token: token))
+    #expect(last.status == .usesExhausted)
+    try served.stop()
+    let audit = try device.ledger.verifyAudit()
+    #expect(audit.firstBroken == nil)
+  }
+}
+
+private struct StillNoRoom: Error {}
+
+/// What the provers were answered, and whether all of them have begun.
+private final class Tally: Sendable {
+  private let state: Mutex<(statuses: [Status: Int], missingCount: Int)>
+  private let isFull: StopFlag
+
+  init(proverCount: Int) {
+    state = Mutex(([:], proverCount))
+    guard let isFull = StopFlag() else { fatalError("no descriptors") }
+    self.isFull = isFull
+  }
+
+  var statuses: [Status: Int] { state.withLock { $0.statuses } }
+
+  func add(_ status: Status) {
+    state.withLock { $0.statuses[status, default: 0] += 1 }
+  }
+
+  /// Returns once every prover has said so: all of them are connected then.
+  func everybodyIsIn() {
+    let missingCount = state.withLock { state in
+      state.missingCount -= 1
+      return state.missingCount
+    }
+    if missingCount == 0 { isFull.raise() }
+    isFull.wait(milliseconds: 60_000)
+  }
+
+  /// A prover that was sent away waits a little before it comes again, as a person would.
+  func pause() {
+    isFull.wait(milliseconds: 5)
+  }
+}
