@@ -121,8 +121,8 @@ import Testing
     var waits: [UInt64] = []
     for _ in 0..<11 {
       let answer = try prover.answer(try peer.challenge(), command: "unlock", flaws: .wrongDevice)
-      try peer.send(answer.message)
       let start = clock.monotonicMilliseconds()
+      try peer.send(answer.message)
       #expect(try peer.unsealedStatus() == .deviceMismatch)
       waits.append(clock.monotonicMilliseconds() - start)
     }
