@@ -62,6 +62,9 @@ let package = Package(
       name: "HoldfastMeasurement", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CHost"],
       swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
 
+    // What keeps other processes out of this one.
+    .target(name: "HoldfastHardening", dependencies: ["CHost"], swiftSettings: strict),
+
     // Test vectors.
     .target(
       name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"],
@@ -73,7 +76,7 @@ let package = Package(
       name: "holdfast",
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastDevice", "HoldfastIssuer",
-        "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "CTrace",
+        "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -106,6 +109,7 @@ let package = Package(
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
+    .testTarget(name: "HoldfastHardeningTests", dependencies: ["HoldfastHardening"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastMeasurementTests",
       dependencies: ["HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver"],
@@ -119,7 +123,9 @@ let package = Package(
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),
     .executableTarget(
       name: "MeasurementProbe",
-      dependencies: ["HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance"],
+      dependencies: [
+        "HoldfastMeasurement", "HoldfastHardening", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance",
+      ],
       path: "Tests/MeasurementProbe", swiftSettings: strict),
     .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),

@@ -20,6 +20,21 @@ public struct LiveMeasurement: Sendable {
   /// own. What several need is with the first.
   public internal(set) var durations: [Duration] = []
 
+  /// What is wrong with the process.
+  public internal(set) var findings: Set<Finding> = []
+  /// Where the kernel's fs-verity answered for bytes.
+  public internal(set) var verity = VerityUse()
+
+  /// Where the kernel's fs-verity answered for bytes that were not read.
+  public struct VerityUse: Sendable, Equatable {
+    /// Whether the executable file has it.
+    public internal(set) var hasImage = false
+    /// How many executable segments are of files that have it, and unchanged in memory.
+    public internal(set) var segmentCount = 0
+    /// How many executable segments there are.
+    public internal(set) var allSegmentCount = 0
+  }
+
   mutating func note(_ property: StaticString) {
     properties.append(BoundedText(property))
   }

@@ -30,6 +30,10 @@ public enum MeasuredSource: Sendable {
   case memoryMap
   /// `/proc/self/mem`.
   case memory
+  /// `/proc/self/pagemap`.
+  case pageMap
+  /// A file that code is mapped from.
+  case mappedFile
   /// `/proc/self/environ`.
   case environment
   /// `/proc/self/task`.

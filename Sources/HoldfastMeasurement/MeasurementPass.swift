@@ -7,7 +7,7 @@ struct MeasurementPass {
   private let makingDeviceSecret: Bool
   private var measurement = LiveMeasurement()
   private var digests: [PlatformComponent: Digest] = [:]
-  private var map: MemoryMap?
+  private var code: LiveCode?
 
   init(files: HostFiles, makingDeviceSecret: Bool) {
     self.files = files
@@ -20,7 +20,11 @@ struct MeasurementPass {
   ) throws(MeasurementError) -> LiveMeasurement {
     let image = app.contains(.appImage) ? imageDigest() : nil
     for component in app + device where component != .appImage { try measure(component, chunk: &chunk) }
-    if let image { record(.appImage, try image.wait().get()) }
+    if let image {
+      let digest = try image.wait().get()
+      measurement.verity.hasImage = digest.hasVerity
+      record(.appImage, digest)
+    }
     measurement.app = components(app)
     measurement.device = components(device)
     return measurement
@@ -33,6 +37,7 @@ struct MeasurementPass {
   private mutating func measure(_ component: PlatformComponent, chunk: inout [UInt8]) throws(MeasurementError) {
     let digest = try TimedDigest { (hash: inout SHA256Stream) throws(MeasurementError) in
       try self.append(component, to: &hash, chunk: &chunk)
+      return false
     }
     record(component, digest)
   }
@@ -48,7 +53,7 @@ struct MeasurementPass {
       Result { () throws(MeasurementError) in
         try TimedDigest { (hash: inout SHA256Stream) throws(MeasurementError) in
           var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
-          try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
+          return try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
         }
       }
     }
@@ -58,8 +63,8 @@ struct MeasurementPass {
     _ component: PlatformComponent, to hash: inout Hash, chunk: inout [UInt8]
   ) throws(MeasurementError) {
     switch component {
-    case .appImage: try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
-    case .appText: try ExecutableText.measure(memoryMap(), files, into: &hash, chunk: &chunk)
+    case .appImage: _ = try ExecutableImage.measure(files, into: &hash, chunk: &chunk)
+    case .appText: try appendText(to: &hash, chunk: &chunk)
     case .appInjected: try appendInjection(to: &hash)
     case .appDebug: try appendDebug(to: &hash)
     case .osRelease: try appendRelease(to: &hash)
@@ -69,18 +74,30 @@ struct MeasurementPass {
     }
   }
 
+  private mutating func appendText<Hash: StreamingDigest>(
+    to hash: inout Hash, chunk: inout [UInt8]
+  ) throws(MeasurementError) {
+    let text = try ExecutableText(measuring: liveCode(), files, into: &hash, chunk: &chunk)
+    measurement.verity.segmentCount = text.verifiedSegmentCount
+    measurement.verity.allSegmentCount = text.segmentCount
+  }
+
   private mutating func appendInjection<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
-    let findings = try Findings(injectionIn: memoryMap(), files: files)
+    let findings = try Findings(injectionIn: liveCode(), files: files)
     if !findings.isEmpty { measurement.note("injection") }
-    let encoded = findings.encoded
-    hash.append(encoded.span)
+    append(findings, to: &hash)
   }
 
   private mutating func appendDebug<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
-    let debug = try DebugFindings(map: memoryMap(), files: files)
-    if debug.hasAgent { measurement.note("agent") }
-    if debug.hasTracer { measurement.note("debugger") }
-    let encoded = debug.findings.encoded
+    let findings = try Findings(watchersIn: liveCode().map, files: files)
+    if !findings.kinds.isDisjoint(with: [.agentThread, .agentMapping, .agentListener]) { measurement.note("agent") }
+    if findings.kinds.contains(.tracer) { measurement.note("debugger") }
+    append(findings, to: &hash)
+  }
+
+  private mutating func append<Hash: StreamingDigest>(_ findings: Findings, to hash: inout Hash) {
+    measurement.findings.formUnion(findings.kinds)
+    let encoded = findings.encoded
     hash.append(encoded.span)
   }
 
@@ -116,10 +133,10 @@ struct MeasurementPass {
     }
   }
 
-  private mutating func memoryMap() throws(MeasurementError) -> MemoryMap {
-    if let map { return map }
-    let fresh = try MemoryMap(files)
-    map = fresh
+  private mutating func liveCode() throws(MeasurementError) -> LiveCode {
+    if let code { return code }
+    let fresh = try LiveCode(files)
+    code = fresh
     return fresh
   }
 }

@@ -98,6 +98,11 @@ public struct Measurer: ~Copyable {
     }
   }
 
+  /// Measures one component.
+  mutating func measure(_ component: PlatformComponent) throws(MeasurementError) -> LiveMeasurement {
+    try measure([component], [])
+  }
+
   private mutating func measure(
     _ app: [PlatformComponent], _ device: [PlatformComponent], makingDeviceSecret: Bool = false
   ) throws(MeasurementError) -> LiveMeasurement {

@@ -1,12 +1,20 @@
 #define _GNU_SOURCE
 #include "disturbance.h"
 
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
@@ -98,4 +106,98 @@ int disturb_by_thread_tracer(void) {
   close(pipes[0]);
   close(pipes[1]);
   return outcome == 0 ? 0 : -1;
+}
+
+int disturb_by_dlopen(void) { return dlopen("libc_malloc_debug.so.0", RTLD_NOW) == NULL ? -1 : 0; }
+
+int disturb_by_forgetting_preload(void) {
+  int count = 0;
+  for (char **variable = environ; *variable != NULL; variable++) {
+    if (strncmp(*variable, "LD_PRELOAD=", 11) != 0) continue;
+    memset(*variable, 'X', strlen(*variable));
+    count++;
+  }
+  return count == 1 ? 0 : -1;
+}
+
+/// The child of a poke: 0 when the word was changed.
+static int poke(pid_t process) {
+  int status;
+  if (ptrace(PTRACE_ATTACH, process, NULL, NULL) != 0) return 1;
+  if (waitpid(process, &status, __WALL) != process) return 2;
+  long word = ptrace(PTRACE_PEEKTEXT, process, page() + 128, NULL);
+  if (ptrace(PTRACE_POKETEXT, process, page() + 128, (void *)(word ^ 1)) != 0) return 3;
+  return ptrace(PTRACE_DETACH, process, NULL, NULL) == 0 ? 0 : 4;
+}
+
+int disturb_by_poke(void) {
+  prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+  pid_t process = getpid();
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) _exit(poke(process));
+  int status;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return -1;
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -1;
+}
+
+static int own_path(char *path) {
+  ssize_t count = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  if (count < 0) return -1;
+  path[count] = 0;
+  return 0;
+}
+
+static int copy(const char *from, const char *to) {
+  char bytes[65536];
+  int source = open(from, O_RDONLY | O_CLOEXEC);
+  int target = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
+  if (source < 0 || target < 0) return -1;
+  ssize_t count;
+  while ((count = read(source, bytes, sizeof bytes)) > 0)
+    if (write(target, bytes, (size_t)count) != count) return -1;
+  close(source);
+  return close(target) == 0 && count == 0 ? 0 : -1;
+}
+
+int disturb_by_replacing(const char *path) {
+  char own[PATH_MAX], fresh[PATH_MAX + 8];
+  if (path == NULL && own_path(own) != 0) return -1;
+  if (path == NULL) path = own;
+  snprintf(fresh, sizeof fresh, "%s.new", path);
+  return copy(path, fresh) == 0 ? rename(fresh, path) : -1;
+}
+
+int disturb_by_deleting(void) {
+  char own[PATH_MAX];
+  return own_path(own) == 0 ? unlink(own) : -1;
+}
+
+int disturb_by_mounting_over(const char *path) {
+  char name[] = "/tmp/holdfast-mounted-XXXXXX";
+  int file = mkstemp(name);
+  if (file < 0) return -1;
+  close(file);
+  int flags = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+  int result = unshare(flags);
+  if (result == 0) result = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+  if (result == 0) result = mount(name, path, NULL, MS_BIND, NULL);
+  unlink(name);
+  return result;
+}
+
+static void *end(void *context) { return context; }
+
+static void *start_and_join(void *context) {
+  for (;;) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, end, NULL) == 0) pthread_join(thread, NULL);
+  }
+  return context;
+}
+
+int disturb_by_short_threads(void) {
+  pthread_t thread;
+  return pthread_create(&thread, NULL, start_and_join, NULL);
 }

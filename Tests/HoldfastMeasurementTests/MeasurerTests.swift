@@ -127,6 +127,37 @@ import Testing
     #expect(now.changedComponents(since: baseline.fingerprints) == ["app.injected", "os.release"])
   }
 
+  @Test func `each component is compared by itself, and one that cannot be measured hides none of the others`() throws {
+    let baseline = try takeBaseline()
+    try host.write("/etc/os-release", "ID=other\n")
+    try host.write("/etc/machine-id", "another machine")
+    try host.write("/proc/self/environ", "LD_AUDIT=a\0")
+    try host.remove("/usr/bin/program")
+    var measurer = Measurer(host.files)
+    let changes = try measurer.changes(since: baseline.fingerprints, for: baseline.configuration)
+    let gone = ComponentState.unmeasured(.unreadable(.executable, code: 2))
+    #expect(
+      changes.entries == [
+        .init(id: "app.debug", isOfDevice: false, state: .unchanged),
+        .init(id: "app.image", isOfDevice: false, state: gone),
+        .init(id: "app.injected", isOfDevice: false, state: .changed),
+        .init(id: "app.text", isOfDevice: false, state: .unchanged),
+        .init(id: "os.release", isOfDevice: false, state: .changed),
+        .init(id: "device.cpu", isOfDevice: true, state: .unchanged),
+        .init(id: "device.machine", isOfDevice: true, state: .changed),
+        .init(id: "device.secret", isOfDevice: true, state: .unchanged),
+      ])
+    #expect(changes.findings == [.auditVariable])
+  }
+
+  @Test func `a baseline's fingerprint of another component does not do`() throws {
+    let baseline = try takeBaseline()
+    var measurer = Measurer(host.files)
+    let none = try BaselineFingerprints(decoding: [0x80].span)
+    let changes = try measurer.changes(since: none, for: baseline.configuration)
+    #expect(changes.entries.allSatisfy { $0.state == .changed })
+  }
+
   private func findKey(_ id: KeyID) -> MeasurementProofKey? {
     do { return try BuiltInKeys.key(named: id) } catch { return nil }
   }

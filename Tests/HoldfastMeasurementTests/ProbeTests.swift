@@ -6,37 +6,26 @@ import Testing
 
 /// A real process, started again and again, disturbed in every way, and measured by itself.
 @Suite final class ProbeTests {
-  let folder = NSTemporaryDirectory() + "holdfast-probe-" + UUID().uuidString
-  let baseline: Measured
+  let probe: ProbeFolder
+  var folder: String { probe.path }
+  var baseline: ProbeFolder.Measured { probe.baseline }
 
-  /// What the probe printed: IM and DM.
-  struct Measured: Equatable {
-    var integrity: String
-    var device: String
-  }
-
-  init() throws {
-    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-    baseline = try Self.parse(
-      Programs.run(Programs.probe, ["baseline", folder + "/config"], environment: Self.storage(folder)))
-  }
-
-  deinit { try? FileManager.default.removeItem(atPath: folder) }
+  init() throws { probe = try ProbeFolder() }
 
   @Test func `restarts, other addresses, folders, languages and variables do not show`() throws {
-    for _ in 0..<5 { #expect(try measure() == baseline) }
-    #expect(try measure(in: "/usr") == baseline)
+    for _ in 0..<5 { #expect(try probe.measure() == baseline) }
+    #expect(try probe.measure(in: "/usr") == baseline)
     let noise = [
       "LANG": "de_DE.UTF-8", "LC_ALL": "C", "TZ": "Asia/Tokyo", "MALLOC_ARENA_MAX": "1", "NO_COLOR": "1",
       "PADDING": String(repeating: "x", count: 20_000),
     ]
-    #expect(try measure(environment: noise) == baseline)
+    #expect(try probe.measure(environment: noise) == baseline)
   }
 
   @Test func `a program that was moved and renamed is the same program`() throws {
     let copy = folder + "/another-name"
     try FileManager.default.copyItem(atPath: Programs.probe, toPath: copy)
-    #expect(try measure(program: copy) == baseline)
+    #expect(try probe.measure(program: copy) == baseline)
   }
 
   @Test func `one changed bit of the program changes IM and not DM`() throws {
@@ -46,28 +35,28 @@ import Testing
     program[position] ^= 1
     try program.write(to: URL(filePath: copy))
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: copy)
-    expectChangedApp(try measure(program: copy))
+    probe.expectChangedApp(try probe.measure(program: copy))
   }
 
   @Test(arguments: [
     "tracer", "thread-tracer", "anonymous-code", "mapped-file", "text-patch", "memory-file", "agent-thread",
   ])
   func `an attack on the process changes IM and not DM`(disturbance: String) throws {
-    expectChangedApp(try measure(disturbance))
+    probe.expectChangedApp(try probe.measure(disturbance))
   }
 
   @Test(arguments: ["restored-text", "execute-only", "plain-thread"])
   func `what leaves the code as it was does not show`(disturbance: String) throws {
-    #expect(try measure(disturbance) == baseline)
+    #expect(try probe.measure(disturbance) == baseline)
   }
 
   @Test(arguments: ["LD_PRELOAD", "LD_AUDIT"])
   func `a preloaded library changes IM and not DM`(variable: String) throws {
-    expectChangedApp(try measure(environment: [variable: "libc_malloc_debug.so.0"]))
+    probe.expectChangedApp(try probe.measure(environment: [variable: "libc_malloc_debug.so.0"]))
   }
 
   @Test func `a preload that names no library shows as well`() throws {
-    expectChangedApp(try measure(environment: ["LD_PRELOAD": "/no/such/library.so"]))
+    probe.expectChangedApp(try probe.measure(environment: ["LD_PRELOAD": "/no/such/library.so"]))
   }
 
   @Test(arguments: [
@@ -77,9 +66,7 @@ import Testing
     ("agent-thread", ["changed app.debug", "property agent"]), ("plain-thread", []),
   ])
   func `what changed is named`(disturbance: String, expected: [String]) throws {
-    let (status, output) = try run("changes", disturbance)
-    #expect(status == 0)
-    #expect(output.split(separator: "\n").map(String.init) == expected)
+    #expect(try probe.changes(disturbance) == expected)
   }
 
   @Test func `another device secret changes both`() throws {
@@ -88,7 +75,7 @@ import Testing
     bytes[0] ^= 1
     try bytes.write(to: secret)
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: secret.path)
-    let other = try measure()
+    let other = try probe.measure()
     #expect(other.integrity != baseline.integrity)
     #expect(other.device != baseline.device)
   }
@@ -106,7 +93,7 @@ import Testing
   }
 
   @Test func `processes that make the device secret at once get the same`() async throws {
-    let environment = Self.storage(folder + "/fresh")
+    let environment = ProbeFolder.storage(folder + "/fresh")
     try FileManager.default.createDirectory(atPath: folder + "/fresh", withIntermediateDirectories: true)
     try await withThrowingTaskGroup(of: Int32.self) { group in
       for index in 0..<4 {
@@ -123,44 +110,15 @@ import Testing
     try FileManager.default.copyItem(atPath: folder + "/config", toPath: folder + "/measurement_config.bin")
     let nonce = "000102030405060708090a0b0c0d0e0f"
     let runs = try (0..<2).map { _ in
-      try Programs.run(Programs.readmeProver, [nonce], environment: Self.storage(folder), in: folder)
+      try Programs.run(Programs.readmeProver, [nonce], environment: ProbeFolder.storage(folder), in: folder)
     }
     #expect(runs[0].status == 0)
     #expect(runs[0].output.count == 65)
     #expect(runs[0].output == runs[1].output)
     let other = try Programs.run(
-      Programs.readmeProver, [nonce.replacing("0f", with: "10")], environment: Self.storage(folder), in: folder)
+      Programs.readmeProver, [nonce.replacing("0f", with: "10")], environment: ProbeFolder.storage(folder), in: folder)
     #expect(other.output != runs[0].output)
-    #expect(try Programs.run(Programs.readmeProver, ["00"], environment: Self.storage(folder), in: folder).status != 0)
-  }
-
-  private func expectChangedApp(_ measured: Measured) {
-    #expect(measured.integrity != baseline.integrity)
-    #expect(measured.device == baseline.device)
-  }
-
-  private func measure(
-    _ disturbance: String? = nil, program: String = Programs.probe, environment: [String: String] = [:],
-    in folder: String = "/"
-  ) throws -> Measured {
-    try Self.parse(run("measure", disturbance, program: program, environment: environment, in: folder))
-  }
-
-  private func run(
-    _ verb: String, _ disturbance: String?, program: String = Programs.probe, environment: [String: String] = [:],
-    in working: String = "/"
-  ) throws -> (status: Int32, output: String) {
-    try Programs.run(
-      program, [verb, folder + "/config"] + [disturbance].compactMap { $0 },
-      environment: environment.merging(Self.storage(folder)) { $1 }, in: working)
-  }
-
-  private static func storage(_ folder: String) -> [String: String] { ["XDG_DATA_HOME": folder + "/data"] }
-
-  private static func parse(_ result: (status: Int32, output: String)) throws -> Measured {
-    let lines = result.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
-    let integrity = try #require(lines.first { $0[0] == "im" }, "\(result.output)")
-    let device = try #require(lines.first { $0[0] == "dm" })
-    return Measured(integrity: integrity[1], device: device[1])
+    #expect(
+      try Programs.run(Programs.readmeProver, ["00"], environment: ProbeFolder.storage(folder), in: folder).status != 0)
   }
 }

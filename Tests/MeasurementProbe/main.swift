@@ -1,14 +1,20 @@
 import CDisturbance
 import Glibc
 import HoldfastCore
+import HoldfastHardening
 import HoldfastMeasurement
 import HoldfastOpenSSL
 
 /// A small prover that tests start, disturb and look at.
 ///
 ///     MeasurementProbe baseline FILE [DISTURBANCE]   takes a baseline, writes its configuration
-///     MeasurementProbe measure FILE [DISTURBANCE]    measures for a configuration
+///     MeasurementProbe measure FILE [DISTURBANCE…]   measures for a configuration
+///     MeasurementProbe explain FILE [DISTURBANCE]    measures disturbed; prints what changed since the baseline
 ///     MeasurementProbe changes FILE [DISTURBANCE]    measures undisturbed, then disturbed; prints what changed
+///
+/// `MeasurementProbe hardened VERB …` does the same after it has opened what needs it, and stopped being dumpable. A DISTURBANCE
+/// is a name and its arguments, with commas between.
+///
 ///     MeasurementProbe time                          prints what each component takes, in microseconds
 
 func stop(_ message: String) -> Never {
@@ -16,9 +22,21 @@ func stop(_ message: String) -> Never {
   exit(2)
 }
 
-func disturb(_ name: String) {
+func disturb(_ description: String) {
+  let words = description.split(separator: ",").map(String.init)
   let result =
-    switch name {
+    switch words[0] {
+    case "dlopen": disturb_by_dlopen()
+    case "forget-preload": disturb_by_forgetting_preload()
+    case "poke": disturb_by_poke()
+    case "replace-executable": disturb_by_replacing(nil)
+    case "replace": unsafe disturb_by_replacing(words[1])
+    case "delete-executable": disturb_by_deleting()
+    case "mount-over": unsafe disturb_by_mounting_over(words[1])
+    case "short-threads": disturb_by_short_threads()
+    case "refuse-call": unsafe disturb_by_refusing_call(words[1], Int32(words[2])!)
+    // The supervisor reads the path for as long as the process lives.
+    case "refuse-path": unsafe disturb_by_refusing_path(strdup(words[1]), Int32(words[2])!)
     case "tracer": disturb_by_tracer()
     case "thread-tracer": disturb_by_thread_tracer()
     case "anonymous-code": disturb_by_anonymous_code()
@@ -46,18 +64,21 @@ func printHexadecimal(_ label: String, _ secret: borrowing Secret<32>) {
   print(text)
 }
 
-func load(_ path: String) -> MeasurementConfiguration {
+func read(_ path: String) -> [UInt8] {
   guard let file = unsafe fopen(path, "r") else { stop("configuration") }
   defer { unsafe fclose(file) }
   var bytes = [UInt8](repeating: 0, count: 4096)
   let count = unsafe bytes.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, $0.count, file) }
-  guard let configuration = try? MeasurementConfiguration(decoding: bytes.span.extracting(first: count))
-  else { stop("configuration") }
+  return Array(bytes[..<count])
+}
+
+func load(_ path: String) -> MeasurementConfiguration {
+  let bytes = read(path)
+  guard let configuration = try? MeasurementConfiguration(decoding: bytes.span) else { stop("configuration") }
   return configuration
 }
 
-func save(_ configuration: MeasurementConfiguration, _ path: String) {
-  let bytes = configuration.encoded()
+func save(_ bytes: [UInt8], _ path: String) {
   guard let file = unsafe fopen(path, "w") else { stop("configuration") }
   let count = unsafe bytes.withUnsafeBytes { unsafe fwrite($0.baseAddress, 1, $0.count, file) }
   guard unsafe fclose(file) == 0, count == bytes.count else { stop("configuration") }
@@ -69,7 +90,8 @@ func takeBaseline(_ path: String) throws {
   let baseline = try measurer.takeBaseline(
     subject: BoundedText("probe"), version: AppVersion(major: 1, minor: 0, patch: 0), clock: SystemClock(),
     random: &random)
-  save(baseline.configuration, path)
+  save(baseline.configuration.encoded(), path)
+  save(baseline.fingerprints.encoded(), path + ".fingerprints")
   printMeasurement(baseline.measurement)
 }
 
@@ -96,6 +118,17 @@ func printChanges(_ path: String, _ disturbance: String?) throws {
   printMeasurement(after)
 }
 
+func explain(_ path: String, _ disturbance: String?) throws {
+  let configuration = load(path)
+  let encoded = read(path + ".fingerprints")
+  let baseline = try BaselineFingerprints(decoding: encoded.span)
+  if let disturbance { disturb(disturbance) }
+  var measurer = Measurer()
+  let changes = try measurer.changes(since: baseline, for: configuration)
+  for entry in changes.entries where entry.state != .unchanged { print("\(entry.state) \(entry.id)") }
+  printMeasurement(try measurer.measure(for: configuration))
+}
+
 func printTimes() throws {
   var measurer = Measurer()
   for round in ["first", "second", "third"] {
@@ -115,17 +148,23 @@ extension SystemClock {
   }
 }
 
-let arguments = CommandLine.arguments
+var arguments = CommandLine.arguments
+if arguments.count > 1, arguments[1] == "hardened" {
+  arguments.remove(at: 1)
+  ProcessFiles.keepOpen()
+  guard ProcessHardening.apply() else { stop("hardening") }
+}
 do {
   switch (arguments.dropFirst().first, arguments.count) {
   case ("baseline", 3...4):
     if arguments.count == 4 { disturb(arguments[3]) }
     try takeBaseline(arguments[2])
     try measure(arguments[2])
-  case ("measure", 3...4):
-    if arguments.count == 4 { disturb(arguments[3]) }
+  case ("measure", 3...):
+    for disturbance in arguments[3...] { disturb(disturbance) }
     try measure(arguments[2])
   case ("changes", 3...4): try printChanges(arguments[2], arguments.count == 4 ? arguments[3] : nil)
+  case ("explain", 3...4): try explain(arguments[2], arguments.count == 4 ? arguments[3] : nil)
   case ("time", 2): try printTimes()
   default: stop("usage")
   }

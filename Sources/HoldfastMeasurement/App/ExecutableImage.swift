@@ -16,62 +16,28 @@ public enum ExecutableImage {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
-    try measure(HostFiles(), at: path, into: &hash, chunk: &chunk)
+    _ = try measure(HostFiles(), at: path, into: &hash, chunk: &chunk)
     do throws(CryptographyFailure) { return try hash.finish() } catch { throw .cryptography }
   }
 
+  /// Returns whether the file has fs-verity.
   static func measure<Hash: StreamingDigest>(
     _ files: HostFiles, at path: String = path, into hash: inout Hash, chunk: inout [UInt8]
-  ) throws(MeasurementError) {
+  ) throws(MeasurementError) -> Bool {
     let file = try files.open(path, as: .executable)
     do throws(SystemFault) {
-      if let verity = try verityBytes(of: file) {
+      if let verity = try FileVerity.bytes(of: file) {
         hash.append(verity.span)
-        return
+        return true
       }
       while true {
         var span = chunk.mutableSpan
         let count = try file.read(into: &span)
-        if count == 0 { return }
+        if count == 0 { return false }
         hash.append(chunk.span.extracting(first: count))
       }
     } catch {
       throw .unreadable(.executable, code: error.code)
     }
-  }
-
-  /// `FS_IOC_MEASURE_VERITY`, `_IOWR('f', 134, struct fsverity_digest)`.
-  private static let measureVerity: UInt = 0xc004_6686
-
-  /// The algorithm's name, a zero byte and the fs-verity digest; nil for a file or a file system without.
-  ///
-  /// Source: Linux, Documentation/filesystems/fsverity.rst.
-  private static func verityBytes(of file: borrowing OpenFile) throws(SystemFault) -> [UInt8]? {
-    var request: (algorithm: UInt16, size: UInt16, digest: InlineArray<64, UInt8>) = (0, 64, .init(repeating: 0))
-    let descriptor = file.descriptor
-    let result = unsafe withUnsafeMutablePointer(to: &request) { unsafe ioctl(descriptor, measureVerity, $0) }
-    guard result == 0 else {
-      let fault = SystemFault.last
-      switch fault.code {
-      case ENODATA, ENOTTY, EOPNOTSUPP, ENOSYS, EINVAL: return nil
-      default: throw fault
-      }
-    }
-    let count = min(Int(request.size), 64)
-    return try verityBytes(algorithm: request.algorithm, digest: request.digest.span.extracting(first: count))
-  }
-
-  /// The same bytes, from what the kernel answered: algorithm 1 is SHA-256, 2 is SHA-512.
-  static func verityBytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemFault) -> [UInt8] {
-    let name: StaticString
-    switch (algorithm, digest.count) {
-    case (1, 32): name = "sha256"
-    case (2, 64): name = "sha512"
-    default: throw SystemFault(code: EPROTO)
-    }
-    var bytes: [UInt8] = []
-    bytes.append(domain: name)
-    bytes.append(digest)
-    return bytes
   }
 }

@@ -1,10 +1,14 @@
 extension Findings {
   /// Code that did not come with the app: executable memory without a file, memory of files both writable and executable,
-  /// preloaded or auditing libraries, and code that only the kernel or only the loader knows of.
-  init(injectionIn map: MemoryMap, files: HostFiles) throws(MeasurementError) {
-    noteAnonymousCode(map)
+  /// preloaded or auditing libraries, code that only the kernel or only the loader knows of, code of files that are gone or
+  /// replaced, and a program that the loader was told to start.
+  init(injectionIn code: LiveCode, files: HostFiles) throws(MeasurementError) {
+    let loaded = files.loader.executableRanges
+    noteAnonymousCode(code.map)
     try notePreloads(files)
-    noteLoaderDisagreement(map, files.loader.executableRanges)
+    noteLoaderDisagreement(code, loaded)
+    noteReplacedFiles(code)
+    noteStartByLoader(code, loaded)
   }
 
   /// Counts executable mappings without a file by what the kernel calls them, `[stack]` or nothing for instance.
@@ -18,8 +22,8 @@ extension Findings {
         writableFileCount += 1
       }
     }
-    for (name, count) in counts { note("anonymous code", details: name, count: count) }
-    if writableFileCount > 0 { note("writable code", count: writableFileCount) }
+    for (name, count) in counts { note(.anonymousCode, details: name, count: count) }
+    if writableFileCount > 0 { note(.writableCode, count: writableFileCount) }
   }
 
   /// Looks at the environment that the process was started with: a preloaded library can change what `getenv` says.
@@ -29,23 +33,38 @@ extension Findings {
       var value = entry
       let name = value.take(until: 0x3d)
       if value.isEmpty { continue }
-      if name.equals("LD_PRELOAD") { note("LD_PRELOAD", details: Array(value)) }
-      if name.equals("LD_AUDIT") { note("LD_AUDIT", details: Array(value)) }
+      if name.equals("LD_PRELOAD") { note(.preloadVariable, details: Array(value)) }
+      if name.equals("LD_AUDIT") { note(.auditVariable, details: Array(value)) }
     }
     let preloads = try files.contentsIfPresent(of: "/etc/ld.so.preload", as: .preloadFile) ?? []
-    if !preloads[...].trimmed.isEmpty { note("ld.so.preload", details: preloads) }
+    if !preloads[...].trimmed.isEmpty { note(.preloadFile, details: preloads) }
   }
 
   /// Compares by address, because names differ by links: each side's code must lie within the other's.
-  private mutating func noteLoaderDisagreement(_ map: MemoryMap, _ loaded: [Range<UInt64>]) {
-    let mapped = map.executableSegments.map(\.addresses)
-    let kernelCode = map.mappings.filter(\.isKernelCode).map(\.addresses)
+  private mutating func noteLoaderDisagreement(_ code: LiveCode, _ loaded: [Range<UInt64>]) {
+    let mapped = code.segments.map(\.addresses)
+    let kernelCode = code.map.mappings.filter(\.isKernelCode).map(\.addresses)
     let unknownToLoader = mapped.filter { segment in !loaded.contains { $0.contains(segment) } }
     let unknownToKernel = loaded.filter { range in
       !mapped.contains { $0.contains(range) } && !kernelCode.contains { $0.overlaps(range) }
     }
-    if !unknownToLoader.isEmpty { note("unknown to the loader", count: unknownToLoader.count) }
-    if !unknownToKernel.isEmpty { note("unknown to the kernel", count: unknownToKernel.count) }
+    if !unknownToLoader.isEmpty { note(.unknownToLoader, count: unknownToLoader.count) }
+    if !unknownToKernel.isEmpty { note(.unknownToKernel, count: unknownToKernel.count) }
+  }
+
+  /// What runs is what is hashed; that it is no longer what is installed is said here. Names go in, so that one library
+  /// replaced is not another.
+  private mutating func noteReplacedFiles(_ code: LiveCode) {
+    for segment in code.segments where code.files.isReplaced(segment) { note(.replacedFile, details: segment.path) }
+  }
+
+  /// The loader's first object is the program. It is not the executable where the loader itself was started, with the
+  /// program, and perhaps libraries to preload, as its arguments.
+  ///
+  /// Source: ld.so(8).
+  private mutating func noteStartByLoader(_ code: LiveCode, _ loaded: [Range<UInt64>]) {
+    let program = code.segments.first { segment in loaded.first.map(segment.addresses.contains) ?? false }
+    if program?.path != code.executable { note(.startedByLoader) }
   }
 }
 

@@ -2,19 +2,22 @@ import HoldfastCore
 
 /// What is wrong with a process; nothing, when it is clean.
 ///
-/// Its bytes are the deterministic CBOR array of `[kind (text), details (bytes), count]`, sorted by their bytes, none
+/// Its bytes are the deterministic CBOR array of `[name (text), details (bytes), count]`, sorted by their bytes, none
 /// twice; no bytes at all when there is nothing.
 struct Findings {
+  /// What was found, without its details.
+  private(set) var kinds: Set<Finding> = []
   private var entries: [[UInt8]] = []
 
   var isEmpty: Bool { entries.isEmpty }
 
-  mutating func note(_ kind: StaticString, details: [UInt8] = [], count: Int = 1) {
+  mutating func note(_ finding: Finding, details: [UInt8] = [], count: Int = 1) {
     var entry: [UInt8] = []
     entry.appendCBOR(array: 3)
-    entry.appendCBOR(text: kind)
+    entry.appendCBOR(text: finding.name)
     entry.appendCBOR(bytes: details.span)
     entry.appendCBOR(unsigned: UInt64(count))
+    kinds.insert(finding)
     if !entries.contains(entry) { entries.append(entry) }
   }
 

@@ -6,6 +6,8 @@ public struct HostFiles: Sendable {
   public var root: String
   /// Who says which code the dynamic loader knows of.
   public var loader: LoaderView
+  /// Who says what lies at the path of mapped code.
+  public var code: CodeView
   /// The device secret's path; nil for the app's own storage.
   public var deviceSecretPath: String?
 
@@ -17,10 +19,21 @@ public struct HostFiles: Sendable {
     case fixed([Range<UInt64>])
   }
 
+  /// What lies at the path of mapped code.
+  public enum CodeView: Sendable {
+    /// Look there.
+    case live
+    /// These files, by path, and no other.
+    case fixed([[UInt8]: MappedFile])
+  }
+
   /// The running system, unless told otherwise.
-  public init(root: String = "", loader: LoaderView = .live, deviceSecretPath: String? = nil) {
+  public init(
+    root: String = "", loader: LoaderView = .live, code: CodeView = .live, deviceSecretPath: String? = nil
+  ) {
     self.root = root
     self.loader = loader
+    self.code = code
     self.deviceSecretPath = deviceSecretPath
   }
 
@@ -32,9 +45,42 @@ public struct HostFiles: Sendable {
 
   func open(_ path: String, as source: MeasuredSource) throws(MeasurementError) -> OpenFile {
     do throws(SystemFault) {
-      return try OpenFile(root + path)
+      return try open(path)
     } catch {
       throw .unreadable(source, code: error.code)
+    }
+  }
+
+  private func open(_ path: String) throws(SystemFault) -> OpenFile {
+    if isLive, let kept = try ProcessFiles.file(at: path) {
+      try checkFileSystem(of: path, kept.descriptor)
+      return kept
+    }
+    let file = try OpenFile(root + path)
+    try checkFileSystem(of: path, file.descriptor)
+    return file
+  }
+
+  /// What the kernel tells of this process, and of sockets, comes from the kernel: another file system over `/proc`, which
+  /// any user can mount for a program of his, could tell anything.
+  private func checkFileSystem(of path: String, _ descriptor: Int32) throws(SystemFault) {
+    guard isLive, path != "/proc/self/exe", path.hasPrefix("/proc/self/") || path.hasPrefix("/proc/net/") else {
+      return
+    }
+    guard try fileSystemType(of: descriptor) == Self.procfs else { throw SystemFault(code: EXDEV) }
+  }
+
+  /// Source: Linux, include/uapi/linux/magic.h, `PROC_SUPER_MAGIC`.
+  private static let procfs: UInt64 = 0x9fa0
+
+  /// What lies at the path of mapped code, or nil when nothing does.
+  func mappedFile(at path: [UInt8]) throws(MeasurementError) -> MappedFile? {
+    switch code {
+    case .fixed(let files): return files[path]
+    case .live:
+      do throws(SystemFault) { return try MappedFile(at: path) } catch {
+        throw .unreadable(.mappedFile, code: error.code)
+      }
     }
   }
 
@@ -49,7 +95,7 @@ public struct HostFiles: Sendable {
   /// The whole file, or nil when there is none.
   func contentsIfPresent(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8]? {
     do throws(SystemFault) {
-      return try Self.read(OpenFile(root + path))
+      return try Self.read(open(path))
     } catch {
       if error.isAbsence { return nil }
       throw .unreadable(source, code: error.code)
@@ -82,6 +128,9 @@ public struct HostFiles: Sendable {
   func names(in path: String, as source: MeasuredSource) throws(MeasurementError) -> [String] {
     guard let folder = unsafe opendir(root + path) else { throw .unreadable(source, code: errno) }
     defer { unsafe closedir(folder) }
+    do throws(SystemFault) { try checkFileSystem(of: path, unsafe dirfd(folder)) } catch {
+      throw .unreadable(source, code: error.code)
+    }
     var names: [String] = []
     errno = 0
     while let entry = unsafe readdir(folder) {
@@ -104,7 +153,7 @@ public struct HostFiles: Sendable {
     var chunk = [UInt8](repeating: 0, count: chunkByteCount)
     while !isEnough(contents[...]) {
       var span = chunk.mutableSpan
-      let count = try file.read(into: &span)
+      let count = try file.read(into: &span, at: UInt64(contents.count))
       if count == 0 { break }
       contents += chunk[..<count]
       guard contents.count <= maximumByteCount else { throw SystemFault(code: EFBIG) }

@@ -1,3 +1,4 @@
+import CHost
 import Glibc
 
 /// An open file; closed when it goes out of scope.
@@ -8,6 +9,19 @@ struct OpenFile: ~Copyable {
   init(_ path: String, flags: Int32 = O_RDONLY) throws(SystemFault) {
     descriptor = unsafe open(path, flags | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemFault.last }
+  }
+
+  /// Opens a path that need not be UTF-8.
+  init(_ path: [UInt8], flags: Int32) throws(SystemFault) {
+    let terminated = path.map { CChar(bitPattern: $0) } + [0]
+    descriptor = unsafe open(terminated, flags | O_CLOEXEC)
+    guard descriptor >= 0 else { throw SystemFault.last }
+  }
+
+  /// Another descriptor for what `descriptor` is open for.
+  init(sameAs descriptor: Int32) throws(SystemFault) {
+    self.descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+    guard self.descriptor >= 0 else { throw SystemFault.last }
   }
 
   /// Opens `name` in `folder`, never following a link.
@@ -54,6 +68,13 @@ struct OpenFile: ~Copyable {
     guard unsafe fstat(descriptor, &status) == 0 else { throw SystemFault.last }
     return status
   }
+}
+
+/// The magic number of the file system of an open file or folder.
+func fileSystemType(of descriptor: Int32) throws(SystemFault) -> UInt64 {
+  let type = holdfast_file_system_type(descriptor)
+  guard type != 0 else { throw SystemFault.last }
+  return type
 }
 
 /// A system call failed with this error number.

@@ -5,22 +5,25 @@ import Glibc
 enum ListeningSockets {
   /// Whether any address listens on `port`. A listener for both families shows in either.
   static func contain(port: UInt16, _ files: HostFiles) throws(MeasurementError) -> Bool {
-    for (family, path) in [(AF_INET, "/proc/net/tcp"), (AF_INET6, "/proc/net/tcp6")] {
-      if try isListening(port, family, path, files) { return true }
+    let first = try isListening(port, AF_INET, files) { () throws(MeasurementError) in
+      try files.contents(of: "/proc/net/tcp", as: .sockets)
     }
-    return false
+    if first { return true }
+    // A kernel without IPv6 has no such table.
+    return try isListening(port, AF_INET6, files) { () throws(MeasurementError) in
+      try files.contentsIfPresent(of: "/proc/net/tcp6", as: .sockets) ?? []
+    }
   }
 
   /// Asks the kernel, or reads its table where it does not answer or a test has laid one out.
   private static func isListening(
-    _ port: UInt16, _ family: Int32, _ path: String, _ files: HostFiles
+    _ port: UInt16, _ family: Int32, _ files: HostFiles, table: () throws(MeasurementError) -> [UInt8]
   ) throws(MeasurementError) -> Bool {
     if files.isLive {
       let answer = holdfast_is_listening(family, port)
       if answer >= 0 { return answer == 1 }
     }
-    let table = try files.contentsIfPresent(of: path, as: .sockets) ?? []
-    return table.lines.contains { isListener($0, on: port) }
+    return try table().lines.contains { isListener($0, on: port) }
   }
 
   /// Whether a line of the table is a listener on `port`.

@@ -38,21 +38,23 @@ struct MemoryMap {
 struct ExecutableSegment: Equatable {
   var addresses: Range<UInt64>
   var fileOffset: UInt64
-  var inode: UInt64
+  var identity: FileIdentity
   var path: [UInt8]
+  var isDeleted: Bool
 
   init(_ mapping: MemoryMapping) {
     addresses = mapping.addresses
     fileOffset = mapping.fileOffset
-    inode = mapping.inode
+    identity = mapping.identity
     path = mapping.name
+    isDeleted = mapping.isDeleted
   }
 
   var byteCount: UInt64 { addresses.upperBound - addresses.lowerBound }
 
   fileprivate func isContinued(by mapping: MemoryMapping) -> Bool {
     mapping.addresses.lowerBound == addresses.upperBound && mapping.fileOffset == fileOffset + byteCount
-      && mapping.inode == inode && mapping.name == path
+      && mapping.identity == identity && mapping.name == path && mapping.isDeleted == isDeleted
   }
 
   /// Whether this is hashed before `other`: the executable first, wherever it lies and whatever it is called; then by path,

@@ -6,12 +6,14 @@ struct MemoryMapping: Equatable {
   var isWritable: Bool
   var isExecutable: Bool
   var fileOffset: UInt64
-  var inode: UInt64
+  var identity: FileIdentity
   /// The file, without ` (deleted)`; or what the kernel calls a mapping without file; or nothing.
   var name: [UInt8]
+  /// Whether the kernel says that the file is gone.
+  var isDeleted: Bool
 
   /// Whether a file is behind it, be it one that was deleted.
-  var isFileBacked: Bool { inode != 0 || name.first == 0x2f }
+  var isFileBacked: Bool { identity.inode != 0 || name.first == 0x2f }
 
   /// Whether it is code that the kernel gives to every process. No file and no anonymous mapping can take these names.
   var isKernelCode: Bool { !isFileBacked && (name[...].equals("[vdso]") || name[...].equals("[vsyscall]")) }
@@ -23,14 +25,17 @@ struct MemoryMapping: Equatable {
     else { return nil }
     let permissions = Array(rest.take(until: 0x20))
     guard permissions.count == 4, let offset = rest.take(until: 0x20).hexadecimal else { return nil }
-    _ = rest.take(until: 0x20)
-    guard let inode = rest.take(until: 0x20).decimal else { return nil }
+    guard let major = rest.take(until: 0x3a).hexadecimal, let minor = rest.take(until: 0x20).hexadecimal,
+      let inode = rest.take(until: 0x20).decimal
+    else { return nil }
     addresses = start..<end
     isWritable = permissions[1] == 0x77
     isExecutable = permissions[2] == 0x78
     fileOffset = offset
-    self.inode = inode
-    name = Array(Self.withoutDeleted(rest.drop { $0 == 0x20 }))
+    identity = FileIdentity(deviceMajor: major, deviceMinor: minor, inode: inode)
+    let whole = rest.drop { $0 == 0x20 }
+    name = Array(Self.withoutDeleted(whole))
+    isDeleted = name.count != whole.count
   }
 
   /// Leaves out what the kernel appends to the name of a file that is gone.

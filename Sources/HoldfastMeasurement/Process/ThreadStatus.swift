@@ -24,19 +24,33 @@ struct ThreadStatus: Equatable {
     isTraced = tracer != 0
   }
 
-  /// The status of every thread: a tracer may hold any one of them. Threads that end meanwhile are left out.
+  /// The status of every thread: a tracer may hold any one of them. Threads that end meanwhile are left out; one that has
+  /// no status and is still there is an error.
   static func all(_ files: HostFiles) throws(MeasurementError) -> [ThreadStatus] {
     var statuses: [ThreadStatus] = []
-    for thread in try files.names(in: "/proc/self/task", as: .threads) {
-      do throws(MeasurementError) {
-        guard let text = try files.contentsIfPresent(of: "/proc/self/task/\(thread)/status", as: .threads)
-        else { continue }
+    var ended: [String] = []
+    for thread in try files.names(in: folder, as: .threads) {
+      if let text = try text(of: thread, files) {
         statuses.append(try ThreadStatus(parsing: text))
-      } catch .unreadable(.threads, code: ESRCH) {
-        continue
+      } else {
+        ended.append(thread)
       }
     }
     guard !statuses.isEmpty else { throw .malformed(.threads) }
+    if !ended.isEmpty {
+      guard try Set(ended).isDisjoint(with: files.names(in: folder, as: .threads)) else { throw .malformed(.threads) }
+    }
     return statuses
+  }
+
+  private static let folder = "/proc/self/task"
+
+  /// The text of a thread's status; nil when there is none any more.
+  private static func text(of thread: String, _ files: HostFiles) throws(MeasurementError) -> [UInt8]? {
+    do throws(MeasurementError) {
+      return try files.contentsIfPresent(of: "\(folder)/\(thread)/status", as: .threads)
+    } catch .unreadable(.threads, code: ESRCH) {
+      return nil
+    }
   }
 }

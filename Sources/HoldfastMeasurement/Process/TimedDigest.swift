@@ -6,15 +6,17 @@ import HoldfastOpenSSL
 struct TimedDigest: Sendable {
   let digest: Digest
   let nanoseconds: UInt64
+  /// Whether a file's fs-verity answered for its bytes.
+  let hasVerity: Bool
 
-  /// Makes a digest of what `body` appends.
+  /// Makes a digest of what `body` appends; it returns whether a file's fs-verity answered for its bytes.
   init(
-    _ body: (inout SHA256Stream) throws(MeasurementError) -> Void
+    _ body: (inout SHA256Stream) throws(MeasurementError) -> Bool
   ) throws(MeasurementError) {
     let start = Self.now()
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
-    try body(&hash)
+    hasVerity = try body(&hash)
     do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
     nanoseconds = Self.now() - start
   }

@@ -69,6 +69,8 @@ extension Failure {
     case .executable: "/proc/self/exe"
     case .memoryMap: "/proc/self/maps"
     case .memory: "/proc/self/mem"
+    case .pageMap: "/proc/self/pagemap"
+    case .mappedFile: "a file that code is mapped from"
     case .environment: "/proc/self/environ"
     case .threads: "/proc/self/task"
     case .preloadFile: "/etc/ld.so.preload"

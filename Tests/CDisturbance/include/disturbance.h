@@ -21,5 +21,23 @@ int disturb_and_restore_text(void);
 int disturb_by_thread(const char *name);
 /// Changes the protection of a page of code to executable only, which still reads the same.
 int disturb_by_execute_only(void);
+/// Loads a library that is there wherever the C library is.
+int disturb_by_dlopen(void);
+/// Overwrites every `LD_PRELOAD` in the environment that the kernel shows.
+int disturb_by_forgetting_preload(void);
+/// Has a child attach, change one word of code, and detach.
+int disturb_by_poke(void);
+/// Puts a copy of a file in its place; a null path is the executable's own.
+int disturb_by_replacing(const char *path);
+/// Removes the executable file.
+int disturb_by_deleting(void);
+/// Mounts a plain file over a file of `/proc/self`, in a mount namespace of its own.
+int disturb_by_mounting_over(const char *path);
+/// Starts threads that end at once, again and again.
+int disturb_by_short_threads(void);
+/// Lets one system call fail with `error` from now on, by a seccomp filter.
+int disturb_by_refusing_call(const char *name, int error);
+/// Lets each `openat` of a path that begins with `prefix` fail with `error` from now on, by a seccomp filter. `prefix` stays.
+int disturb_by_refusing_path(const char *prefix, int error);
 
 #endif

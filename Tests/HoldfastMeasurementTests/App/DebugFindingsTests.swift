@@ -16,6 +16,7 @@ import Testing
     try host.write("/proc/self/task/101/status", "Name:\tworker\nTracerPid:\t77\n")
     let first = try host.digest("app.debug")
     #expect(try host.measurement().properties == ["debugger"])
+    #expect(try host.measurement().findings == [.tracer])
     try host.write("/proc/self/task/101/status", "Name:\tworker\nTracerPid:\t78\n")
     #expect(try host.digest("app.debug") == first)
     #expect(try first != absence())
@@ -52,9 +53,19 @@ import Testing
     #expect(throws: MeasurementError.malformed(.threads)) { try host.measurement() }
   }
 
-  @Test func `a thread that ends while it is looked at is left out`() throws {
+  @Test func `a thread that is there and has no status is an error`() throws {
     try host.write("/proc/self/task/101/other", "")
+    #expect(throws: MeasurementError.malformed(.threads)) { try host.measurement() }
+  }
+
+  @Test func `without the kernel's table of sockets nobody can say who listens; without one for IPv6, somebody can`()
+    throws
+  {
     #expect(try host.digest("app.debug") == absence())
+    try host.remove("/proc/net/tcp")
+    #expect(throws: MeasurementError.unreadable(.sockets, code: 2)) { try host.measurement() }
+    try host.write("/proc/net/tcp6", "  sl  local_address\n")
+    #expect(throws: MeasurementError.unreadable(.sockets, code: 2)) { try host.measurement() }
   }
 
   @Test func `a process without threads is an error`() throws {

@@ -73,6 +73,50 @@ import Testing
     #expect(try Set([one, other, host.digest("app.injected")]).count == 3)
   }
 
+  @Test(arguments: [("/usr/bin/program", 11), ("/usr/lib/libone.so.1", 22)])
+  func `code whose file is gone, deleted or replaced shows, the executable's too`(path: String, inode: Int) throws {
+    let path = path.hasSuffix("program") ? host.program : path
+    #expect(try !isInjected())
+    try host.write("/proc/self/maps", host.cleanMap.replacing(path, with: path + " (deleted)"))
+    #expect(try isInjected())
+    try host.write("/proc/self/maps", host.cleanMap)
+    host.code[path] = HostFolder.file(inode: UInt64(inode) + 1)
+    #expect(try isInjected())
+    #expect(try host.measurement().findings == [.replacedFile])
+    host.code[path] = HostFolder.file(inode: UInt64(inode))
+    #expect(try !isInjected())
+    host.withoutFiles = true
+    #expect(try isInjected())
+  }
+
+  @Test func `another device of the file's than the map says does not, as on Btrfs and OverlayFS`() throws {
+    host.code[HostFolder.library] = MappedFile(
+      identity: FileIdentity(deviceMajor: 0, deviceMinor: 45, inode: 22))
+    #expect(try !isInjected())
+  }
+
+  @Test func `one replaced library is not another`() throws {
+    host.code[HostFolder.library] = HostFolder.file(inode: 1)
+    let library = try host.digest("app.injected")
+    host.code = [host.program: HostFolder.file(inode: 1)]
+    #expect(try host.digest("app.injected") != library)
+  }
+
+  @Test func `a program that is not the executable shows: the loader was started with it`() throws {
+    host.loaded.swapAt(0, 1)
+    #expect(try isInjected())
+    #expect(try host.measurement().findings == [.startedByLoader])
+  }
+
+  @Test func `a loader that names nothing shows`() throws {
+    host.loaded = []
+    #expect(try host.measurement().findings == [.startedByLoader, .unknownToLoader])
+  }
+
+  @Test func `every finding has a name of its own`() {
+    #expect(Set(Finding.allCases.map { "\($0.name)" }).count == Finding.allCases.count)
+  }
+
   private func isInjected() throws -> Bool {
     let hasProperty = try host.measurement().properties.contains("injection")
     let isAbsent = try host.digest("app.injected") == absence()

@@ -9,11 +9,25 @@ final class HostFolder {
   let root: String
   /// Where the loader says that code is.
   var loaded: [Range<UInt64>] = [0x2000..<0x4000, 0x8000..<0x9000]
+  /// What lies where code is mapped from, by path; otherwise the program and its library, both without fs-verity.
+  var code: [String: MappedFile] = [:]
+  /// Whether nothing lies there.
+  var withoutFiles = false
   var program: String { root + "/usr/bin/program" }
   var deviceSecretPath: String { root + "/home/holdfast/device.secret" }
 
   var files: HostFiles {
-    HostFiles(root: root, loader: .fixed(loaded), deviceSecretPath: deviceSecretPath)
+    var files = [Array(program.utf8): Self.file(inode: 11), Array(Self.library.utf8): Self.file(inode: 22)]
+    for (path, file) in code { files[Array(path.utf8)] = file }
+    return HostFiles(
+      root: root, loader: .fixed(loaded), code: .fixed(withoutFiles ? [:] : files), deviceSecretPath: deviceSecretPath)
+  }
+
+  static let library = "/usr/lib/libone.so.1"
+
+  /// A file on the device of the map's.
+  static func file(inode: UInt64, verity: [UInt8]? = nil) -> MappedFile {
+    MappedFile(identity: FileIdentity(deviceMajor: 0xfe, deviceMinor: 0, inode: inode), verity: verity)
   }
 
   init() throws {
@@ -27,6 +41,7 @@ final class HostFolder {
     try write("/proc/self/task/100/status", "Name:\tprogram\nTracerPid:\t0\n")
     try FileManager.default.createSymbolicLink(atPath: root + "/proc/self/exe", withDestinationPath: program)
     try write("/proc/self/maps", cleanMap)
+    try write("/proc/net/tcp", "  sl  local_address rem_address   st\n")
     try write("/proc/self/mem", String(decoding: memory, as: UTF8.self))
     try writeDeviceSecret()
   }
@@ -39,7 +54,7 @@ final class HostFolder {
     00001000-00002000 r--p 00000000 fe:00 11 \(program)
     00002000-00004000 r-xp 00001000 fe:00 11 \(program)
     00006000-00007000 rw-p 00000000 00:00 0 [heap]
-    00008000-00009000 r-xp 00002000 fe:00 22 /usr/lib/libone.so.1
+    00008000-00009000 r-xp 00002000 fe:00 22 \(Self.library)
     0000a000-0000b000 r--p 00000000 00:00 0 [vvar]
     0000c000-0000d000 r-xp 00000000 00:00 0 [vdso]
     ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0 [vsyscall]

@@ -1,4 +1,5 @@
 import Foundation
+import Testing
 
 /// The programs that were built beside the tests.
 enum Programs {
@@ -19,6 +20,13 @@ enum Programs {
       path: "../../../.build/release/holdfast")
     return [folder + "/holdfastPackageTests.xctest", probe, readmeProver, release.standardizedFileURL.path]
       .filter { FileManager.default.fileExists(atPath: $0) }
+  }
+
+  /// The path of a library of this process's, as the kernel's map has it.
+  static func loaded(_ name: String) throws -> String {
+    let map = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd() ?? Data()
+    let line = String(decoding: map, as: UTF8.self).split(separator: "\n").first { $0.hasSuffix("/" + name) }
+    return try #require(line.map { String($0[$0.firstIndex(of: "/")!...]) })
   }
 
   /// Runs a program to its end, with no other environment than `environment`; returns its status and what it printed.

@@ -1,0 +1,38 @@
+import CHost
+import Glibc
+
+/// What keeps other processes, and the disk, from the memory of this one.
+///
+/// Another process of the same user that opened `/proc/PID/mem` between the start of the program and this call keeps it
+/// open. Yama's `ptrace_scope` of 1 or more closes that gap.
+public enum ProcessHardening {
+  /// Applies all of it. Call it before there are secrets in memory.
+  ///
+  /// - Returns: false when the kernel did not take one of the first two, which it has no reason to.
+  public static func apply() -> Bool {
+    let isUndumpable = holdfast_make_undumpable() == 0
+    let isWithoutCore = dropCoreLimit()
+    lockMemory()
+    return isUndumpable && isWithoutCore
+  }
+
+  /// No core file, whatever the process is.
+  private static func dropCoreLimit() -> Bool {
+    var limit = rlimit(rlim_cur: 0, rlim_max: 0)
+    return unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0
+  }
+
+  /// Keeps every page, those that come later too, from being swapped out once it was touched.
+  ///
+  /// Only where no limit applies, by privilege or because there is none. Under a limit each later allocation would count
+  /// against it, and fail when it is reached: a device with many peers would turn them away.
+  private static func lockMemory() {
+    let resource = __rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue)
+    var limit = rlimit()
+    guard unsafe getrlimit(resource, &limit) == 0 else { return }
+    // With a limit of 0 only a privileged process may lock anything.
+    limit.rlim_cur = limit.rlim_max == rlim_t.max ? rlim_t.max : 0
+    guard unsafe setrlimit(resource, &limit) == 0 else { return }
+    _ = mlockall(MCL_CURRENT | MCL_FUTURE | Int32(MCL_ONFAULT))
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import Testing
+
+@testable import HoldfastMeasurement
+
+/// A real process that is kept from measuring itself. It must fail, and never leave out what it could not read.
+@Suite final class ProbeRefusalTests {
+  let probe: ProbeFolder
+
+  init() throws { probe = try ProbeFolder() }
+
+  @Test(arguments: [
+    ("/proc/self/maps", "unreadable(HoldfastMeasurement.MeasuredSource.memoryMap, code: 13)"),
+    ("/proc/self/mem", "unreadable(HoldfastMeasurement.MeasuredSource.memory, code: 13)"),
+    ("/proc/self/exe", "unreadable(HoldfastMeasurement.MeasuredSource.executable, code: 13)"),
+    ("/proc/self/environ", "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 13)"),
+    ("/proc/self/task", "unreadable(HoldfastMeasurement.MeasuredSource.threads, code: 13)"),
+    ("/proc/self/task/", "unreadable(HoldfastMeasurement.MeasuredSource.threads, code: 13)"),
+    ("/etc/ld.so.preload", "unreadable(HoldfastMeasurement.MeasuredSource.preloadFile, code: 13)"),
+    ("/etc/os-release", "unreadable(HoldfastMeasurement.MeasuredSource.operatingSystem, code: 13)"),
+    ("/etc/machine-id", "unreadable(HoldfastMeasurement.MeasuredSource.machineID, code: 13)"),
+    ("/proc/device-tree", "unreadable(HoldfastMeasurement.MeasuredSource.serialNumber, code: 13)"),
+    ("/proc/cpuinfo", "unreadable(HoldfastMeasurement.MeasuredSource.processor, code: 13)"),
+    ("/lib/x86_64-linux-gnu/libc.so", "unreadable(HoldfastMeasurement.MeasuredSource.mappedFile, code: 13)"),
+    ("device.secret", "deviceSecret(HoldfastMeasurement.DeviceSecretFault.system(13))"),
+  ])
+  func `a source that a filter of system calls refuses ends the measurement`(path: String, error: String) throws {
+    let path = path.hasPrefix("/lib/") ? try Programs.loaded("libc.so.6") : path
+    #expect(try refusal("refuse-path,\(path),13") == error)
+  }
+
+  @Test(arguments: [
+    ("/proc/self/maps", "unreadable(HoldfastMeasurement.MeasuredSource.memoryMap, code: 2)"),
+    ("/proc/self/mem", "unreadable(HoldfastMeasurement.MeasuredSource.memory, code: 2)"),
+    ("/proc/self/environ", "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 2)"),
+    // The folder opens, its threads do not.
+    ("/proc/self/task/", "malformed(HoldfastMeasurement.MeasuredSource.threads)"),
+    ("/proc/cpuinfo", "unreadable(HoldfastMeasurement.MeasuredSource.processor, code: 2)"),
+    ("device.secret", "deviceSecret(HoldfastMeasurement.DeviceSecretFault.missing)"),
+  ])
+  func `a source that is said not to be there ends it as well`(path: String, error: String) throws {
+    #expect(try refusal("refuse-path,\(path),2") == error)
+  }
+
+  @Test(arguments: [2, 13])
+  func `who listens is not known when the kernel answers neither of two questions`(code: Int) throws {
+    #expect(try probe.measure("refuse-call,socket,1") == probe.baseline)
+    #expect(try probe.measure("refuse-path,/proc/net/tcp,\(code)") == probe.baseline)
+    #expect(
+      try refusal("refuse-path,/proc/net/tcp,\(code)", "refuse-call,socket,1")
+        == "unreadable(HoldfastMeasurement.MeasuredSource.sockets, code: \(code))")
+  }
+
+  @Test func `what may be absent is another component when it is said to be`() throws {
+    #expect(try probe.measure("refuse-path,/etc/os-release,2") != probe.baseline)
+    #expect(try probe.measure("refuse-path,/etc/machine-id,2").device != probe.baseline.device)
+  }
+
+  @Test(arguments: ["pread64", "getdents64", "fstatfs", "readlink"])
+  func `a system call that is refused ends the measurement`(name: String) throws {
+    let text = try refusal("refuse-call,\(name),1")
+    #expect(text.hasPrefix("unreadable("))
+  }
+
+  @Test func `a file system that can have fs-verity and does not say so ends the measurement`() throws {
+    let file = try OpenFile(Programs.probe)
+    if FileVerity.isKernels(fileSystem: try fileSystemType(of: file.descriptor)) {
+      #expect(try refusal("refuse-call,ioctl,13").hasPrefix("unreadable("))
+    } else {
+      #expect(try probe.measure("refuse-call,ioctl,13") == probe.baseline)
+    }
+  }
+
+  @Test func `a file that is mounted over one of the kernel's is not believed`() throws {
+    let text = try refusal("mount-over,/proc/self/environ")
+    if text == "disturbance 1" { try Test.cancel("this user may not mount anything") }
+    #expect(text == "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 18)")
+  }
+
+  @Test func `threads that end while they are counted do not show`() throws {
+    for _ in 0..<3 { #expect(try probe.measure("short-threads") == probe.baseline) }
+  }
+
+  @Test func `a process that is not dumpable any more measures what it did before`() throws {
+    #expect(try probe.measure(before: ["hardened"]) == probe.baseline)
+    probe.expectChangedApp(try probe.measure("text-patch", before: ["hardened"]))
+    probe.expectChangedApp(try probe.measure("tracer", before: ["hardened"]))
+  }
+
+  /// Has the probe measure under disturbances, which must end in an error; its text.
+  private func refusal(_ disturbances: String...) throws -> String {
+    let (status, output) = try probe.run("measure", disturbances)
+    #expect(status == 2)
+    #expect(!output.contains("im ") && !output.contains("dm "))
+    return String(output.drop(while: { $0 != " " }).dropFirst().dropLast())
+  }
+}
