@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
@@ -57,13 +58,21 @@ int disturb_and_restore_text(void) {
   return disturb_by_text_patch();
 }
 
-int disturb_by_memory_file(void) {
+/// Changes bits of one byte, whatever protects it.
+static int flip(uint8_t *place, uint8_t bits) {
   int file = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
   if (file < 0) return -1;
-  uint8_t byte = page()[100] ^ 1;
-  ssize_t count = pwrite(file, &byte, 1, (off_t)(uintptr_t)(page() + 100));
+  uint8_t byte = *place ^ bits;
+  ssize_t count = pwrite(file, &byte, 1, (off_t)(uintptr_t)place);
   close(file);
   return count == 1 ? 0 : -1;
+}
+
+int disturb_by_memory_file(void) { return flip(page() + 100, 1); }
+
+int disturb_by_kernel_code(void) {
+  uintptr_t code = getauxval(AT_SYSINFO_EHDR);
+  return code == 0 ? -1 : flip((uint8_t *)code + 1000, 0);
 }
 
 int disturb_by_execute_only(void) { return protect(PROT_EXEC); }
@@ -185,6 +194,15 @@ int disturb_by_mounting_over(const char *path) {
   if (result == 0) result = mount(name, path, NULL, MS_BIND, NULL);
   unlink(name);
   return result;
+}
+
+int disturb_by_fork(void) {
+  pid_t child = fork();
+  if (child <= 0) return (int)child;
+  int status;
+  while (waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) _exit(3);
+  _exit(WIFEXITED(status) ? WEXITSTATUS(status) : 3);
 }
 
 static void *end(void *context) { return context; }

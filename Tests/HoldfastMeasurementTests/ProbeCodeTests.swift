@@ -12,12 +12,15 @@ import Testing
 
   @Test(arguments: [
     ("dlopen", ["changed app.text"]), ("poke", ["changed app.text"]),
+    ("kernel-code", ["changed app.injected", "property injection"]),
     ("delete-executable", ["changed app.injected", "property injection"]),
     ("replace-executable", ["changed app.injected", "property injection"]),
   ])
-  func `a library opened, a word poked, an executable replaced since the baseline is named`(
-    disturbance: String, expected: [String]
-  ) throws {
+  func
+    `a library opened, a word poked, a page of the kernel's written to, an executable replaced since the baseline is named`(
+      disturbance: String, expected: [String]
+    ) throws
+  {
     let program = try copyOfProbe("probe")
     #expect(try probe.changes(disturbance, program: program) == expected)
     let another = try copyOfProbe("another")

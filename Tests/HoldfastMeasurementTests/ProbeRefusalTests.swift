@@ -12,6 +12,7 @@ import Testing
   @Test(arguments: [
     ("/proc/self/maps", "unreadable(HoldfastMeasurement.MeasuredSource.memoryMap, code: 13)"),
     ("/proc/self/mem", "unreadable(HoldfastMeasurement.MeasuredSource.memory, code: 13)"),
+    ("/proc/self/pagemap", "unreadable(HoldfastMeasurement.MeasuredSource.pageMap, code: 13)"),
     ("/proc/self/exe", "unreadable(HoldfastMeasurement.MeasuredSource.executable, code: 13)"),
     ("/proc/self/environ", "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 13)"),
     ("/proc/self/task", "unreadable(HoldfastMeasurement.MeasuredSource.threads, code: 13)"),
@@ -33,6 +34,7 @@ import Testing
     ("/proc/self/maps", "unreadable(HoldfastMeasurement.MeasuredSource.memoryMap, code: 2)"),
     ("/proc/self/mem", "unreadable(HoldfastMeasurement.MeasuredSource.memory, code: 2)"),
     ("/proc/self/environ", "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 2)"),
+    ("/proc/self/pagemap", "unreadable(HoldfastMeasurement.MeasuredSource.pageMap, code: 2)"),
     // The folder opens, its threads do not.
     ("/proc/self/task/", "malformed(HoldfastMeasurement.MeasuredSource.threads)"),
     ("/proc/cpuinfo", "unreadable(HoldfastMeasurement.MeasuredSource.processor, code: 2)"),
@@ -85,6 +87,12 @@ import Testing
     #expect(try probe.measure(before: ["hardened"]) == probe.baseline)
     probe.expectChangedApp(try probe.measure("text-patch", before: ["hardened"]))
     probe.expectChangedApp(try probe.measure("tracer", before: ["hardened"]))
+  }
+
+  @Test func `a child does not take its parent's memory for its own`() throws {
+    let patched = try probe.run("measure", ["fork", "text-patch"], before: ["hardened"])
+    #expect(!patched.output.contains(probe.baseline.integrity))
+    #expect(try probe.measure("fork") == probe.baseline)
   }
 
   /// Has the probe measure under disturbances, which must end in an error; its text.

@@ -29,10 +29,12 @@ func disturb(_ description: String) {
     case "dlopen": disturb_by_dlopen()
     case "forget-preload": disturb_by_forgetting_preload()
     case "poke": disturb_by_poke()
+    case "kernel-code": disturb_by_kernel_code()
     case "replace-executable": disturb_by_replacing(nil)
     case "replace": unsafe disturb_by_replacing(words[1])
     case "delete-executable": disturb_by_deleting()
     case "mount-over": unsafe disturb_by_mounting_over(words[1])
+    case "fork": disturb_by_fork()
     case "short-threads": disturb_by_short_threads()
     case "refuse-call": unsafe disturb_by_refusing_call(words[1], Int32(words[2])!)
     // The supervisor reads the path for as long as the process lives.

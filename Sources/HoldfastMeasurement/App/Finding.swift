@@ -2,7 +2,7 @@
 public enum Finding: Sendable, Hashable, CaseIterable {
   // In `app.injected`.
   case anonymousCode, writableCode, preloadVariable, auditVariable, preloadFile, unknownToLoader, unknownToKernel
-  case replacedFile, startedByLoader
+  case replacedFile, startedByLoader, patchedKernelCode
   // In `app.debug`.
   case tracer, agentThread, agentMapping, agentListener
 
@@ -18,6 +18,7 @@ public enum Finding: Sendable, Hashable, CaseIterable {
     case .unknownToKernel: "unknown to the kernel"
     case .replacedFile: "replaced file"
     case .startedByLoader: "started by the loader"
+    case .patchedKernelCode: "patched kernel code"
     case .tracer: "tracer"
     case .agentThread: "agent thread"
     case .agentMapping: "agent mapping"

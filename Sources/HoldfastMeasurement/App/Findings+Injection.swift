@@ -1,7 +1,7 @@
 extension Findings {
   /// Code that did not come with the app: executable memory without a file, memory of files both writable and executable,
   /// preloaded or auditing libraries, code that only the kernel or only the loader knows of, code of files that are gone or
-  /// replaced, and a program that the loader was told to start.
+  /// replaced, a program that the loader was told to start, and pages of the kernel's that were written to.
   init(injectionIn code: LiveCode, files: HostFiles) throws(MeasurementError) {
     let loaded = files.loader.executableRanges
     noteAnonymousCode(code.map)
@@ -9,6 +9,7 @@ extension Findings {
     noteLoaderDisagreement(code, loaded)
     noteReplacedFiles(code)
     noteStartByLoader(code, loaded)
+    try notePatchedKernelCode(code.map, files)
   }
 
   /// Counts executable mappings without a file by what the kernel calls them, `[stack]` or nothing for instance.
@@ -65,6 +66,17 @@ extension Findings {
   private mutating func noteStartByLoader(_ code: LiveCode, _ loaded: [Range<UInt64>]) {
     let program = code.segments.first { segment in loaded.first.map(segment.addresses.contains) ?? false }
     if program?.path != code.executable { note(.startedByLoader) }
+  }
+
+  /// The code that the kernel gives to every process differs from kernel to kernel, and is not hashed: that its pages are
+  /// still the kernel's is enough. A debugger can write to a process's own copy of `[vdso]`; nobody can to `[vsyscall]`.
+  private mutating func notePatchedKernelCode(_ map: MemoryMap, _ files: HostFiles) throws(MeasurementError) {
+    let pages = try PageMap(files)
+    var chunk = [UInt8](repeating: 0, count: 64)
+    for mapping in map.mappings where mapping.isKernelCode && mapping.name[...].equals("[vdso]") {
+      guard try !pages.isFileBacked(mapping.addresses, chunk: &chunk) else { continue }
+      note(.patchedKernelCode)
+    }
   }
 }
 

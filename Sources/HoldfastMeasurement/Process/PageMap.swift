@@ -11,7 +11,7 @@ struct PageMap: ~Copyable {
     file = try files.open("/proc/self/pagemap", as: .pageMap)
   }
 
-  /// Whether no page of a mapping of a file is a private one, such as copy-on-write leaves.
+  /// Whether no page of a mapping, of a file or of the kernel's own code, is a private one, such as copy-on-write leaves.
   func isFileBacked(_ addresses: Range<UInt64>, chunk: inout [UInt8]) throws(MeasurementError) -> Bool {
     let end = addresses.upperBound / pageByteCount * 8
     var offset = addresses.lowerBound / pageByteCount * 8

@@ -27,12 +27,16 @@ int disturb_by_dlopen(void);
 int disturb_by_forgetting_preload(void);
 /// Has a child attach, change one word of code, and detach.
 int disturb_by_poke(void);
+/// Writes to a page of the code that the kernel gives to every process, and leaves it as it was.
+int disturb_by_kernel_code(void);
 /// Puts a copy of a file in its place; a null path is the executable's own.
 int disturb_by_replacing(const char *path);
 /// Removes the executable file.
 int disturb_by_deleting(void);
 /// Mounts a plain file over a file of `/proc/self`, in a mount namespace of its own.
 int disturb_by_mounting_over(const char *path);
+/// Goes on as a child; the parent waits for it, and ends as it did.
+int disturb_by_fork(void);
 /// Starts threads that end at once, again and again.
 int disturb_by_short_threads(void);
 /// Lets one system call fail with `error` from now on, by a seccomp filter.

@@ -108,6 +108,16 @@ import Testing
     #expect(try host.measurement().findings == [.startedByLoader])
   }
 
+  @Test func `a page of the kernel's code that was written to shows, and no other page does`() throws {
+    try host.writePages(dirty: Set(0..<16).subtracting([12]))
+    #expect(try !isInjected())
+    try host.writePages(dirty: [12])
+    #expect(try isInjected())
+    #expect(try host.measurement().findings == [.patchedKernelCode])
+    try host.remove("/proc/self/pagemap")
+    #expect(throws: MeasurementError.unreadable(.pageMap, code: 2)) { try host.measurement() }
+  }
+
   @Test func `a loader that names nothing shows`() throws {
     host.loaded = []
     #expect(try host.measurement().findings == [.startedByLoader, .unknownToLoader])

@@ -41,6 +41,7 @@ final class HostFolder {
     try write("/proc/self/task/100/status", "Name:\tprogram\nTracerPid:\t0\n")
     try FileManager.default.createSymbolicLink(atPath: root + "/proc/self/exe", withDestinationPath: program)
     try write("/proc/self/maps", cleanMap)
+    try writePages(dirty: [])
     try write("/proc/net/tcp", "  sl  local_address rem_address   st\n")
     try write("/proc/self/mem", String(decoding: memory, as: UTF8.self))
     try writeDeviceSecret()
