@@ -21,8 +21,15 @@ enum Console {
 
   static func report(_ failure: Failure) {
     note(failure.message)
-    if let hint = failure.hint { _ = write("hint: \(hint.printable)\n", to: STDERR_FILENO) }
+    if let hint = failure.hint { self.hint(hint) }
   }
+
+  static func warnOfSwap() {
+    warning("keys may reach the disk: there is swap, and a limit keeps memory from being locked")
+    hint("swapoff -a, or give the service LimitMEMLOCK=infinity (ulimit -l unlimited)")
+  }
+
+  private static func hint(_ text: String) { _ = write("hint: \(text.printable)\n", to: STDERR_FILENO) }
 
   /// Whether standard error is a terminal that may be coloured and written over.
   static let isTerminal = isatty(STDERR_FILENO) == 1

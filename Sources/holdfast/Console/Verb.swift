@@ -1,11 +1,15 @@
 import ArgumentParser
+import HoldfastHardening
 import HoldfastJSON
+import HoldfastMeasurement
 
 /// One verb of the command line. It throws a ``Failure`` and nothing else; the rest is done here.
 protocol Verb: ParsableCommand {
   var output: OutputOptions { get }
   /// Whether the exit status alone is the answer, so that it stands even where the printed result is lost.
   static var isAnsweredByStatus: Bool { get }
+  /// Whether this process measures itself.
+  static var isMeasuring: Bool { get }
   mutating func perform() throws(Failure)
 }
 
@@ -16,9 +20,11 @@ struct OutputOptions: ParsableArguments {
 
 extension Verb {
   static var isAnsweredByStatus: Bool { false }
+  static var isMeasuring: Bool { false }
 
   mutating func run() throws {
     do throws(Failure) {
+      try Self.harden()
       try perform()
       if let loss = Failure(lostResult: Console.lostResult) {
         guard Self.isAnsweredByStatus else { throw loss.afterResult() }
@@ -30,6 +36,14 @@ extension Verb {
         Console.result(.object([("error", .string(error.message)), ("exit", .integer(UInt64(error.status.rawValue)))]))
       }
       throw ExitCode(error.status.rawValue)
+    }
+  }
+
+  /// Keeps other processes from the secrets that come now.
+  private static func harden() throws(Failure) {
+    if isMeasuring { ProcessFiles.keepOpen() }
+    guard ProcessHardening.apply() else {
+      throw Failure(.fault, "the system does not let this process be kept from being read by others")
     }
   }
 }

@@ -11,6 +11,8 @@ struct Demo: Verb {
 
   @OptionGroup var output: OutputOptions
 
+  static let isMeasuring = true
+
   mutating func perform() throws(Failure) {
     let playground = try Playground()
     defer { playground.remove() }

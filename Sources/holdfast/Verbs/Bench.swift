@@ -33,6 +33,8 @@ struct BenchLatency: Verb {
 
   @OptionGroup var output: OutputOptions
 
+  static let isMeasuring = true
+
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
     guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms is from 1 to 3600000") }

@@ -29,6 +29,7 @@ struct Prove: Verb {
 
   /// The device has acted, and whoever runs this has to learn it.
   static let isAnsweredByStatus = true
+  static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(argument: connect)

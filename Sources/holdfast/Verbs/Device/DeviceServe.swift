@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
+import HoldfastHardening
 import HoldfastOpenSSL
 import HoldfastTransport
 
@@ -27,6 +28,7 @@ struct DeviceServe: Verb {
     signal(SIGPIPE, SIG_IGN)
     // Nor may a terminal that does not let background processes write stop it.
     signal(SIGTTOU, SIG_IGN)
+    if Swap.isPossible { Console.warnOfSwap() }
     guard let notices = NoticePipe() else {
       throw Failure(ServerFault.noDescriptors, folder: device.dir, endpoint: endpoint)
     }

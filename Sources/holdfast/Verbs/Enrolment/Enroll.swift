@@ -22,6 +22,8 @@ struct Enroll: Verb {
   @OptionGroup var token: TokenOptions
   @OptionGroup var output: OutputOptions
 
+  static let isMeasuring = true
+
   mutating func perform() throws(Failure) {
     let descriptor = try DeviceDescriptor(file: device)
     let options = try token.options()

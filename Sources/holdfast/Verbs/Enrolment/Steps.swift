@@ -20,13 +20,17 @@ struct Measure: Verb {
   @OptionGroup var app: AppOptions
   @OptionGroup var output: OutputOptions
 
+  static let isMeasuring = true
+
   mutating func perform() throws(Failure) {
     let baseline = try app.takeBaseline()
     let folder = ProverFolder(path: state)
     try folder.create()
     try folder.begin(configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints)
     try Output.write(baseline.evidence, to: out)
-    report(output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count)
+    report(
+      output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
+      more: baseline.measurement.statistics)
   }
 }
 
@@ -93,8 +97,28 @@ struct Issue: Verb {
 }
 
 /// What a step wrote.
-private func report(_ output: OutputOptions, _ text: String, bytes: Int) {
-  if output.json { Console.result(.object([("bytes", .integer(UInt64(bytes)))])) } else { Console.result(text) }
+private func report(_ output: OutputOptions, _ text: String, bytes: Int, more: [(String, JSONValue)] = []) {
+  if output.json {
+    Console.result(.object([("bytes", .integer(UInt64(bytes)))] + more))
+  } else {
+    Console.result(text)
+  }
+}
+
+extension LiveMeasurement {
+  /// How long each component took, and where fs-verity answered for bytes that were not read: no digest, nothing secret.
+  fileprivate var statistics: [(String, JSONValue)] {
+    [
+      ("microseconds", .object(durations.map { ($0.id.description, .integer($0.nanoseconds / 1000)) })),
+      (
+        "verity",
+        .object([
+          ("image", .bool(verity.hasImage)), ("segments", .integer(UInt64(verity.segmentCount))),
+          ("all_segments", .integer(UInt64(verity.allSegmentCount))),
+        ])
+      ),
+    ]
+  }
 }
 
 /// Where a verb writes a file: for this user alone, whole or not at all.

@@ -1,0 +1,161 @@
+import HoldfastMeasurement
+
+/// What usually changes a component. The raw value is what `--json` prints.
+enum ChangeCause: String {
+  case appUpdate = "app-update"
+  case appTampered = "app-tampered"
+  case systemUpdate = "system-update"
+  case libraryUpgrade = "library-upgrade"
+  case libraryLoaded = "library-loaded"
+  case memoryPatched = "memory-patched"
+  case injectedCode = "injected-code"
+  case replacedFile = "replaced-file"
+  case preload
+  case debugger
+  case instrumentation
+  case endedSinceBaseline = "ended-since-baseline"
+  case otherMachine = "other-machine"
+  case clonedDisk = "cloned-disk"
+  case reinstalled
+  case virtualMachineMoved = "virtual-machine-moved"
+  case restoredBackup = "restored-backup"
+  case storageReplaced = "storage-replaced"
+
+  var text: String {
+    switch self {
+    case .appUpdate: "an update of the app"
+    case .appTampered: "somebody changed the executable file"
+    case .systemUpdate: "an update of the operating system"
+    case .libraryUpgrade: "a library was upgraded, or another is found first (LD_LIBRARY_PATH)"
+    case .libraryLoaded: "a plugin, or a module for names of users and hosts (NSS), was loaded"
+    case .memoryPatched: "code was patched in memory, by a debugger or an instrumentation tool"
+    case .injectedCode: "something put code into the process"
+    case .replacedFile: "the app or a library was updated while the app ran"
+    case .preload: "a library is preloaded (LD_PRELOAD, LD_AUDIT or /etc/ld.so.preload)"
+    case .debugger: "a debugger or tracer (gdb, strace) is attached"
+    case .instrumentation: "an instrumentation tool such as Frida is at work"
+    case .endedSinceBaseline: "what was at work when the baseline was taken has ended"
+    case .otherMachine: "this is another machine, or has another processor board"
+    case .clonedDisk: "the disk, or its image, is a copy of another machine's"
+    case .reinstalled: "the operating system was installed anew"
+    case .virtualMachineMoved: "the virtual machine moved to another host"
+    case .restoredBackup: "a backup with another device secret was restored"
+    case .storageReplaced: "the app's own storage was removed or replaced, or another user runs the app"
+    }
+  }
+}
+
+/// What to do about a changed component. The raw value is what `--json` prints.
+enum ChangeAdvice: String {
+  case enrolAgain = "enrol-again"
+  case endAndRestart = "end-and-restart"
+  case checkMachine = "check-machine"
+  case restoreSecret = "restore-secret"
+
+  var text: String {
+    switch self {
+    case .enrolAgain:
+      "if you know of the update or change, enrol again; if you do not, stop using this host"
+    case .endAndRestart:
+      "end or remove it and start the app again; if you do not know where it comes from, stop using this host"
+    case .checkMachine:
+      "if the machine was replaced or installed anew on purpose, enrol it as a new one; if not, stop using this host and look"
+        + " for the one that it was copied from"
+    case .restoreSecret:
+      "restore the device secret that belongs to this machine, or enrol again; if nobody touched it, stop using this host"
+    }
+  }
+}
+
+/// The causes and the advice for one changed component, given what else changed and what is found in the process now.
+struct ChangeExplanation {
+  let causes: [ChangeCause]
+  let advice: ChangeAdvice
+
+  init(of id: String, changed: Set<String>, findings: Set<Finding>) {
+    switch id {
+    case "app.image": (causes, advice) = ([.appUpdate, .appTampered], .enrolAgain)
+    case "app.text": (causes, advice) = Self.codeChange(changed, findings)
+    case "app.injected":
+      (causes, advice) = (Self.causes(findings, [.preload, .replacedFile, .injectedCode]), .endAndRestart)
+    case "app.debug": (causes, advice) = (Self.causes(findings, [.debugger, .instrumentation]), .endAndRestart)
+    case "os.release": (causes, advice) = ([.systemUpdate], .enrolAgain)
+    case "device.machine": (causes, advice) = ([.otherMachine, .clonedDisk, .reinstalled], .checkMachine)
+    case "device.cpu": (causes, advice) = ([.otherMachine, .virtualMachineMoved, .clonedDisk], .checkMachine)
+    case "device.secret": (causes, advice) = ([.restoredBackup, .storageReplaced, .clonedDisk], .restoreSecret)
+    default: (causes, advice) = ([], .enrolAgain)
+    }
+  }
+
+  /// Another executable file explains other code, and so does what was injected; else it is the libraries', or was patched.
+  private static func codeChange(_ changed: Set<String>, _ findings: Set<Finding>) -> ([ChangeCause], ChangeAdvice) {
+    let injected = [ChangeCause.preload, .injectedCode, .debugger, .instrumentation].filter {
+      Set(findings.map(\.cause)).contains($0)
+    }
+    let update: [ChangeCause] = changed.contains("app.image") ? [.appUpdate] : []
+    let system: [ChangeCause] = changed.contains("os.release") ? [.systemUpdate] : []
+    return (
+      injected + update + system + [.libraryUpgrade, .libraryLoaded, .memoryPatched],
+      injected.isEmpty ? .enrolAgain : .endAndRestart
+    )
+  }
+
+  /// Those of `possible` that something found now speaks for.
+  private static func causes(_ findings: Set<Finding>, _ possible: [ChangeCause]) -> [ChangeCause] {
+    let found = Set(findings.map(\.cause))
+    let causes = possible.filter(found.contains)
+    return causes.isEmpty ? [.endedSinceBaseline] : causes
+  }
+}
+
+extension Finding {
+  /// What `--json` prints.
+  var identifier: String {
+    switch self {
+    case .anonymousCode: "anonymous-code"
+    case .writableCode: "writable-code"
+    case .preloadVariable: "ld-preload"
+    case .auditVariable: "ld-audit"
+    case .preloadFile: "ld-so-preload"
+    case .unknownToLoader: "unknown-to-loader"
+    case .unknownToKernel: "unknown-to-kernel"
+    case .replacedFile: "replaced-file"
+    case .startedByLoader: "started-by-loader"
+    case .patchedKernelCode: "patched-kernel-code"
+    case .tracer: "tracer"
+    case .agentThread: "agent-thread"
+    case .agentMapping: "agent-mapping"
+    case .agentListener: "agent-listener"
+    }
+  }
+
+  /// What a person is told.
+  var text: String {
+    switch self {
+    case .anonymousCode: "there is executable memory that no file is behind"
+    case .writableCode: "code of a file is writable"
+    case .preloadVariable: "LD_PRELOAD is set"
+    case .auditVariable: "LD_AUDIT is set"
+    case .preloadFile: "/etc/ld.so.preload names a library"
+    case .unknownToLoader: "there is code that the dynamic loader does not know of"
+    case .unknownToKernel: "the dynamic loader names code that is not there"
+    case .replacedFile: "the file of running code was replaced or deleted: start the app again"
+    case .startedByLoader: "the app was started by naming it to the dynamic loader"
+    case .patchedKernelCode: "somebody wrote to the code that the kernel gives to every process"
+    case .tracer: "a debugger or tracer is attached"
+    case .agentThread: "a thread has the name of an instrumentation tool's"
+    case .agentMapping: "a file of an instrumentation tool is mapped"
+    case .agentListener: "something listens on the port of an instrumentation tool"
+    }
+  }
+
+  fileprivate var cause: ChangeCause {
+    switch self {
+    case .anonymousCode, .writableCode, .unknownToLoader, .unknownToKernel, .patchedKernelCode: .injectedCode
+    case .preloadVariable, .auditVariable, .preloadFile, .startedByLoader: .preload
+    case .replacedFile: .replacedFile
+    case .tracer: .debugger
+    case .agentThread, .agentMapping, .agentListener: .instrumentation
+    }
+  }
+}

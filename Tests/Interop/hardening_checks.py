@@ -1,0 +1,210 @@
+"""Processes of an ordinary user that hold secrets, and another process of the same user that wants them."""
+
+import os
+import pathlib
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+from bad_world import TIMEOUT
+from holdfast_peer.checks import expect, expect_equal
+
+# What the other process runs: it tries each way to the memory of a process, and prints those that were open to it.
+INTRUDER = """
+import ctypes, errno, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+pid = int(sys.argv[1])
+for name in ("mem", "environ", "pagemap", "auxv"):
+    try:
+        os.close(os.open(f"/proc/{pid}/{name}", os.O_RDONLY))
+        print(name)
+    except PermissionError:
+        pass
+byte = ctypes.create_string_buffer(1)
+class Span(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("length", ctypes.c_size_t)]
+mine, theirs = Span(ctypes.addressof(byte), 1), Span(4096, 1)
+# Nothing is mapped there, which only those learn who may read.
+if libc.process_vm_readv(pid, ctypes.byref(mine), 1, ctypes.byref(theirs), 1, 0) == 1 or ctypes.get_errno() != errno.EPERM:
+    print("process_vm_readv")
+for name, request in (("PTRACE_SEIZE", 0x4206), ("PTRACE_ATTACH", 16)):
+    if libc.ptrace(request, pid, None, None) == 0:
+        print(name)
+        os.kill(pid, 18)
+        break
+"""
+
+
+def intrude(world, pid):
+    """The ways that are open to another process of the same user."""
+    prefix = world.command([])[:-1]
+    done = subprocess.run([*prefix, sys.executable, "-c", INTRUDER, str(pid)], capture_output=True, timeout=TIMEOUT, check=True)
+    return done.stdout.decode().split()
+
+
+class Waiting:
+    """A prover that has measured, and waits for a device that says nothing."""
+
+    def __init__(self, world, **more):
+        self.case = world.case("P")
+        self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.listener.bind(str(self.case / "silent"))
+        self.listener.listen(1)
+        world.own(self.case)
+        self.process = world.start("prove", "--connect", f"unix:{self.case}/silent", "--state", self.case / "P", "--command", "status",
+                                   environment={"XDG_DATA_HOME": str(world.base / "data"), "SWIFT_BACKTRACE": "enable=no"}, **more)
+
+    def __enter__(self):
+        self.listener.settimeout(TIMEOUT)
+        self.connection, _ = self.listener.accept()
+        return self.process.pid
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        self.connection.close()
+        self.listener.close()
+
+
+def unhardened_is_open(world):
+    """The intruder finds something where there is something to find."""
+    prefix = world.command([])[:-1]
+    with subprocess.Popen([*prefix, "sleep", "60"]) as process:
+        time.sleep(0.2)
+        try:
+            found = intrude(world, process.pid)
+        finally:
+            process.kill()
+    expect({"mem", "process_vm_readv", "PTRACE_SEIZE"} <= set(found), f"only {found} were open")
+
+
+def device_is_closed(world):
+    expect_equal(intrude(world, world.server.pid), [], "what is open to another process of the same user")
+
+
+def prover_is_closed(world):
+    with Waiting(world) as pid:
+        expect_equal(intrude(world, pid), [], "what is open to another process of the same user")
+
+
+def proves(world):
+    world.succeed("prove", "--connect", f"unix:{world.socket}", "--state", world.base / "P", "--command", "unlock",
+                  environment={"XDG_DATA_HOME": str(world.base / "data")})
+    world.succeed("explain", "--state", world.base / "P", environment={"XDG_DATA_HOME": str(world.base / "data")})
+
+
+def allow_cores():
+    resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
+
+
+def dumps_no_core(world, number):
+    """No core, and the limit that forbids one as well."""
+    with Waiting(world, preexec_fn=allow_cores) as pid:
+        limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
+        line = next(line for line in limits.splitlines() if line.startswith("Max core file size"))
+        expect_equal(line.split()[4:6], ["0", "0"], "the limit of core files")
+        os.kill(pid, number)
+        _, status = os.waitpid(pid, 0)
+    expect_equal(os.WTERMSIG(status), number, "the signal that ended it")
+    expect(not os.WCOREDUMP(status), "it left a core")
+
+
+def locked_kib(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmLck:")).split()[1])
+
+
+def locks_memory(world):
+    with Waiting(world) as pid:
+        expect(locked_kib(pid) > 0, "no memory is locked")
+    expect(locked_kib(world.server.pid) > 0, "no memory of the device is locked")
+
+
+def limit_locking():
+    hard = resource.getrlimit(resource.RLIMIT_MEMLOCK)[1]
+    limit = 1 << 30 if hard == resource.RLIM_INFINITY else hard
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (limit, limit))
+
+
+def lives_with_a_limit(world):
+    """Under a limit, even one that would do for now, nothing is locked, and nothing fails."""
+    with Waiting(world, preexec_fn=limit_locking) as pid:
+        expect_equal(locked_kib(pid), 0, "locked memory in kB")
+    proves(world)
+
+
+SWAPS = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"
+AREA = "/swapfile                               file\t\t2097148\t\t0\t\t-2\n"
+
+
+def warns_of_swap(world, swaps, limit, expected):
+    """`device serve` where the kernel's list of swap areas is this one, mounted over it, under a limit or none."""
+    case = world.case("D")
+    fake = case / "swaps"
+    fake.write_text(swaps)
+    serve = world.command(["device", "serve", "--dir", case / "D", "--listen", f"unix:{case}/s"])
+    script = 'mount --bind "$0" /proc/swaps && exec prlimit --memlock="$1" "${@:2}"'
+    command = ["unshare", "-m", "bash", "-c", script, str(fake), limit, *serve]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, env=world.environment) as process:
+        said = []
+        for line in process.stderr:
+            said.append(line.decode())
+            if "listening at" in said[-1]:
+                process.send_signal(signal.SIGTERM)
+        status = process.wait(TIMEOUT)
+    expect_equal(status, 0, f"the exit status, after {said}")
+    expect_equal(any("warning" in line and "swap" in line for line in said), expected, f"whether it warns of swap, in {said}")
+    expect_equal(any(line.startswith("hint: ") and "LimitMEMLOCK" in line for line in said), expected, "whether there is a hint")
+
+
+def leaves_core():
+    """Whether a process that nothing protects leaves a core here."""
+    pid = os.fork()
+    if pid == 0:
+        allow_cores()
+        os.chdir("/tmp")
+        os.abort()
+    _, status = os.waitpid(pid, 0)
+    return os.WCOREDUMP(status)
+
+
+def can_mount():
+    done = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    return os.geteuid() == 0 and done.returncode == 0
+
+
+def holds_capability(number):
+    line = next(line for line in open("/proc/self/status", encoding="ascii") if line.startswith("CapEff:"))
+    return int(line.split()[1], 16) >> number & 1 == 1
+
+
+IPC_LOCK = 14
+
+
+def checks(world, nobody, skipped):
+    yield "an ordinary user's proof is accepted", proves, (nobody,)
+    try:
+        unhardened_is_open(nobody)
+    except Exception as error:  # such as Yama's, where nothing is shown by what is refused
+        skipped.append(f"2 checks against tracing: a plain process is closed as well, {error}")
+    else:
+        yield "a device is closed to its own user", device_is_closed, (nobody,)
+        yield "a prover is closed to its own user", prover_is_closed, (nobody,)
+    for number in (signal.SIGABRT, signal.SIGQUIT, signal.SIGSEGV):
+        yield f"no core on {number.name}", dumps_no_core, (nobody, number)
+    yield "an ordinary user lives with a limit on locked memory", lives_with_a_limit, (nobody,)
+    if world is nobody or not holds_capability(IPC_LOCK):
+        skipped.append("1 check of locked memory: this user may not lock any")
+    else:
+        yield "memory is locked where that is allowed", locks_memory, (world,)
+    if can_mount():
+        yield "swap, and a limit: a warning", warns_of_swap, (nobody, SWAPS + AREA, "1048576", True)
+        yield "no swap: no warning", warns_of_swap, (nobody, SWAPS, "1048576", False)
+        if holds_capability(IPC_LOCK):
+            yield "swap, and memory is locked: no warning", warns_of_swap, (world, SWAPS + AREA, "1048576", False)
+    else:
+        skipped.append("3 checks with swap: nothing can be mounted here")
