@@ -22,10 +22,11 @@ struct ExecutableText {
     measuring code: LiveCode, _ files: HostFiles, into hash: inout Hash, chunk: inout [UInt8]
   ) throws(MeasurementError) {
     let memory = try files.open("/proc/self/mem", as: .memory)
+    let pages = try PageMap(files)
     for segment in code.segments {
       segmentCount += 1
       if let verity = code.files.verity(of: segment),
-        try PageMap(files).isFileBacked(segment.addresses, chunk: &chunk)
+        try pages.isFileBacked(segment.addresses, chunk: &chunk)
       {
         verifiedSegmentCount += 1
         hash.append(bigEndian: Self.verityMark)

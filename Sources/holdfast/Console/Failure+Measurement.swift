@@ -15,6 +15,10 @@ extension Failure {
         hint: "use the release that enrolled, or enrol again")
     case .unknownComponent:
       self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
+    case .unreadable(let source, EXDEV):
+      self.init(
+        .fault, "\(Self.path(source)) is not the kernel's: another file system is mounted there",
+        hint: "stop using this host until you know who did that")
     case .unreadable(let source, let code):
       self.init(.fault, "\(Self.path(source)) could not be measured: system error \(code)")
     case .malformed(let source):
