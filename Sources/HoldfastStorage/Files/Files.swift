@@ -2,7 +2,7 @@ import Glibc
 
 /// Files and folders of the local user: careful reads, atomic writes, private folders.
 public enum Files {
-  /// Makes a folder of mode 0700, or checks the one that is there.
+  /// Makes a folder of mode 0700, or checks the one that is there; its name is on the disk when this returns.
   ///
   /// - Parameter path: The folder; the one above it must exist.
   /// - Returns: True where the folder is new.
@@ -16,10 +16,10 @@ public enum Files {
     let status: stat
     do {
       let parent = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
-      if try makeDirectory(place.name, in: parent) {
-        try operations.synchronize(parent.number)
-        return true
-      }
+      let isNew = try makeDirectory(place.name, in: parent)
+      // One that is there too: whoever made it may have been stopped before this.
+      try operations.synchronize(parent.number)
+      if isNew { return true }
       let directory = try Descriptor(opening: place.name, in: parent.number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
       status = try directory.status()
     } catch {
