@@ -58,9 +58,9 @@ import CSQLite
     return statement
   }
 
-  /// Moves the write-ahead log into the database and empties it.
-  func checkpoint() throws(DatabaseError) {
-    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+  /// Moves the write-ahead log into the database, and empties it unless `mode` is another one of SQLite's.
+  func checkpoint(mode: Int32 = SQLITE_CHECKPOINT_TRUNCATE) throws(DatabaseError) {
+    let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
   }
 

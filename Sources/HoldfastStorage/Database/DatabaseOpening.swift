@@ -1,14 +1,16 @@
+import CSQLite
 import Glibc
 
 /// The steps from a path to a database that can be trusted.
 struct DatabaseOpening {
   let connection: Connection
+  private let path: String
 
   init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
     guard !path.isEmpty, !path.utf8.contains(0) else { throw .cannotOpen }
-    let literalPath = Self.literalPath(path)
-    try Self.requirePrivateFile(at: literalPath, creation: creation)
-    connection = try Connection(path: literalPath, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
+    self.path = Self.literalPath(path)
+    try Self.requirePrivateFile(at: self.path, creation: creation)
+    connection = try Connection(path: self.path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
   }
 
   /// A path that SQLite cannot read in its own way, as it does ":memory:" and "file:".
@@ -33,7 +35,32 @@ struct DatabaseOpening {
       PRAGMA cell_size_check = ON;
       PRAGMA temp_store = MEMORY;
       """)
-    return try migrate(applicationID: applicationID, schema: schema)
+    let isNew = try migrate(applicationID: applicationID, schema: schema)
+    try settleLog()
+    try synchronizeNames()
+    return isNew
+  }
+
+  /// Moves what a stopped process left in the log into the file. Where bringing the log to the disk has failed, the system may
+  /// show in it what a power cut takes away, and all that is committed behind it would go with that.
+  private func settleLog() throws(DatabaseError) {
+    do throws(DatabaseError) {
+      try connection.checkpoint(mode: SQLITE_CHECKPOINT_PASSIVE)
+    } catch {
+      // Another connection is at it; whichever was the first did this before.
+      guard error == .busy else { throw error }
+    }
+  }
+
+  /// Brings the names of the file and its log to the disk. SQLite does so for a new log as well, and then takes it for done
+  /// even where the system says that it failed: what is committed would be in a file without a name.
+  private func synchronizeNames() throws(DatabaseError) {
+    guard let place = try? FilePath(path) else { throw .cannotOpen }
+    do throws(SystemError) {
+      let folder = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
+      let number = folder.number
+      try retrying { fsync(number) }
+    } catch { throw DatabaseError(code: SQLITE_IOERR, systemErrorNumber: error.number) }
   }
 
   /// Refuses the file of another application or of a newer version; returns whether nothing was ever stored in it.
