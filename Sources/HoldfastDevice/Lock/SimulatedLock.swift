@@ -4,26 +4,37 @@ import Synchronization
 /// A lock that only remembers what it was told, in a file of the device's folder, so that a restart changes nothing.
 public final class SimulatedLock: Sendable {
   private let file: LockStateFile
-  private let state: Mutex<LockState>
+  private let position: Mutex<Position>
+
+  private struct Position {
+    var state: LockState
+    /// Whether the file says so for good: not after a write that failed, nor where a process before this one was stopped.
+    var isDurable = false
+  }
 
   /// Reads where the lock stands.
   init(_ file: LockStateFile) throws(DeviceFileFault) {
     self.file = file
-    state = Mutex(try file.read())
+    position = Mutex(Position(state: try file.read()))
   }
 
   /// Where it stands.
   public var current: LockState {
-    state.withLock { $0 }
+    position.withLock { $0.state }
   }
 
-  /// Moves it; when the file cannot be written it stays where it is.
+  /// Moves it. When the file cannot be written, it stands where the file says now.
   func move(to target: LockState) throws(ActuatorFailure) {
-    let isMoved = state.withLock { state in
-      if state == target { return true }
-      do throws(DeviceFileFault) { try file.write(target) } catch { return false }
-      state = target
-      return true
+    let isMoved = position.withLock { position in
+      if position.state == target, position.isDurable { return true }
+      do throws(DeviceFileFault) {
+        try file.write(target)
+        position = Position(state: target, isDurable: true)
+        return true
+      } catch {
+        position = Position(state: (try? file.read()) ?? position.state)
+        return false
+      }
     }
     guard isMoved else { throw ActuatorFailure() }
   }
