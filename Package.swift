@@ -92,6 +92,7 @@ let package = Package(
       name: "HoldfastIssuerTests",
       dependencies: [
         "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastStorage",
+        "PowerCut",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
@@ -99,12 +100,12 @@ let package = Package(
       name: "HoldfastDeviceTests",
       dependencies: [
         "HoldfastDevice", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage",
-        "HoldfastTransport",
+        "HoldfastTransport", "PowerCut",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON"], swiftSettings: strict),
-    .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage"], swiftSettings: strict),
+    .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut"], swiftSettings: strict),
     .testTarget(name: "HoldfastTransportTests", dependencies: ["HoldfastTransport"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",
@@ -120,6 +121,8 @@ let package = Package(
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
       swiftSettings: strict),
+    .target(name: "CPowerCut", path: "Tests/CPowerCut"),
+    .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),
     .executableTarget(
       name: "MeasurementProbe",

@@ -4,8 +4,8 @@ import Foundation
 final class TemporaryFolder: Sendable {
   let path: String
 
-  init() throws {
-    var template = Array((NSTemporaryDirectory() + "/holdfast-storage-XXXXXX").utf8CString)
+  init(in directory: String = NSTemporaryDirectory()) throws {
+    var template = Array((directory + "/holdfast-storage-XXXXXX").utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }

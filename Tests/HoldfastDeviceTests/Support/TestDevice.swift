@@ -32,6 +32,15 @@ final class TestDevice {
     try ledger.trust(PublicKeyJWK(point: issuer.point), realClock: clock.seconds)
   }
 
+  /// Opens the folder at `path` as a new process would; `issuer` is the one whose tokens it will be shown.
+  init(opening path: String, in place: TemporaryFolder, issuer: TestIssuer) throws {
+    (self.place, self.issuer) = (place, issuer)
+    folder = try DeviceFolder.open(at: path)
+    ledger = try folder.openLedger()
+    lock = try folder.openLock()
+    policy = folder.policy.read().policy
+  }
+
   /// What a new process would see.
   func reopenLedger(limits: LedgerLimits = LedgerLimits()) throws {
     ledger = try folder.openLedger(limits: limits)

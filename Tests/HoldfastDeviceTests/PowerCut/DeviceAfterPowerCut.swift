@@ -1,0 +1,67 @@
+import Foundation
+import HoldfastCore
+import HoldfastKeys
+import PowerCut
+
+@testable import HoldfastDevice
+
+/// A place where a device is laid out as a power cut left it, and the provers that it meets then.
+struct DeviceAfterPowerCut {
+  private let place: TemporaryFolder
+  private let issuer: TestIssuer
+  private let welcome: TestProver
+  private let used: TestProver
+  private let known: TestProver
+
+  /// `device` is the one, or one of the same id and key.
+  init(_ device: TestDevice) throws {
+    place = try TemporaryFolder(in: memoryFolder)
+    issuer = device.issuer
+    welcome = try device.prover { ($0.generation, $0.expires) = (9, testTime + 900_000) }
+    used = try device.prover(DeviceStep.oneUse)
+    known = try device.prover()
+  }
+
+  /// What is wrong with the device of `image`; nil when nothing is. `compare` says it of its contents.
+  func fault(
+    _ image: DiskImage, isMade: Bool = true, compare: (DeviceContents) throws -> String?
+  ) throws -> String? {
+    let folder = place.path + "/device"
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try image.write(to: place.path)
+    do {
+      let device = try TestDevice(opening: folder, in: place, issuer: issuer)
+      return try compare(try DeviceContents(device)) ?? faultOfUse(device)
+    } catch let fault as DeviceFolderFault {
+      return isMade ? "cannot be opened: \(fault)" : faultOfUnmade(folder, fault)
+    }
+  }
+
+  /// Before it was made, a folder says that it is not, and one without a device can be used.
+  private func faultOfUnmade(_ folder: String, _ fault: DeviceFolderFault) -> String? {
+    switch fault {
+    case .incomplete: return nil
+    case .missing:
+      do { _ = try DeviceScript.make(at: folder) } catch { return "is missing, and cannot be made: \(error)" }
+      return nil
+    default: return "is half-made, and says: \(fault)"
+    }
+  }
+
+  private func faultOfUse(_ device: TestDevice) throws -> String? {
+    guard try device.ledger.verifyAudit().firstBroken == nil else { return "has a broken audit chain" }
+    let bootCount = try device.ledger.summary().bootCount
+    guard try device.ledger.start(realClock: testTime) == bootCount + 1 else { return "does not count its starts" }
+    try device.ledger.trust(PublicKeyJWK(point: issuer.point), realClock: testTime)
+    let kept = try DeviceContents(device).tables
+    if kept["uses"] != [], try device.connect().round(used).status == .accepted { return "gives a use back" }
+    if kept["nonces"] != [] {
+      let nonce = [UInt8](repeating: 9, count: 16)
+      let status = try device.connect().compatibilityRound(known, nonce: nonce)
+      if status == .accepted { return "takes a nonce again" }
+    }
+    let status = try device.connect().round(welcome).status
+    guard status == .accepted else { return "answers \(status) to a good round" }
+    return device.lock.current == .unlocked ? nil : "does not move its lock"
+  }
+}

@@ -1,0 +1,73 @@
+import HoldfastStorage
+
+@testable import HoldfastDevice
+
+/// All that a device must not forget: every row of its ledger, and where its lock stands.
+struct DeviceContents: Equatable {
+  var tables: [String: [String]] = [:]
+  var policy: PolicyReading
+  var lock: LockState
+
+  init(_ device: TestDevice) throws {
+    lock = device.lock.current
+    policy = device.folder.policy.read()
+    tables = try device.ledger.read { (tables) throws(DatabaseError) in
+      let database = tables.database
+      return [
+        "state": try database.all(
+          """
+          SELECT clock_floor || ' ' || boot_count || ' ' || kept_count || ' ' || audit_count || ' ' || hex(audit_head)
+            || ' ' || quote(policy_seen) FROM state
+          """
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+        "issuers": try database.all("SELECT hex(kid) || ' ' || hex(point) FROM issuers ORDER BY kid") {
+          (row) throws(DatabaseError) in try row.text(0)
+        },
+        "generations": try database.all("SELECT hex(kid) || ' ' || floor FROM generations ORDER BY kid") {
+          (row) throws(DatabaseError) in try row.text(0)
+        },
+        "uses": try database.all(
+          "SELECT hex(kid) || ' ' || hex(jti) || ' ' || expires || ' ' || count FROM uses ORDER BY kid, jti"
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+        "nonces": try database.all(
+          "SELECT hex(kid) || hex(jti) || hex(nonce) || ' ' || expires FROM nonces ORDER BY kid, jti, nonce"
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+        "audit": try database.all(
+          "SELECT sequence || ' ' || hex(entry) || ' ' || hex(hash) FROM audit ORDER BY sequence"
+        ) { (row) throws(DatabaseError) in try row.text(0) },
+      ]
+    }
+  }
+
+  /// Whether a power cut in the step from here to `next` may leave `found`: the step was recorded or not, and what follows
+  /// a record, the lock, was done only if it is there.
+  func mayBecome(_ found: DeviceContents, before next: DeviceContents) -> Bool {
+    guard found.tables == tables || found.tables == next.tables else { return false }
+    guard found.policy == policy || found.policy == next.policy else { return false }
+    return found.lock == lock || found.lock == next.lock && found.tables == next.tables
+  }
+
+  /// Whether this is `other`, or follows from it by one record more. Where the lock stands is not looked at.
+  func forgetsNothing(of other: DeviceContents) -> Bool {
+    guard tables != other.tables else { return true }
+    let (audit, known) = (tables["audit"] ?? [], other.tables["audit"] ?? [])
+    guard audit.count == known.count + 1, audit.starts(with: known) else { return false }
+    guard Set(other.tables["nonces"] ?? []).isSubset(of: tables["nonces"] ?? []) else { return false }
+    let uses = useCounts
+    return other.useCounts.allSatisfy { uses[$0.key, default: 0] >= $0.value }
+  }
+
+  /// How often each token was used.
+  private var useCounts: [String: Int] {
+    let rows = (tables["uses"] ?? []).map { $0.split(separator: " ") }
+    return Dictionary(uniqueKeysWithValues: rows.map { ("\($0[0]) \($0[1])", Int($0[3]) ?? 0) })
+  }
+
+  /// What tells this from `other`.
+  func differences(from other: DeviceContents) -> String {
+    var names = tables.keys.sorted().filter { tables[$0] != other.tables[$0] }
+    if lock != other.lock { names.append("lock") }
+    if policy != other.policy { names.append("policy") }
+    return names.joined(separator: ", ")
+  }
+}

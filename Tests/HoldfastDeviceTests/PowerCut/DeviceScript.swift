@@ -1,0 +1,198 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
+import PowerCut
+
+@testable import HoldfastDevice
+
+/// A device's life, step by step: each step makes one record at most, and says what came of it.
+final class DeviceScript {
+  let place: TemporaryFolder
+  let path: String
+  let issuers: [TestIssuer]
+  private(set) var device: TestDevice!
+  var isOpen: Bool { device != nil }
+  private let clock = TestClock()
+
+  init(in place: TemporaryFolder, issuers: [TestIssuer]) {
+    (self.place, self.issuers) = (place, issuers)
+    path = place.path + "/device"
+  }
+
+  static var creationPolicy: DevicePolicy {
+    var policy = DevicePolicy.forSimulatedLock
+    policy.commands[BoundedText("unlock")]?.allowsCompatibility = true
+    return policy
+  }
+
+  /// Makes the folder; always the same device, so that tokens can be made beforehand.
+  static func make(at path: String) throws -> DeviceFolder {
+    var random = TestRandom(state: 1)
+    return try DeviceFolder.create(at: path, policy: creationPolicy, random: &random, clock: TestClock())
+  }
+
+  func make() throws {
+    _ = try Self.make(at: path)
+  }
+
+  /// What a new process does; the old one has ended, perhaps before there was a device.
+  func open() throws {
+    device = nil
+    do { _ = try DeviceFolder.open(at: path) } catch DeviceFolderFault.missing { try make() }
+    device = try TestDevice(opening: path, in: place, issuer: issuers[0])
+  }
+
+  /// Whether the audit log is longer after `body`: of totals that could not be written nobody is told.
+  func records<Result>(_ body: (TestDevice) throws -> Result) throws -> Bool {
+    let before = try device.ledger.summary().audit.count
+    _ = try body(device)
+    return try device.ledger.summary().audit.count > before
+  }
+}
+
+/// One step of a script. It throws, or returns false, unless what it asked for was done.
+struct DeviceStep {
+  let name: String
+  /// Where it moves the lock, if it does.
+  let target: LockState?
+  let run: (DeviceScript) throws -> Bool
+
+  init(_ name: String, movesLockTo target: LockState? = nil, _ run: @escaping (DeviceScript) throws -> Bool) {
+    (self.name, self.target, self.run) = (name, target, run)
+  }
+}
+
+extension DeviceStep {
+  /// A round of `command` that ends with `status`.
+  static func round(
+    _ name: String, _ command: String, _ status: Status = .accepted, issuer: Int = 0, flaws: Flaws = [],
+    token change: @escaping (inout TestClaims) -> Void = { _ in }
+  ) -> DeviceStep {
+    let target: LockState? = status != .accepted ? nil : ["lock": .locked, "unlock": .unlocked][command]
+    return DeviceStep(name, movesLockTo: target) { script in
+      let prover = try script.device.prover(from: script.issuers[issuer], change)
+      return try script.device.connect().round(prover, command, flaws: flaws).status == status
+    }
+  }
+
+  static func compatibilityRound(_ name: String, _ status: Status) -> DeviceStep {
+    DeviceStep(name, movesLockTo: status == .accepted ? .unlocked : nil) { script in
+      try script.device.connect().compatibilityRound(
+        try script.device.prover(), nonce: Array(repeating: 9, count: 16)) == status
+    }
+  }
+
+  static func owner(_ name: String, _ run: @escaping (Ledger) throws -> Void) -> DeviceStep {
+    DeviceStep(name) { script in
+      try run(script.device.ledger)
+      return true
+    }
+  }
+
+  static var open: DeviceStep {
+    DeviceStep("open") { script in
+      try script.open()
+      return true
+    }
+  }
+
+  static var start: DeviceStep { owner("start") { _ = try $0.start(realClock: testTime) } }
+
+  static var noteOfPolicy: DeviceStep {
+    DeviceStep("note of the policy") { script in
+      try script.device.ledger.notePolicy(script.device.folder.policy.read().digest, realClock: testTime)
+      return true
+    }
+  }
+
+  static func trust(_ issuer: Int) -> DeviceStep {
+    DeviceStep("trust") { script in
+      try script.device.ledger.trust(PublicKeyJWK(point: script.issuers[issuer].point), realClock: testTime)
+    }
+  }
+
+  /// What a token with one use has.
+  static func oneUse(_ claims: inout TestClaims) {
+    (claims.tokenID, claims.maximumUses) = (TokenID(filledWith: 1), 1)
+  }
+
+  static func threeUses(_ claims: inout TestClaims) {
+    (claims.tokenID, claims.maximumUses) = (TokenID(filledWith: 3), 3)
+    claims.expires = testTime + 900_000
+  }
+
+  /// What a failing disk meets: a life without repetitions.
+  static var shortLife: [DeviceStep] {
+    [open, trust(0), start, noteOfPolicy]
+      + rounds.filter { $0.name != "an old generation" && $0.name != "a new generation" }
+      + end + [open, start, round("open to the end", "unlock"), round("locked", "lock")]
+  }
+
+  /// From trust to the second start, with rounds of each kind.
+  static var life: [DeviceStep] {
+    [open, trust(0), trust(1), start, noteOfPolicy] + rounds + ownersWork + end + [open, start] + longLog
+  }
+
+  static var rounds: [DeviceStep] {
+    [
+      round("accepted", "unlock"),
+      round("denied", "lock", .integrityMismatch, flaws: .wrongIntegrity),
+      round("the only use", "lock", token: oneUse),
+      round("no use left", "unlock", .usesExhausted, token: oneUse),
+      round("a new generation", "unlock", issuer: 1) { $0.generation = 4 },
+      round("an old generation", "lock", .tokenRevoked, issuer: 1),
+      round("a later time", "lock") { $0.issuedAt = testTime + 60 },
+      compatibilityRound("a nonce", .accepted),
+      compatibilityRound("the nonce again", .deviceMismatch),
+      DeviceStep("totals of peers that proved nothing") { script in
+        let prover = try script.device.prover()
+        return try script.records { try $0.connect().round(prover, "lock", flaws: .wrongDevice) }
+      },
+    ]
+  }
+
+  static var ownersWork: [DeviceStep] {
+    [
+      DeviceStep("an issuer less") { script in
+        try script.device.ledger.removeTrust(script.issuers[1].keyID(), realClock: testTime)
+      },
+      round("an issuer that is trusted no longer", "lock", .tokenInvalid, issuer: 1) { $0.generation = 5 },
+      DeviceStep("another policy") { script in
+        script.device.policy.limits.maximumAgeSeconds = 1_000_000_000
+        try script.device.folder.write(script.device.policy)
+        return true
+      },
+      noteOfPolicy,
+      owner("a clock floor by hand") { try $0.moveClockFloor(to: testTime + 200_000, realClock: testTime) },
+      round("what is outdated goes", "status") { $0.expires = testTime + 900_000 },
+    ]
+  }
+
+  static var end: [DeviceStep] {
+    [
+      DeviceStep("the last totals") { script in
+        try script.records { $0.ledger.recordUnproved(milliseconds: 0, realClock: testTime, isForced: true) }
+      },
+      owner("stop") { try $0.record(.stopped, realClock: testTime) },
+      owner("checkpoint") { try $0.checkpoint() },
+    ]
+  }
+
+  /// SQLite moves its log into the file by itself, and begins it anew, here after a few pages.
+  static var longLog: [DeviceStep] {
+    [
+      DeviceStep("a short log") { script in
+        _ = try script.device.ledger.read { (tables) throws(DatabaseError) in
+          try tables.database.oneInteger("PRAGMA wal_autocheckpoint = 12")
+        }
+        return true
+      },
+      round("one of three", "lock", token: threeUses),
+      round("two of three", "unlock", token: threeUses),
+      round("three of three", "lock", token: threeUses),
+      round("four of three", "unlock", .usesExhausted, token: threeUses),
+      round("open to the end", "unlock") { $0.expires = testTime + 900_000 },
+    ]
+  }
+}

@@ -1,0 +1,51 @@
+import PowerCut
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct PowerCutTests {
+  /// The power is cut after each change of the disk, and what was not brought to the disk survives or not in several ways.
+  @Test func `a power cut at any point of a device's life forgets nothing, and the device starts`() throws {
+    let recording = try DeviceRecording(DeviceStep.life)
+    var faults: [String] = []
+    try PowerCuts(recording.changes).forEach(stage: recording.stepCount) { cut in
+      guard faults.count < 5, let fault = try recording.fault(cut) else { return }
+      faults.append("\(cut): the device \(fault)")
+    }
+    #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
+  }
+
+  /// What the first process has not brought to the disk is seen by the second, and must not be relied on.
+  @Test func `after a kill at any point, what the next process acts upon survives a power cut`() throws {
+    let recording = try DeviceRecording(DeviceStep.life)
+    var disk = Disk()
+    var faults: [String] = []
+    for (index, change) in recording.changes.enumerated() where faults.count < 5 {
+      disk.apply(change)
+      let files = disk.image(after: .all).files
+      let isMade = files.keys.contains("device/device.json")
+      guard isMade || files.keys.allSatisfy({ $0 == "device/lock" }) else { continue }
+      // Told to go where it stands already.
+      let command = files["device/actuator.state"] == Array("unlocked\n".utf8) ? "unlock" : "lock"
+      let confirmation = DeviceStep.round("where it stands", command) {
+        ($0.generation, $0.expires) = (9, testTime + 900_000)
+      }
+      var device = try DeviceOnFailingDisk(
+        disk, locks: [.locked, .unlocked], issuers: recording.issuers, afterPowerCut: recording.afterPowerCut)
+      if let fault = try device.fault(in: [.open, .trust(0), .start, confirmation]) {
+        faults.append("change \(index + 1): \(fault)")
+      }
+    }
+    #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
+  }
+
+  @Test func `a device that is made in a folder which somebody has just made is not lost with it`() throws {
+    let place = try TemporaryFolder(in: memoryFolder)
+    let recorder = try DiskRecorder(folder: place.path)
+    try recorder.recording {
+      try DiskImage(folders: ["device"]).write(to: place.path)
+      _ = try DeviceScript.make(at: place.path + "/device")
+    }
+    #expect(Disk(recorder.changes).image(after: .none).files.keys.contains("device/device.json"))
+  }
+}
