@@ -96,6 +96,22 @@ import Testing
     _ = try DirectoryLock(directory: folder.path)
   }
 
+  @Test func `a lock is the folder's, by whatever path it is reached`() throws {
+    try Files.createPrivateDirectory(at: folder.file("device"))
+    #expect(unsafe symlink(folder.file("device"), folder.file("link")) == 0)
+    #expect(unsafe symlink(folder.path, folder.file("above")) == 0)
+    let workingFolder = unsafe realpath(".", nil)!
+    defer { unsafe free(workingFolder) }
+    let depth = unsafe String(cString: workingFolder).split(separator: "/").count
+    let relative = String(repeating: "../", count: depth) + folder.file("device").drop { $0 == "/" }
+    let first = try DirectoryLock(directory: folder.file("device"))
+    for path in [folder.file("link"), folder.file("above/device"), folder.file("device/../device/"), relative] {
+      #expect(throws: FileError(.locked, at: path)) { _ = try DirectoryLock(directory: path) }
+    }
+    _ = consume first
+    _ = try DirectoryLock(directory: relative)
+  }
+
   @Test func `a lock needs a folder and a plain file`() throws {
     #expect(throws: failure(.notFound, "missing")) { _ = try DirectoryLock(directory: folder.file("missing")) }
     try folder.makeFile("file")

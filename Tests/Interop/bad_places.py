@@ -252,11 +252,21 @@ def live(world, case, path):
     return Served(world, case / "live", f"unix:{path}")
 
 
-def in_use(world):
-    """The folder of a device that runs is not served twice; changing who is trusted is allowed."""
-    listen = world.folder / f"twice-{next(world.numbers)}"
-    judge(world.serve_briefly("device", "serve", "--dir", world.base / "served", "--listen", f"unix:{listen}"), {UNAVAILABLE},
-          mentions=[str(world.base / "served")], hint=True)
+def in_use(world, way="{served}"):
+    """The folder of a device that runs is not served twice, by whatever path; changing who is trusted is allowed."""
+    case = world.case()
+    (case / "above").symlink_to(world.base)
+    (case / "mounted").mkdir()
+    path = way.format(served=world.base / "served", case=case, relative=os.path.relpath(world.base / "served", world.folder))
+    listen = case / "twice"
+    if "mounted" in way:
+        subprocess.run(["mount", "--bind", world.base / "served", path], check=True)
+    try:
+        judge(world.serve_briefly("device", "serve", "--dir", path, "--listen", f"unix:{listen}"), {UNAVAILABLE},
+              mentions=[path], hint=True)
+    finally:
+        if "mounted" in way:
+            subprocess.run(["umount", path], check=True)
     expect(not listen.exists(), "a socket is left")
 
 
@@ -424,12 +434,13 @@ def full_disks(world, skipped):
     disk.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,mode=700", "tmpfs", str(disk)],
                                            capture_output=True, check=False).returncode != 0:
-        skipped.append(f"{len(FULL) + 2} checks with a full disk: no tmpfs can be mounted here")
+        skipped.append(f"{len(FULL) + 3} checks with a full disk or a second mount: nothing can be mounted here")
         return
     try:
         for name, (words, room) in FULL.items():
             yield f"full disk: {name}", full_disk, (world, disk, words, {FAULT}, room)
         prove = ["prove", "--connect", "unix:{socket}", "--state", "{disk}/P", "--command", "status", "--json"]
+        yield "device serve: a folder in use, mounted elsewhere", in_use, (world, "{case}/mounted")
         yield "full disk: an accepted proof is a success", full_disk, (world, disk, prove, {OK}, 0)
         yield "full disk: an accepted proof that cannot be noted", accepted_on_full_disk, (world, disk, prove)
     finally:
@@ -479,6 +490,8 @@ def checks(world, nobody):
                               (occupied_by_fifo, {MALFORMED, UNAVAILABLE}), (dangling, {MALFORMED, UNAVAILABLE}), (stale, {OK}), (silent_peer, {UNAVAILABLE}), (live, {UNAVAILABLE})):
         yield f"device serve: socket, {prepare.__name__.replace('_', ' ')}", socket_path, (world, prepare, statuses, True)
     yield "device serve: a folder in use", in_use, (world,)
+    yield "device serve: a folder in use, relative", in_use, (world, "{relative}")
+    yield "device serve: a folder in use, behind a symbolic link", in_use, (world, "{case}/above/served")
     yield "device serve: a socket folder that is not writable", not_writable, (nobody, True)
     for name, words in {**RESULTS, **ACTIONS}.items():
         # A result that cannot be written is a failure, except that `prove` reports what the device did.

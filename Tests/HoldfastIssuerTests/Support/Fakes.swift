@@ -50,8 +50,8 @@ struct MemoryIssued: IssuedBaselines {
 final class TemporaryFolder {
   let path: String
 
-  init() throws {
-    var template = Array("/tmp/holdfast-issuer-XXXXXX".utf8CString)
+  init(in directory: String = "/tmp") throws {
+    var template = Array("\(directory)/holdfast-issuer-XXXXXX".utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw UnreadableFile() }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
@@ -62,7 +62,7 @@ final class TemporaryFolder {
 }
 
 /// Removes a file, or a folder and what it holds.
-private func removeTree(_ path: String) {
+func removeTree(_ path: String) {
   if let folder = unsafe opendir(path) {
     while let entry = unsafe readdir(folder) {
       let name = unsafe withUnsafePointer(to: &entry.pointee.d_name) {
