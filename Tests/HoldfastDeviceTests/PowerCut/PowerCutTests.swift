@@ -39,6 +39,27 @@ import Testing
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
+  @Test func `a lock that is told to stay where a stopped process left it stays there`() throws {
+    let place = try TemporaryFolder(in: memoryFolder)
+    let recorder = try DiskRecorder(folder: place.path)
+    let file = LockStateFile(path: place.file("actuator.state"))
+    try recorder.recording {
+      try file.write(.unlocked)
+      // Everything of the second write but its last step, which brings the name to the disk.
+      recorder.fault = DiskFault(operation: recorder.operationCount + 4, kind: .failure, lasts: true)
+      #expect(throws: DeviceFileFault.failed) { try file.write(.locked) }
+    }
+    let next = try TemporaryFolder(in: memoryFolder)
+    let disk = Disk(recorder.changes)
+    let second = try DiskRecorder(folder: next.path, continuing: disk)
+    let lock = try SimulatedLock(LockStateFile(path: next.file("actuator.state")))
+    #expect(lock.current == .locked)
+    #expect(disk.image(after: .none).files["actuator.state"] == Array("unlocked\n".utf8))
+    try second.recording { try lock.move(to: .locked) }
+    let changes = recorder.changes + second.changes
+    #expect(Disk(changes).image(after: .none).files["actuator.state"] == Array("locked\n".utf8))
+  }
+
   @Test func `a device that is made in a folder which somebody has just made is not lost with it`() throws {
     let place = try TemporaryFolder(in: memoryFolder)
     let recorder = try DiskRecorder(folder: place.path)
