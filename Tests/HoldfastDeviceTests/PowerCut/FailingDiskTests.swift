@@ -33,12 +33,16 @@ import Testing
   func `an operation that fails while a device is made leaves none, one that says so, or a whole one`(
     forGood lasts: Bool
   ) throws {
-    let operationCount = try recordedMaking().operationCount
+    let faultless = try recordedMaking()
+    let operationCount = faultless.operationCount
+    let place = faultless.place
+    let afterPowerCut = try DeviceAfterPowerCut(
+      TestDevice(opening: place.path + "/device", in: place, issuer: TestIssuer()))
     var faults: [String] = []
     for operation in 0..<operationCount {
       for kind in DiskFault.Kind.allCases where faults.count < 5 {
         let fault = DiskFault(operation: operation, kind: kind, lasts: lasts)
-        if let found = try faultOfMaking(on: fault) { faults.append("\(fault): the device \(found)") }
+        if let found = try faultOfMaking(on: fault, afterPowerCut) { faults.append("\(fault): the device \(found)") }
       }
     }
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
@@ -60,9 +64,8 @@ import Testing
     let isMade: Bool
   }
 
-  private func faultOfMaking(on fault: DiskFault) throws -> String? {
+  private func faultOfMaking(on fault: DiskFault, _ afterPowerCut: DeviceAfterPowerCut) throws -> String? {
     let making = try recordedMaking(fault)
-    let afterPowerCut = try DeviceAfterPowerCut(try TestDevice())
     let disk = Disk(making.changes)
     for survival in [Survival.all, .none, .namesOnly] {
       let found = try afterPowerCut.fault(disk.image(after: survival), isMade: making.isMade) { contents in
