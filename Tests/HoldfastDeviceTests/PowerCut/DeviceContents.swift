@@ -16,7 +16,7 @@ struct DeviceContents: Equatable {
       return [
         "state": try database.all(
           """
-          SELECT clock_floor || ' ' || boot_count || ' ' || kept_count || ' ' || audit_count || ' ' || hex(audit_head)
+          SELECT hex(device_id) || ' ' || clock_floor || ' ' || forgotten_through || ' ' || boot_count || ' ' || kept_count || ' ' || audit_count || ' ' || hex(audit_head)
             || ' ' || quote(policy_seen) FROM state
           """
         ) { (row) throws(DatabaseError) in try row.text(0) },

@@ -164,7 +164,12 @@ extension DeviceStep {
         return true
       },
       noteOfPolicy,
-      owner("a clock floor by hand") { try $0.moveClockFloor(to: testTime + 200_000, realClock: testTime) },
+      owner("a clock floor by hand") { try $0.moveClockFloor(to: testTime + 300_000, realClock: testTime) },
+      owner("a clock floor back") { try $0.moveClockFloor(to: testTime + 200_000, realClock: testTime) },
+      DeviceStep("a generation floor by hand") { script in
+        let ledger = script.device.ledger
+        return try ledger.moveGenerationFloor(of: script.issuers[1].keyID(), to: 3, realClock: testTime) == 4
+      },
       round("what is outdated goes", "status") { $0.expires = testTime + 900_000 },
     ]
   }

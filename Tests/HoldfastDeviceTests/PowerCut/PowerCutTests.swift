@@ -1,3 +1,4 @@
+import HoldfastCore
 import PowerCut
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
       let isMade = files.keys.contains("device/device.json")
       guard isMade || files.keys.allSatisfy({ $0 == "device/lock" }) else { continue }
       // Told to go where it stands already.
-      let command = files["device/actuator.state"] == Array("unlocked\n".utf8) ? "unlock" : "lock"
+      let command = files["device/actuator.state"]?.first == UInt8(ascii: "u") ? "unlock" : "lock"
       let confirmation = DeviceStep.round("where it stands", command) {
         ($0.generation, $0.expires) = (9, testTime + 900_000)
       }
@@ -42,7 +43,7 @@ import Testing
   @Test func `a lock that is told to stay where a stopped process left it stays there`() throws {
     let place = try TemporaryFolder(in: memoryFolder)
     let recorder = try DiskRecorder(folder: place.path)
-    let file = LockStateFile(path: place.file("actuator.state"))
+    let file = LockStateFile(path: place.file("actuator.state"), deviceID: DeviceID())
     try recorder.recording {
       try file.write(.unlocked)
       // Everything of the second write but its last step, which brings the name to the disk.
@@ -52,12 +53,24 @@ import Testing
     let next = try TemporaryFolder(in: memoryFolder)
     let disk = Disk(recorder.changes)
     let second = try DiskRecorder(folder: next.path, continuing: disk)
-    let lock = try SimulatedLock(LockStateFile(path: next.file("actuator.state")))
+    let lock = try SimulatedLock(LockStateFile(path: next.file("actuator.state"), deviceID: DeviceID()))
     #expect(lock.current == .locked)
-    #expect(disk.image(after: .none).files["actuator.state"] == Array("unlocked\n".utf8))
+    #expect(disk.image(after: .none).files["actuator.state"]?.first == UInt8(ascii: "u"))
     try second.recording { try lock.move(to: .locked) }
     let changes = recorder.changes + second.changes
-    #expect(Disk(changes).image(after: .none).files["actuator.state"] == Array("locked\n".utf8))
+    #expect(Disk(changes).image(after: .none).files["actuator.state"]?.first == UInt8(ascii: "l"))
+  }
+
+  @Test func `a power cut at any point of a reset leaves the old device, the new one, or one that can be reset`() throws
+  {
+    let recording = try ResetRecording()
+    var faults: [String] = []
+    try PowerCuts(recording.changes).forEach(stage: { $0 < recording.changeCountBefore ? 0 : 1 }) { cut in
+      guard cut.changeCount >= recording.changeCountBefore, faults.count < 5, let fault = try recording.fault(cut)
+      else { return }
+      faults.append("\(cut): the device \(fault)")
+    }
+    #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
   @Test func `a device that is made in a folder which somebody has just made is not lost with it`() throws {

@@ -34,7 +34,7 @@ final class TestDevice {
 
   /// Opens the folder at `path` as a new process would; `issuer` is the one whose tokens it will be shown.
   init(opening path: String, in place: TemporaryFolder, issuer: TestIssuer) throws {
-    (self.place, self.issuer) = (place, issuer)
+    (self.place, self.issuer, clock) = (place, issuer, TestClock())
     folder = try DeviceFolder.open(at: path)
     ledger = try folder.openLedger()
     lock = try folder.openLock()
