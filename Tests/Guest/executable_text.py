@@ -21,10 +21,13 @@ def segments(file):
             yield first, file[first:end].ljust(end - first, b"\0")
 
 
-def digest(executable, libraries):
+def digest(executable, libraries, verity=None):
     """SHA-256 over offset, length and bytes of the segments: the executable's, then those of `libraries`, path → bytes, by path."""
     text = hashlib.sha256()
-    for file in [executable, *(libraries[path] for path in sorted(libraries))]:
+    if verity:
+        for offset, segment in segments(executable):
+            text.update(b"\xff" * 8 + b"sha256\0" + verity + struct.pack(">QQ", offset, len(segment)))
+    for file in [*([] if verity else [executable]), *(libraries[path] for path in sorted(libraries))]:
         for offset, segment in segments(file):
             text.update(struct.pack(">QQ", offset, len(segment)) + segment)
     return text.digest()

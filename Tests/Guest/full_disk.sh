@@ -12,10 +12,11 @@ for round in 1 2 3; do prove full holdfast /tmp/state unlock; done
 rm -f /disk/ballast
 prove room holdfast /tmp/state unlock
 
-# It ends on a full disk, and is to start there.
+# It ends on a full disk, and is to start there; what it freed when it ended is filled too.
 fill
 prove full holdfast /tmp/state unlock
 stop
+fill
 reporting start timeout 20 holdfast device serve --dir /disk/lock --listen unix:/tmp/lock.sock
 
 rm -f /disk/ballast
