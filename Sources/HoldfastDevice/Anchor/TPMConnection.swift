@@ -1,0 +1,136 @@
+import Glibc
+import HoldfastCore
+import HoldfastTransport
+
+/// An open way to a TPM: a device of the kernel, or a Unix socket that takes bare commands.
+struct TPMConnection: ~Copyable {
+  private let descriptor: CInt
+  private let deadline: Deadline
+
+  /// Throws `notThere`, `noPermission`, `silent`.
+  init(path: String, deadline: Deadline) throws(CounterFault) {
+    var status = stat()
+    guard unsafe stat(path, &status) == 0 else { throw CounterFault(errno: errno) }
+    switch status.st_mode & S_IFMT {
+    case S_IFCHR: descriptor = try Self.openDevice(path)
+    case S_IFSOCK: descriptor = try Self.connectSocket(path, deadline)
+    default: throw .notThere
+    }
+    self.deadline = deadline
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Sends a command and reads what is answered. Throws `silent` once the deadline has passed, `malformed`.
+  func exchange(_ command: Span<UInt8>) throws(CounterFault) -> TPMResponse {
+    try send(command)
+    return try receive()
+  }
+
+  private func send(_ command: Span<UInt8>) throws(CounterFault) {
+    var sent = 0
+    while sent < command.count {
+      try wait(for: POLLOUT)
+      let rest = command.extracting(sent...)
+      // A peer that is gone must not raise SIGPIPE, and only sockets have a flag for that: a device takes it all at once.
+      let count = unsafe rest.withUnsafeBytes { bytes in
+        let count = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
+        guard count < 0, errno == ENOTSOCK else { return count }
+        return unsafe write(descriptor, bytes.baseAddress, bytes.count)
+      }
+      if count > 0 { sent += count } else { try Self.goOn(after: errno) }
+    }
+  }
+
+  private func receive() throws(CounterFault) -> TPMResponse {
+    var buffer = InlineArray<64, UInt8>(repeating: 0)
+    var received = 0
+    while true {
+      try wait(for: POLLIN)
+      var span = buffer.mutableSpan
+      let count = unsafe span.withUnsafeMutableBytes { bytes in
+        unsafe read(descriptor, bytes.baseAddress?.advanced(by: received), bytes.count - received)
+      }
+      guard count != 0 else { throw received == 0 ? .silent : .malformed }
+      guard count > 0 else {
+        try Self.goOn(after: errno)
+        continue
+      }
+      received += count
+      guard received >= TPMResponse.headByteCount else { continue }
+      let bytes = buffer.span.extracting(..<received)
+      guard let byteCount = TPMResponse.byteCount(of: bytes) else { throw .malformed }
+      if received >= byteCount { return try TPMResponse(bytes) }
+    }
+  }
+
+  /// Waits until there is something to do or to hear, hang-ups among it.
+  private func wait(for events: CInt) throws(CounterFault) {
+    var entry = pollfd(fd: descriptor, events: CShort(events), revents: 0)
+    while true {
+      let count = unsafe poll(&entry, 1, CInt(clamping: deadline.remainingMilliseconds))
+      if count > 0 { return }
+      guard count < 0, errno == EINTR, !deadline.hasPassed else { throw .silent }
+    }
+  }
+
+  private static func goOn(after number: CInt) throws(CounterFault) {
+    guard number == EINTR || number == EAGAIN else { throw CounterFault(errno: number) }
+  }
+
+  /// Not blocking: the kernel then takes the command at once, and its answer is waited for with a deadline.
+  private static func openDevice(_ path: String) throws(CounterFault) -> CInt {
+    let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    guard descriptor >= 0 else { throw CounterFault(errno: errno) }
+    return descriptor
+  }
+
+  private static func connectSocket(_ path: String, _ deadline: Deadline) throws(CounterFault) -> CInt {
+    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { throw CounterFault(errno: errno) }
+    let number = connect(descriptor, to: path, deadline)
+    guard number == 0 else {
+      close(descriptor)
+      throw CounterFault(errno: number)
+    }
+    return descriptor
+  }
+
+  /// Connecting waits for as long as the queue of the socket is full, so it has a limit of its own. Returns 0, or errno.
+  private static func connect(_ descriptor: CInt, to path: String, _ deadline: Deadline) -> CInt {
+    let milliseconds = max(deadline.remainingMilliseconds, 1)
+    var limit = timeval(tv_sec: milliseconds / 1000, tv_usec: milliseconds % 1000 * 1000)
+    var address = sockaddr_un()
+    let room = MemoryLayout.size(ofValue: address.sun_path)
+    guard path.utf8.count < room else { return ENAMETOOLONG }
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    guard
+      unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size)) == 0
+    else { return errno }
+    while true {
+      let result = unsafe withUnsafePointer(to: &address) { address in
+        unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          unsafe Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+        }
+      }
+      if result == 0 { break }
+      guard errno == EINTR else { return errno }
+    }
+    return fcntl(descriptor, F_SETFL, O_NONBLOCK) == 0 ? 0 : errno
+  }
+}
+
+extension CounterFault {
+  /// A way to the TPM could not be had, or broke.
+  fileprivate init(errno number: CInt) {
+    self =
+      switch number {
+      case EACCES, EPERM: .noPermission
+      case EAGAIN, ETIMEDOUT, EPIPE, ECONNRESET, EIO: .silent
+      default: .notThere
+      }
+  }
+}
