@@ -39,6 +39,8 @@ public enum DeviceFileFault: Error, Equatable {
   case olderVersion
   case noPermission
   case diskFull
+  /// It is an older copy, as the counter that anchors it tells.
+  case rolledBack
   /// Another process held it for too long.
   case busy
   /// The system failed otherwise.

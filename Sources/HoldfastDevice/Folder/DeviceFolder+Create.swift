@@ -7,11 +7,21 @@ import HoldfastStorage
 extension DeviceFolder {
   /// Makes a device: a new key and id, a policy and a lock that is locked. The clock floor starts at the real clock.
   ///
+  /// Where `tpm` is the path of a TPM, a counter in it anchors the device: older copies of its ledger are then refused.
   /// The description is written last: a folder in which that did not happen is ``DeviceFolderFault/incomplete``.
   /// Throws `alreadyMade`, `incomplete` or `inUse` for a folder that is not free, `notFolder`, `tooOpen`, `wrongOwner`,
-  /// `missing` without a folder above it, `noPermission`, `diskFull`, `file`, and `failed` without a real clock.
+  /// `missing` without a folder above it, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and `failed` without a
+  /// real clock.
   public static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy = .forSimulatedLock, random: inout Random, clock: borrowing Time
+    at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, random: inout Random,
+    clock: borrowing Time
+  ) throws(DeviceFolderFault) -> DeviceFolder {
+    try create(at: path, policy: policy, tpm: tpm, operations: .tpm, random: &random, clock: clock)
+  }
+
+  static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+    at path: String, policy: DevicePolicy, tpm: String?, operations: CounterOperations, random: inout Random,
+    clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     do throws(FileError) { try Files.createPrivateDirectory(at: path) } catch {
@@ -22,23 +32,31 @@ extension DeviceFolder {
     guard try !DeviceFile.description.isPresent(in: path) else { throw .alreadyMade }
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
     let key = try newKey(&random)
-    let folder = try newDevice(at: path, key, &random)
+    let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
     try folder.put(policy.json().span, in: .policy)
     do throws(DatabaseError) {
       try Ledger.create(
-        path: DeviceFile.ledger.path(in: path), deviceID: folder.descriptor.deviceID, realClock: now)
+        path: DeviceFile.ledger.path(in: path), deviceID: folder.descriptor.deviceID, realClock: now, epoch: epoch,
+        tpm: tpm)
     } catch { throw .file(.ledger, DeviceFileFault(error)) }
     try folder.complete(with: key)
     return folder
   }
 
   /// Makes another device of it, with a new key and id, so that no token counts any more: trusted issuers, floors, uses
-  /// and nonces go, and the lock is locked. Policy, the count of starts and the audit log stay.
+  /// and nonces go, and the lock is locked. Policy, the count of starts and the audit log stay. One that is anchored gets a
+  /// new counter, and the old one is removed, so that no copy of the old device can come back.
   ///
   /// Also for a folder whose making or reset was interrupted, as long as its ledger is whole. Throws `inUse` while it is
   /// served, and as ``create(at:policy:random:clock:)`` does.
   public static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
+  ) throws(DeviceFolderFault) -> DeviceFolder {
+    try reset(at: path, operations: .tpm, random: &random, clock: clock)
+  }
+
+  static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+    at path: String, operations: CounterOperations, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     try checkFolder(path)
@@ -49,17 +67,24 @@ extension DeviceFolder {
     let serving = try takeLock(of: path)
     _ = serving
     let ledger: Ledger
-    do throws(DatabaseError) {
+    do throws(LedgerError) {
       ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: LedgerLimits())
-    } catch { throw .file(.ledger, DeviceFileFault(error)) }
+    } catch { throw DeviceFolderFault(error) }
+    let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
     let key = try newKey(&random)
-    let folder = try newDevice(at: path, key, &random)
+    let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
     // From here on the old device is no more, and the new one is not yet.
     try folder.removeDescription()
-    do throws(DatabaseError) {
-      try ledger.reset(to: folder.descriptor.deviceID, realClock: now)
+    // Before the ledger forgets which one it is: an interrupted reset finds it again.
+    if let tpm, let old = CounterPlace(tpm: tpm, deviceID: ledger.deviceID) {
+      do throws(CounterFault) { try operations.undefine(old) } catch {
+        guard error == .notDefined else { throw .counter(error) }
+      }
+    }
+    do throws(LedgerError) {
+      try ledger.reset(to: folder.descriptor.deviceID, realClock: now, epoch: epoch, tpm: tpm)
       try ledger.checkpoint()
-    } catch { throw .file(.ledger, DeviceFileFault(error)) }
+    } catch { throw DeviceFolderFault(error) }
     try folder.complete(with: key)
     return folder
   }
@@ -82,15 +107,42 @@ extension DeviceFolder {
     throw .failed
   }
 
+  /// A new id, with a counter in `tpm` where one is named, and how far that has counted.
   private static func newDevice<Random: RandomSource & ~Copyable>(
-    at path: String, _ key: borrowing P256PrivateKey, _ random: inout Random
-  ) throws(DeviceFolderFault) -> DeviceFolder {
+    at path: String, _ key: borrowing P256PrivateKey, tpm: String?, _ operations: CounterOperations,
+    _ random: inout Random
+  ) throws(DeviceFolderFault) -> (folder: DeviceFolder, epoch: UInt64?) {
+    for _ in 0..<8 {
+      let descriptor = try newDescriptor(key, &random)
+      guard let tpm else {
+        return (DeviceFolder(path: path, descriptor: descriptor, counter: nil, operations: operations), nil)
+      }
+      guard let place = CounterPlace(tpm: tpm, deviceID: descriptor.deviceID) else { throw .badTPMPath }
+      let folder = DeviceFolder(path: path, descriptor: descriptor, counter: place, operations: operations)
+      let secrets: DeviceSecrets
+      do throws(CryptographyFailure) { secrets = try DeviceSecrets(scalar: key.scalar()) } catch { throw .failed }
+      let counter = try secrets.counter(at: place, operations)
+      do throws(CounterFault) { return (folder, try counter.define()) } catch {
+        // The index follows from the id: another id has another one.
+        guard error == .taken else { throw .counter(error) }
+      }
+    }
+    throw .counter(.taken)
+  }
+
+  private static func newDescriptor<Random: RandomSource & ~Copyable>(
+    _ key: borrowing P256PrivateKey, _ random: inout Random
+  ) throws(DeviceFolderFault) -> DeviceDescriptor {
     let deviceID: DeviceID
     do throws(RandomFailure) { deviceID = try random.fixedBytes() } catch { throw .failed }
     do throws(CryptographyFailure) {
-      return DeviceFolder(
-        path: path, descriptor: try DeviceDescriptor(deviceID: deviceID, publicPoint: key.publicPoint))
+      return try DeviceDescriptor(deviceID: deviceID, publicPoint: key.publicPoint)
     } catch { throw .failed }
+  }
+
+  /// Where the description of the device at `path` says that its TPM is; the owner may have changed that.
+  private static func currentTPM(of path: String) -> String? {
+    do throws(DeviceFolderFault) { return try readDescription(path).counter?.tpm } catch { return nil }
   }
 
   /// Writes what belongs to the device's id and key, the description last.
@@ -115,6 +167,7 @@ extension DeviceFolder {
   }
 
   private func description() -> [UInt8] {
-    JSONValue.object([("version", .integer(Self.version))] + (descriptor.json.members ?? [])).pretty()
+    let anchor = counter.map { [("counter", $0.json)] } ?? []
+    return JSONValue.object([("version", .integer(Self.version))] + (descriptor.json.members ?? []) + anchor).pretty()
   }
 }

@@ -10,34 +10,53 @@ public struct DeviceFolder: Sendable {
   public let path: String
   /// What the world may know of the device.
   public let descriptor: DeviceDescriptor
+  /// The counter that anchors the device's ledger; nil where nothing does.
+  public let counter: CounterPlace?
+  let operations: CounterOperations
 
-  init(path: String, descriptor: DeviceDescriptor) {
-    (self.path, self.descriptor) = (path, descriptor)
+  init(path: String, descriptor: DeviceDescriptor, counter: CounterPlace?, operations: CounterOperations) {
+    (self.path, self.descriptor, self.counter, self.operations) = (path, descriptor, counter, operations)
   }
 
   /// Opens a folder and checks its description and key.
   ///
   /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `incomplete`, or `file` with what is wrong with which.
   public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
+    try open(at: path, operations: .tpm)
+  }
+
+  static func open(at path: String, operations: CounterOperations) throws(DeviceFolderFault) -> DeviceFolder {
     try checkFolder(path)
     guard try DeviceFile.description.isPresent(in: path) else {
       for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
       throw .missing
     }
-    let folder = DeviceFolder(path: path, descriptor: try readDescription(path))
+    let (descriptor, counter) = try readDescription(path)
+    let folder = DeviceFolder(path: path, descriptor: descriptor, counter: counter, operations: operations)
     let secrets = try folder.secrets()
     guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     return folder
   }
 
-  /// Opens the ledger. Throws `file` for it.
+  /// Opens the ledger, which must be the newest one where a counter anchors it. Throws `file` for it, `counter`.
   public func openLedger(limits: LedgerLimits = LedgerLimits()) throws(DeviceFolderFault) -> Ledger {
     let ledger: Ledger
-    do throws(DatabaseError) {
-      ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: limits)
-    } catch { throw .file(.ledger, DeviceFileFault(error)) }
+    let anchor = try openAnchor()
+    do throws(LedgerError) {
+      ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: limits, anchor: anchor)
+    } catch { throw DeviceFolderFault(error) }
     guard ledger.deviceID == descriptor.deviceID else { throw .file(.ledger, .otherDevice) }
+    guard (ledger.tpm == nil) == (counter == nil) else { throw .file(.description, .otherDevice) }
     return ledger
+  }
+
+  private func openAnchor() throws(DeviceFolderFault) -> LedgerAnchor? {
+    guard let counter else { return nil }
+    let secrets = try secrets()
+    let rollbackCounter = try secrets.counter(at: counter, operations)
+    do throws(FileError) {
+      return LedgerAnchor(of: descriptor.deviceID, rollbackCounter, turns: try FolderTurns(directory: path))
+    } catch { throw DeviceFolderFault(folder: error) }
   }
 
   /// The policy file, which need not be a good one.
@@ -82,7 +101,9 @@ public struct DeviceFolder: Sendable {
 extension DeviceFolder {
   static let version: UInt64 = 2
 
-  private static func readDescription(_ path: String) throws(DeviceFolderFault) -> DeviceDescriptor {
+  static func readDescription(
+    _ path: String
+  ) throws(DeviceFolderFault) -> (descriptor: DeviceDescriptor, counter: CounterPlace?) {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(
@@ -96,9 +117,13 @@ extension DeviceFolder {
     guard let version = value["version"]?.number else { throw .file(.description, .corrupt) }
     guard version <= Self.version else { throw .file(.description, .newerVersion) }
     guard version == Self.version else { throw .file(.description, .olderVersion) }
-    do throws(KeyFault) {
-      return try DeviceDescriptor(value)
-    } catch { throw .file(.description, .corrupt) }
+    let descriptor: DeviceDescriptor
+    do throws(KeyFault) { descriptor = try DeviceDescriptor(value) } catch { throw .file(.description, .corrupt) }
+    guard let member = value["counter"] else { return (descriptor, nil) }
+    guard let counter = CounterPlace(member, deviceID: descriptor.deviceID) else {
+      throw .file(.description, .corrupt)
+    }
+    return (descriptor, counter)
   }
 
   /// The folder must be this user's alone, and not a symbolic link.

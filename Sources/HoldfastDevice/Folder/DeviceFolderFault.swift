@@ -20,6 +20,10 @@ public enum DeviceFolderFault: Error, Equatable {
   case diskFull
   /// One of its files is not as it should be.
   case file(DeviceFile, DeviceFileFault)
+  /// The counter that anchors the device could not be used.
+  case counter(CounterFault)
+  /// The path of a TPM is not absolute, or has more than 107 bytes.
+  case badTPMPath
   /// The system refused the folder for another reason.
   case folder(FileError)
   /// The random source, the clock or the cryptographic library failed.

@@ -86,12 +86,15 @@ extension Ledger {
 
   /// Gives the ledger to a device that is new: nothing is left but the count of starts and the audit log, which goes on.
   ///
-  /// The clock floor begins at `realClock`, in Unix seconds. Sound only because no token is encrypted to the new key yet.
-  func reset(to deviceID: DeviceID, realClock: UInt64) throws(DatabaseError) {
+  /// The clock floor begins at `realClock`, in Unix seconds, and an anchored ledger at the `epoch` of its new counter. Sound only because no token is encrypted to the new key yet.
+  func reset(
+    to deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
+  ) throws(LedgerError) {
     try write { (tables, state) throws(DatabaseError) in
       try tables.forgetAll()
       (state.deviceID, state.clockFloor, state.forgottenThrough) = (deviceID, realClock, 0)
       (state.keptCount, state.policySeen) = (0, .none)
+      (state.epoch, state.tpm) = (epoch, tpm)
       try tables.append(.reset(deviceID), time: realClock, to: &state)
     }
   }
@@ -114,7 +117,7 @@ extension Ledger {
   private func change<Result: Sendable>(
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerFault) -> Result {
-    do throws(DatabaseError) { return try write(body) } catch { throw LedgerFault(error) }
+    do throws(LedgerError) { return try write(body) } catch { throw LedgerFault(error) }
   }
 }
 

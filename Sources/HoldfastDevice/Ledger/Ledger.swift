@@ -10,30 +10,44 @@ public final class Ledger: Sendable {
   let limits: LedgerLimits
   /// Whose ledger this was when it was opened.
   let deviceID: DeviceID
+  /// The TPM that it was anchored in when it was made; nil for a ledger without an anchor.
+  let tpm: String?
   let unproved = UnprovedCounter()
+  private let anchor: LedgerAnchor?
   private let lock = Mutex(())
   /// Touched by the holder of `lock` alone. A `Mutex` around it would not lend it to bodies that are not `Sendable`.
   private nonisolated(unsafe) let tables: LedgerTables
 
-  /// Opens the ledger at `path`.
-  init(path: String, limits: LedgerLimits) throws(DatabaseError) {
-    let database = try Database(
-      path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
-      busyTimeoutMilliseconds: 5000)
-    self.limits = limits
-    let tables = LedgerTables(database: database)
-    deviceID = try tables.state().deviceID
+  /// Opens the ledger at `path`. Without `anchor` nothing tells whether it is the newest one.
+  init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
+    let state: LedgerState
+    let tables: LedgerTables
+    do throws(DatabaseError) {
+      let database = try Database(
+        path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
+        busyTimeoutMilliseconds: 5000)
+      tables = LedgerTables(database: database)
+      state = try tables.state()
+    } catch { throw .database(error) }
+    (self.limits, self.anchor) = (limits, anchor)
+    (deviceID, tpm) = (state.deviceID, state.tpm)
     unsafe self.tables = tables
+    try anchor?.takeTurn { () throws(LedgerError) in _ = try newestState() }
   }
 
   /// Makes the ledger of a new device at `path`, where there must be none, with the clock floor at `realClock`, in Unix
   /// seconds.
-  static func create(path: String, deviceID: DeviceID, realClock: UInt64) throws(DatabaseError) {
+  ///
+  /// An anchored one begins at the `epoch` that its counter in `tpm` has.
+  static func create(
+    path: String, deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
+  ) throws(DatabaseError) {
     let database = try Database(path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema)
     guard database.isNew else { throw .misuse }
     let tables = LedgerTables(database: database)
     try database.transaction { () throws(DatabaseError) in
       var state = LedgerState(deviceID: deviceID, clockFloor: realClock)
+      (state.epoch, state.tpm) = (epoch, tpm)
       try tables.append(.created(deviceID), time: realClock, to: &state)
       try tables.insert(state)
     }
@@ -49,30 +63,59 @@ public final class Ledger: Sendable {
   }
 
   /// Runs `body` in a transaction over the state, which is written back unless it throws.
+  ///
+  /// Where the ledger is anchored it throws also when the counter did not follow: what was written then stands, and nothing
+  /// may be acted upon.
   func write<Result: Sendable>(
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
-  ) throws(DatabaseError) -> Result {
-    try lock.withLock { _ throws(DatabaseError) in
-      let tables = unsafe tables
-      return try tables.database.transaction { () throws(DatabaseError) in
-        var state = try tables.state()
-        let result = try body(tables, &state)
-        try tables.save(state)
+  ) throws(LedgerError) -> Result {
+    try lock.withLock { _ throws(LedgerError) in
+      guard let anchor else { return try commit(body).result }
+      return try anchor.takeTurn { () throws(LedgerError) in
+        if !anchor.hasCounted(try newestState().epoch) { try anchor.count(commit { (_, _) in }.epoch) }
+        let (result, epoch) = try commit(body)
+        try anchor.count(epoch)
         return result
       }
     }
   }
 
+  /// Returns also the epoch of an anchored ledger that is to be counted now.
+  private func commit<Result>(
+    _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
+  ) throws(LedgerError) -> (result: Result, epoch: UInt64?) {
+    let tables = unsafe tables
+    return try tables.database.transaction(mapping: LedgerError.database) { () throws(LedgerError) in
+      var state = try newestState()
+      do throws(DatabaseError) {
+        if anchor != nil { state.epoch = state.epoch.map { $0 + 1 } }
+        let result = try body(tables, &state)
+        try tables.save(state)
+        return (result, state.epoch)
+      } catch { throw .database(error) }
+    }
+  }
+
+  /// The state, which the counter of an anchored ledger must bear out. Within a turn.
+  private func newestState() throws(LedgerError) -> LedgerState {
+    let state: LedgerState
+    do throws(DatabaseError) { state = try unsafe tables.state() } catch { throw .database(error) }
+    try anchor?.catchUp(with: state)
+    return state
+  }
+
   /// Writes one event into the audit log.
-  func record(_ event: AuditEvent, realClock: UInt64?) throws(DatabaseError) {
+  func record(_ event: AuditEvent, realClock: UInt64?) throws(LedgerError) {
     try write { (tables, state) throws(DatabaseError) in
       try tables.append(event, time: state.time(realClock: realClock), to: &state)
     }
   }
 
   /// Moves SQLite's write-ahead log into the file.
-  func checkpoint() throws(DatabaseError) {
-    try read { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
+  func checkpoint() throws(LedgerError) {
+    do throws(DatabaseError) {
+      try read { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
+    } catch { throw .database(error) }
   }
 }
 

@@ -15,6 +15,10 @@ struct LedgerState: Sendable, Equatable {
   var keptCount: UInt64 = 0
   var audit = AuditChain()
   var policySeen = PolicySeen.none
+  /// How far the counter of an anchored ledger has counted once this state is the newest; nil without an anchor.
+  var epoch: UInt64?
+  /// The path of the TPM that an anchored ledger was made with.
+  var tpm: String?
 
   /// The device's time: the later of floor and real clock, in Unix seconds.
   func time(realClock: UInt64?) -> UInt64 {
@@ -60,4 +64,8 @@ public enum LedgerFault: Error, Equatable {
   case floorOutOfRange
   /// No issuer of that key id is trusted, and none was.
   case unknownIssuer
+  /// It is not the newest one, as the counter that anchors it tells.
+  case rolledBack
+  /// The counter that anchors it could not be used.
+  case counter(CounterFault)
 }

@@ -28,20 +28,25 @@ struct LedgerTables {
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX nonces_by_expiry ON nonces (expires);
     CREATE TABLE audit (sequence INTEGER PRIMARY KEY, entry BLOB NOT NULL, hash BLOB NOT NULL) STRICT;
+    """,
     """
+    ALTER TABLE state ADD COLUMN epoch INTEGER;
+    ALTER TABLE state ADD COLUMN tpm TEXT;
+    """,
   ]
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
-      value(state.policySeen))
+      value(state.policySeen), .optional(state.epoch), .optional(state.tpm))
   }
 
   func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
-      SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen
+      SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
+        epoch, tpm
       FROM state
       """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
@@ -53,6 +58,8 @@ struct LedgerTables {
       if try !row.isNull(7) {
         state.policySeen = try row.bytes(7).isEmpty ? .unusable : .file(try row.fixedBytes(7))
       }
+      if try !row.isNull(8) { state.epoch = try row.unsigned(8) }
+      if try !row.isNull(9) { state.tpm = try row.text(9) }
       return state
     }
     guard let state else { throw .corrupt }
@@ -62,12 +69,12 @@ struct LedgerTables {
   func save(_ state: LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
-        audit_count = ?, audit_head = ?, policy_seen = ?
+        audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?
       """
     try database.run(
       sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
       .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
-      .copying(state.audit.head.bytes), value(state.policySeen))
+      .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm))
   }
 
   /// Empties every table but the state and the audit log.

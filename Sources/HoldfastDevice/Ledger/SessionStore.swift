@@ -38,7 +38,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   mutating func settle(
     _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
   ) throws(StoreFailure) -> Decision {
-    do throws(DatabaseError) {
+    do throws(LedgerError) {
       let decision = try ledger.settle(round, judge: judge)
       isSettled = true
       recordUnproved()

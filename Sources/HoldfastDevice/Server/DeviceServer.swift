@@ -53,7 +53,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     do throws(TransportError) {
       listener = try Listener(endpoint, backlog: options.waitingCount)
     } catch { throw .endpoint(error) }
-    do throws(DatabaseError) {
+    do throws(LedgerError) {
       bootCount = try ledger.start(realClock: clock.unixSeconds())
     } catch { throw .ledger(LedgerFault(error)) }
     (self.folder, self.options, self.random, self.clock) = (folder, options, random, clock)
@@ -109,7 +109,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     let realClock = clock.unixSeconds()
     ledger.recordUnproved(
       milliseconds: clock.monotonicMilliseconds(), realClock: realClock, isForced: true)
-    do throws(DatabaseError) {
+    do throws(LedgerError) {
       try ledger.record(.stopped, realClock: realClock)
       try ledger.checkpoint()
     } catch {

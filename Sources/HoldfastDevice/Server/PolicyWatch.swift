@@ -34,7 +34,7 @@ final class PolicyWatch: Sendable {
 
   private func announce(_ reading: PolicyReading, realClock: UInt64?) {
     notify(.policy(reading))
-    do throws(DatabaseError) {
+    do throws(LedgerError) {
       try ledger.notePolicy(reading.digest, realClock: realClock)
     } catch {
       announced.withLock { $0 = nil }

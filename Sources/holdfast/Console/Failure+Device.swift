@@ -35,6 +35,11 @@ extension Failure {
       self.init(.fault, "the disk is full", hint: "free some space and run it again")
     case .file(let file, let fault):
       self.init(fault, path: file.path(in: folder))
+    case .counter(let fault): self.init(fault)
+    case .badTPMPath:
+      self.init(
+        .usage, "the path of a TPM is absolute, and has at most 107 bytes",
+        hint: "/dev/tpmrm0 is the usual one; swtpm's is the path of its socket")
     case .folder(let error): self.init(error, hint: "put it right, or take another folder")
     case .failed:
       self.init(.fault, "the random source, the clock or the cryptographic library failed")
@@ -57,12 +62,53 @@ extension Failure {
       self.init(
         .malformed, "\(path) was written by an earlier version, which is not read any more",
         hint: "make a new device in another folder: holdfast device init")
+    case .rolledBack:
+      self.init(
+        .malformed, "\(path) is not the newest one: the TPM's counter has gone on since it was written",
+        hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
     case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
     case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
     case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
     case .failed: self.init(.fault, "\(path): the system failed")
     }
   }
+
+  /// The counter that anchors a device could not be used.
+  private init(_ fault: CounterFault) {
+    switch fault {
+    case .notThere:
+      self.init(
+        .unavailable, "the TPM that anchors the device is not there",
+        hint: "device.json names its path: is the TPM's driver loaded, or swtpm running?")
+    case .noPermission:
+      self.init(
+        .noPermission, "no permission for the TPM that anchors the device",
+        hint: "who may use it is often the group tss")
+    case .silent: self.init(.unavailable, "the TPM that anchors the device does not answer", hint: "try again")
+    case .malformed:
+      self.init(
+        .unavailable, "what answers in place of the TPM is none", hint: "give swtpm's --server socket, not its --ctrl")
+    case .notDefined:
+      self.init(
+        .malformed, "the TPM has no counter of this device: it was removed, or this is another TPM",
+        hint: Self.whenAnchorIsLost)
+    case .notOurs:
+      self.init(
+        .malformed, "in the TPM something else stands in place of this device's counter", hint: Self.whenAnchorIsLost)
+    case .taken: self.init(.fault, "the TPM has no free index where one was tried", hint: "try again")
+    case .full:
+      self.init(.fault, "the TPM has no room for another counter", hint: "remove one that is not used any more")
+    case .ownerOnly:
+      self.init(
+        .noPermission, "the owner of the TPM has set a password, so no counter can be made or removed",
+        hint: "make it without one (tpm2_changeauth), and set it again afterwards")
+    case .refused(let code):
+      self.init(.unavailable, "the TPM refused, with response code 0x\(String(code, radix: 16))")
+    }
+  }
+
+  private static let whenAnchorIsLost =
+    "the device's own TPM must be there; where it is lost, holdfast device reset makes a new device of it"
 
   private static let runAsOwner = "run as the user whom it belongs to"
 
@@ -81,6 +127,11 @@ extension Failure {
     case .failed:
       self.init(.fault, "the ledger could not be read or written", hint: "is the disk full or the file damaged?")
     case .busy: self.init(.unavailable, "the ledger is held by another process", hint: "try again")
+    case .rolledBack:
+      self.init(
+        .malformed, "the ledger is not the newest one: the TPM's counter has gone on since it was written",
+        hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
+    case .counter(let fault): self.init(fault)
     case .tooManyIssuers:
       self.init(.denied, "64 issuers are trusted, and that is the most", hint: "remove one: --remove KID")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")

@@ -1,3 +1,4 @@
+import Foundation
 import HoldfastCore
 import HoldfastKeys
 import HoldfastOpenSSL
@@ -19,12 +20,15 @@ final class TestDevice {
 
   init(
     policy: DevicePolicy = .forSimulatedLock, limits: LedgerLimits = LedgerLimits(), seed: UInt64 = 1,
-    clock: TestClock = TestClock()
+    clock: TestClock = TestClock(), tpm: FakeTPM? = nil
   ) throws {
     self.clock = clock
     place = try TemporaryFolder()
     var random = TestRandom(state: seed)
-    folder = try DeviceFolder.create(at: place.path + "/device", policy: policy, random: &random, clock: clock)
+    folder = try DeviceFolder.create(
+      at: place.path + "/device", policy: policy, tpm: tpm.map { _ in FakeTPM.path },
+      operations: tpm?.operations ?? .tpm,
+      random: &random, clock: clock)
     ledger = try folder.openLedger(limits: limits)
     issuer = try TestIssuer()
     lock = try folder.openLock()
@@ -44,6 +48,17 @@ final class TestDevice {
   /// What a new process would see.
   func reopenLedger(limits: LedgerLimits = LedgerLimits()) throws {
     ledger = try folder.openLedger(limits: limits)
+  }
+
+  /// Takes the whole folder as it is now.
+  func copyFolder(to name: String) throws {
+    try FileManager.default.copyItem(atPath: folder.path, toPath: place.file(name))
+  }
+
+  /// Puts a copy in the folder's place.
+  func restoreFolder(from name: String) throws {
+    try FileManager.default.removeItem(atPath: folder.path)
+    try FileManager.default.copyItem(atPath: place.file(name), toPath: folder.path)
   }
 
   /// A prover with a token of the device's issuer, or of another one.

@@ -10,11 +10,16 @@ struct DeviceInit: Verb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
+  @Option(
+    help:
+      "Anchor it: a counter in this TPM, such as /dev/tpmrm0 or the socket of swtpm, tells old copies from the device.")
+  var tpm: String?
+
   mutating func perform() throws(Failure) {
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try DeviceFolder.create(at: device.dir, random: &random, clock: SystemClock())
+      folder = try DeviceFolder.create(at: device.dir, tpm: tpm, random: &random, clock: SystemClock())
     } catch { throw Failure(making: error, folder: device.dir) }
     if output.json {
       Console.result(folder.descriptor.json)

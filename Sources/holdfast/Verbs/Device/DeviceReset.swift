@@ -8,7 +8,7 @@ struct DeviceReset: Verb {
     commandName: "reset", abstract: "Make a new device of this one: another key and id, nobody trusted, no token good.",
     discussion: """
       Policy and audit log stay, and the reset is written there. It cannot be undone. Also for a device whose making or \
-      reset was interrupted.
+      reset was interrupted. One that is anchored gets a new counter; so does one whose ledger was rolled back.
       """)
 
   @OptionGroup var device: DeviceOptions

@@ -25,10 +25,15 @@ struct DeviceShow: Verb {
     Console.result("clock floor  \(summary.clockFloor)")
     Console.result("starts       \(summary.bootCount)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
+    Console.result("anchor       \(folder.counter?.text ?? "none")")
     Console.result("policy       \(reading.summary)")
     Console.result("issuers      \(issuers.isEmpty ? "none" : "\(issuers.count)")")
     for issuer in issuers { Console.result("  \(hexadecimal(issuer.keyID))") }
   }
+}
+
+extension CounterPlace {
+  fileprivate var text: String { "counter 0x\(String(index, radix: 16)) of the TPM at \(tpm)" }
 }
 
 extension PolicyReading {
