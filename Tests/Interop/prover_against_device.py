@@ -27,6 +27,8 @@ from device_situations import BOTH, SITUATIONS
 class World:
     """A device under test, served on a socket, that trusts some issuers of ours."""
 
+    init_arguments = ()
+
     def __init__(self, path, folder):
         self.folder = pathlib.Path(folder)
         self.command_line = CommandLine(path, folder)
@@ -39,7 +41,7 @@ class World:
 
     def prepare(self):
         run = self.command_line
-        run.succeed("device", "init", "--dir", self.device_folder)
+        run.succeed("device", "init", "--dir", self.device_folder, *self.init_arguments)
         self.descriptor = read_descriptor(run.read_json("device", "show", "--dir", self.device_folder))
         for number, issuer in enumerate((self.issuer, *self.raised.values())):
             file = self.folder / f"issuer-{number}.jwk"
