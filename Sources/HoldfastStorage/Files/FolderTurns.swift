@@ -18,6 +18,7 @@ public final class FolderTurns: Sendable {
   /// - Parameters:
   ///   - timeoutMilliseconds: How long to wait for the others, one of which may stand still.
   ///   - failure: What is thrown where that was not enough, or the system refused.
+  @discardableResult
   public func take<Result, Failure: Error>(
     timeoutMilliseconds: Int = 10_000, orThrow failure: Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {

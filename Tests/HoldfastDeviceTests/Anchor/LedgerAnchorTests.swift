@@ -155,16 +155,17 @@ import Testing
     #expect(throws: DeviceFolderFault.file(.ledger, .rolledBack)) { try device.reopenLedger() }
   }
 
-  @Test func `what another process had cut off is no second branch of a ledger in use either`() throws {
+  @Test(arguments: [false, true])
+  func `what was cut off, here or elsewhere, is no second branch of a ledger in use`(isHere: Bool) throws {
     let device = try TestDevice(tpm: tpm)
     try device.ledger.record(.stopped, realClock: nil)
-    let elsewhere = try device.folder.openLedger()
-    // Read, read, increment for the write ahead; then read, increment for the one that is cut off.
-    tpm.fail(FakeTPM.Failure(call: 5))
-    #expect(throws: LedgerFault.counter(.silent)) { try elsewhere.moveClockFloor(to: testTime + 1, realClock: nil) }
+    let ledger = isHere ? device.ledger : try device.folder.openLedger()
+    // Read, read, increment; a ledger that has not written yet has a write before, and then read and increment.
+    tpm.fail(FakeTPM.Failure(call: isHere ? 3 : 5))
+    #expect(throws: LedgerFault.counter(.silent)) { try ledger.moveClockFloor(to: testTime + 1, realClock: nil) }
     tpm.fail(nil)
     let cutOff = try #require(try epoch(device))
-    // The other's ledger is taken away; this one's is as if it had never written more than was counted.
+    // The ledger is put back to what was counted.
     try device.tamper("UPDATE state SET epoch = epoch - 1")
     try device.ledger.record(.stopped, realClock: nil)
     #expect(try count(device) == cutOff + 1)

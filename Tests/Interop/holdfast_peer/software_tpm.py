@@ -27,10 +27,14 @@ class SoftwareTPM:
              "--flags", "not-need-init,startup-clear"],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         end = time.monotonic() + 10
-        while not pathlib.Path(self.path).is_socket():
-            if time.monotonic() > end:
-                raise Failed("swtpm did not start")
-            time.sleep(0.01)
+        while True:
+            try:
+                with socket.socket(socket.AF_UNIX) as connection:
+                    return connection.connect(self.path)
+            except OSError:
+                if time.monotonic() > end:
+                    raise Failed("swtpm did not start") from None
+                time.sleep(0.01)
 
     def stop(self):
         self.process.kill()
