@@ -72,7 +72,7 @@ public final class Ledger: Sendable {
     try lock.withLock { _ throws(LedgerError) in
       guard let anchor else { return try commit(body).result }
       return try anchor.takeTurn { () throws(LedgerError) in
-        if !anchor.hasCounted(try newestState().epoch) { try anchor.count(commit { (_, _) in }.epoch) }
+        if !anchor.hasCounted(try state().epoch) { try anchor.count(commit { (_, _) in }.epoch) }
         let (result, epoch) = try commit(body)
         try anchor.count(epoch)
         return result
@@ -98,10 +98,13 @@ public final class Ledger: Sendable {
 
   /// The state, which the counter of an anchored ledger must bear out. Within a turn.
   private func newestState() throws(LedgerError) -> LedgerState {
-    let state: LedgerState
-    do throws(DatabaseError) { state = try unsafe tables.state() } catch { throw .database(error) }
+    let state = try state()
     try anchor?.catchUp(with: state)
     return state
+  }
+
+  private func state() throws(LedgerError) -> LedgerState {
+    do throws(DatabaseError) { return try unsafe tables.state() } catch { throw .database(error) }
   }
 
   /// Writes one event into the audit log.
