@@ -20,6 +20,7 @@ demo: build ## Enrol, prove, and try every attack, between two processes on this
 	@.build/release/holdfast demo
 
 test: packages ## Build and check everything.
+	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/run
 

@@ -65,7 +65,7 @@ import Testing
   {
     let recording = try ResetRecording()
     var faults: [String] = []
-    try PowerCuts(recording.changes).forEach(stage: { $0 < recording.changeCountBefore ? 0 : 1 }) { cut in
+    try PowerCuts(recording.changes).forEach(stage: recording.stage(after:)) { cut in
       guard cut.changeCount >= recording.changeCountBefore, faults.count < 5, let fault = try recording.fault(cut)
       else { return }
       faults.append("\(cut): the device \(fault)")

@@ -36,6 +36,9 @@ struct ResetRecording {
     return try DeviceFolder.reset(at: path, random: &random, clock: TestClock())
   }
 
+  /// Whether the reset had begun after so many changes.
+  func stage(after changeCount: Int) -> Int { changeCount < changeCountBefore ? 0 : 1 }
+
   /// What is wrong with the device after `cut`; nil when nothing is.
   func fault(_ cut: PowerCut) throws -> String? {
     let path = place.path + "/device"
