@@ -4,6 +4,7 @@ import HoldfastJSON
 import HoldfastKeys
 import HoldfastMeasurement
 import HoldfastTransport
+import Synchronization
 
 struct Prove: Verb {
   static let configuration = CommandConfiguration(
@@ -124,8 +125,12 @@ func printable(_ bytes: [UInt8]) -> String {
   String(decoding: bytes.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
 }
 
+private let saidThatKeyIsForDevelopment = Atomic(false)
+
 extension Console {
+  /// Said once, however often a process measures.
   static func warnOfDevelopmentKey() {
+    guard !saidThatKeyIsForDevelopment.exchange(true, ordering: .relaxed) else { return }
     warning("this build uses the development measurement proof key, which everybody knows")
   }
 }

@@ -156,7 +156,7 @@ import Testing
     _ = try folder.openLock()
   }
 
-  @Test func `a description of a later version, or none at all, is told apart`() throws {
+  @Test func `a description of another version, or none at all, is told apart`() throws {
     try create()
     let text = try String(contentsOfFile: file(.description), encoding: .utf8)
     try write(text.replacing(#""version": 2"#, with: #""version": 3"#), to: .description)
