@@ -128,6 +128,21 @@ def hint_can_be_pasted(world):
     expect((case / "a device" / "device.json").exists(), f"the hint makes no such device: {hint} {pasted.stderr}")
 
 
+def weak_policy(world, member, quiet):
+    """What weakens a device is said at every start, whatever else is kept quiet."""
+    case = world.case("D")
+    policy = case / "D" / "policy.json"
+    written = policy.read_text()
+    expect(f'"{member}": false' in written, f"{member} is not false at first")
+    policy.write_text(written.replace(f'"{member}": false', f'"{member}": true', 1))
+    for _ in range(2):
+        done = world.serve_briefly("device", "serve", "--dir", case / "D", "--listen", f"unix:{case}/s", *quiet)
+        judge(done, {OK})
+        said = [line for line in done.stderr.decode().splitlines() if "WARNING" in line]
+        word = "unsigned tokens" if member == "accept_unsigned" else "compatibility rounds"
+        expect(len(said) == 1 and word in said[0], f"warnings: {said}")
+
+
 def before_trust(world):
     case = world.case()
     listen = f"unix:{case}/s"
@@ -492,6 +507,9 @@ def checks(world, nobody):
     yield "device serve: a folder in use", in_use, (world,)
     yield "device serve: a folder in use, relative", in_use, (world, "{relative}")
     yield "device serve: a folder in use, behind a symbolic link", in_use, (world, "{case}/above/served")
+    for member in ("accept_unsigned", "compatibility"):
+        for quiet in ((), ("--quiet",)):
+            yield f"device serve: {member} in the policy {' '.join(quiet)}", weak_policy, (world, member, quiet)
     yield "device serve: a socket folder that is not writable", not_writable, (nobody, True)
     for name, words in {**RESULTS, **ACTIONS}.items():
         # A result that cannot be written is a failure, except that `prove` reports what the device did.
