@@ -183,16 +183,53 @@ int disturb_by_deleting(void) {
   return own_path(own) == 0 ? unlink(own) : -1;
 }
 
+/// A mount namespace of its own, from which nothing spreads.
+static int leave_namespace(void) {
+  int flags = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
+  int result = unshare(flags);
+  return result == 0 ? mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) : result;
+}
+
 int disturb_by_mounting_over(const char *path) {
   char name[] = "/tmp/holdfast-mounted-XXXXXX";
   int file = mkstemp(name);
   if (file < 0) return -1;
   close(file);
-  int flags = geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER;
-  int result = unshare(flags);
-  if (result == 0) result = mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL);
+  int result = leave_namespace();
   if (result == 0) result = mount(name, path, NULL, MS_BIND, NULL);
   unlink(name);
+  return result;
+}
+
+int disturb_by_mounting_process(const char *name) {
+  pid_t parent = getpid();
+  pid_t child = fork();
+  if (child < 0) return -1;
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    for (;;) pause();
+  }
+  char from[64], to[64];
+  snprintf(from, sizeof from, "/proc/%d/%s", child, name);
+  snprintf(to, sizeof to, "/proc/%d/%s", parent, name);
+  return leave_namespace() == 0 ? mount(from, to, NULL, MS_BIND, NULL) : -1;
+}
+
+int disturb_by_mounting_link(const char *path) {
+  char folder[] = "/tmp/holdfast-mounted-XXXXXX";
+  if (mkdtemp(folder) == NULL) return -1;
+  char name[64];
+  snprintf(name, sizeof name, "%s/link", folder);
+  int result = symlink("/bin/sh", name);
+  if (result == 0) result = leave_namespace();
+  if (result == 0) {
+    int link = (int)syscall(SYS_open_tree, AT_FDCWD, name, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_SYMLINK_NOFOLLOW);
+    result = link < 0 ? -1 : (int)syscall(SYS_move_mount, link, "", AT_FDCWD, path, MOVE_MOUNT_F_EMPTY_PATH);
+    close(link);
+  }
+  unlink(name);
+  rmdir(folder);
   return result;
 }
 

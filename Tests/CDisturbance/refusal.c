@@ -21,11 +21,7 @@ static const struct {
 } calls[] = {
     {"openat", SYS_openat},       {"pread64", SYS_pread64},   {"getdents64", SYS_getdents64},
     {"socket", SYS_socket},       {"fstatfs", SYS_fstatfs},   {"ioctl", SYS_ioctl},
-#ifdef SYS_readlink
-    {"readlink", SYS_readlink},
-#else
-    {"readlink", SYS_readlinkat},
-#endif
+    {"readlinkat", SYS_readlinkat}, {"openat2", SYS_openat2},
 };
 
 static int number_of(const char *name) {
@@ -34,11 +30,12 @@ static int number_of(const char *name) {
   return -1;
 }
 
-/// Gives this thread, and those that it starts, a filter that answers one system call with `action`.
-static int filter(int number, uint32_t action, unsigned flags) {
+/// Gives this thread, and those that it starts, a filter that answers two system calls with `action`.
+static int filter(int number, int other, uint32_t action, unsigned flags) {
   struct sock_filter program[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)number, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (unsigned)other, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, action),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -50,7 +47,7 @@ static int filter(int number, uint32_t action, unsigned flags) {
 int disturb_by_refusing_call(const char *name, int error) {
   int number = number_of(name);
   if (number < 0) return -1;
-  return filter(number, SECCOMP_RET_ERRNO | (uint32_t)error, 0);
+  return filter(number, number, SECCOMP_RET_ERRNO | (uint32_t)error, 0);
 }
 
 struct refusal {
@@ -60,7 +57,18 @@ struct refusal {
   sem_t is_listening;
 };
 
-/// Answers each `openat`: the refused one by its error, every other by the kernel itself. Runs without the filter.
+/// Whether a call opens what is refused. `openat2` is asked for what follows `/proc/`.
+static int is_refused(const struct seccomp_data *call, const char *prefix) {
+  static const char proc[] = "/proc/";
+  size_t skipped = 0;
+  if (call->nr == SYS_openat2) {
+    skipped = sizeof proc - 1;
+    if (strncmp(prefix, proc, skipped) != 0) return 0;
+  }
+  return strncmp((const char *)(uintptr_t)call->args[1], prefix + skipped, strlen(prefix) - skipped) == 0;
+}
+
+/// Answers each `openat` and `openat2`: the refused one by its error, every other by the kernel itself. Runs without the filter.
 static void *supervise(void *context) {
   struct refusal *refusal = context;
   sem_wait(&refusal->is_listening);
@@ -68,9 +76,8 @@ static void *supervise(void *context) {
     struct seccomp_notif call;
     memset(&call, 0, sizeof call);
     if (ioctl(refusal->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
-    const char *path = (const char *)(uintptr_t)call.data.args[1];
     struct seccomp_notif_resp answer = {.id = call.id};
-    if (strncmp(path, refusal->prefix, strlen(refusal->prefix)) == 0) {
+    if (is_refused(&call.data, refusal->prefix)) {
       answer.error = -refusal->error;
     } else {
       answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
@@ -87,7 +94,7 @@ int disturb_by_refusing_path(const char *prefix, int error) {
   refusal.error = error;
   if (sem_init(&refusal.is_listening, 0, 0) != 0) return -1;
   if (pthread_create(&thread, NULL, supervise, &refusal) != 0) return -1;
-  refusal.listener = filter(SYS_openat, SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+  refusal.listener = filter(SYS_openat, SYS_openat2, SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
   if (refusal.listener < 0) return -1;
   return sem_post(&refusal.is_listening);
 }

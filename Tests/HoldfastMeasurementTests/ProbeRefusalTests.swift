@@ -58,7 +58,7 @@ import Testing
     #expect(try probe.measure("refuse-path,/etc/machine-id,2").device != probe.baseline.device)
   }
 
-  @Test(arguments: ["pread64", "getdents64", "fstatfs", "readlink"])
+  @Test(arguments: ["pread64", "getdents64", "fstatfs", "readlinkat", "openat2"])
   func `a system call that is refused ends the measurement`(name: String) throws {
     let text = try refusal("refuse-call,\(name),1")
     #expect(text.hasPrefix("unreadable("))
@@ -77,6 +77,19 @@ import Testing
     let text = try refusal("mount-over,/proc/self/environ")
     if text == "disturbance 1" { try Test.cancel("this user may not mount anything") }
     #expect(text == "unreadable(HoldfastMeasurement.MeasuredSource.environment, code: 18)")
+  }
+
+  @Test(arguments: [
+    ("mount-process", "memoryMap"), ("mount-process,maps", "memoryMap"), ("mount-process,mem", "memory"),
+    ("mount-process,pagemap", "pageMap"), ("mount-process,environ", "environment"), ("mount-process,task", "threads"),
+    ("mount-link,/proc/self/exe", "executable"), ("mount-link,/proc/self", "memoryMap"),
+  ])
+  func `files of another process that are mounted over its own are not believed`(
+    disturbance: String, source: String
+  ) throws {
+    let text = try refusal(disturbance)
+    if text == "disturbance 1" { try Test.cancel("this user may not mount anything") }
+    #expect(text == "unreadable(HoldfastMeasurement.MeasuredSource.\(source), code: 18)")
   }
 
   @Test func `threads that end while they are counted do not show`() throws {

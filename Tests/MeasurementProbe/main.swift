@@ -34,6 +34,8 @@ func disturb(_ description: String) {
     case "replace": unsafe disturb_by_replacing(words[1])
     case "delete-executable": disturb_by_deleting()
     case "mount-over": unsafe disturb_by_mounting_over(words[1])
+    case "mount-process": unsafe disturb_by_mounting_process(words.count > 1 ? words[1] : "")
+    case "mount-link": unsafe disturb_by_mounting_link(words[1])
     case "fork": disturb_by_fork()
     case "short-threads": disturb_by_short_threads()
     case "refuse-call": unsafe disturb_by_refusing_call(words[1], Int32(words[2])!)

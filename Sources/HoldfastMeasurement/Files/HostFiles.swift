@@ -1,3 +1,4 @@
+import CHost
 import Glibc
 
 /// Where the measurement looks: the running system, or for tests a folder that is laid out like one.
@@ -52,23 +53,31 @@ public struct HostFiles: Sendable {
   }
 
   private func open(_ path: String) throws(SystemFault) -> OpenFile {
-    if isLive, let kept = try ProcessFiles.file(at: path) {
-      try checkFileSystem(of: path, kept.descriptor)
-      return kept
+    guard let kernelPath = kernelPath(of: path) else { return try OpenFile(root + path) }
+    if path == Self.executable {
+      _ = try OpenFile(taking: unsafe holdfast_open_proc_link(kernelPath))
+      return try OpenFile(path)
     }
-    let file = try OpenFile(root + path)
-    try checkFileSystem(of: path, file.descriptor)
+    let file: OpenFile
+    if let kept = try ProcessFiles.file(at: path) {
+      file = kept
+    } else {
+      file = try OpenFile(taking: unsafe holdfast_open_proc(kernelPath))
+    }
+    guard try fileSystemType(of: file.descriptor) == Self.procfs else { throw SystemFault(code: EXDEV) }
     return file
   }
 
-  /// What the kernel tells of this process, and of sockets, comes from the kernel: another file system over `/proc`, which
-  /// any user can mount for a program of his, could tell anything.
-  private func checkFileSystem(of path: String, _ descriptor: Int32) throws(SystemFault) {
-    guard isLive, path != "/proc/self/exe", path.hasPrefix("/proc/self/") || path.hasPrefix("/proc/net/") else {
-      return
-    }
-    guard try fileSystemType(of: descriptor) == Self.procfs else { throw SystemFault(code: EXDEV) }
+  /// What follows `/proc/` in the path of a file in which the kernel tells of this process, or of sockets; nil for others.
+  ///
+  /// Any user can mount what he likes over `/proc`, or over a file below it, for a program of his: another file system,
+  /// which could tell anything, or the files of another process, which tell of that one.
+  private func kernelPath(of path: String) -> String? {
+    guard isLive, path.hasPrefix("/proc/self/") || path.hasPrefix("/proc/net/") else { return nil }
+    return String(path.dropFirst("/proc/".utf8.count))
   }
+
+  private static let executable = "/proc/self/exe"
 
   /// Source: Linux, include/uapi/linux/magic.h, `PROC_SUPER_MAGIC`.
   private static let procfs: UInt64 = 0x9fa0
@@ -113,24 +122,45 @@ public struct HostFiles: Sendable {
     }
   }
 
-  /// Where a symbolic link leads, or nil when there is none.
+  /// Where a symbolic link leads.
   func destination(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
+    do throws(SystemFault) {
+      guard let kernelPath = kernelPath(of: path) else { return try Self.destination(of: root + path, in: AT_FDCWD) }
+      let link = try OpenFile(taking: unsafe holdfast_open_proc_link(kernelPath))
+      return try Self.destination(of: "", in: link.descriptor)
+    } catch {
+      throw .unreadable(source, code: error.code)
+    }
+  }
+
+  /// Source: readlinkat(2); without a path it is the link that `descriptor` is open for.
+  private static func destination(of path: String, in descriptor: Int32) throws(SystemFault) -> [UInt8] {
     var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe target.withUnsafeMutableBytes { bytes in
-      unsafe readlink(root + path, bytes.bindMemory(to: CChar.self).baseAddress!, bytes.count)
+      unsafe readlinkat(descriptor, path, bytes.bindMemory(to: CChar.self).baseAddress!, bytes.count)
     }
-    guard count >= 0 else { throw .unreadable(source, code: errno) }
+    guard count >= 0 else { throw SystemFault.last }
     target.removeSubrange(count...)
     return target
   }
 
   /// The names in a folder, without `.` and `..`, in no order.
   func names(in path: String, as source: MeasuredSource) throws(MeasurementError) -> [String] {
-    guard let folder = unsafe opendir(root + path) else { throw .unreadable(source, code: errno) }
-    defer { unsafe closedir(folder) }
-    do throws(SystemFault) { try checkFileSystem(of: path, unsafe dirfd(folder)) } catch {
+    do throws(SystemFault) { return try Self.names(in: open(path)) } catch {
       throw .unreadable(source, code: error.code)
     }
+  }
+
+  private static func names(in opened: consuming OpenFile) throws(SystemFault) -> [String] {
+    // fdopendir(3) takes its descriptor over.
+    let descriptor = fcntl(opened.descriptor, F_DUPFD_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw SystemFault.last }
+    guard let folder = unsafe fdopendir(descriptor) else {
+      let fault = SystemFault.last
+      close(descriptor)
+      throw fault
+    }
+    defer { unsafe closedir(folder) }
     var names: [String] = []
     errno = 0
     while let entry = unsafe readdir(folder) {
@@ -140,7 +170,7 @@ public struct HostFiles: Sendable {
       if name != "." && name != ".." { names.append(name) }
       errno = 0
     }
-    guard errno == 0 else { throw .unreadable(source, code: errno) }
+    guard errno == 0 else { throw SystemFault.last }
     return names
   }
 

@@ -18,6 +18,12 @@ struct OpenFile: ~Copyable {
     guard descriptor >= 0 else { throw SystemFault.last }
   }
 
+  /// Takes over a descriptor that a call has just opened, or its `errno`.
+  init(taking descriptor: Int32) throws(SystemFault) {
+    self.descriptor = descriptor
+    guard descriptor >= 0 else { throw SystemFault.last }
+  }
+
   /// Another descriptor for what `descriptor` is open for.
   init(sameAs descriptor: Int32) throws(SystemFault) {
     self.descriptor = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)

@@ -1,3 +1,4 @@
+import CHost
 import Glibc
 import Synchronization
 
@@ -19,7 +20,7 @@ public enum ProcessFiles {
   public static func keepOpen() {
     var descriptors: [String: Int32] = [:]
     for path in ["/proc/self/mem", "/proc/self/environ", "/proc/self/pagemap"] {
-      let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+      let descriptor = unsafe holdfast_open_proc(String(path.dropFirst("/proc/".utf8.count)))
       if descriptor >= 0 { descriptors[path] = descriptor }
     }
     kept.withLock { $0 = Kept(process: getpid(), descriptors: descriptors) }

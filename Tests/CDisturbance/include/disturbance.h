@@ -35,13 +35,17 @@ int disturb_by_replacing(const char *path);
 int disturb_by_deleting(void);
 /// Mounts a plain file over a file of `/proc/self`, in a mount namespace of its own.
 int disturb_by_mounting_over(const char *path);
+/// Mounts a file of another process, a child that waits, over the same file of this one; its whole folder for an empty name.
+int disturb_by_mounting_process(const char *name);
+/// Mounts a symbolic link to a plain file over one of `/proc/self`.
+int disturb_by_mounting_link(const char *path);
 /// Goes on as a child; the parent waits for it, and ends as it did.
 int disturb_by_fork(void);
 /// Starts threads that end at once, again and again.
 int disturb_by_short_threads(void);
 /// Lets one system call fail with `error` from now on, by a seccomp filter.
 int disturb_by_refusing_call(const char *name, int error);
-/// Lets each `openat` of a path that begins with `prefix` fail with `error` from now on, by a seccomp filter. `prefix` stays.
+/// Lets each `openat` or `openat2` of a path that begins with `prefix` fail with `error` from now on, by a seccomp filter. `prefix` stays.
 int disturb_by_refusing_path(const char *prefix, int error);
 
 #endif
