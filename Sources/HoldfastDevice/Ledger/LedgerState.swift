@@ -38,7 +38,7 @@ enum PolicySeen: Sendable, Equatable {
 
 /// How much a ledger keeps.
 public struct LedgerLimits: Sendable {
-  /// Counted tokens and compatibility nonces together.
+  /// Counted tokens and compatibility nonces together; nonces take half of it at most.
   public var keptCount: UInt64
   /// Trusted issuers.
   public var issuerCount: UInt64

@@ -24,7 +24,8 @@ extension LedgerTables {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
       let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
       snapshot.isNonceUsed = used != nil || isForgotten
-      snapshot.canKeepNonce = room > 0
+      // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
+      snapshot.canKeepNonce = room > limits.keptCount / 2
     }
     return snapshot
   }

@@ -47,6 +47,24 @@ import Testing
     #expect(try device.connect().compatibilityRound(try device.prover(), nonce: nonce(0x80)) == .malformed)
   }
 
+  @Test func `nonces leave half of the places to uses, whoever fills theirs`() throws {
+    let device = try TestDevice(limits: LedgerLimits(keptCount: 4))
+    let connection = try device.connect()
+    #expect(try connection.round(try device.prover { $0.generation = 2 }).status == .accepted)
+    let revoked = try device.prover { $0.generation = 1 }
+    for number in 1...2 as ClosedRange<UInt8> {
+      #expect(try connection.compatibilityRound(revoked, nonce: nonce(number)) == .tokenRevoked)
+    }
+    #expect(try connection.compatibilityRound(revoked, nonce: nonce(3)) == .busy)
+    for number in 1...2 as ClosedRange<UInt8> {
+      let counted = try device.prover {
+        ($0.generation, $0.maximumUses, $0.tokenID) = (2, 1, TokenID(filledWith: number))
+      }
+      #expect(try connection.round(counted).status == .accepted)
+    }
+    #expect(try device.ledger.summary().keptCount == 4)
+  }
+
   @Test func `a nonce and a use that are both new need room for two`() throws {
     let device = try device(keptCount: 3)
     let connection = try device.connect()
@@ -56,10 +74,10 @@ import Testing
     #expect(try connection.compatibilityRound(try prover(1), nonce: nonce(1)) == .accepted)
     #expect(try device.ledger.summary().keptCount == 2)
     #expect(try connection.compatibilityRound(try prover(2), nonce: nonce(2)) == .busy)
-    #expect(try device.ledger.summary().keptCount == 3)
+    #expect(try device.ledger.summary().keptCount == 2)
     #expect(try connection.compatibilityRound(try prover(1), nonce: nonce(3)) == .busy)
     #expect(try connection.round(try prover(1)).status == .accepted)
-    #expect(try device.ledger.summary().keptCount == 3)
+    #expect(try device.ledger.summary().keptCount == 2)
   }
 
   @Test func `once the store is full all are busy, until the floor has passed what is kept`() throws {
