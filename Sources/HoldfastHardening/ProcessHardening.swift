@@ -12,6 +12,7 @@ public enum ProcessHardening {
   public static func apply() -> Bool {
     let isUndumpable = holdfast_make_undumpable() == 0
     let isWithoutCore = dropCoreLimit()
+    endByCrashes()
     lockMemory()
     return isUndumpable && isWithoutCore
   }
@@ -20,6 +21,12 @@ public enum ProcessHardening {
   private static func dropCoreLimit() -> Bool {
     var limit = rlimit(rlim_cur: 0, rlim_max: 0)
     return unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0
+  }
+
+  /// A crash ends the process, and nothing looks at it first. With `SWIFT_BACKTRACE` in its environment, Swift's runtime starts
+  /// a program that the variable may name, lends it the whole memory, and waits for it.
+  private static func endByCrashes() {
+    for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] { signal(number, SIG_DFL) }
   }
 
   /// Keeps every page, those that come later too, from being swapped out once it was touched.

@@ -49,14 +49,14 @@ def intrude(world, pid):
 class Waiting:
     """A prover that has measured, and waits for a device that says nothing."""
 
-    def __init__(self, world, **more):
+    def __init__(self, world, environment=(), **more):
         self.case = world.case("P")
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.listener.bind(str(self.case / "silent"))
         self.listener.listen(1)
         world.own(self.case)
         self.process = world.start("prove", "--connect", f"unix:{self.case}/silent", "--state", self.case / "P", "--command", "status",
-                                   environment={"XDG_DATA_HOME": str(world.base / "data"), "SWIFT_BACKTRACE": "enable=no"}, **more)
+                                   environment={"XDG_DATA_HOME": str(world.base / "data"), **dict(environment)}, **more)
 
     def __enter__(self):
         self.listener.settimeout(TIMEOUT)
@@ -111,6 +111,22 @@ def dumps_no_core(world, number):
         _, status = os.waitpid(pid, 0)
     expect_equal(os.WTERMSIG(status), number, "the signal that ended it")
     expect(not os.WCOREDUMP(status), "it left a core")
+
+
+def lends_nothing_to_backtraces(world, number):
+    """Swift's runtime can be told to start a program at a crash, and to lend it the memory."""
+    case = world.case()
+    program = case / "backtrace"
+    program.write_text(f"#!/bin/sh\ntouch {case}/started\n")
+    program.chmod(0o755)
+    world.own(case)
+    with Waiting(world, environment={"SWIFT_BACKTRACE": f"enable=yes,swift-backtrace={program}"}) as pid:
+        os.kill(pid, number)
+        end = time.monotonic() + TIMEOUT
+        while os.waitpid(pid, os.WNOHANG) == (0, 0):
+            expect(time.monotonic() < end, "it did not end")
+            time.sleep(0.01)
+    expect(not (case / "started").exists(), "the program was started")
 
 
 def locked_kib(pid):
@@ -196,6 +212,7 @@ def checks(world, nobody, skipped):
         yield "a prover is closed to its own user", prover_is_closed, (nobody,)
     for number in (signal.SIGABRT, signal.SIGQUIT, signal.SIGSEGV):
         yield f"no core on {number.name}", dumps_no_core, (nobody, number)
+        yield f"no backtrace on {number.name}", lends_nothing_to_backtraces, (nobody, number)
     yield "an ordinary user lives with a limit on locked memory", lives_with_a_limit, (nobody,)
     if world is nobody or not holds_capability(IPC_LOCK):
         skipped.append("1 check of locked memory: this user may not lock any")
