@@ -99,6 +99,15 @@ struct SocketFileTests {
     withExtendedLifetime((listener, other)) {}
   }
 
+  @Test func `who can read the folder and locks it for good keeps no listener from it`() throws {
+    let stranger = OpenFile(taking: try checked(unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)))
+    try #require(flock(stranger.descriptor, LOCK_EX) == 0)
+    let (file, name) = try SocketFile.listen(
+      atPath: folder.path + "/s", framing: .packets, backlog: 1, lockMilliseconds: 20)
+    #expect(folder.identity() != nil)
+    withExtendedLifetime((stranger, file)) { name.remove() }
+  }
+
   @Test func `of many that find a stale socket at once, one listens`() throws {
     let path = folder.path
     for _ in 0..<20 {

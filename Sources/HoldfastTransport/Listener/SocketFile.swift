@@ -21,12 +21,12 @@ final class SocketFile: Sendable {
 
   /// A socket that listens at `path`, with mode 0600 from the first moment.
   static func listen(
-    atPath path: String, framing: Framing, backlog: Int
+    atPath path: String, framing: Framing, backlog: Int, lockMilliseconds: Int = 2000
   ) throws(TransportError) -> (OpenFile, SocketFile) {
     let file = try OpenFile.unixSocket(framing: framing)
     // Linux gives the name that bind(2) makes the mode of the socket: there is no moment with another.
     try checked(fchmod(file.descriptor, 0o600))
-    let lock = try lockFolder(of: path)
+    let lock = try lockFolder(of: path, withinMilliseconds: lockMilliseconds)
     var code = file.bind(toPath: path)
     if code == EADDRINUSE {
       try removeStale(path: path)
@@ -60,16 +60,19 @@ final class SocketFile: Sendable {
 
   /// Keeps other listeners of the folder out between bind(2) and listen(2), where a socket looks like a stale one.
   ///
-  /// Returns nil where the folder cannot be read: there is no lock then, and the few microseconds are left to chance.
-  private static func lockFolder(of path: String) throws(TransportError) -> OpenFile? {
+  /// Returns nil where the folder cannot be read, or where the lock is not to be had in time: there is none then, and the few
+  /// microseconds are left to chance. No listener holds it for longer than those, but whoever can read the folder may.
+  private static func lockFolder(
+    of path: String, withinMilliseconds milliseconds: Int
+  ) throws(TransportError) -> OpenFile? {
     let folder = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
     let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     let file = OpenFile(taking: descriptor)
-    let deadline = Deadline(afterMilliseconds: 2000)
+    let deadline = Deadline(afterMilliseconds: milliseconds)
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { return nil }
-      guard !deadline.hasPassed else { throw .addressInUse }
+      guard !deadline.hasPassed else { return nil }
       try pause(milliseconds: 5)
     }
     return file
