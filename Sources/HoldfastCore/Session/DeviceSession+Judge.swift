@@ -51,9 +51,10 @@ where
     }
     let floor: UInt64
     do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .denied(.internal) }
+    // A real clock so far behind the floor has lost the time: by it, every token would be one of the future.
     let latest = min(
       floor.addingClamped(policy.maximumIssueAdvanceSeconds),
-      clock.unixSeconds()?.addingClamped(secondsPerDay) ?? .max)
+      clock.unixSeconds().map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
     guard token.claims.issuedAt <= latest else { return .denied(.tokenInvalid) }
     return .found(token)
   }

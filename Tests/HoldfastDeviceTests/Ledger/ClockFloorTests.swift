@@ -68,9 +68,32 @@ import Testing
     let short = try device.prover { $0.expires = testTime + 50 }
     #expect(try connection.round(try device.prover { $0.issuedAt = testTime + 50 }).status == .accepted)
     device.clock.seconds = 1000
-    #expect(try connection.round(short).status == .tokenInvalid)
+    #expect(try connection.round(short).status == .tokenExpired)
     device.clock.seconds = testTime
     #expect(try connection.round(short).status == .tokenExpired)
+  }
+
+  @Test func `a real clock that lost the time at a power cut keeps nobody out, and lets nobody push the floor`() throws
+  {
+    let device = try TestDevice()
+    device.clock.seconds = 0
+    let connection = try device.connect()
+    #expect(try connection.round(try device.prover { $0.issuedAt = testTime }).status == .accepted)
+    let beyond = try device.prover { ($0.issuedAt, $0.expires) = (testTime + 1, testTime + day) }
+    #expect(try connection.round(beyond).status == .tokenInvalid)
+    #expect(try device.ledger.summary().clockFloor == testTime)
+    device.clock.seconds = testTime
+    #expect(try connection.round(beyond).status == .accepted)
+  }
+
+  @Test func `tokens that follow each other do not get further than a day ahead of the real clock`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let first = try device.prover { ($0.issuedAt, $0.expires) = (testTime + day, testTime + 3 * day) }
+    #expect(try connection.round(first).status == .accepted)
+    let second = try device.prover { ($0.issuedAt, $0.expires) = (testTime + day + 1, testTime + 3 * day) }
+    #expect(try connection.round(second).status == .tokenInvalid)
+    #expect(try device.ledger.summary().clockFloor == testTime + day)
   }
 
   @Test func `a token older than policy allows is expired`() throws {
