@@ -35,7 +35,8 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
 
   /// Issues a measurement token for `device` on the strength of an attestation token.
   ///
-  /// That the baseline is this device's is on the disk before the token is made.
+  /// That the baseline is this device's, and the key too, is on the disk before the token is made: who got a token for a
+  /// device encrypted to a key of his own would read the measurements in it, and could encrypt it anew to the device's.
   public mutating func issue(
     attestation token: Span<UInt8>, for device: DeviceDescriptor, options: IssuanceOptions = IssuanceOptions(),
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
@@ -55,6 +56,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     if let refusal = refusal(of: claims, binding: binding, now: now) { return .refused(refusal) }
     let generation: UInt64
     do throws(LedgerFault) {
+      guard try issued.bind(device.deviceID, to: binding) else { return .refused(.anotherKey) }
       guard try issued.claim(baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }

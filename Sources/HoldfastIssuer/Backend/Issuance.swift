@@ -38,6 +38,8 @@ public enum IssuanceRefusal: Sendable, Equatable {
   case expired
   /// The app asked the service for another device.
   case anotherDevice
+  /// The device had another key when the first token for it was issued.
+  case anotherKey
   /// The baseline was given to another device: there, this one's token would prove as well.
   case baselineOfAnotherDevice
 }

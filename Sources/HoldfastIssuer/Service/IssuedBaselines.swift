@@ -3,6 +3,11 @@ import HoldfastStorage
 
 /// What a backend remembers of what it issued.
 public protocol IssuedBaselines: ~Copyable {
+  /// Records durably which key a device has, the first time; false, and nothing changes, when it had another one.
+  ///
+  /// `binding` is SHA-256 of device id ‖ public point.
+  mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool
+
   /// Records durably that a baseline is one device's; false, and nothing changes, when it is another one's.
   mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool
 
@@ -24,15 +29,27 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
   public init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
-        path: path, applicationID: Self.applicationID, schema: [Self.schema],
+        path: path, applicationID: Self.applicationID, schema: Self.schema,
         creation: creating ? .ifMissing : .never)
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  private static let schema: StaticString = """
+  private static let schema: [StaticString] = [
+    """
     CREATE TABLE issued (baseline BLOB PRIMARY KEY, device BLOB NOT NULL) WITHOUT ROWID, STRICT;
     CREATE TABLE generation (device BLOB PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;
-    """
+    """,
+    "CREATE TABLE device (device BLOB PRIMARY KEY, binding BLOB NOT NULL) WITHOUT ROWID, STRICT",
+  ]
+
+  public mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
+    do throws(DatabaseError) {
+      try database.run(
+        "INSERT OR IGNORE INTO device (device, binding) VALUES (?, ?)", .copying(device.bytes), .copying(binding.bytes))
+      let bound = try database.oneBytes("SELECT binding FROM device WHERE device = ?", .copying(device.bytes))
+      return bound == [UInt8](copying: binding.bytes)
+    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+  }
 
   public mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {

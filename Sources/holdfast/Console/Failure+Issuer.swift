@@ -111,6 +111,10 @@ extension Failure {
     case .notYetValid: self.init(.denied, "not issued: the attestation token is not valid yet")
     case .expired: self.init(.denied, "not issued: the attestation token has expired", hint: "attest again")
     case .anotherDevice: self.init(.denied, "not issued: the app was attested for another device")
+    case .anotherKey:
+      self.init(
+        .denied, "not issued: the first token for this device was for another key",
+        hint: "take the descriptor from the device itself; device reset gives it a new id with its new key")
     case .baselineOfAnotherDevice:
       self.init(
         .denied, "not issued: this baseline belongs to another device, where its token would prove as well",

@@ -130,6 +130,23 @@ import Testing
     }
   }
 
+  @Test func `a device has one key: who gives its descriptor a key of his own reads no token for it`() throws {
+    var backend = try parties.backend()
+    var random = SystemRandom()
+    let clock = FixedClock(seconds: parties.now)
+    let device = try parties.device()
+    let impostor = try DeviceDescriptor(deviceID: device.deviceID, publicPoint: P256PrivateKey().publicPoint)
+    for (descriptor, isIssued) in [(device, true), (impostor, false), (device, true)] {
+      let token = try parties.attestation(for: descriptor)
+      let issuance = try backend.issue(attestation: token.span, for: descriptor, clock: clock, random: &random)
+      if case .issued = issuance {
+        #expect(isIssued)
+      } else {
+        #expect(!isIssued && issuance == .refused(.anotherKey))
+      }
+    }
+  }
+
   @Test func `a flipped character is refused`() throws {
     let token = try parties.attestation()
     for index in stride(from: 0, to: token.count, by: 11) where token[index] != UInt8(ascii: ".") {

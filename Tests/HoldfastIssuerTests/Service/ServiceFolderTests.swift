@@ -130,7 +130,9 @@ import Testing
     #expect(throws: ServiceFolderFault.key(file)) { _ = try folder.attestationService() }
   }
 
-  @Test func `records outlive the process: a baseline is approved once, and stays one device's`() throws {
+  @Test func `records outlive the process: a baseline is approved once and stays one device's, whose key stays too`()
+    throws
+  {
     let folder = try create()
     guard case .issued = try enroll(folder) else {
       Issue.record("refused")
@@ -139,10 +141,16 @@ import Testing
     #expect(throws: UnreadableFile.self) { try enroll(folder) }
     var first = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: false)
     #expect(try first.claim(Digest(), for: parties.example.deviceID))
+    var other = Digest()
+    other[0] = 1
+    #expect(try first.bind(DeviceID(), to: other))
     #expect(try first.raiseGeneration(of: DeviceID()) == 2)
     var second = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: false)
     #expect(try second.claim(Digest(), for: parties.example.deviceID))
     #expect(try !second.claim(Digest(), for: DeviceID()))
+    #expect(try second.bind(DeviceID(), to: other))
+    #expect(try !second.bind(DeviceID(), to: Digest()))
+    #expect(try !second.bind(parties.example.deviceID, to: Digest()))
     #expect(try second.generation(of: DeviceID()) == 2)
     #expect(try second.generation(of: parties.example.deviceID) == 1)
   }

@@ -26,8 +26,16 @@ struct MemorySeen: SeenConfigurations {
 /// Baselines in memory; it can be told to fail.
 struct MemoryIssued: IssuedBaselines {
   var devices: [Digest: DeviceID] = [:]
+  var bindings: [DeviceID: Digest] = [:]
   var generations: [DeviceID: UInt64] = [:]
   var fails = false
+
+  mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
+    if fails { throw LedgerFault() }
+    let bound = bindings[device] ?? binding
+    bindings[device] = bound
+    return bound == binding
+  }
 
   mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
     if fails { throw LedgerFault() }
