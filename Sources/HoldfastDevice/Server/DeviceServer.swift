@@ -34,7 +34,8 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   ///   - folder: the device.
   ///   - endpoint: where provers reach it.
   ///   - notify: called from any thread; it must not block for long.
-  /// - Throws: `folder` (`inUse` when another process serves it), `endpoint`, `ledger`, `noDescriptors`.
+  /// - Throws: `folder` (`inUse` when another process serves it), `endpoint`, `ledger`, `noDescriptors` (also where fewer are
+  ///   allowed than its connections may need).
   public init(
     folder: DeviceFolder, endpoint: Endpoint, options: ServerOptions = ServerOptions(), random: Random, clock: Time,
     notify: @escaping @Sendable (ServerNotice) -> Void = { _ in }
@@ -47,7 +48,10 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
       ledger = try folder.openLedger(limits: options.ledgerLimits)
       lock = try folder.openLock()
     } catch { throw .folder(error) }
-    guard let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag() else {
+    // Two for each thread that there may be, and some: strangers must not keep the policy from being read.
+    guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
+      let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag()
+    else {
       throw .noDescriptors
     }
     do throws(TransportError) {

@@ -29,6 +29,6 @@ public enum ServerFault: Error, Equatable {
   /// The endpoint cannot be listened at, or is gone.
   case endpoint(TransportError)
   case ledger(LedgerFault)
-  /// The process has no descriptors left.
+  /// The process has no descriptors left, or may not have as many as its connections may need.
   case noDescriptors
 }

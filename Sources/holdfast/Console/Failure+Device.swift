@@ -148,7 +148,8 @@ extension Failure {
     case .folder(let fault): self.init(fault, folder: folder)
     case .endpoint(let error): self.init(listening: error, endpoint: endpoint)
     case .ledger(let fault): self.init(fault)
-    case .noDescriptors: self.init(.fault, "no file descriptors are left")
+    case .noDescriptors:
+      self.init(.fault, "a server may open too few files", hint: "ulimit -n 320, or LimitNOFILE=320 for a service")
     }
   }
 

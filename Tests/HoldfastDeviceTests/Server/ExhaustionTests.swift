@@ -36,6 +36,29 @@ import Testing
     }
   }
 
+  @Test func `a limit of descriptors that strangers could reach is raised, or the server does not start`() async {
+    await #expect(processExitsWith: .success) {
+      let device = try TestDevice()
+      let free = dup(0)
+      close(free)
+      let few = UInt(free) + 32
+      _ = try lower(RLIMIT_NOFILE, to: few)
+      do {
+        let served = try ServedDevice(device)
+        let prover = try device.prover()
+        let peer = try served.connect()
+        let strangers = try (0..<63).map { _ in try served.connect() }
+        for stranger in strangers { _ = try stranger.challenge() }
+        #expect(try peer.round(prover).status == .accepted)
+        withExtendedLifetime(strangers) {}
+        try served.stop()
+      }
+      var limit = rlimit(rlim_cur: rlim_t(few), rlim_max: rlim_t(few))
+      try #require(unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+      #expect(throws: ServerFault.noDescriptors) { _ = try ServedDevice(device) }
+    }
+  }
+
   @Test func `without another thread a peer is sent away, and the next is served when there is one again`() async {
     await #expect(processExitsWith: .success) {
       // The limit does not hold for root.
