@@ -17,7 +17,7 @@ extension Failure {
       self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
     case .unreadable(let source, EXDEV):
       self.init(
-        .fault, "\(Self.path(source)) is not the kernel's: another file system is mounted there",
+        .fault, "\(Self.path(source)) is not this process's own: something else is mounted there",
         hint: "stop using this host until you know who did that")
     case .unreadable(let source, let code):
       self.init(.fault, "\(Self.path(source)) could not be measured: system error \(code)")
