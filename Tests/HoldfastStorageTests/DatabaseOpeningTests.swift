@@ -91,6 +91,14 @@ import Testing
     #expect(try folder.contents("db") == before)
   }
 
+  @Test func `a database without tables is another application's if it says so, or has a version`() throws {
+    let database = try open(applicationID: 1, schema: [])
+    #expect(throws: DatabaseError.foreign) { try open() }
+    try database.run("PRAGMA application_id = 0")
+    try database.run("PRAGMA user_version = 1")
+    #expect(throws: DatabaseError.foreign) { try open() }
+  }
+
   @Test func `a database without an application id is refused`() throws {
     let database = try open()
     try database.run("PRAGMA application_id = 0")
@@ -140,6 +148,7 @@ import Testing
     #expect(throws: DatabaseError.cannotOpen) { try open("missing/db") }
     #expect(throws: DatabaseError.cannotOpen) { try open("") }
     #expect(throws: DatabaseError.cannotOpen) { try open("d\0b") }
+    #expect(try folder.names().isEmpty)
     try open().close()
     #expect(unsafe symlink(folder.file("db"), folder.file("link")) == 0)
     #expect(throws: DatabaseError.cannotOpen) { try open("link") }
@@ -173,6 +182,24 @@ import Testing
     try open(name).close()
     #expect(try folder.names() == [name])
     #expect(DatabaseOpening.literalPath(name) == "./" + name)
+  }
+
+  @Test func `of eight connections that open a new file at once one makes it and the others wait`() async throws {
+    let made = try await withThrowingTaskGroup(of: Bool.self) { group in
+      for _ in 0..<8 {
+        group.addTask { [folder] in try openTestDatabase(in: folder, busyTimeoutMilliseconds: 60_000).isNew }
+      }
+      return try await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+    }
+    #expect(made == 1)
+  }
+
+  @Test func `a folder in which nothing may be made is told from one that is not there`() {
+    // No user, whatever his rights, makes files there.
+    let error = #expect(throws: DatabaseError.self) {
+      try Database(path: "/sys/holdfast.sqlite", applicationID: testApplicationID, schema: testSchema)
+    }
+    #expect(error == .permission || error == .readOnly)
   }
 
   @Test func `two connections can open a new file one after the other without closing`() throws {

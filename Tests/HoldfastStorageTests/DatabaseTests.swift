@@ -179,6 +179,14 @@ func openTestDatabase(in folder: TemporaryFolder, busyTimeoutMilliseconds: Int32
   @Test func `wrong SQL is an error`() throws {
     #expect(throws: DatabaseError.other(code: 1)) { try database.run("SELECT nothing FROM nowhere") }
     #expect(throws: DatabaseError.other(code: 1)) { try database.run("SELECT \"a name that is no column\"") }
+    #expect(throws: DatabaseError.other(code: 1)) {
+      try database.run("CREATE INDEX by_nothing ON blobs (\"a name that is no column\")")
+    }
+  }
+
+  @Test func `an unknown error says which one, by its extended code`() {
+    // SQLITE_ERROR_MISSING_COLLSEQ
+    #expect(throws: DatabaseError.other(code: 257)) { try database.run("SELECT 'a' < 'b' COLLATE nowhere") }
   }
 
   @Test func `a connection that may only read refuses to write`() throws {
@@ -193,6 +201,7 @@ func openTestDatabase(in folder: TemporaryFolder, busyTimeoutMilliseconds: Int32
     #expect(try database.oneInteger("PRAGMA trusted_schema") == 0)
     #expect(try database.oneInteger("PRAGMA secure_delete") == 1)
     #expect(try database.oneInteger("PRAGMA cell_size_check") == 1)
+    #expect(try database.oneInteger("PRAGMA temp_store") == 2)
   }
 
   @Test func `the schema table cannot be written`() throws {
@@ -207,6 +216,13 @@ func openTestDatabase(in folder: TemporaryFolder, busyTimeoutMilliseconds: Int32
     #expect(throws: DatabaseError.misuse) { try database.checkpoint() }
     #expect(throws: DatabaseError.misuse) { try database.transaction { () throws(DatabaseError) in } }
     #expect(database.lastInsertedRowID == 0)
+  }
+
+  @Test func `closing gives the files up at once, whatever was prepared`() throws {
+    try database.run("INSERT INTO counters VALUES ('a', 7)")
+    #expect(try folder.names() == ["db", "db-shm", "db-wal"])
+    try database.close()
+    #expect(try folder.names() == ["db"])
   }
 
   @Test func `closing inside a query is misuse`() throws {

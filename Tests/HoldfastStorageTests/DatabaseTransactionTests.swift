@@ -114,6 +114,17 @@ import Testing
     #expect(try rowCount() == 2)
   }
 
+  @Test func `a transaction that cannot be committed is rolled back, and the next one begins`() throws {
+    try database.run(
+      "CREATE TABLE uses (blob INTEGER NOT NULL REFERENCES blobs (id) DEFERRABLE INITIALLY DEFERRED) STRICT")
+    #expect(throws: DatabaseError.constraint) {
+      try database.transaction { () throws(DatabaseError) in _ = try database.run("INSERT INTO uses VALUES (1)") }
+    }
+    try database.transaction { () throws(DatabaseError) in
+      #expect(try database.oneInteger("SELECT count(*) FROM uses") == 0)
+    }
+  }
+
   @Test func `nothing is written after SQLite has rolled back by itself`() throws {
     #expect(throws: DatabaseError.self) {
       try database.transaction { () throws(DatabaseError) in

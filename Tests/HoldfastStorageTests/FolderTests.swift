@@ -129,4 +129,35 @@ import Testing
     #expect(place?.directory == directory)
     #expect(place?.name == name)
   }
+
+  @Test func `no path and the folder above all are told apart`() {
+    #expect(throws: FileError(.notFound, at: "")) { try FilePath("") }
+    #expect(throws: FileError(.isDirectory, at: "/")) { try Files.createPrivateDirectory(at: "/") }
+  }
+
+  @Test func `a folder that may not be made is told from one that is not there`() {
+    #expect(throws: FileError(.noPermission, at: "/sys/holdfast")) {
+      try Files.createPrivateDirectory(at: "/sys/holdfast")
+    }
+  }
+
+  @Test func `a call that a signal interrupts is made again, and no other`() throws {
+    for (number, count) in [(EINTR, 3), (EIO, 1)] {
+      var calls = 0
+      let error = #expect(throws: SystemError.self) {
+        try retrying { () -> Int32 in
+          calls += 1
+          errno = calls < 3 ? number : ENOSPC
+          return -1
+        }
+      }
+      #expect(calls == count)
+      #expect(error == SystemError(number == EINTR ? ENOSPC : number))
+    }
+  }
+
+  @Test func `no other program gets what is open here`() throws {
+    let opened = try Descriptor(opening: folder.path, flags: O_RDONLY | O_DIRECTORY)
+    #expect(fcntl(opened.number, F_GETFD) & FD_CLOEXEC != 0)
+  }
 }
