@@ -110,4 +110,9 @@ import Testing
     #expect(throws: ProverFault.impostor) { try prover.receive(message.span) }
     #expect(prover.outgoing.count == 0)
   }
+
+  @Test func `a token has at most 3072 bytes and comes whole or not at all`() throws {
+    _ = try Prover.with([UInt8](repeating: 1, count: 3072))
+    #expect(throws: EncodingFault.tooLong) { _ = try Prover.with([UInt8](repeating: 1, count: 3073)) }
+  }
 }
