@@ -47,6 +47,9 @@ import Testing
     let cut = try device()
     try cut.tamper("DELETE FROM audit WHERE sequence > 9")
     #expect(try cut.ledger.verifyAudit().firstBroken == 10)
+    let moved = try device()
+    try moved.tamper("UPDATE audit SET sequence = 100 WHERE sequence = 12")
+    #expect(try moved.ledger.verifyAudit().firstBroken == 12)
     let rehashed = try device()
     try rehashed.tamper("UPDATE audit SET hash = zeroblob(32) WHERE sequence = 5")
     #expect(try rehashed.ledger.verifyAudit().firstBroken == 5)
@@ -158,6 +161,26 @@ import Testing
     device.ledger.recordUnproved(
       milliseconds: device.clock.monotonicMilliseconds(), realClock: nil, isForced: true)
     #expect(try totals().count == 3)
+  }
+
+  @Test func `totals that are due are entered by the next round that is settled`() throws {
+    let device = try TestDevice()
+    let connection = try device.connect()
+    let prover = try device.prover()
+    for _ in 0..<2 { #expect(try connection.round(prover, flaws: .wrongDevice).status == .deviceMismatch) }
+    device.clock.advance(milliseconds: 60_000)
+    #expect(try connection.round(prover).status == .accepted)
+    let last = try device.ledger.auditEntries(limit: 10).last
+    #expect(last?.event == .unproved([UnprovedTotal(status: .deviceMismatch, count: 1)]))
+  }
+
+  @Test func `an entry has the later time of clock floor and real clock`() throws {
+    let device = try TestDevice()
+    for realClock in [testTime + 50, testTime - 50, nil] {
+      try device.ledger.record(.stopped, realClock: realClock)
+    }
+    let times = try device.ledger.auditEntries(limit: 10).map(\.time)
+    #expect(times.suffix(3) == [testTime + 50, testTime, testTime])
   }
 
   @Test func `totals that could not be written are kept`() throws {

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
+import HoldfastStorage
 import HoldfastTransport
 import Testing
 
@@ -66,12 +67,43 @@ import Testing
     #expect(try DeviceFolder.open(at: path).descriptor == before)
   }
 
+  @Test func `a folder in which somebody is at work is not taken`() throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    let held = try DirectoryLock(directory: path)
+    #expect(throws: DeviceFolderFault.inUse) { try create() }
+    _ = consume held
+    try create()
+  }
+
   @Test func `an empty private folder is taken, an open one is not`() throws {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
     #expect(throws: DeviceFolderFault.tooOpen) { try create() }
     try setMode(0o700, path)
     try create()
+  }
+
+  @Test(
+    arguments: [
+      (.notFound, .missing), (.tooOpen(mode: 0o640), .tooOpen), (.wrongOwner, .wrongOwner), (.tooLarge, .corrupt),
+      (.symbolicLink, .notRegular), (.notRegular, .notRegular), (.isDirectory, .notRegular),
+      (.notDirectory, .notRegular), (.noPermission, .noPermission), (.diskFull, .diskFull), (.exists, .failed),
+      (.locked, .failed), (.other(errno: EIO), .failed),
+    ] as [(FileError.Kind, DeviceFileFault)])
+  func `what is wrong with a file keeps its name`(kind: FileError.Kind, fault: DeviceFileFault) {
+    #expect(DeviceFileFault(FileError(kind, at: "file")) == fault)
+  }
+
+  @Test(
+    arguments: [
+      (.corrupt, .corrupt), (.foreign, .corrupt), (.wrongType(column: 1), .corrupt), (.constraint, .corrupt),
+      (.newerVersion(found: 2), .newerVersion), (.cannotOpen, .missing), (.permission, .tooOpen),
+      (.readOnly, .noPermission), (.full, .diskFull), (.busy, .busy), (.outOfRange, .failed), (.misuse, .failed),
+      (.other(code: 1), .failed),
+    ] as [(DatabaseError, DeviceFileFault)])
+  func `what is wrong with the ledger's file keeps its name`(error: DatabaseError, fault: DeviceFileFault) {
+    #expect(DeviceFileFault(error) == fault)
   }
 
   @Test func `a symbolic link or a file is no folder`() throws {
@@ -86,6 +118,7 @@ import Testing
 
   @Test func `a folder that is not there, or holds no device, is missing`() throws {
     expect(.missing)
+    #expect(throws: DeviceFolderFault.missing) { try DeviceFolder.open(at: place.path + "\0") }
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     expect(.missing)

@@ -73,6 +73,61 @@ import Testing
     #expect(throws: DeviceFolderFault.missing) { try reset(device) }
   }
 
+  @Test func `a folder that is not the owner's alone, or holds nothing, is not reset`() throws {
+    let device = try TestDevice()
+    let path = device.folder.path
+    let manager = FileManager.default
+    try manager.setAttributes([.posixPermissions: 0o750], ofItemAtPath: path)
+    #expect(throws: DeviceFolderFault.tooOpen) { try reset(device) }
+    try manager.moveItem(atPath: path, toPath: path + ".moved")
+    try manager.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
+    #expect(throws: DeviceFolderFault.notFolder) { try reset(device) }
+    try manager.removeItem(atPath: path)
+    try manager.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    #expect(throws: DeviceFolderFault.missing) { try reset(device) }
+    #expect(try manager.contentsOfDirectory(atPath: path).isEmpty)
+  }
+
+  @Test func `a description that cannot be removed leaves the ledger as it was`() throws {
+    let device = try TestDevice()
+    let description = DeviceFile.description.path(in: device.folder.path)
+    try FileManager.default.removeItem(atPath: description)
+    try FileManager.default.createDirectory(atPath: description, withIntermediateDirectories: false)
+    let before = try device.ledger.summary()
+    #expect(throws: DeviceFolderFault.file(.description, .notRegular)) { try reset(device) }
+    #expect(try device.ledger.summary() == before)
+    #expect(try device.ledger.issuers().count == 1)
+  }
+
+  @Test func `what a token had used up before a reset is no other device's`() throws {
+    var policy = DevicePolicy.forSimulatedLock
+    policy.commands[BoundedText("unlock")]?.allowsCompatibility = true
+    let device = try TestDevice(policy: policy)
+    let nonce = [UInt8](repeating: 1, count: 16)
+    func use(_ device: TestDevice) throws {
+      let connection = try device.connect()
+      let prover = try device.prover { $0.maximumUses = 2 }
+      #expect(try connection.round(prover).status == .accepted)
+      #expect(try connection.compatibilityRound(prover, nonce: nonce) == .accepted)
+      #expect(try connection.round(prover).status == .usesExhausted)
+    }
+    try use(device)
+    _ = try reset(device)
+    let after = try TestDevice(opening: device.folder.path, in: device.place, issuer: device.issuer)
+    try after.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    try use(after)
+  }
+
+  @Test func `the policy of a reset device is entered anew`() throws {
+    let device = try TestDevice()
+    let digest = Digest(filledWith: 8)
+    try device.ledger.notePolicy(digest, realClock: testTime)
+    let ledger = try reset(device).openLedger()
+    try ledger.notePolicy(digest, realClock: testTime)
+    #expect(try ledger.auditEntries(limit: 10).last?.event == .policySeen(digest))
+  }
+
   @Test func `without a clock nothing is reset`() throws {
     let device = try TestDevice()
     device.clock.seconds = nil

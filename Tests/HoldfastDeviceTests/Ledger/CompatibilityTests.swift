@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastKeys
 import Testing
 
 @Suite struct CompatibilityTests {
@@ -29,6 +30,15 @@ import Testing
     try device.reopenLedger()
     #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1)) == .deviceMismatch)
     #expect(try device.connect().compatibilityRound(prover, nonce: nonce(1), flaws: .wrongDevice) == .deviceMismatch)
+  }
+
+  @Test func `the same nonce and jti of another issuer are another round`() throws {
+    let device = try device()
+    let other = try TestIssuer()
+    try device.ledger.trust(PublicKeyJWK(point: other.point), realClock: testTime)
+    let connection = try device.connect()
+    #expect(try connection.compatibilityRound(try device.prover(), nonce: nonce(1)) == .accepted)
+    #expect(try connection.compatibilityRound(try device.prover(from: other), nonce: nonce(1)) == .accepted)
   }
 
   @Test func `a wrong proof uses up no nonce`() throws {

@@ -28,6 +28,7 @@ import Testing
 
     try device.ledger.removeTrust(try device.issuer.keyID(), realClock: testTime)
     #expect(try connection.round(old, flaws: .asReference).status == .tokenInvalid)
+    #expect(try connection.round(old, flaws: [.asReference, .wrongDevice]).status == .tokenInvalid)
     #expect(try connection.round(old).status == .tokenInvalid)
     #expect(try connection.round(new, flaws: .asReference).status == .accepted)
   }

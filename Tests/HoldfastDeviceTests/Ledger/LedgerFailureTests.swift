@@ -1,6 +1,8 @@
 import HoldfastCore
-import HoldfastDevice
+import HoldfastStorage
 import Testing
+
+@testable import HoldfastDevice
 
 @Suite struct LedgerFailureTests {
   @Test(arguments: ["audit", "uses", "generations", "state"])
@@ -37,8 +39,30 @@ import Testing
   @Test func `issuers that cannot be read are not trusted`() throws {
     let device = try TestDevice()
     let connection = try device.connect()
+    let prover = try device.prover()
+    #expect(try connection.round(prover).status == .accepted)
     try device.tamper("DROP TABLE issuers")
-    #expect(try connection.round(try device.prover()).status == .tokenInvalid)
+    #expect(try connection.round(prover).status == .tokenInvalid)
+    #expect(try connection.round(prover, flaws: .asReference).status == .tokenInvalid)
+  }
+
+  @Test func `a ledger waits for another process for as long as is said, and says then that it is busy`() throws {
+    let device = try TestDevice()
+    let milliseconds = try device.ledger.read { (tables) throws(DatabaseError) in
+      try tables.database.oneUnsigned("PRAGMA busy_timeout")
+    }
+    #expect(milliseconds == 5000)
+    #expect(LedgerFault(DatabaseError.busy) == .busy)
+    #expect(LedgerFault(DatabaseError.full) == .failed)
+  }
+
+  @Test func `a ledger is made once`() throws {
+    let device = try TestDevice()
+    let path = DeviceFile.ledger.path(in: device.folder.path)
+    #expect(throws: DatabaseError.misuse) {
+      try Ledger.create(path: path, deviceID: DeviceID(filledWith: 1), realClock: testTime)
+    }
+    #expect(try device.folder.openLedger().summary() == device.ledger.summary())
   }
 
   @Test func `an unknown command that policy names fails after its record, and says internal`() throws {

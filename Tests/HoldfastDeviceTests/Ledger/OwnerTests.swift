@@ -14,6 +14,16 @@ import Testing
     #expect(try device.ledger.issuers().count == 2)
   }
 
+  @Test func `another key of the same id is not trusted in an issuer's place`() throws {
+    let device = try TestDevice()
+    let other = try TestIssuer().point
+    try device.tamper("UPDATE issuers SET point = ?", .copying(other.bytes))
+    #expect(throws: LedgerFault.keyIDTaken) {
+      try device.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    }
+    #expect(try device.ledger.issuers().map(\.publicKey.point) == [other])
+  }
+
   @Test func `there are at most so many issuers`() throws {
     let device = try TestDevice(limits: LedgerLimits(issuerCount: 2))
     let second = PublicKeyJWK(point: try TestIssuer().point)
@@ -130,9 +140,12 @@ import Testing
   @Test func `a generation floor outlives the trust`() throws {
     let device = try TestDevice()
     #expect(try device.connect().round(try device.prover { $0.generation = 9 }).status == .accepted)
-    try device.ledger.removeTrust(try device.issuer.keyID(), realClock: testTime)
+    let keyID = try device.issuer.keyID()
+    try device.ledger.removeTrust(keyID, realClock: testTime)
+    #expect(try device.ledger.moveGenerationFloor(of: keyID, to: 8, realClock: testTime) == 9)
     try device.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
     #expect(try device.connect().round(try device.prover()).status == .tokenRevoked)
+    #expect(try device.connect().round(try device.prover { $0.generation = 8 }).status == .accepted)
   }
 
   @Test func `another process may write while this one serves`() throws {

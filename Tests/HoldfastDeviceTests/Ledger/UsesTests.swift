@@ -37,6 +37,19 @@ import Testing
     #expect(try connection.round(try device.prover { $0.maximumUses = 1 }).status == .usesExhausted)
   }
 
+  @Test func `uses are kept until the latest exp under which the token came`() throws {
+    let device = try TestDevice()
+    device.clock.seconds = nil
+    let connection = try device.connect()
+    func prover(expires: UInt64) throws -> TestProver {
+      try device.prover { ($0.maximumUses, $0.expires) = (2, expires) }
+    }
+    #expect(try connection.round(try prover(expires: testTime + 1000)).status == .accepted)
+    #expect(try connection.round(try prover(expires: testTime + 100)).status == .accepted)
+    try device.ledger.moveClockFloor(to: testTime + 500, realClock: nil)
+    #expect(try connection.round(try prover(expires: testTime + 1000)).status == .usesExhausted)
+  }
+
   @Test func `the same jti of another issuer is another token`() throws {
     let device = try TestDevice()
     let other = try TestIssuer()
