@@ -42,8 +42,8 @@ extension Database {
     return result
   }
 
-  /// Rolls back unless SQLite has already done so; where even that fails, the next BEGIN fails.
+  /// Rolls back, which fails where SQLite has already done so; where a transaction is open still, the next BEGIN fails.
   private func rollBack(_ connection: Connection) {
-    if !connection.isAutocommit { try? connection.execute("ROLLBACK") }
+    try? connection.execute("ROLLBACK")
   }
 }

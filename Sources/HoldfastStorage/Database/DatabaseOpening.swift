@@ -7,7 +7,7 @@ struct DatabaseOpening {
   private let path: String
 
   init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
-    guard !path.isEmpty, !path.utf8.contains(0) else { throw .cannotOpen }
+    guard !path.utf8.contains(0) else { throw .cannotOpen }
     self.path = Self.literalPath(path)
     try Self.requirePrivateFile(at: self.path, creation: creation)
     connection = try Connection(path: self.path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
@@ -29,8 +29,6 @@ struct DatabaseOpening {
     try connection.execute(
       """
       PRAGMA synchronous = FULL;
-      PRAGMA foreign_keys = ON;
-      PRAGMA trusted_schema = OFF;
       PRAGMA secure_delete = ON;
       PRAGMA cell_size_check = ON;
       PRAGMA temp_store = MEMORY;
@@ -76,22 +74,18 @@ struct DatabaseOpening {
     return false
   }
 
-  /// Runs the missing scripts in one transaction, with the identity looked at again under the lock.
+  /// Runs the missing scripts in one transaction, with the identity looked at again under the lock. An error ends the
+  /// connection, and the transaction with it.
   private func migrate(applicationID: Int32, schema: [StaticString]) throws(DatabaseError) -> Bool {
     try connection.execute("BEGIN IMMEDIATE")
-    do throws(DatabaseError) {
-      let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
-      let version = Int(try integer("PRAGMA user_version"))
-      guard version >= 0 else { throw .corrupt }
-      for script in schema[version...] { try connection.execute(script.description) }
-      if isEmpty { try connection.execute("PRAGMA application_id = \(applicationID)") }
-      if version < schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
-      try connection.execute("COMMIT")
-      return isEmpty
-    } catch {
-      if !connection.isAutocommit { try? connection.execute("ROLLBACK") }
-      throw error
-    }
+    let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
+    let version = Int(try integer("PRAGMA user_version"))
+    guard version >= 0 else { throw .corrupt }
+    for script in schema[version...] { try connection.execute(script.description) }
+    if isEmpty { try connection.execute("PRAGMA application_id = \(applicationID)") }
+    if version < schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
+    try connection.execute("COMMIT")
+    return isEmpty
   }
 
   private func integer(_ sql: String) throws(DatabaseError) -> Int64 {
