@@ -20,7 +20,6 @@ public struct Challenge: Sendable {
 
   /// Decodes M1.
   public init(_ message: Span<UInt8>) throws(EncodingFault) {
-    guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
     try reader.array(of: 7)
     guard try reader.unsigned() == Message.challengeType, try reader.unsigned() == Message.version else {
