@@ -128,8 +128,9 @@ extension DeviceFolder {
 
   /// The folder must be this user's alone, and not a symbolic link.
   static func checkFolder(_ path: String) throws(DeviceFolderFault) {
+    guard !path.utf8.contains(0) else { throw .missing }
     var status = stat()
-    guard !path.utf8.contains(0), unsafe lstat(path, &status) == 0 else {
+    guard unsafe lstat(path, &status) == 0 else {
       throw errno == EACCES ? .noPermission : errno == ENOTDIR ? .notFolder : .missing
     }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw .notFolder }
