@@ -113,7 +113,9 @@ let package = Package(
     .testTarget(name: "HoldfastHardeningTests", dependencies: ["HoldfastHardening"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastMeasurementTests",
-      dependencies: ["HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver"],
+      dependencies: [
+        "HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver", "PowerCut",
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "MeasurementProofKeyToolTests", dependencies: ["MeasurementProofKeyTool", "HoldfastOpenSSL"],

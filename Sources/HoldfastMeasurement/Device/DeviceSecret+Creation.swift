@@ -18,12 +18,19 @@ extension DeviceSecret {
     }
   }
 
-  /// Makes the folder, and those above it, for this user alone.
+  /// Makes the folder, and those above it, for this user alone; the names of new ones are on the disk when this returns.
   private func makeFolders() throws(DeviceSecretFault) {
     var path = ""
     for piece in folder.split(separator: "/") {
-      path += "/" + piece
-      if unsafe mkdir(path, 0o700) != 0 && errno != EEXIST { throw .system(errno) }
+      let above = path + "/"
+      path = above + piece
+      if unsafe mkdir(path, 0o700) == 0 {
+        do throws(SystemFault) { try OpenFile(above, flags: O_RDONLY | O_DIRECTORY).synchronize() } catch {
+          throw .system(error.code)
+        }
+      } else if errno != EEXIST {
+        throw .system(errno)
+      }
     }
   }
 
