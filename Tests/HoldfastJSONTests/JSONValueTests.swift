@@ -26,6 +26,7 @@ import Testing
     "01", "1.0", "1e3", "9007199254740992", "99999999999999999999999", "1 1", "\"", "\"\\x\"", "\"\\u12\"",
     "\"\\ud800\"",
     "\"\\udc00\"", "\"\\ud800\\u0041\"", "\"\u{1}\"", "'a'", "// a\n1", "\u{feff}1",
+    #"{a":1}"#, "trux", "nulx", "falsx", "[1\u{b}]", "[1\u{a0}]",
   ])
   func `what is not strict JSON is malformed`(text: String) {
     #expect(throws: JSONFault.malformed) { try parse(text) }
@@ -65,15 +66,22 @@ import Testing
   }
 
   @Test func `sixteen levels are read and seventeen are not`() throws {
-    func nested(_ depth: Int) -> String {
-      String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+    for (opening, value, closing) in [("[", "", "]"), (#"{"a":"#, "1", "}")] {
+      func nested(_ depth: Int) -> String {
+        String(repeating: opening, count: depth) + value + String(repeating: closing, count: depth)
+      }
+      _ = try parse(nested(16))
+      #expect(throws: JSONFault.tooDeep) { try parse(nested(17)) }
     }
-    _ = try parse(nested(16))
-    #expect(throws: JSONFault.tooDeep) { try parse(nested(17)) }
+  }
+
+  @Test func `white space is blanks, tabs and ends of lines`() throws {
+    #expect(try parse("\t\r\n [\t1\r,\n2 ]\t\r\n ") == .array([.integer(1), .integer(2)]))
   }
 
   @Test func `more bytes than allowed are not read`() {
     #expect(throws: JSONFault.tooLong) { try JSONValue(parsing: Array("[1]".utf8), byteLimit: 2) }
+    #expect(throws: Never.self) { try JSONValue(parsing: Array("[1]".utf8), byteLimit: 3) }
   }
 
   @Test func `what is written compactly or prettily reads back the same`() throws {
@@ -90,8 +98,8 @@ import Testing
     #expect(
       String(decoding: JSONValue.string("\u{9b}31m\u{202e}").compact(), as: UTF8.self) == #""\u009b31m\u202e""#)
     #expect(
-      String(decoding: JSONValue.object([("a", .array([.null]))]).pretty(), as: UTF8.self)
-        == "{\n  \"a\": [\n    null\n  ]\n}\n")
+      String(decoding: JSONValue.object([("a", .array([.null])), ("b", .array([]))]).pretty(), as: UTF8.self)
+        == "{\n  \"a\": [\n    null\n  ],\n  \"b\": []\n}\n")
   }
 
   @Test func `other members are noticed`() throws {

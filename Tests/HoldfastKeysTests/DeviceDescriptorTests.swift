@@ -19,7 +19,8 @@ import Testing
     #expect(try DeviceDescriptor(json: descriptor.json.compact()) == descriptor)
     #expect(descriptor.json["device_id"]?.text == String(repeating: "ab", count: 16))
     for (name, value) in [
-      ("kid", "0011223344556677"), ("device_id", "AB"), ("device_id", String(repeating: "AB", count: 16)),
+      ("kid", "0011223344556677"), ("device_id", "AB"), ("device_id", String(repeating: "ab", count: 15)),
+      ("device_id", String(repeating: "AB", count: 16)),
     ] {
       let members = try #require(descriptor.json.members).map { $0.0 == name ? (name, .string(value)) : $0 }
       #expect(throws: KeyFault.unexpected) { try DeviceDescriptor(json: JSONValue.object(members).compact()) }
