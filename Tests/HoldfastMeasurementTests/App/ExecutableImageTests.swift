@@ -8,6 +8,11 @@ import Testing
     #expect(try host.digest("app.image") == sha256(Array("the program".utf8)))
   }
 
+  @Test func `what a service approves of a file is what a process measures of it`() throws {
+    let host = try HostFolder()
+    #expect(try ExecutableImage.digest(of: host.program) == host.digest("app.image"))
+  }
+
   @Test func `a file larger than one chunk is hashed to its end`() throws {
     let host = try HostFolder()
     let text = String(repeating: "a", count: Measurer.chunkByteCount + 3)

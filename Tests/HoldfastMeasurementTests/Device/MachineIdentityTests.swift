@@ -18,6 +18,14 @@ import Testing
     #expect(try !host.measurement().restsOnDeviceSecretAlone)
   }
 
+  @Test func `it is an array of both, with null for what is absent`() throws {
+    let id = Array("0123456789abcdef0123456789abcdef".utf8)
+    #expect(try MachineIdentity(host.files).encoded == [0x82, 0x58, 32] + id + [0xf6])
+    try host.remove("/etc/machine-id")
+    try host.write("/proc/device-tree/serial-number", "12\0")
+    #expect(try MachineIdentity(host.files).encoded == [0x82, 0xf6, 0x43, 0x31, 0x32, 0])
+  }
+
   @Test func `the line's end does not count`() throws {
     let before = try host.digest("device.machine")
     try host.write("/etc/machine-id", "0123456789abcdef0123456789abcdef")
