@@ -92,7 +92,7 @@ import Testing
   @Test(
     arguments: [
       [0x83, 1, 2, 2, 0], [0x84, 1, 2, 2], [0x84, 1, 2, 2, 0], [0x82, 1, 2, 2], [0x85, 1, 2, 8, 0], [0x83, 1, 2, 9],
-      [0x83, 1, 2],
+      [0x83, 1, 2], [0x84, 1, 2, 4], [0x83, 1, 2, 4, 0], [0x83, 1, 2, 11],
     ] as [[UInt8]])
   func `what is no entry is refused`(bytes: [UInt8]) {
     #expect(throws: EncodingFault.self) { try AuditEntry(bytes.span) }

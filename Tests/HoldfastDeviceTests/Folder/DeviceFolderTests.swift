@@ -161,7 +161,10 @@ import Testing
   @Test func `a key file that was changed or cut is corrupt`() throws {
     try create()
     let text = try String(contentsOfFile: file(.key), encoding: .utf8)
-    for changed in [String(text.dropLast(3)), "", text + "x", text.replacing("P-256", with: "P-384")] {
+    for changed in [
+      String(text.dropLast(3)), "", text + "x", text.replacing("P-256", with: "P-384"),
+      text.replacing("EC", with: "OKP"),
+    ] {
       try write(changed, to: .key)
       expect(.file(.key, .corrupt))
     }
@@ -221,9 +224,19 @@ import Testing
   @Test func `a lock that stands nowhere is corrupt`() throws {
     let folder = try create()
     let text = try String(contentsOfFile: file(.actuator), encoding: .utf8)
-    for spoiled in ["ajar\n", "locked\n", text + "\n", String(text.dropLast()), text.replacing(" ", with: "  "), ""] {
+    let spoiledTexts = [
+      "ajar\n", "locked\n", "locked", text + "\n", String(text.dropLast()), text.replacing(" ", with: "  "), "",
+      text.replacing("locked", with: "ajar"), text + " \n", String(text.dropLast()) + "x",
+    ]
+    for spoiled in spoiledTexts {
       try write(spoiled, to: .actuator)
       #expect(throws: DeviceFolderFault.file(.actuator, .corrupt)) { try folder.openLock() }
     }
+    try write("unlocked " + String(repeating: "0", count: 32) + "\n", to: .actuator)
+    #expect(throws: DeviceFolderFault.file(.actuator, .otherDevice)) { try folder.openLock() }
+    try FileManager.default.moveItem(atPath: file(.actuator), toPath: place.path + "/elsewhere")
+    try FileManager.default.createSymbolicLink(
+      atPath: file(.actuator), withDestinationPath: place.path + "/elsewhere")
+    #expect(throws: DeviceFolderFault.file(.actuator, .notRegular)) { try folder.openLock() }
   }
 }

@@ -49,4 +49,12 @@ import Testing
     #expect(table.remove(1))
     #expect(try add(atMilliseconds: 1000) == nil)
   }
+
+  @Test func `a machine that has just started has no peer whose time is over, and then has`() throws {
+    #expect(try add(atMilliseconds: 0) == 1)
+    #expect(try add(atMilliseconds: 99) == 2)
+    #expect(try add(atMilliseconds: 99) == nil)
+    #expect(try add(atMilliseconds: 100) == 3)
+    #expect(!table.remove(1))
+  }
 }

@@ -28,6 +28,10 @@ import Testing
     #expect(try peers[62].round(prover, "status").status == .accepted)
     try served.stop()
     #expect(try device.ledger.verifyAudit().firstBroken == nil)
+    let totals = try device.ledger.auditEntries(limit: 1000).flatMap { entry -> [UnprovedTotal] in
+      if case .unproved(let totals) = entry.event { totals } else { [] }
+    }
+    #expect(totals.contains { $0.status == .busy })
   }
 
   @Test func `a stop ends every connection, enters the totals and leaves one complete ledger file`() throws {

@@ -8,7 +8,7 @@ import Testing
 
 /// A device that is served at a socket in its own folder, by a thread.
 final class ServedDevice: Sendable {
-  let server: DeviceServer<SystemRandom, TestClock>
+  let server: DeviceServer<PoorRandom, TestClock>
   let endpoint: Endpoint
   let notices: NoticeLog
   private let ended: StopFlag
@@ -24,7 +24,7 @@ final class ServedDevice: Sendable {
     self.notices = notices
     ended = try #require(StopFlag())
     server = try DeviceServer(
-      folder: device.folder, endpoint: endpoint, options: options, random: SystemRandom(), clock: device.clock,
+      folder: device.folder, endpoint: endpoint, options: options, random: PoorRandom(), clock: device.clock,
       notify: { notice in if keepsNotices { notices.add(notice) } })
     let isStarted = startThread { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }

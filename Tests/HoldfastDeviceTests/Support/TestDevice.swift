@@ -96,7 +96,7 @@ final class TestConnection {
   private var actuator: LockActuator
   private var session:
     DeviceSession<
-      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, SystemRandom, TestClock
+      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, PoorRandom, TestClock
     >
   private(set) var lastResponse: Response?
 
@@ -108,7 +108,7 @@ final class TestConnection {
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: try secrets.key(),
       store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock), policy: policy,
-      random: SystemRandom(), clock: device.clock, challenges: secrets.challenges(bootCount: 1, connection: number))
+      random: PoorRandom(), clock: device.clock, challenges: secrets.challenges(bootCount: 1, connection: number))
   }
 
   /// M1.

@@ -1,0 +1,26 @@
+import Glibc
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct WorkerGateTests {
+  @Test func `as many are let in as there are places, and nobody once it is closed`() throws {
+    let gate = try #require(WorkerGate(limit: 2))
+    #expect([gate.enter(), gate.enter(), gate.enter()] == [true, true, false])
+    gate.leave()
+    #expect([gate.enter(), gate.enter()] == [true, false])
+    gate.leave()
+    gate.leave()
+    gate.closeAndWait()
+    #expect(!gate.enter())
+  }
+
+  @Test func `a flag is raised any number of times and never waits, and no other program gets it`() throws {
+    let flag = try #require(StopFlag())
+    #expect(!flag.isRaised)
+    #expect(fcntl(flag.descriptor, F_GETFD) & FD_CLOEXEC != 0)
+    // More than a pipe holds.
+    for _ in 0..<70_000 { flag.raise() }
+    #expect(flag.wait(milliseconds: nil))
+  }
+}
