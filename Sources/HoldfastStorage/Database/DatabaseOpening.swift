@@ -22,7 +22,10 @@ struct DatabaseOpening {
   func prepare(
     applicationID: Int32, schema: [StaticString], creation: Database.Creation
   ) throws(DatabaseError) -> Bool {
+    // One look, not three: between them another connection may make the database.
+    try connection.execute("BEGIN")
     let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
+    try connection.execute("COMMIT")
     if isEmpty && creation == .never { throw .corrupt }
     guard try text("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
     guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
