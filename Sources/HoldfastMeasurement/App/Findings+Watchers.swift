@@ -14,7 +14,7 @@ extension Findings {
 
   /// Names that Frida gives its threads. `gmain` and `gdbus` are left out: every GLib program has them.
   private static func isAgentThread(_ name: ArraySlice<UInt8>) -> Bool {
-    name.equals("gum-js-loop") || name.equals("pool-frida") || name.equals("linjector") || name.contains("frida")
+    name.equals("gum-js-loop") || name.equals("linjector") || name.contains("frida")
   }
 
   private static func isAgentFile(_ name: ArraySlice<UInt8>) -> Bool {

@@ -5,10 +5,12 @@ import Glibc
 struct DatabaseOpening {
   let connection: Connection
   private let path: String
+  private let busyTimeoutMilliseconds: Int32
 
   init(path: String, creation: Database.Creation, busyTimeoutMilliseconds: Int32) throws(DatabaseError) {
     guard !path.utf8.contains(0) else { throw .cannotOpen }
     self.path = Self.literalPath(path)
+    self.busyTimeoutMilliseconds = busyTimeoutMilliseconds
     try Self.requirePrivateFile(at: self.path, creation: creation)
     connection = try Connection(path: self.path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
   }
@@ -28,7 +30,7 @@ struct DatabaseOpening {
     try connection.execute("COMMIT")
     if isEmpty && creation == .never { throw .corrupt }
     guard try text("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
-    guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
+    try switchToLog()
     try connection.execute(
       """
       PRAGMA synchronous = FULL;
@@ -40,6 +42,21 @@ struct DatabaseOpening {
     try settleLog()
     try synchronizeNames()
     return isNew
+  }
+
+  /// Turns to the write-ahead log. SQLite does not wait by itself for others that read a new file meanwhile.
+  private func switchToLog() throws(DatabaseError) {
+    var millisecondsLeft = busyTimeoutMilliseconds
+    while true {
+      do throws(DatabaseError) {
+        guard try text("PRAGMA journal_mode = WAL") == "wal" else { throw .cannotOpen }
+        return
+      } catch {
+        guard error == .busy, millisecondsLeft > 0 else { throw error }
+        millisecondsLeft -= 1
+        usleep(1000)
+      }
+    }
   }
 
   /// Moves what a stopped process left in the log into the file. Where bringing the log to the disk has failed, the system may

@@ -35,7 +35,10 @@ import Testing
     #expect(try host.digest("app.debug") == absence())
   }
 
-  @Test(arguments: ["/tmp/frida-agent-64.so", "/opt/frida-gadget.so", "/data/libgadget.so", "/memfd:frida-agent-64.so"])
+  @Test(arguments: [
+    "/tmp/frida-agent-64.so", "/opt/frida-gadget.so", "/data/libgadget.so", "/memfd:frida-agent-64.so",
+    "/tmp/linjector-1.so",
+  ])
   func `an agent's file shows, executable or not`(path: String) throws {
     try host.addMapping("0000e000-0000f000 r--p 00000000 fe:00 33 \(path)")
     #expect(try host.measurement().properties == ["agent"])
