@@ -83,6 +83,7 @@ USAGE_ERRORS = {
     "a clock floor with escapes": [*FLOOR, "--clock", ESCAPE],
     "a generation without an issuer": [*FLOOR, "--generation", "1"],
     "an issuer without a generation": [*FLOOR, "--issuer", "00" * 8],
+    "two floors at once": [*FLOOR, "--clock", "now", "--issuer", "00" * 8, "--generation", "1"],
     "a generation past 2^53": [*FLOOR, "--issuer", "00" * 8, "--generation", "9007199254740992"],
     "a negative generation": [*FLOOR, "--issuer", "00" * 8, "--generation=-1"],
     "an issuer whose id is too short": [*FLOOR, "--issuer", "00ff", "--generation", "1"],

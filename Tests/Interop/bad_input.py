@@ -11,13 +11,12 @@ import os
 import pathlib
 import shutil
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
 import bad_arguments
 import bad_places
 from bad_files import DAMAGES, NO_PERMISSION, TARGETS
-from bad_world import NOBODY, World, fill, judge, names_in
+from bad_world import fill, judge, names_in, worlds
 from holdfast_peer.base64strict import encode, url_encode
 from holdfast_peer.checks import Checks, expect
 
@@ -94,25 +93,14 @@ def main():
     parser.add_argument("--only", help="run only the checks whose name has this text")
     options = parser.parse_args()
     run = Run(options.only)
-    with tempfile.TemporaryDirectory(prefix="hf", ignore_cleanup_errors=True) as name:
-        folder = pathlib.Path(name)
-        folder.chmod(0o755)
-        program = folder / "holdfast"
-        shutil.copyfile(options.holdfast, program)
-        program.chmod(0o755)
-        world = World(program, folder / "w")
-        nobody = World(program, folder / "n", NOBODY) if os.geteuid() == 0 else world
-        try:
-            for each in {world, nobody}:
-                run.checks.run("a world is made", each.build)
-            if not run.checks.failed:
-                run.side_by_side(file_checks(world, nobody))
-                run.side_by_side(bad_arguments.checks(world))
-                run.side_by_side(bad_places.checks(world, nobody))
-                run.one_by_one(bad_places.checks_alone(world, run.skipped))
-        finally:
-            for each in {world, nobody}:
-                each.close()
+    with worlds(options.holdfast) as (world, nobody):
+        for each in {world, nobody}:
+            run.checks.run("a world is made", each.build)
+        if not run.checks.failed:
+            run.side_by_side(file_checks(world, nobody))
+            run.side_by_side(bad_arguments.checks(world))
+            run.side_by_side(bad_places.checks(world, nobody))
+            run.one_by_one(bad_places.checks_alone(world, run.skipped))
     for reason in run.skipped:
         print(f"skipped: {reason}")
     return run.checks.finish()

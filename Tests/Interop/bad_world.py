@@ -1,5 +1,6 @@
 """A world of folders that the program made, and runs of the program on spoiled copies of it."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -7,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 
@@ -16,6 +18,24 @@ from holdfast_peer.checks import Failed, expect
 TIMEOUT = 20
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
 NOBODY = 65534
+
+
+@contextlib.contextmanager
+def worlds(holdfast):
+    """A world of this user's, and one of a user without rights (the same one, where this is not root); not built yet."""
+    with tempfile.TemporaryDirectory(prefix="hf", ignore_cleanup_errors=True) as name:
+        folder = pathlib.Path(name)
+        folder.chmod(0o755)
+        program = folder / "holdfast"
+        shutil.copyfile(holdfast, program)
+        program.chmod(0o755)
+        world = World(program, folder / "w")
+        nobody = World(program, folder / "n", NOBODY) if os.geteuid() == 0 else world
+        try:
+            yield world, nobody
+        finally:
+            for each in {world, nobody}:
+                each.close()
 
 
 class World:

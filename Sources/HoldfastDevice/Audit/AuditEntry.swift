@@ -17,8 +17,8 @@ extension AuditEntry {
   /// The deterministic CBOR array `[sequence, time, kind, …]` that the chain is made over.
   ///
   /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]`, `[…, 1, [[status, count] …]]`,
-  /// `[…, 2, device id]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted, `[…, 6, kid]` issuer
-  /// removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
+  /// `[…, 2, device id]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted,
+  /// `[…, 6, kid]` issuer removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
   /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []

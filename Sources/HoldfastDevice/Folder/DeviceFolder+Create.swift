@@ -48,7 +48,7 @@ extension DeviceFolder {
   /// new counter, and the old one is removed, so that no copy of the old device can come back.
   ///
   /// Also for a folder whose making or reset was interrupted, as long as its ledger is whole. Throws `inUse` while it is
-  /// served, and as ``create(at:policy:random:clock:)`` does.
+  /// served, `missing` without a ledger, and as ``create(at:policy:tpm:random:clock:)`` does.
   public static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {

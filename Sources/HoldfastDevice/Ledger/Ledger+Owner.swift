@@ -49,7 +49,8 @@ extension Ledger {
   /// Moves the clock floor by hand, to `floor` in Unix seconds, ahead or back; returns where it was.
   ///
   /// Moved back, tokens that had expired may count again; those with `max`, and compatibility nonces, count as used up
-  /// unless their record is still there. Throws `floorOutOfRange` beyond 2^53 - 1, `busy`, `failed`.
+  /// unless their record is still there. `realClock`, in Unix seconds, dates the audit entry. Throws `floorOutOfRange` beyond
+  /// 2^53 - 1, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
   @discardableResult
   public func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
@@ -65,8 +66,9 @@ extension Ledger {
 
   /// Moves the generation floor of a verifying key by hand, ahead or back; returns where it was.
   ///
-  /// Moved back, tokens that were revoked count again. Throws `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`,
-  /// `failed`.
+  /// Moved back, tokens that were revoked count again. `realClock`, in Unix seconds, dates the audit entry. Throws
+  /// `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is
+  /// anchored.
   @discardableResult
   public func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
@@ -86,7 +88,8 @@ extension Ledger {
 
   /// Gives the ledger to a device that is new: nothing is left but the count of starts and the audit log, which goes on.
   ///
-  /// The clock floor begins at `realClock`, in Unix seconds, and an anchored ledger at the `epoch` of its new counter. Sound only because no token is encrypted to the new key yet.
+  /// The clock floor begins at `realClock`, in Unix seconds, and an anchored ledger at the `epoch` of its new counter. Sound
+  /// only because no token is encrypted to the new key yet.
   func reset(
     to deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
   ) throws(LedgerError) {

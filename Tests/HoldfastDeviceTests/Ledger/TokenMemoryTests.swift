@@ -7,39 +7,30 @@ import Testing
 @Suite struct TokenMemoryTests {
   private func reference(_ number: UInt8) -> TokenReference { TokenReference(filledWith: number) }
 
-  @Test func `the oldest token goes first, and one that comes again keeps its place`() throws {
+  /// What a memory with room for `capacity` still has, of tokens that come in this order.
+  private func kept(of numbers: [UInt8], capacity: Int) throws -> [UInt8] {
     let device = try TestDevice()
     let prover = try device.prover()
     #expect(try device.connect().round(prover).status == .accepted)
     var cryptography = OpenSSLCryptography()
     let token = prover.token
     let own = try tokenReference(token.span, using: &cryptography)
-    let memory = TokenMemory(capacity: 3)
-    func remember(_ number: UInt8) throws {
+    let memory = TokenMemory(capacity: capacity)
+    for number in numbers {
       guard let token = device.memory.recall(own) else { throw StoreFailure() }
       memory.remember(token, as: reference(number))
     }
-    func remembered() -> [UInt8] { (1...9).filter { memory.recall(reference($0)) != nil } }
-    for number: UInt8 in [1, 2, 3, 1, 4, 5] { try remember(number) }
-    #expect(remembered() == [3, 4, 5])
-    for number: UInt8 in [6, 7, 8, 9] { try remember(number) }
-    #expect(remembered() == [7, 8, 9])
-    #expect(memory.count == 3)
+    let kept = (1...9).filter { memory.recall(reference($0)) != nil }
+    #expect(memory.count == kept.count)
+    return kept
+  }
+
+  @Test func `the oldest token goes first, and one that comes again keeps its place`() throws {
+    #expect(try kept(of: [1, 2, 3, 1, 4, 5], capacity: 3) == [3, 4, 5])
+    #expect(try kept(of: [1, 2, 3, 1, 4, 5, 6, 7, 8, 9], capacity: 3) == [7, 8, 9])
   }
 
   @Test func `a memory has room for one token at least`() throws {
-    let device = try TestDevice()
-    let prover = try device.prover()
-    #expect(try device.connect().round(prover).status == .accepted)
-    var cryptography = OpenSSLCryptography()
-    let token = prover.token
-    let own = try tokenReference(token.span, using: &cryptography)
-    let memory = TokenMemory(capacity: 0)
-    for number: UInt8 in [1, 2] {
-      guard let token = device.memory.recall(own) else { throw StoreFailure() }
-      memory.remember(token, as: reference(number))
-    }
-    let found = [1, 2].map { memory.recall(reference($0)) != nil }
-    #expect(found == [false, true])
+    #expect(try kept(of: [1, 2], capacity: 0) == [2])
   }
 }

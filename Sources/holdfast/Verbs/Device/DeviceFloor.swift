@@ -29,6 +29,9 @@ struct DeviceFloor: Verb {
     guard (issuer == nil) == (generation == nil) else {
       throw Failure(.usage, "--issuer and --generation go together")
     }
+    guard clock == nil || issuer == nil else {
+      throw Failure(.usage, "one floor is moved at a time", hint: "run it once for the clock and once for the issuer")
+    }
     let now = SystemClock().unixSeconds()
     let time = try clock.map { (text) throws(Failure) in try Self.time(text, now: now) }
     let keyID = try issuer.map { (text) throws(Failure) in try Self.keyID(text) }
