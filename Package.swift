@@ -36,7 +36,8 @@ let package = Package(
       name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "HoldfastStorage", dependencies: ["CSQLite"], swiftSettings: strict),
-    .target(name: "HoldfastTransport", swiftSettings: strict),
+    .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
+    .target(name: "HoldfastTransport", dependencies: ["CBlueZ"], swiftSettings: strict),
 
     // The attestation service and the backend, simulated.
     .target(

@@ -26,8 +26,20 @@ public enum TransportError: Error, Equatable, Sendable {
   case pathOccupied
   /// ``Listener/cancel()``, ``Listener/close()`` or ``Connection/shutdown()`` was called on this end.
   case cancelled
-  /// This transport is not available in this build.
+  /// The system has no Bluetooth, or lacks this protocol of it.
   case unsupported
+  /// There is no such Bluetooth adapter.
+  case noAdapter
+  /// The Bluetooth adapter is powered off.
+  case adapterDown
+  /// The Bluetooth adapter is blocked by rfkill.
+  case adapterBlocked
+  /// The peer is not in range, or does not let itself be connected to.
+  case unreachable
+  /// The radio link was lost.
+  case linkLost
+  /// The link could not be secured as it has to be: one end refused pairing or encryption.
+  case notSecured
   /// Anything else that the operating system answered.
   case other(errno: CInt)
 
@@ -42,6 +54,12 @@ public enum TransportError: Error, Equatable, Sendable {
       case EADDRINUSE, EBUSY: .addressInUse
       case EPROTOTYPE, ENOTTY, EISDIR, ENOTSOCK: .pathOccupied
       case EMSGSIZE: .tooLong
+      case EAFNOSUPPORT, EPROTONOSUPPORT, ESOCKTNOSUPPORT: .unsupported
+      case EADDRNOTAVAIL, EHOSTUNREACH: .noAdapter
+      case ENETDOWN: .adapterDown
+      case ERFKILL: .adapterBlocked
+      case EHOSTDOWN: .unreachable
+      case ETIMEDOUT, ECONNABORTED: .linkLost
       default: .other(errno: code)
       }
   }

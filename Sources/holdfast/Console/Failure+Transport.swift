@@ -25,13 +25,31 @@ extension Failure {
     case .tooLong, .truncated:
       self.init(.malformed, "the other end sent a message that is too long or not whole")
     case .unsupported:
-      self.init(.unavailable, "\(endpoint): this transport is not available in this build")
+      self.init(.unavailable, "\(endpoint): the kernel has no such Bluetooth protocol", hint: Self.askTheDoctor)
+    case .noAdapter:
+      self.init(.unavailable, "\(endpoint): there is no such Bluetooth adapter", hint: Self.askTheDoctor)
+    case .adapterDown:
+      self.init(.unavailable, "\(endpoint): the Bluetooth adapter is down", hint: Self.askTheDoctor)
+    case .adapterBlocked:
+      self.init(.unavailable, "\(endpoint): the Bluetooth adapter is blocked", hint: "rfkill unblock bluetooth")
+    case .unreachable:
+      self.init(
+        .unavailable, "\(endpoint) does not answer on the radio",
+        hint: "is it in range, powered and connectable? holdfast scan")
+    case .linkLost:
+      self.init(.unavailable, "the radio link was lost", hint: "try again, nearer")
+    case .notSecured:
+      self.init(
+        .unavailable, "\(endpoint): the link could not be secured, one end refused pairing or encryption",
+        hint: "pair the two hosts, or ask for less: security=low at both ends")
     case .cancelled:
       self.init(.unavailable, "it was ended")
     case .other(let number):
       self.init(.unavailable, "\(endpoint): system error \(number)")
     }
   }
+
+  private static let askTheDoctor = "holdfast doctor says what is missing"
 
   /// An endpoint that is not written as it should be.
   init(_ error: EndpointError, text: String) {
