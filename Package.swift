@@ -107,7 +107,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON"], swiftSettings: strict),
     .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut"], swiftSettings: strict),
-    .testTarget(name: "HoldfastTransportTests", dependencies: ["HoldfastTransport"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastTransportTests", dependencies: ["HoldfastTransport", "CBlueZ"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),

@@ -65,6 +65,18 @@ public enum TransportError: Error, Equatable, Sendable {
   }
 }
 
+extension TransportError {
+  /// What `code`, a value of `errno`, means of a Bluetooth connection that was not made.
+  init(connecting code: CInt) {
+    self =
+      switch code {
+      case EACCES, EPERM, EBADE, EKEYREJECTED: .notSecured
+      case ETIMEDOUT, ENOTCONN, ECONNRESET, ECONNABORTED, EIO, EPIPE: .unreachable
+      default: TransportError(errno: code)
+      }
+  }
+}
+
 /// Passes on the non-negative result of a system call.
 ///
 /// - Throws: what `errno` says, where the result is negative.

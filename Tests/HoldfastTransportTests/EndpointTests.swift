@@ -5,9 +5,11 @@ import Testing
 struct EndpointTests {
   @Test(arguments: [
     "unix:/run/holdfast.sock", "unix:relative", "unix:/a:b", "unix-stream:/run/é.sock", "tty:/dev/ttyUSB0",
-    "l2cap:00:1A:7D:DA:71:13,psm=0x1001", "l2cap:00:00:00:00:00:00,psm=0x1,hci=hci0,security=low",
+    "l2cap:00:1A:7D:DA:71:13,psm=0x1001", "l2cap:00:00:00:00:00:00,psm=0xfeff,hci=hci0,security=low",
+    "l2cap:00:1A:7D:DA:71:13", "rfcomm:00:1A:7D:DA:71:13,hci=hci1",
     "rfcomm:FF:FF:FF:FF:FF:FF,channel=30", "rfcomm:00:1A:7D:DA:71:13,channel=1,security=medium",
     "le:00:1A:7D:DA:71:13,psm=0x80", "le:00:1A:7D:DA:71:13,psm=0xff,hci=hci65535,security=high",
+    "le:C0:1A:7D:DA:71:13,psm=0x80,type=random",
   ])
   func `an endpoint gives back the text it was read from`(text: String) throws {
     let endpoint = try Endpoint(parsing: text)
@@ -18,11 +20,21 @@ struct EndpointTests {
   @Test func `options come in any order and numbers in two notations`() throws {
     let endpoint = try Endpoint(parsing: "l2cap:00:1a:7d:da:71:13,security=high,hci=hci1,psm=4097")
     let peer = try BluetoothAddress(parsing: "00:1A:7D:DA:71:13")
-    #expect(endpoint.address == .l2cap(peer, psm: 0x1001))
+    #expect(endpoint.address == .bluetooth(peer, .l2cap(psm: 0x1001)))
     #expect(peer.value == 0x001a_7dda_7113)
     #expect(endpoint.adapter == 1)
     #expect(endpoint.security == .high)
     #expect(endpoint.description == "l2cap:00:1A:7D:DA:71:13,psm=0x1001,hci=hci1,security=high")
+  }
+
+  @Test func `an LE address is public unless it says otherwise`() throws {
+    let peer = try BluetoothAddress(parsing: "C0:1A:7D:DA:71:13")
+    #expect(
+      try Endpoint(parsing: "le:\(peer),psm=0x80,type=public").address
+        == .bluetooth(peer, .lowEnergy(psm: 0x80, .public)))
+    #expect(
+      try Endpoint(parsing: "le:\(peer),type=random,psm=128").address
+        == .bluetooth(peer, .lowEnergy(psm: 0x80, .random)))
   }
 
   @Test(
@@ -50,18 +62,21 @@ struct EndpointTests {
 
   @Test(
     arguments: [
-      ("l2cap:ADDR", .psm), ("l2cap:ADDR,psm=0x1000", .psm), ("l2cap:ADDR,psm=0x0101", .psm),
+      ("l2cap:ADDR,psm=0x1", .psm), ("l2cap:ADDR,psm=0x0fff", .psm), ("l2cap:ADDR,psm=0x1000", .psm),
+      ("l2cap:ADDR,psm=0x0101", .psm),
       ("l2cap:ADDR,psm=0", .psm),
       ("l2cap:ADDR,psm=0x10001", .psm), ("l2cap:ADDR,psm=", .psm), ("l2cap:ADDR,psm=0x", .psm),
       ("l2cap:ADDR,psm=+1", .psm),
       ("l2cap:ADDR,psm=-1", .psm), ("l2cap:ADDR,psm=1f", .psm), ("l2cap:ADDR,psm=0X1001", .psm),
       ("l2cap:ADDR,psm=٣", .psm),
-      ("le:ADDR,psm=0", .psm), ("le:ADDR,psm=0x100", .psm), ("le:ADDR", .psm),
-      ("rfcomm:ADDR", .channel), ("rfcomm:ADDR,channel=0", .channel), ("rfcomm:ADDR,channel=31", .channel),
+      ("le:ADDR,psm=0", .psm), ("le:ADDR,psm=0x7f", .psm), ("le:ADDR,psm=0x100", .psm), ("le:ADDR", .psm),
+      ("rfcomm:ADDR,channel=0", .channel), ("rfcomm:ADDR,channel=31", .channel),
       ("rfcomm:ADDR,channel=261", .channel), ("rfcomm:ADDR,channel=five", .channel),
       ("le:ADDR,psm=0x80,hci=0", .adapter), ("le:ADDR,psm=0x80,hci=hci", .adapter),
       ("le:ADDR,psm=0x80,hci=hci01", .adapter),
       ("le:ADDR,psm=0x80,hci=hci65536", .adapter), ("le:ADDR,psm=0x80,hci=hci+1", .adapter),
+      ("le:ADDR,psm=0x80,type=", .addressKind), ("le:ADDR,psm=0x80,type=static", .addressKind),
+      ("l2cap:ADDR,psm=0x1001,type=public", .unknownOption),
       ("le:ADDR,psm=0x80,security=", .security), ("le:ADDR,psm=0x80,security=HIGH", .security),
       ("le:ADDR,psm=0x80,security=fips", .security),
       ("le:ADDR,psm=0x80,psm=0x80", .duplicateOption), ("le:ADDR,hci=hci0,psm=0x80,hci=hci1", .duplicateOption),
@@ -84,14 +99,5 @@ struct EndpointTests {
 
   @Test func `the length of a path is counted in bytes`() throws {
     #expect(throws: EndpointError.pathTooLong) { try Endpoint(parsing: "unix:" + String(repeating: "é", count: 54)) }
-  }
-
-  @Test(arguments: [
-    "l2cap:00:00:00:00:00:00,psm=0x1001", "rfcomm:00:00:00:00:00:00,channel=1", "le:00:00:00:00:00:00,psm=0x80",
-  ])
-  func `Bluetooth is not supported yet`(text: String) throws {
-    let endpoint = try Endpoint(parsing: text)
-    #expect(throws: TransportError.unsupported) { try Listener(endpoint) }
-    #expect(throws: TransportError.unsupported) { try Connection.connect(to: endpoint, timeoutMilliseconds: 0) }
   }
 }

@@ -10,7 +10,8 @@ extension Connection {
   /// - Returns: the connection, on which nothing was sent yet.
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,
   ///   ``TransportError/pathOccupied``, ``TransportError/addressInUse`` (a terminal), ``TransportError/timedOutWaiting``,
-  ///   ``TransportError/unsupported``.
+  ///   and of Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
+  ///   ``TransportError/unreachable``, ``TransportError/notSecured``.
   public static func connect(
     to endpoint: Endpoint,
     timeoutMilliseconds: Int,
@@ -26,8 +27,8 @@ extension Connection {
       let file = try OpenFile.terminal(path: path)
       return Connection(
         file: file, framing: .stream, terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds))
-    case .l2cap, .rfcomm, .lowEnergy:
-      throw .unsupported
+    case .bluetooth(let device, let port):
+      return try connect(to: device, port, from: endpoint, by: deadline)
     }
   }
 

@@ -15,15 +15,18 @@ public final class Connection: Sendable {
   public let framing: Framing
   let file: OpenFile
   let terminal: TerminalLine?
+  /// What Bluetooth calls the peer's end; nil for another transport.
+  let port: BluetoothPort?
   let isShutDown = Atomic(false)
   /// Set once the place where the next message begins is lost, or must not be looked for.
   let hasReceivingEnded = Atomic(false)
   let hasSendingEnded = Atomic(false)
 
-  init(file: OpenFile, framing: Framing, terminal: TerminalLine? = nil) {
+  init(file: OpenFile, framing: Framing, terminal: TerminalLine? = nil, port: BluetoothPort? = nil) {
     self.file = file
     self.framing = framing
     self.terminal = terminal
+    self.port = port
   }
 
   deinit {

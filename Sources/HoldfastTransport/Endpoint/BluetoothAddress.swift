@@ -1,7 +1,25 @@
 /// The 48 bits that name a Bluetooth device; `00:00:00:00:00:00` is any.
 public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
+  /// Who gave a device of Bluetooth Low Energy its address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
+  public enum Kind: String, Sendable, Hashable, CaseIterable {
+    /// The manufacturer, for good.
+    case `public`
+    /// The device itself.
+    case random
+  }
+
+  /// Any address.
+  public static let any = BluetoothAddress(value: 0)
+
   /// The address as a number: the pair that is written first is the most significant.
   public let value: UInt64
+
+  /// Whether this stands for any address.
+  public var isAny: Bool { self == .any }
+
+  init(value: UInt64) {
+    self.value = value
+  }
 
   /// Reads six pairs of hex digits with colons between them.
   ///

@@ -23,23 +23,27 @@ extension Endpoint {
       self.init(address: .terminal(path: path))
     case "l2cap":
       let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .adapter, .security])
-      // Source: Bluetooth Core 5.4, volume 3 part A, section 4.2: odd, and the upper byte even.
-      guard let psm = options.number(.psm), psm & 0x0101 == 0x0001 else { throw .psm }
-      try self.init(.l2cap(BluetoothAddress(parsing: peer), psm: psm), options)
+      let psm = try options.number(.psm, orThrow: .psm)
+      guard psm.map(BluetoothPort.isDynamic(psm:)) ?? true else { throw .psm }
+      try self.init(peer, .l2cap(psm: psm), options)
     case "rfcomm":
       let (peer, options) = try EndpointOptions.split(rest, known: [.channel, .adapter, .security])
-      guard let channel = options.number(.channel), 1...30 ~= channel else { throw .channel }
-      try self.init(.rfcomm(BluetoothAddress(parsing: peer), channel: UInt8(channel)), options)
+      let channel = try options.number(.channel, orThrow: .channel)
+      guard channel.map(BluetoothPort.isServer(channel:)) ?? true else { throw .channel }
+      try self.init(peer, .rfcomm(channel: channel.map { UInt8($0) }), options)
     case "le":
-      let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .adapter, .security])
-      guard let psm = options.number(.psm), 0x01...0xff ~= psm else { throw .psm }
-      try self.init(.lowEnergy(BluetoothAddress(parsing: peer), psm: psm), options)
+      let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .kind, .adapter, .security])
+      guard let psm = try options.number(.psm, orThrow: .psm), BluetoothPort.isDynamic(lowEnergyPSM: psm) else {
+        throw .psm
+      }
+      try self.init(peer, .lowEnergy(psm: psm, options.addressKind()), options)
     default:
       throw .transport
     }
   }
 
-  private init(_ address: Address, _ options: EndpointOptions) throws(EndpointError) {
+  private init(_ device: Substring, _ port: BluetoothPort, _ options: EndpointOptions) throws(EndpointError) {
+    let address = Address.bluetooth(try BluetoothAddress(parsing: device), port)
     self.init(address: address, adapter: try options.adapter(), security: try options.security())
   }
 

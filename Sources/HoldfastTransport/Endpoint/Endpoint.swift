@@ -1,5 +1,6 @@
 /// Where a peer is, written the way socat writes it: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
-/// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`.
+/// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`. Bluetooth's take `hci=hci0` and `security=low|medium|high` too, and `le` takes
+/// `type=public|random`.
 public struct Endpoint: Sendable, Hashable {
   /// The transport, and what it needs to find the peer.
   public enum Address: Sendable, Hashable {
@@ -9,12 +10,8 @@ public struct Endpoint: Sendable, Hashable {
     case unixStream(path: String)
     /// A serial line.
     case terminal(path: String)
-    /// Bluetooth L2CAP: an odd `psm` whose upper byte is even.
-    case l2cap(BluetoothAddress, psm: UInt16)
-    /// Bluetooth RFCOMM: `channel` 1 to 30.
-    case rfcomm(BluetoothAddress, channel: UInt8)
-    /// L2CAP over Bluetooth Low Energy: `psm` 0x01 to 0xff.
-    case lowEnergy(BluetoothAddress, psm: UInt16)
+    /// A Bluetooth device: the peer's address where one connects; where one listens, that of an adapter, or any.
+    case bluetooth(BluetoothAddress, BluetoothPort)
   }
 
   /// The least security that a Bluetooth connection must have.
@@ -49,9 +46,11 @@ extension Endpoint: CustomStringConvertible {
       case .unix(let path): "unix:\(path)"
       case .unixStream(let path): "unix-stream:\(path)"
       case .terminal(let path): "tty:\(path)"
-      case .l2cap(let peer, let psm): "l2cap:\(peer),psm=0x\(String(psm, radix: 16))"
-      case .rfcomm(let peer, let channel): "rfcomm:\(peer),channel=\(channel)"
-      case .lowEnergy(let peer, let psm): "le:\(peer),psm=0x\(String(psm, radix: 16))"
+      case .bluetooth(let device, .l2cap(let psm)):
+        "l2cap:\(device)" + (psm.map { ",psm=0x\(String($0, radix: 16))" } ?? "")
+      case .bluetooth(let device, .rfcomm(let channel)): "rfcomm:\(device)" + (channel.map { ",channel=\($0)" } ?? "")
+      case .bluetooth(let device, .lowEnergy(let psm, let kind)):
+        "le:\(device),psm=0x\(String(psm, radix: 16))" + (kind == .random ? ",type=random" : "")
       }
     if let adapter { text += ",hci=hci\(adapter)" }
     if let security { text += ",security=\(security.rawValue)" }

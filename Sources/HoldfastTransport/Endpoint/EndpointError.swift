@@ -10,12 +10,14 @@ public enum EndpointError: Error, Equatable, Sendable {
   case pathContainsNUL
   /// The Bluetooth address is not six pairs of hex digits with colons between them.
   case address
-  /// `psm` is missing, not a number, out of range, or even where the transport is `l2cap`.
+  /// `psm` is not a number, even, out of range, or reserved for standards; or it is missing where the transport is `le`.
   case psm
-  /// `channel` is missing, or not a number from 1 to 30.
+  /// `channel` is not a number from 1 to 30.
   case channel
   /// `hci` is not `hci0` to `hci65535`.
   case adapter
+  /// `type` is not `public` or `random`.
+  case addressKind
   /// `security` is not `low`, `medium` or `high`.
   case security
   /// An option that this transport does not have, or one without a value.

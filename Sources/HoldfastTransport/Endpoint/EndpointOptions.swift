@@ -3,6 +3,7 @@ struct EndpointOptions {
   enum Name: String {
     case psm, channel, security
     case adapter = "hci"
+    case kind = "type"
   }
 
   private var values: [Name: Substring] = [:]
@@ -29,12 +30,16 @@ struct EndpointOptions {
     return (subject, options)
   }
 
-  /// The value of `name`, decimal, or hexadecimal after `0x`; nil where it is absent, no number, or over 65535.
-  func number(_ name: Name) -> UInt16? {
-    values[name].flatMap { text in
+  /// The value of `name`, decimal, or hexadecimal after `0x`; nil where it is absent.
+  ///
+  /// - Throws: `error` where it is no number, or over 65535.
+  func number(_ name: Name, orThrow error: EndpointError) throws(EndpointError) -> UInt16? {
+    guard let text = values[name] else { return nil }
+    let number =
       text.hasPrefix("0x")
-        ? EndpointOptions.digits(text.dropFirst(2), radix: 16) : EndpointOptions.digits(text, radix: 10)
-    }
+      ? EndpointOptions.digits(text.dropFirst(2), radix: 16) : EndpointOptions.digits(text, radix: 10)
+    guard let number else { throw error }
+    return number
   }
 
   /// The number of the adapter, nil where the option is absent.
@@ -44,6 +49,13 @@ struct EndpointOptions {
       String(number).utf8.count == text.utf8.count - 3
     else { throw .adapter }
     return number
+  }
+
+  /// The kind of the address, public where the option is absent.
+  func addressKind() throws(EndpointError) -> BluetoothAddress.Kind {
+    guard let text = values[.kind] else { return .public }
+    guard let kind = BluetoothAddress.Kind(rawValue: String(text)) else { throw .addressKind }
+    return kind
   }
 
   /// The security, nil where the option is absent.

@@ -2,13 +2,14 @@ import Glibc
 
 /// Waits for peers at an endpoint.
 public final class Listener: Sendable {
-  /// Where it listens.
+  /// Where it listens; a Bluetooth port that was left open is filled in.
   public let endpoint: Endpoint
   private let cancellation: Signal
   private let source: Source
 
   private enum Source: Sendable {
     case socket(OpenFile, SocketFile, Framing)
+    case bluetooth(OpenFile, BluetoothPort)
     /// The line, and the right to use it, which one connection can have at a time.
     case terminal(OpenFile, turn: Signal, silenceMilliseconds: Int)
   }
@@ -16,19 +17,23 @@ public final class Listener: Sendable {
   /// Begins to listen.
   ///
   /// A socket file is made with mode 0600. One that nobody answers on is replaced; anything else in the way is left alone.
+  ///
+  /// A Bluetooth endpoint that names no security asks for ``Endpoint/Security/medium``: the kernel lets nobody in whose link is not
+  /// encrypted.
   /// - Parameters:
   ///   - endpoint: where to listen.
   ///   - backlog: how many peers may wait to be accepted.
   ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
-  ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unsupported``.
+  ///   ``TransportError/notFound`` (no such folder or terminal); of Bluetooth ``TransportError/unsupported``,
+  ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``.
   public init(
     _ endpoint: Endpoint,
     backlog: Int = 128,
     silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds
   ) throws(TransportError) {
-    self.endpoint = endpoint
     cancellation = try Signal()
+    var actual = endpoint
     switch endpoint.address {
     case .unix(let path):
       let (file, name) = try SocketFile.listen(atPath: path, framing: .packets, backlog: backlog)
@@ -40,9 +45,13 @@ public final class Listener: Sendable {
       let turn = try Signal()
       turn.raise()
       source = .terminal(try OpenFile.terminal(path: path), turn: turn, silenceMilliseconds: silenceMilliseconds)
-    case .l2cap, .rfcomm, .lowEnergy:
-      throw .unsupported
+    case .bluetooth(let address, let port):
+      let (file, port) = try OpenFile.listen(
+        at: address, port, adapter: endpoint.adapter, security: endpoint.security ?? .medium, backlog: backlog)
+      source = .bluetooth(file, port)
+      actual = Endpoint(address: .bluetooth(address, port), adapter: endpoint.adapter, security: endpoint.security)
     }
+    self.endpoint = actual
   }
 
   deinit {
@@ -59,10 +68,9 @@ public final class Listener: Sendable {
   public func accept() throws(TransportError) -> Connection {
     switch source {
     case .socket(let file, _, let framing):
-      while true {
-        try wait(for: file)
-        if let peer = try file.acceptPeer() { return Connection(file: peer, framing: framing) }
-      }
+      return Connection(file: try nextPeer(of: file), framing: framing)
+    case .bluetooth(let file, let port):
+      return Connection(file: try nextPeer(of: file), framing: port.framing, port: port)
     case .terminal(let file, let turn, let silenceMilliseconds):
       repeat { try wait(for: turn.watched) } while !turn.lower()
       do throws(TransportError) {
@@ -85,10 +93,25 @@ public final class Listener: Sendable {
   /// Stops listening: as ``cancel()``, sends away whoever waits, and removes the socket file if it is still the same one.
   public func close() {
     cancel()
-    guard case .socket(let file, let name, _) = source else { return }
-    name.remove()
+    switch source {
+    case .socket(let file, let name, _):
+      name.remove()
+      sendAway(from: file)
+    case .bluetooth(let file, _): sendAway(from: file)
+    case .terminal: break
+    }
+  }
+
+  private func sendAway(from file: OpenFile) {
     _ = shutdown(file.descriptor, CInt(SHUT_RDWR))
     while let peer = try? file.acceptPeer() { _ = peer }
+  }
+
+  private func nextPeer(of file: OpenFile) throws(TransportError) -> OpenFile {
+    while true {
+      try wait(for: file)
+      if let peer = try file.acceptPeer() { return peer }
+    }
   }
 
   private func wait(for file: OpenFile) throws(TransportError) {

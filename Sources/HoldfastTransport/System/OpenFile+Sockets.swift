@@ -2,7 +2,7 @@ import Glibc
 
 extension Framing {
   /// The second argument of socket(2): the type, not blocking, closed on exec.
-  fileprivate var socketType: CInt {
+  var socketType: CInt {
     let type =
       switch self {
       case .packets: SOCK_SEQPACKET

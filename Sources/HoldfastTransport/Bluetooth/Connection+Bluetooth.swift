@@ -1,0 +1,24 @@
+extension Connection {
+  /// Connects to a Bluetooth device, over the adapter and with the security that `endpoint` asks for.
+  static func connect(
+    to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
+  ) throws(TransportError) -> Connection {
+    guard !port.isOpen else { throw .unsupported }
+    let file = try OpenFile.bluetoothSocket(port)
+    let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
+    // Always bound: an LE socket has no type before.
+    try file.bind(to: local, port.open)
+    if let security = endpoint.security { try file.require(security) }
+    try file.offerLargestPackets(port)
+    try file.connect(to: device, port, by: deadline)
+    return Connection(file: file, framing: port.framing, port: port)
+  }
+
+  /// The most bytes of a packet each way; nil where the transport has no such limit.
+  ///
+  /// - Throws: ``TransportError/closed`` where the connection has ended.
+  public func packetLimits() throws(TransportError) -> PacketLimits? {
+    guard let port else { return nil }
+    return try file.packetLimits(port)
+  }
+}
