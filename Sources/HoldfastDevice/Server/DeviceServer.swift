@@ -4,7 +4,7 @@ import HoldfastStorage
 import HoldfastTransport
 import Synchronization
 
-/// Serves a device's folder at an endpoint: one thread accepts, and each connection has a thread.
+/// Serves a device's folder at its endpoints: a thread for each of them accepts, and each connection has a thread.
 ///
 /// One process serves a folder at a time. ``run()`` blocks; ``stop()`` ends it from any other thread.
 public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
@@ -19,12 +19,16 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   let memory: TokenMemory
   let lock: SimulatedLock
   let watch: PolicyWatch
-  let listener: Listener
+  let listeners: [Listener]
   let bootCount: UInt64
   let connections: ConnectionTable
   /// Counts threads: an ended connection has one for a moment longer than its place.
   let gate: WorkerGate
   let stopFlag: StopFlag
+  /// Counts the threads that accept, the one of ``run()`` apart.
+  let acceptors: WorkerGate
+  /// Why an endpoint is gone; the first one ends the server.
+  let loss = Mutex<ServerFault?>(nil)
   /// Nothing once the server has ended.
   private let serving: Mutex<DirectoryLock?>
 
@@ -32,14 +36,15 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   ///
   /// - Parameters:
   ///   - folder: the device.
-  ///   - endpoint: where provers reach it.
+  ///   - endpoints: where provers reach it, at least one.
   ///   - notify: called from any thread; it must not block for long.
   /// - Throws: `folder` (`inUse` when another process serves it), `endpoint`, `ledger`, `noDescriptors` (also where fewer are
   ///   allowed than its connections may need).
   public init(
-    folder: DeviceFolder, endpoint: Endpoint, options: ServerOptions = ServerOptions(), random: Random, clock: Time,
+    folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
     notify: @escaping @Sendable (ServerNotice) -> Void = { _ in }
   ) throws(ServerFault) {
+    precondition(!endpoints.isEmpty)
     do throws(FileError) {
       serving = Mutex(try DirectoryLock(directory: folder.path))
     } catch { throw .folder(DeviceFolderFault(lock: error, in: folder.path)) }
@@ -50,63 +55,51 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     } catch { throw .folder(error) }
     // Two for each thread that there may be, and some: strangers must not keep the policy from being read.
     guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
-      let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag()
+      let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag(),
+      let acceptors = WorkerGate(limit: endpoints.count)
     else {
       throw .noDescriptors
     }
-    do throws(TransportError) {
-      listener = try Listener(endpoint, backlog: options.waitingCount)
-    } catch { throw .endpoint(error) }
+    listeners = try endpoints.map { endpoint throws(ServerFault) in
+      do throws(TransportError) { return try Listener(endpoint, backlog: options.waitingCount) } catch {
+        throw .endpoint(endpoint, error)
+      }
+    }
     do throws(LedgerError) {
       bootCount = try ledger.start(realClock: clock.unixSeconds())
     } catch { throw .ledger(LedgerFault(error)) }
     (self.folder, self.options, self.random, self.clock) = (folder, options, random, clock)
-    (self.notify, self.gate, self.stopFlag) = (notify, gate, stopFlag)
+    (self.notify, self.gate, self.acceptors, self.stopFlag) = (notify, gate, acceptors, stopFlag)
     connections = ConnectionTable(
       limit: options.connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
     memory = TokenMemory(capacity: options.rememberedTokenCount)
     watch = PolicyWatch(folder.policy, ledger: ledger, notify: notify)
   }
 
+  /// Where it is reached; a Bluetooth port that was left open is filled in.
+  public var endpoints: [Endpoint] { listeners.map(\.endpoint) }
+
   /// Serves until ``stop()``, then ends every connection, leaves the ledger complete and gives the folder up. A second call
   /// does nothing.
   ///
-  /// Throws `endpoint` when the endpoint is gone, after everything was ended all the same.
+  /// Throws `endpoint` when an endpoint is gone, after everything was ended all the same.
   public func run() throws(ServerFault) {
     guard let serving = serving.withLock({ $0.take() }) else { return }
     _ = watch.policy(realClock: clock.unixSeconds())
-    let fault = acceptPeers()
+    acceptEverywhere()
     stopFlag.raise()
-    listener.close()
+    for listener in listeners { listener.close() }
     connections.endAll()
     gate.closeAndWait()
     finishLedger()
     _ = consume serving
-    if let fault { throw .endpoint(fault) }
+    if let fault = loss.withLock({ $0 }) { throw fault }
   }
 
   /// Ends ``run()``: from any thread, any number of times, also before it began.
   public func stop() {
     stopFlag.raise()
-    listener.cancel()
-  }
-
-  /// Accepts until the server is stopped; says why when the endpoint is gone instead.
-  private func acceptPeers() -> TransportError? {
-    while !stopFlag.isRaised {
-      do throws(TransportError) {
-        admit(try listener.accept())
-      } catch {
-        switch error {
-        case .cancelled: return nil
-        case .closed, .notFound: return error
-        default:
-          notify(.acceptFault(error))
-          stopFlag.wait(milliseconds: 100)
-        }
-      }
-    }
-    return nil
+    for listener in listeners { listener.cancel() }
   }
 
   private func finishLedger() {

@@ -26,8 +26,8 @@ public enum ServerNotice: Sendable, Equatable {
 /// Why a server could not start, or ended by itself.
 public enum ServerFault: Error, Equatable {
   case folder(DeviceFolderFault)
-  /// The endpoint cannot be listened at, or is gone.
-  case endpoint(TransportError)
+  /// An endpoint cannot be listened at, or is gone.
+  case endpoint(Endpoint, TransportError)
   case ledger(LedgerFault)
   /// The process has no descriptors left, or may not have as many as its connections may need.
   case noDescriptors

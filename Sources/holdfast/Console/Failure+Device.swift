@@ -142,11 +142,11 @@ extension Failure {
     }
   }
 
-  /// A server could not start, or its endpoint is gone.
-  init(_ fault: ServerFault, folder: String, endpoint: Endpoint) {
+  /// A server could not start, or an endpoint of it is gone.
+  init(_ fault: ServerFault, folder: String) {
     switch fault {
     case .folder(let fault): self.init(fault, folder: folder)
-    case .endpoint(let error): self.init(listening: error, endpoint: endpoint)
+    case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)
     case .ledger(let fault): self.init(fault)
     case .noDescriptors:
       self.init(.fault, "a server may open too few files", hint: "ulimit -n 320, or LimitNOFILE=320 for a service")

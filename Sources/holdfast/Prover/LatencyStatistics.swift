@@ -1,19 +1,28 @@
 import Histogram
+import HoldfastJSON
 
 /// Microseconds, from one to an hour, to three digits.
 typealias LatencyHistogram = Histogram<UInt32>
 
+extension LatencyHistogram {
+  init() { self.init(highestTrackableValue: 3_600_000_000, numberOfSignificantValueDigits: .three) }
+
+  /// Microseconds at the usual percentiles.
+  var json: JSONValue {
+    .object([
+      ("min", .integer(min)), ("p50", .integer(valueAtPercentile(50))), ("p90", .integer(valueAtPercentile(90))),
+      ("p99", .integer(valueAtPercentile(99))), ("max", .integer(max)),
+    ])
+  }
+}
+
 /// How long proofs took, whole and in parts.
 struct LatencyStatistics {
-  private(set) var total = Self.histogram
-  private var measure = Self.histogram
-  private var connect = Self.histogram
-  private var round = Self.histogram
-  private var device = Self.histogram
-
-  private static var histogram: LatencyHistogram {
-    LatencyHistogram(highestTrackableValue: 3_600_000_000, numberOfSignificantValueDigits: .three)
-  }
+  private(set) var total = LatencyHistogram()
+  private var measure = LatencyHistogram()
+  private var connect = LatencyHistogram()
+  private var round = LatencyHistogram()
+  private var device = LatencyHistogram()
 
   mutating func record(_ timing: ProofTiming) {
     total.record(timing.total / 1000)

@@ -1,4 +1,3 @@
-import Glibc
 import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastTransport
@@ -75,64 +74,5 @@ import Testing
     try served.stop()
     isOver.raise()
     crowd.wait()
-  }
-}
-
-/// The far end of a pseudo-terminal.
-private final class SerialLine: Sendable {
-  let path: String
-  private let descriptor: Int32
-
-  init() throws {
-    var far: Int32 = -1
-    var near: Int32 = -1
-    var name = [CChar](repeating: 0, count: 128)
-    let result = unsafe openpty(&far, &near, &name, nil, nil)
-    try #require(result == 0)
-    close(near)
-    _ = fcntl(far, F_SETFL, O_NONBLOCK)
-    descriptor = far
-    path = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-  }
-
-  deinit {
-    close(descriptor)
-  }
-
-  func writeFrame(_ message: [UInt8]) throws {
-    let frame = [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
-    let count = unsafe write(descriptor, frame, frame.count)
-    try #require(count == frame.count)
-  }
-
-  func writeIfTaken(_ bytes: [UInt8]) {
-    _ = unsafe write(descriptor, bytes, bytes.count)
-  }
-
-  /// Reads whole frames for as long as one has begun.
-  func dropWhatCame() throws {
-    while isReadable(withinMilliseconds: 0) { _ = try readFrame() }
-  }
-
-  func readFrame() throws -> [UInt8] {
-    let length = try read(2)
-    return try read(Int(length[0]) << 8 | Int(length[1]))
-  }
-
-  private func read(_ byteCount: Int) throws -> [UInt8] {
-    var bytes: [UInt8] = []
-    while bytes.count < byteCount {
-      try #require(isReadable(withinMilliseconds: 10_000))
-      var part = [UInt8](repeating: 0, count: byteCount - bytes.count)
-      let count = unsafe Glibc.read(descriptor, &part, part.count)
-      try #require(count > 0)
-      bytes += part[..<count]
-    }
-    return bytes
-  }
-
-  private func isReadable(withinMilliseconds milliseconds: Int32) -> Bool {
-    var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-    return unsafe poll(&waited, 1, milliseconds) == 1
   }
 }

@@ -81,7 +81,7 @@ import Testing
   @Test func `a server that was stopped before it ran ends at once`() throws {
     let device = try TestDevice()
     let server = try DeviceServer(
-      folder: device.folder, endpoint: Endpoint(parsing: "unix:\(device.place.path)/socket"), random: SystemRandom(),
+      folder: device.folder, endpoints: [Endpoint(parsing: "unix:\(device.place.path)/socket")], random: SystemRandom(),
       clock: device.clock)
     server.stop()
     server.stop()
@@ -107,9 +107,9 @@ import Testing
     let device = try TestDevice()
     let other = try TestDevice(seed: 2)
     let served = try ServedDevice(device)
-    #expect(throws: ServerFault.endpoint(.addressInUse)) {
+    #expect(throws: ServerFault.endpoint(served.endpoint, .addressInUse)) {
       _ = try DeviceServer(
-        folder: other.folder, endpoint: served.endpoint, random: SystemRandom(), clock: other.clock)
+        folder: other.folder, endpoints: [served.endpoint], random: SystemRandom(), clock: other.clock)
     }
     #expect(try other.ledger.summary().bootCount == 0)
     try served.stop()

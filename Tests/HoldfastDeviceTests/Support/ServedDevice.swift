@@ -14,9 +14,11 @@ final class ServedDevice: Sendable {
   private let ended: StopFlag
   private let fault = Mutex<ServerFault?>(nil)
 
-  /// `path` is a terminal's; otherwise it is a socket in the device's place. A million notices are better not kept.
+  /// `path` is a terminal's; otherwise it is a socket in the device's place. `others` are more endpoints. A million notices are better
+  /// not kept.
   init(
-    _ device: TestDevice, scheme: String = "unix", path: String? = nil, options: ServerOptions = ServerOptions(),
+    _ device: TestDevice, scheme: String = "unix", path: String? = nil, others: [Endpoint] = [],
+    options: ServerOptions = ServerOptions(),
     keepsNotices: Bool = true
   ) throws {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
@@ -24,7 +26,8 @@ final class ServedDevice: Sendable {
     self.notices = notices
     ended = try #require(StopFlag())
     server = try DeviceServer(
-      folder: device.folder, endpoint: endpoint, options: options, random: PoorRandom(), clock: device.clock,
+      folder: device.folder, endpoints: [endpoint] + others, options: options, random: PoorRandom(),
+      clock: device.clock,
       notify: { notice in if keepsNotices { notices.add(notice) } })
     let isStarted = startThread { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
@@ -36,12 +39,17 @@ final class ServedDevice: Sendable {
   /// Stops the server and returns once it has ended; throws why it ended before.
   func stop() throws {
     server.stop()
+    try waitForEnd()
+  }
+
+  /// Returns once the server has ended; throws why, where it was not stopped.
+  func waitForEnd() throws {
     ended.wait(milliseconds: nil)
     if let fault = fault.withLock({ $0 }) { throw fault }
   }
 
-  func connect() throws -> TestPeer {
-    TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: 5000))
+  func connect(to other: Endpoint? = nil) throws -> TestPeer {
+    TestPeer(try Connection.connect(to: other ?? endpoint, timeoutMilliseconds: 5000))
   }
 }
 

@@ -43,7 +43,7 @@ extension Demonstration {
       server.stop()
     }
     do throws(ServerFault) { try server.run() } catch {
-      throw Failure(error, folder: playground.path("booted"), endpoint: endpoint)
+      throw Failure(error, folder: playground.path("booted"))
     }
     let bytes = message.bytes.withLock { $0 }
     do throws(EncodingFault) { return try Challenge(bytes.span).nonce } catch {
@@ -60,8 +60,8 @@ extension Demonstration {
       throw Failure(error, folder: path)
     }
     do throws(ServerFault) {
-      return try DeviceServer(folder: folder, endpoint: endpoint, random: StuckRandom(), clock: SystemClock())
-    } catch { throw Failure(error, folder: path, endpoint: endpoint) }
+      return try DeviceServer(folder: folder, endpoints: [endpoint], random: StuckRandom(), clock: SystemClock())
+    } catch { throw Failure(error, folder: path) }
   }
 }
 

@@ -14,14 +14,14 @@ struct DeviceServe: Verb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Where to listen, such as unix:/run/lock.sock.")
-  var listen: String
+  @Option(help: "Where to listen, such as unix:/run/lock.sock; may be repeated.")
+  var listen: [String]
 
   @Flag(help: "Say nothing of single rounds.")
   var quiet = false
 
   mutating func perform() throws(Failure) {
-    let endpoint = try Endpoint(argument: listen)
+    let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
     let folder = try device.open()
     TerminationSignals.hold()
     // A log that nobody reads any more must not end the device.
@@ -30,7 +30,7 @@ struct DeviceServe: Verb {
     signal(SIGTTOU, SIG_IGN)
     if Swap.isPossible { Console.warnOfSwap() }
     guard let notices = NoticePipe() else {
-      throw Failure(ServerFault.noDescriptors, folder: device.dir, endpoint: endpoint)
+      throw Failure(ServerFault.noDescriptors, folder: device.dir)
     }
     // Whoever ends the server does not wait for a log that nobody reads.
     defer { notices.finish(withinMilliseconds: 500) }
@@ -38,14 +38,15 @@ struct DeviceServe: Verb {
     let server: DeviceServer<SystemRandom, SystemClock>
     do throws(ServerFault) {
       server = try DeviceServer(
-        folder: folder, endpoint: endpoint, random: SystemRandom(), clock: SystemClock()
+        folder: folder, endpoints: endpoints, random: SystemRandom(), clock: SystemClock()
       ) { notice in if let line = notice.line(quiet: isQuiet) { notices.note(line) } }
-    } catch { throw Failure(error, folder: device.dir, endpoint: endpoint) }
+    } catch { throw Failure(error, folder: device.dir) }
     TerminationSignals.whenRaised { server.stop() }
-    notices.note("listening at \(endpoint)")
-    do throws(ServerFault) { try server.run() } catch {
-      throw Failure(error, folder: device.dir, endpoint: endpoint)
+    for endpoint in server.endpoints {
+      if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
+      notices.note("listening at \(endpoint)")
     }
+    do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: device.dir) }
     notices.note("ended")
   }
 }
@@ -55,8 +56,9 @@ extension ServerNotice {
   fileprivate func line(quiet: Bool) -> String? {
     switch self {
     case .policy(let reading):
-      if reading.fault == nil && !quiet { return "policy: \(reading.summary)\(reading.warnings)" }
-      return "warning: policy: \(reading.summary)\(reading.warnings)"
+      let isSound = reading.fault == nil && reading.warnings.isEmpty
+      if isSound && quiet { return nil }
+      return "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)"
     case .answered(let connection, let status):
       return quiet ? nil : "connection \(connection): \(status.name)"
     case .connected, .disconnected: return nil

@@ -3,11 +3,6 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastTransport
 
-struct Bench: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    abstract: "Measure how long things take.", subcommands: [BenchLatency.self])
-}
-
 struct BenchLatency: Verb {
   static let configuration = CommandConfiguration(
     commandName: "latency", abstract: "Measure the latency of whole proofs against a budget.",
@@ -86,7 +81,7 @@ struct BenchLatency: Verb {
         .object([
           ("rounds", .integer(UInt64(rounds))), ("budget_microseconds", .integer(budget)),
           ("within_budget", .bool(worst <= budget)),
-          ("microseconds", .object(statistics.parts.map { ($0.name, Self.json($0.histogram)) })),
+          ("microseconds", .object(statistics.parts.map { ($0.name, $0.histogram.json) })),
         ]))
     } else {
       for line in statistics.table { Console.result(line) }
@@ -96,12 +91,5 @@ struct BenchLatency: Verb {
     guard worst <= budget else {
       throw Failure(.denied, "the 99th percentile is over the budget of \(budgetMs) ms").afterResult()
     }
-  }
-
-  private static func json(_ histogram: LatencyHistogram) -> JSONValue {
-    .object([
-      ("p50", .integer(histogram.valueAtPercentile(50))), ("p90", .integer(histogram.valueAtPercentile(90))),
-      ("p99", .integer(histogram.valueAtPercentile(99))), ("max", .integer(histogram.max)),
-    ])
   }
 }

@@ -1,0 +1,73 @@
+import HoldfastCore
+import HoldfastTransport
+
+/// A prover's connection to a device, and the session on it: each message that comes is received, then answered.
+struct Conversation: ~Copyable {
+  private let endpoint: Endpoint
+  private let connection: Connection
+  private var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
+  /// Bytes of the message that came last.
+  private(set) var receivedByteCount = 0
+  var session: Enrolment.Session
+
+  /// Connects; nothing is sent before the device has spoken.
+  init(
+    at endpoint: Endpoint, session: consuming Enrolment.Session, timeoutMilliseconds: Int
+  ) throws(Failure) {
+    self.endpoint = endpoint
+    self.session = session
+    do throws(TransportError) {
+      connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    } catch { throw Failure(error, endpoint: endpoint) }
+  }
+
+  /// Waits for the device's next message.
+  mutating func receive(by deadline: Deadline) throws(Failure) {
+    let connection = connection
+    do throws(TransportError) {
+      var span = buffer.mutableSpan
+      let message = try connection.receive(
+        into: &span, firstByteBy: deadline, wholeWithin: max(deadline.remainingMilliseconds, 1))
+      receivedByteCount = message.byteCount
+    } catch { throw Failure(error, endpoint: endpoint) }
+  }
+
+  /// Gives the session the message that came, and sends what it answers.
+  mutating func answer(by deadline: Deadline) throws(Failure) -> ProverStep {
+    let step: ProverStep
+    let message = buffer
+    do throws(ProverFault) {
+      step = try session.receive(message.span.extracting(0..<receivedByteCount))
+    } catch { throw Failure(error, endpoint: endpoint) }
+    if case .send = step {
+      do throws(TransportError) { try connection.send(session.outgoing.bytes, by: deadline) } catch {
+        throw Failure(error, endpoint: endpoint)
+      }
+    }
+    return step
+  }
+
+  /// The most bytes of a packet each way; nil where the transport has no such limit.
+  func packetLimits() throws(Failure) -> PacketLimits? {
+    do throws(TransportError) { return try connection.packetLimits() } catch {
+      throw Failure(error, endpoint: endpoint)
+    }
+  }
+}
+
+extension Failure {
+  /// A session that ended without a verdict.
+  fileprivate init(_ fault: ProverFault, endpoint: Endpoint) {
+    switch fault {
+    case .malformed:
+      self.init(
+        .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
+    case .impostor:
+      self.init(
+        .impostor, "the other end did not prove that it is the device that was enrolled",
+        hint: "check that \(endpoint) is the right device; do not use this one")
+    case .random, .cryptography:
+      self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+}
