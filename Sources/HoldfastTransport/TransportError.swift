@@ -12,6 +12,8 @@ public enum TransportError: Error, Equatable, Sendable {
   case timedOutSending
   /// A message of more than 4096 bytes.
   case tooLong
+  /// The message is longer than the packets that the peer takes.
+  case overPeerLimit
   /// The peer ended the connection in the middle of a message, or a message has no bytes.
   case truncated
   /// The operating system refuses access to this user.
@@ -53,7 +55,7 @@ public enum TransportError: Error, Equatable, Sendable {
       case ECONNREFUSED: .refused
       case EADDRINUSE, EBUSY: .addressInUse
       case EPROTOTYPE, ENOTTY, EISDIR, ENOTSOCK: .pathOccupied
-      case EMSGSIZE: .tooLong
+      case EMSGSIZE: .overPeerLimit
       case EAFNOSUPPORT, EPROTONOSUPPORT, ESOCKTNOSUPPORT: .unsupported
       case EADDRNOTAVAIL, EHOSTUNREACH: .noAdapter
       case ENETDOWN: .adapterDown

@@ -24,6 +24,10 @@ extension Failure {
       self.init(.unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone")
     case .tooLong, .truncated:
       self.init(.malformed, "the other end sent a message that is too long or not whole")
+    case .overPeerLimit:
+      self.init(
+        .unavailable, "the other end takes no packets as long as this message",
+        hint: "its MTU has to be at least 4096 bytes")
     case .unsupported:
       self.init(.unavailable, "\(endpoint): the kernel has no such Bluetooth protocol", hint: Self.askTheDoctor)
     case .noAdapter:

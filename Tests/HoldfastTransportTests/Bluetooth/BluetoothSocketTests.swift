@@ -64,6 +64,7 @@ struct BluetoothSocketTests {
   @Test(
     arguments: [
       (ETIMEDOUT, .linkLost), (ECONNABORTED, .linkLost), (ECONNRESET, .closed), (EACCES, .permissionDenied),
+      (EMSGSIZE, .overPeerLimit),
     ] as [(CInt, TransportError)])
   func `what the kernel says of a connection that was there`(code: CInt, expected: TransportError) {
     #expect(TransportError(errno: code) == expected)
