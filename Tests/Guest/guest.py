@@ -4,6 +4,7 @@ The kernel and the guest's programs are Debian's, in .guest/, where Tests/Guest/
 guests boot from; `Guest` is one boot. A guest's first process is Tests/Guest/init.
 """
 
+import lzma
 import pathlib
 import platform
 import re
@@ -17,6 +18,8 @@ SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 QEMU = "qemu-system-x86_64"
 NEEDED = {QEMU: "qemu-system-x86", "mkfs.ext4": "e2fsprogs", "cpio": "cpio", "depmod": "kmod", "ldd": "libc-bin", "setpriv": "util-linux"}
 FETCH_SECONDS = "300"
+XZ = b"\xfd7zXZ\0"
+LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
 DISK_MODULES = ("virtio_pci", "virtio_blk", "ext4")
 
 
@@ -45,12 +48,27 @@ def make_disk(path, mebibytes, *options):
     return path
 
 
+def unpacked(kernel):
+    """The kernel without its decompressor, where that is known: under emulation it takes half of the time to boot."""
+    packed = kernel.read_bytes()
+    if XZ not in packed:
+        return kernel
+    plain = kernel.with_name("vmlinux")
+    if not plain.exists():
+        partial = kernel.with_name("vmlinux.partial")
+        partial.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[packed.index(XZ):]))
+        partial.rename(plain)
+    return plain
+
+
 class Image:
     """The initramfs: busybox, modules with what they depend upon, programs with their libraries, and the scripts."""
 
-    def __init__(self, folder, modules, programs):
+    def __init__(self, folder, modules, programs, scripts=()):
+        """`scripts` are folders beside Tests/Guest whose scripts the guest has too."""
         self.path = folder / "initramfs"
-        self.kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
+        kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
+        self.kernel, self.version = unpacked(kernel), kernel.name.removeprefix("vmlinuz-")
         self.root = folder / "root"
         # The places of each program's libraries, below the root.
         self.libraries = {}
@@ -59,7 +77,7 @@ class Image:
         (self.root / "tmp").mkdir(mode=0o777)
         self.add(FOLDER / "bin/busybox", "bin/busybox")
         self.add(HERE / "init", "init")
-        for script in HERE.glob("*.sh"):
+        for script in (path for place in (HERE, *scripts) for path in place.glob("*.sh")):
             self.add(script, f"scripts/{script.name}")
         for path in ("/etc/os-release", "/etc/passwd"):
             self.add(path, path[1:])
@@ -77,8 +95,7 @@ class Image:
         shutil.copy(source, target)
 
     def add_module(self, name):
-        version = self.kernel.name.removeprefix("vmlinuz-")
-        shown = subprocess.run(["modprobe", "-d", FOLDER, "-S", version, "--show-depends", name], env={"PATH": SYSTEM_PATH},
+        shown = subprocess.run(["modprobe", "-d", FOLDER, "-S", self.version, "--show-depends", name], env={"PATH": SYSTEM_PATH},
                                stdout=subprocess.PIPE, text=True, check=True).stdout
         order = self.root / "modules/order"
         for path in re.findall(r"^insmod (\S+)", shown, re.MULTILINE):
@@ -90,8 +107,8 @@ class Image:
 
     def add_program(self, path):
         """Into /usr/bin, with each library where the program looks for it."""
-        fetched = FOLDER / "usr/lib/x86_64-linux-gnu"
-        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": str(fetched)}, stdout=subprocess.PIPE, text=True,
+        fetched = ":".join(str(FOLDER / place) for place in LIBRARY_FOLDERS)
+        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": fetched}, stdout=subprocess.PIPE, text=True,
                                check=True).stdout
         self.add(path, f"usr/bin/{path.name}")
         self.libraries[path] = []
@@ -105,17 +122,19 @@ class Guest:
     """One boot. Use it in a `with` statement: at its end QEMU is dead, and nothing that it had not flushed is on its disks."""
 
     def __init__(self, image, console, script, *arguments, disks=(), seconds=120, options=()):
-        """Boots. `script` is a file of Tests/Guest; `seconds` is the time until QEMU is killed; `options` are more of QEMU's."""
+        """Boots. `script` is one of the image's; `seconds` is the time until QEMU is killed; `options` are more of QEMU's."""
         self.console = console
         self.ended = None
+        # Set once the guest reads its port: what comes before that is lost.
+        self.begun = threading.Event()
         drives = [word for disk in disks for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=writeback")]
         # The console goes to a file. The second serial port is what the script reports.
         command = [QEMU, "-accel", "tcg", "-cpu", "max", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot",
                    "-kernel", image.kernel, "-initrd", image.path, "-append", " ".join(["console=ttyS0 quiet panic=-1 --", script, *arguments]),
                    "-serial", f"file:{console}", "-serial", "stdio", *drives, *options]
         # The kernel kills QEMU when the test is gone, however it ends.
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env={"PATH": SYSTEM_PATH}, stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env={"PATH": SYSTEM_PATH}, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", bufsize=1)
         self.timer = threading.Timer(seconds, self.process.kill)
         self.timer.daemon = True
         self.timer.start()
@@ -132,11 +151,19 @@ class Guest:
         self.process.kill()
         self.process.wait()
 
+    def tell(self, line):
+        """Says a line to the script, which reads it by `hear`. Somebody has to be reading the reports."""
+        self.begun.wait()
+        self.process.stdin.write(f"{line}\n")
+
     def reports(self):
         """Each report as (name, value), as it comes. `ended` is set to the script's exit status once it has ended."""
         for line in self.process.stdout:
+            self.begun.set()
             name, _, value = line.strip().partition(" ")
             if name == "end":
                 self.ended = int(value)
                 return
-            yield name, value
+            if name != "begin":
+                yield name, value
+        self.begun.set()

@@ -9,14 +9,25 @@ from holdfast_peer.checks import expect, expect_equal
 DEADLINE_SECONDS = 300
 
 
+def write_reports(log, seen):
+    """Adds what a script has reported to its console."""
+    with open(log, "a", encoding="utf-8") as file:
+        file.write("".join(f"reported: {name} {value}\n" for name, values in seen.items() for value in values))
+
+
 class Lab:
+    LOGS = "logs"
+
     def __init__(self, holdfast, folder):
         self.holdfast, self.folder = holdfast, folder
         self.end = time.monotonic() + DEADLINE_SECONDS
-        self.logs = guest.FOLDER.parent / "logs"
+        self.logs = guest.FOLDER.parent / self.LOGS
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir()
-        self.image = guest.Image(folder, guest.DISK_MODULES, [holdfast, guest.FOLDER / "usr/bin/fsverity"])
+        self.image = self.make_image()
+
+    def make_image(self):
+        return guest.Image(self.folder, guest.DISK_MODULES, [self.holdfast, guest.FOLDER / "usr/bin/fsverity"])
 
     def run(self, script, *arguments, disks=(), watch=None):
         """Runs a script in a guest and returns its reports, name → values.
@@ -29,18 +40,17 @@ class Lab:
                 seen.setdefault(name, []).append(value)
                 if watch:
                     watch(booted, seen)
-        with open(log, "a", encoding="utf-8") as file:
-            file.write("".join(f"reported: {name} {value}\n" for name, values in seen.items() for value in values))
+        write_reports(log, seen)
         expect("failed" not in seen, f"{script}: {seen.get('failed')}")
         if not watch:
             expect_equal(booted.ended, 0, f"exit status of {script}")
         return seen
 
-    def consoles(self, script):
-        return sorted(self.logs.glob(f"{script}-*.log"))
+    def consoles(self, name):
+        return sorted(self.logs.glob(f"{name}*.log"))
 
-    def show(self, script, lines=20):
-        """Prints the ends of a script's consoles."""
-        for log in self.consoles(script):
+    def show(self, name, lines=20):
+        """Prints the ends of a story's consoles."""
+        for log in self.consoles(name):
             text = log.read_text(encoding="utf-8", errors="replace").replace("\r", "").splitlines()
             print(f"--- {log}", *text[-lines:], sep="\n", flush=True)

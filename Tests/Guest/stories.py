@@ -1,0 +1,53 @@
+"""Tells stories: a module that observes (`observe(lab)`), and checks of what was seen (`CHECKS`)."""
+
+import argparse
+import pathlib
+import tempfile
+import threading
+import time
+
+import guest
+from holdfast_peer.checks import Checks
+
+
+def tell(story, lab, checks):
+    """Observes a story, and checks what was seen. Each check of a story that does not come to its end has failed."""
+    begin, failed = time.monotonic(), checks.failed
+    try:
+        seen = story.observe(lab)
+    except Exception as error:
+        def no_end(error=error):
+            raise error
+        for check in story.CHECKS:
+            checks.run(check.__doc__, no_end)
+    else:
+        for check in story.CHECKS:
+            checks.run(check.__doc__, check, seen)
+    if checks.failed > failed:
+        lab.show(story.__name__)
+    print(f"{story.__name__}: {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def main(lists, make_lab):
+    """Those of one list of stories run one after the other, the lists beside each other. Returns the exit status."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--holdfast", required=True, type=pathlib.Path, help="the command line under test")
+    parser.add_argument("--only", choices=[story.__name__ for stories in lists for story in stories], help="one story")
+    options = parser.parse_args()
+    lists = [[story for story in stories if options.only in (None, story.__name__)] for stories in lists]
+    try:
+        guest.prepare()
+    except guest.Unavailable as reason:
+        print(f"skipped: no Linux guest: {reason}")
+        print(f"0 passed, 0 failed, {sum(len(story.CHECKS) for stories in lists for story in stories)} skipped")
+        return 0
+    checks = Checks()
+    with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        lab = make_lab(options.holdfast.resolve(), pathlib.Path(folder))
+        # Daemons, so that Ctrl-C ends everything: QEMU dies with the thread that began it.
+        threads = [threading.Thread(target=lambda stories=stories: [tell(story, lab, checks) for story in stories], daemon=True) for stories in lists]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    return checks.finish()
