@@ -1,0 +1,102 @@
+# What a script that uses Bluetooth begins with.
+
+# patiently COMMAND...: waits until the command succeeds, for ten seconds at most.
+patiently() {
+  for try in $(seq 200); do
+    "$@" && return
+    sleep 0.05
+  done
+  report failed "waiting for $*"
+  return 1
+}
+
+address() { hciconfig "hci$1" | grep -oE '([0-9A-F]{2}:){5}[0-9A-F]{2}'; }
+
+# radio COUNT: emulates the air, with so many controllers of this host, and one for each that connects to its socket.
+radio() {
+  btvirt -l"$1" -s >/dev/null &
+  patiently [ -S /tmp/bt-server-bredrle ]
+}
+
+# lend: lets the host at the other end of the port have a controller of this radio.
+lend() {
+  patiently [ -e /dev/vport0p1 ]
+  socat /dev/vport0p1 UNIX-CONNECT:/tmp/bt-server-bredrle &
+  report air lent
+}
+
+# attach: takes the line that leads to the other host's radio as an adapter, once that is there.
+attach() {
+  hear
+  btattach -B /dev/hvc0 -P h4 >/dev/null &
+}
+
+# adapter INDEX: waits until the kernel knows the adapter, and makes it ready for BR/EDR and LE.
+adapter() {
+  patiently configured "$1"
+  for setting in "power off" "le on" "connectable on" "bondable on" "ssp on" "io-cap 3" "power on" "discov yes"; do
+    btmgmt -i "$1" $setting >/dev/null || report failed "hci$1: $setting"
+  done
+  patiently running "$1"
+  report address "hci$1 $(address "$1")"
+}
+
+configured() { btmgmt info | grep -q "^hci$1:"; }
+running() { hciconfig "hci$1" | grep -q 'UP RUNNING PSCAN'; }
+
+# agent INDEX: says yes to whoever wants to pair. The kernel asks even where no end has a display.
+agent() {
+  mkfifo "/tmp/agent$1.in" "/tmp/agent$1.out"
+  btmgmt -i "$1" <"/tmp/agent$1.in" >"/tmp/agent$1.out" &
+  answer "$1" &
+  patiently [ -e "/tmp/agent$1.ready" ]
+}
+
+answer() {
+  exec 4>"/tmp/agent$1.in"
+  echo info >&4
+  while read -r line; do
+    case $line in
+    *"current settings"*) touch "/tmp/agent$1.ready" ;;
+    *"User Confirm "*hint*) echo yes >&4 ;;
+    esac
+  done <"/tmp/agent$1.out"
+}
+
+# listening NAME COMMAND...: runs one of BlueZ's test programs in the background until it waits for a connection; its output is /tmp/NAME.
+listening() {
+  name=$1
+  shift
+  "$@" >"/tmp/$name" 2>&1 &
+  patiently grep -q Waiting "/tmp/$name"
+}
+
+# exchange NAME COMMAND...: runs the other end for at most ten seconds, and reports its exit status.
+exchange() {
+  name=$1
+  shift
+  timeout 10 "$@" >"/tmp/$name.sent" 2>&1
+  report "$name" "$?"
+}
+
+# received NAME: reports how many messages and bytes the listener, which dumps them, has got, once its peer has gone.
+received() {
+  patiently grep -q Disconnect "/tmp/$1"
+  report "$1-received" "$(awk '/Received [0-9]+ bytes/ { messages += 1; bytes += $(NF - 1) } END { print messages + 0, bytes + 0 }' "/tmp/$1")"
+}
+
+# daemon: bluetoothd with its message bus and the socket that SDP's older tools use.
+daemon() {
+  mkdir -p /run/dbus /var/lib/bluetooth
+  cat >/tmp/bus.conf <<'END'
+<busconfig>
+  <type>system</type><listen>unix:path=/run/dbus/system_bus_socket</listen><auth>EXTERNAL</auth>
+  <policy context="default"><allow send_destination="*"/><allow receive_sender="*"/><allow own="*"/><allow user="*"/></policy>
+</busconfig>
+END
+  dbus-daemon --config-file=/tmp/bus.conf --nofork --nopidfile &
+  patiently [ -S /run/dbus/system_bus_socket ]
+  mkdir -p /var/run
+  bluetoothd --compat --nodetach &
+  patiently [ -S /var/run/sdp ]
+}

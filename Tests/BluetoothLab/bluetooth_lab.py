@@ -1,0 +1,33 @@
+"""What the Bluetooth stories share: an image with BlueZ in it, and hosts to boot from it."""
+
+import pathlib
+import time
+
+import guest
+from hosts import Host, TwoHosts
+from lab import Lab
+
+HERE = pathlib.Path(__file__).resolve().parent
+# The emulated radio reaches ciphers through the kernel's sockets. Pairing needs random numbers, ECDH and CMAC in the kernel, where
+# modules that are asked for later find no modprobe.
+MODULES = ("af_alg", "algif_hash", "algif_skcipher", "cmac", "ecb", "ccm", "ctr", "sha512_generic", "drbg", "ecdh_generic",
+           "virtio_pci", "virtio_console", "hci_vhci", "hci_uart", "rfcomm")
+TOOLS = ("bin/hciconfig", "usr/bin/hcitool", "usr/bin/btmgmt", "usr/bin/btmon", "usr/bin/btvirt", "usr/bin/btattach", "usr/bin/l2ping",
+         "usr/bin/l2test", "usr/bin/rctest", "usr/bin/sdptool", "usr/bin/bluetoothctl", "usr/libexec/bluetooth/bluetoothd",
+         "usr/bin/dbus-daemon", "usr/bin/socat")
+
+
+class BluetoothLab(Lab):
+    LOGS = "bluetooth-logs"
+
+    def make_image(self):
+        return guest.Image(self.folder, MODULES, [self.holdfast, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE])
+
+    def one_host(self, script, *arguments, options=()):
+        """Boots one host, which runs the script."""
+        log = self.logs / f"{script}-{len(self.consoles(script)) + 1}.log"
+        return Host(guest.Guest(self.image, log, script, *arguments, seconds=self.end - time.monotonic(), options=options))
+
+    def two_hosts(self, story, *arguments):
+        """Boots two hosts, which run STORY_verifier.sh and STORY_prover.sh."""
+        return TwoHosts(self, story, *arguments)

@@ -1,0 +1,85 @@
+"""Hosts that run a script each, step by step: one alone, or two with kernels of their own and the air between them."""
+
+import contextlib
+import threading
+
+from air import Air
+from holdfast_peer.checks import Failed
+from lab import write_reports
+
+# The verifier's guest has the radio: what the prover's host says goes to the emulator through a port. The prover's host takes its port for
+# the serial line of an adapter.
+PORTS = {"verifier": "virtserialport", "prover": "virtconsole"}
+
+
+class Host:
+    """A guest and what its script has reported so far. Whatever waits ends with the guest, which has a deadline. Use it in a `with` statement."""
+
+    def __init__(self, guest):
+        self.guest = guest
+        self.seen, self.ended = {}, False
+        self.changed = threading.Condition()
+        self.thread = threading.Thread(target=self.listen, daemon=True)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.guest.__exit__()
+        self.thread.join()
+        write_reports(self.guest.console, self.seen)
+
+    def listen(self):
+        for name, value in self.guest.reports():
+            with self.changed:
+                self.seen.setdefault(name, []).append(value)
+                self.changed.notify_all()
+        with self.changed:
+            self.ended = True
+            self.changed.notify_all()
+
+    def tell(self, line):
+        """Says a line to the script, which reads it by `hear`."""
+        self.guest.tell(line)
+
+    def wait(self, name, count=1):
+        """Waits until the script has reported NAME so often, and returns the last value of these."""
+        with self.changed:
+            self.changed.wait_for(lambda: len(self.seen.get(name, ())) >= count or self.ended or "failed" in self.seen)
+            if len(self.seen.get(name, ())) < count:
+                raise Failed(f"no {name} of {self.guest.console.name}: {self.seen.get('failed', 'it has ended')}")
+            return self.seen[name][count - 1]
+
+    def end(self):
+        """Waits until the script has ended well, and returns all that it reported, name → values."""
+        with self.changed:
+            self.changed.wait_for(lambda: self.ended)
+        if self.guest.ended != 0 or "failed" in self.seen:
+            raise Failed(f"exit status {self.guest.ended} of {self.guest.console.name}: {self.seen.get('failed')}")
+        return self.seen
+
+
+class TwoHosts:
+    """`verifier` and `prover`, which run STORY_verifier.sh and STORY_prover.sh, and the `air`. Use it in a `with` statement."""
+
+    def __init__(self, lab, story, *arguments):
+        self.lab, self.story, self.arguments = lab, story, arguments
+        self.stack = contextlib.ExitStack()
+
+    def __enter__(self):
+        with contextlib.ExitStack() as stack:
+            self.air = stack.enter_context(Air(self.lab.folder))
+            self.verifier, self.prover = (stack.enter_context(self.boot(role)) for role in PORTS)
+            # An adapter whose radio is not there yet would be given up.
+            self.verifier.wait("air")
+            self.prover.tell("air")
+            self.stack = stack.pop_all()
+        return self
+
+    def __exit__(self, *error):
+        return self.stack.__exit__(*error)
+
+    def boot(self, role):
+        port = ("-chardev", f"socket,id=air,path={self.air.paths[role]}", "-device", "virtio-serial-pci", "-device", f"{PORTS[role]},chardev=air")
+        return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=port)

@@ -1,0 +1,22 @@
+#!/usr/bin/python3
+"""Real Bluetooth sockets, in Linux guests with an emulated radio: one host with two adapters, and two hosts with an air between them.
+
+usage: run.py --holdfast PATH [--only STORY]
+
+Where no guest can be had, everything is counted as skipped, and the reason is said. Consoles stay in .guest/bluetooth-logs/.
+"""
+
+import pathlib
+import sys
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
+
+import one_host
+import stories
+import two_hosts
+from bluetooth_lab import BluetoothLab
+
+if __name__ == "__main__":
+    # One after the other: two hosts have a processor each.
+    sys.exit(stories.main([[one_host, two_hosts]], BluetoothLab))
