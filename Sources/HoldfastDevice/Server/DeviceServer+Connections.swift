@@ -51,6 +51,7 @@ extension DeviceServer {
       connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
       notify: notify, policy: policy, session: session, actuator: LockActuator(lock))
     loop.run()
+    connection.linger(milliseconds: options.timing.farewellMilliseconds)
   }
 
   private func release(_ number: UInt64) {

@@ -8,17 +8,20 @@ public struct ServerTiming: Sendable {
   public var sendMilliseconds: Int
   /// The longest that an answer to failed proofs is held back.
   public var greatestDelayMilliseconds: UInt64
+  /// For a peer to read the last message before its connection is closed, where closing could take it back.
+  public var farewellMilliseconds: Int
   /// For a new peer to prove itself before its place may go to another one.
   public var provingMilliseconds: UInt64
 
   public init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
-    greatestDelayMilliseconds: UInt64 = 1000, provingMilliseconds: UInt64 = 2000
+    greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
   ) {
     self.answerMilliseconds = answerMilliseconds
     self.messageMilliseconds = messageMilliseconds
     self.sendMilliseconds = sendMilliseconds
     self.greatestDelayMilliseconds = greatestDelayMilliseconds
+    self.farewellMilliseconds = farewellMilliseconds
     self.provingMilliseconds = provingMilliseconds
   }
 }

@@ -7,8 +7,8 @@ extension Connection {
   ///   - message: 1 to 4096 bytes.
   ///   - timeoutMilliseconds: how long a peer that does not read may hold this up.
   /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
-  ///   ``TransportError/overPeerLimit`` where the peer takes only shorter packets; ``TransportError/timedOutSending``; ``TransportError/closed`` where the peer is gone; ``TransportError/cancelled``
-  ///   after ``shutdown()``. A stream on which part of a message was sent accepts no other.
+  ///   ``TransportError/overPeerLimit`` where the peer takes only shorter packets; ``TransportError/timedOutSending``;
+  ///   ``TransportError/closed`` where the peer is gone; ``TransportError/cancelled`` after ``shutdown()``. A stream on which part of a message was sent accepts no other.
   public func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
     try send(message, by: Deadline(afterMilliseconds: timeoutMilliseconds))
   }

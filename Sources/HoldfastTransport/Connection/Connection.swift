@@ -63,6 +63,14 @@ public final class Connection: Sendable {
     } catch { return error != .timedOutWaiting }
   }
 
+  /// Before this end goes: gives the peer `milliseconds` to read what was sent last and to go first.
+  ///
+  /// On Bluetooth alone, where the kernel drops what is still on its way when a channel is closed. At once elsewhere, where the
+  /// peer is gone already, and after ``shutdown()``.
+  public func linger(milliseconds: Int) {
+    if port != nil { _ = isEnded(withinMilliseconds: milliseconds) }
+  }
+
   /// The two ends of a new connection within this process.
   ///
   /// - Throws: ``TransportError/other(errno:)`` without free descriptors.
