@@ -1,3 +1,4 @@
+import CBlueZ
 import Glibc
 
 /// Waits for peers at an endpoint.

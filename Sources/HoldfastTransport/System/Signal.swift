@@ -1,3 +1,4 @@
+import CBlueZ
 import Glibc
 
 /// Something that a blocked thread can be woken by, from any other thread: a count in the kernel that poll(2) can watch.
