@@ -1,0 +1,111 @@
+import CBlueZ
+import Glibc
+
+/// What this host tells peers that ask by SDP where its Holdfast device listens, for as long as this object lives.
+///
+/// bluetoothd keeps it, where it was started with `--compat`, and forgets it with the connection: also when this process is
+/// killed.
+@safe public final class ServiceRecord: @unchecked Sendable {
+  private let session: UnsafeMutablePointer<sdp_session_t>
+
+  /// Registers a record.
+  ///
+  /// - Parameters:
+  ///   - port: where the device listens: L2CAP or RFCOMM, with its number.
+  ///   - name: what people know it by; 64 bytes of it are kept.
+  /// - Throws: ``BluetoothError/noServer`` where no SDP server takes records, ``BluetoothError/permissionDenied`` where its
+  ///   socket is not for this user, ``BluetoothError/other(errno:)`` where it refuses.
+  public init(_ port: BluetoothPort, name: String) throws(BluetoothError) {
+    var any = bdaddr_t()
+    var local = bdaddr_t(b: (0, 0, 0, 0xff, 0xff, 0xff))
+    guard let session = unsafe sdp_connect(&any, &local, 0) else { throw ServiceRecord.connectionError(errno) }
+    var record = ServiceRecord.bytes(port, name: name)
+    var handle: UInt32 = 0
+    let result = unsafe sdp_device_record_register_binary(session, &any, &record, UInt32(record.count), 0, &handle)
+    guard result == 0 else {
+      let code = errno
+      unsafe sdp_close(session)
+      throw .other(errno: code)
+    }
+    unsafe self.session = session
+  }
+
+  deinit {
+    unsafe sdp_close(session)
+  }
+
+  private static func connectionError(_ code: CInt) -> BluetoothError {
+    switch code {
+    case ENOENT, ECONNREFUSED: .noServer
+    case EACCES, EPERM: .permissionDenied
+    default: .other(errno: code)
+    }
+  }
+}
+
+extension ServiceRecord {
+  /// Where the SDP server of this host takes records. Source: libbluetooth's SDP_UNIX_PATH.
+  static let serverPath = "/var/run/sdp"
+  static let maximumNameByteCount = 64
+
+  /// Attributes of a record. Source: Bluetooth Core 5.4, volume 3 part B, section 5.1.
+  enum Attribute {
+    static let serviceClasses: UInt16 = 0x0001
+    static let protocols: UInt16 = 0x0004
+    static let browseGroups: UInt16 = 0x0005
+    static let languages: UInt16 = 0x0006
+    static let profiles: UInt16 = 0x0009
+    static let name: UInt16 = 0x0100
+  }
+
+  /// Short UUIDs. Source: Bluetooth SIG, Assigned Numbers.
+  enum ShortUUID {
+    static let rfcomm: UInt16 = 0x0003
+    static let l2cap: UInt16 = 0x0100
+    static let publicBrowseGroup: UInt16 = 0x1002
+  }
+
+  /// The record: one sequence of attribute ids and values, in the order of the ids.
+  static func bytes(_ port: BluetoothPort, name: String) -> [UInt8] {
+    var record: [UInt8] = []
+    record.append { record in
+      record.append(element: Attribute.serviceClasses)
+      record.append { $0.append(elementUUID: HoldfastService.uuid) }
+      record.append(element: Attribute.protocols)
+      record.append { $0.append(protocolsOf: port) }
+      record.append(element: Attribute.browseGroups)
+      record.append { $0.append(shortUUID: ShortUUID.publicBrowseGroup) }
+      record.append(element: Attribute.languages)
+      // English in UTF-8, whose attributes begin at 0x0100. Source: ISO 639, IANA character set 106.
+      record.append { languages in for number: UInt16 in [0x656e, 106, 0x0100] { languages.append(element: number) } }
+      record.append(element: Attribute.profiles)
+      record.append { profiles in
+        profiles.append { profile in
+          profile.append(elementUUID: HoldfastService.uuid)
+          profile.append(element: UInt16(0x0100))
+        }
+      }
+      record.append(element: Attribute.name)
+      record.append(element: .text, name.utf8Prefix(byteCount: maximumNameByteCount))
+    }
+    return record
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func append(shortUUID uuid: UInt16) {
+    append(elementUUID: [UInt8(uuid >> 8), UInt8(truncatingIfNeeded: uuid)])
+  }
+
+  fileprivate mutating func append(protocolsOf port: BluetoothPort) {
+    append { l2cap in
+      l2cap.append(shortUUID: ServiceRecord.ShortUUID.l2cap)
+      if case .l2cap(let psm?) = port { l2cap.append(element: psm) }
+    }
+    guard case .rfcomm(let channel?) = port else { return }
+    append { rfcomm in
+      rfcomm.append(shortUUID: ServiceRecord.ShortUUID.rfcomm)
+      rfcomm.append(element: channel)
+    }
+  }
+}
