@@ -1,0 +1,150 @@
+import HoldfastJSON
+import HoldfastTransport
+
+/// What a person is told of a finding of the doctor's, and the command that mends it.
+struct FindingText {
+  let check: String
+  let state: String
+  let message: String
+  let hint: String?
+
+  /// `adapter` is `hci0` and the like; `endpoint` is what was to be reached.
+  init(_ finding: Finding, adapter: String?, endpoint: Endpoint?) {
+    let isOK = finding.state == .ok
+    check = finding.topic.name
+    state = finding.state.name
+    if case .connection(let attempt) = finding.topic, let endpoint {
+      message = attempt.text(at: endpoint)
+      hint = isOK ? nil : attempt.failure(at: endpoint).hint
+    } else {
+      message = finding.topic.message(isOK, adapter)
+      hint = isOK ? nil : finding.topic.hint(adapter ?? "hci0")
+    }
+  }
+
+  var lines: [String] {
+    ["\(state.padded(10))\(message)"] + (hint.map { ["          \($0)"] } ?? [])
+  }
+
+  var json: JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("check", .string(check)), ("state", .string(state)), ("text", .string(message)),
+    ]
+    if let hint { members.append(("hint", .string(hint))) }
+    return .object(members)
+  }
+}
+
+extension Finding.State {
+  fileprivate var name: String {
+    switch self {
+    case .ok: "ok"
+    case .missing: "missing"
+    case .forbidden: "forbidden"
+    case .note: "note"
+    }
+  }
+}
+
+extension Finding.Topic {
+  /// What `--json` prints.
+  fileprivate var name: String {
+    switch self {
+    case .kernel: "kernel"
+    case .l2cap: "l2cap"
+    case .rfcomm: "rfcomm"
+    case .adapter: "adapter"
+    case .radio: "radio"
+    case .power: "power"
+    case .lowEnergy: "low-energy"
+    case .connectable: "connectable"
+    case .discoverable: "discoverable"
+    case .secureSimplePairing: "secure-simple-pairing"
+    case .bondable: "bondable"
+    case .administration: "administration"
+    case .discoveryServer: "sdp-server"
+    case .connection: "connection"
+    }
+  }
+
+  fileprivate func message(_ isOK: Bool, _ name: String?) -> String {
+    let adapter = name ?? "the adapter"
+    return switch self {
+    case .kernel: isOK ? "the kernel has Bluetooth" : "the kernel has no Bluetooth"
+    case .l2cap: isOK ? "the kernel has L2CAP" : "the kernel has no L2CAP"
+    case .rfcomm: isOK ? "the kernel has RFCOMM" : "the kernel has no RFCOMM"
+    case .adapter:
+      isOK ? "there is an adapter, \(adapter)" : "there is no Bluetooth adapter" + (name.map { " \($0)" } ?? "")
+    case .radio(nil): "nothing blocks the radio of \(adapter)"
+    case .radio(.soft): "the radio of \(adapter) is blocked"
+    case .radio(.hard): "a switch or key of this machine blocks the radio of \(adapter)"
+    case .power: "\(adapter) is powered \(isOK ? "on" : "off")"
+    case .lowEnergy: "\(adapter) has Low Energy \(isOK ? "on" : "off, which le: endpoints need")"
+    case .connectable:
+      isOK
+        ? "\(adapter) lets itself be connected to" : "\(adapter) does not let itself be connected to, as a device must"
+    case .discoverable:
+      isOK
+        ? "\(adapter) lets itself be found"
+        : "\(adapter) does not let itself be found by a scan; by its address it is reached"
+    case .secureSimplePairing:
+      "\(adapter) has Secure Simple Pairing \(isOK ? "on" : "off: links are encrypted after pairing by PIN alone")"
+    case .bondable: isOK ? "\(adapter) keeps pairings" : "\(adapter) keeps no pairings: a peer has to pair each time"
+    case .administration:
+      isOK
+        ? "this user may search, advertise and accept pairing"
+        : "this user may not search, advertise or accept pairing, which take CAP_NET_ADMIN"
+    case .discoveryServer(.ready): "an SDP server takes records: devices are found without their number"
+    case .discoveryServer(.absent): "no SDP server takes records: provers have to name PSM or channel of a device here"
+    case .discoveryServer(.forbidden): "the SDP server takes no records of this user"
+    case .connection: "the other end \(isOK ? "answers" : "does not answer")"
+    }
+  }
+
+  fileprivate func hint(_ adapter: String) -> String? {
+    switch self {
+    case .kernel: "sudo modprobe btusb; in a container or a virtual machine, the host has to give it"
+    case .l2cap: "sudo modprobe bluetooth"
+    case .rfcomm: "sudo modprobe rfcomm"
+    case .adapter: "plug one in, and sudo modprobe btusb; btmgmt info lists them"
+    case .radio(.hard): "use the switch or key; rfkill list shows it"
+    case .radio: "sudo rfkill unblock bluetooth"
+    case .power: "sudo btmgmt -i \(adapter) power on"
+    case .lowEnergy: "sudo btmgmt -i \(adapter) le on"
+    case .connectable: "sudo btmgmt -i \(adapter) connectable on"
+    case .discoverable: "sudo btmgmt -i \(adapter) discov on"
+    case .secureSimplePairing: "sudo btmgmt -i \(adapter) ssp on"
+    case .bondable: "sudo btmgmt -i \(adapter) bondable on"
+    case .administration: "run those with sudo"
+    case .discoveryServer(.forbidden):
+      "run holdfast device serve as root, or give its user the socket: sudo chgrp GROUP /run/sdp"
+    case .discoveryServer: compatibleDaemon
+    case .connection: nil
+    }
+  }
+}
+
+extension ConnectionAttempt {
+  /// What a person is told of it; `endpoint` is where the connection was tried.
+  func text(at endpoint: Endpoint) -> String {
+    if case .device(let id) = self { return "Holdfast device \(id) answers at \(endpoint)" }
+    return failure(at: endpoint).message
+  }
+
+  fileprivate func failure(at endpoint: Endpoint) -> Failure {
+    switch self {
+    case .failed(.timedOutWaiting) where endpoint.port != nil:
+      Failure(
+        .unavailable, "\(endpoint) does not answer in time",
+        hint: "it may wait to be paired with this host: bluetoothctl pair ADDR, or holdfast device serve --pair there")
+    case .failed(let error): Failure(error, endpoint: endpoint)
+    case .silent:
+      Failure(
+        .unavailable, "the other end at \(endpoint) takes the connection and says nothing",
+        hint: "another program may listen there, or the device is busy: see its log")
+    case .device, .stranger:
+      Failure(
+        .malformed, "what answers at \(endpoint) is no Holdfast device", hint: "is it the right address and number?")
+    }
+  }
+}

@@ -1,0 +1,140 @@
+import ArgumentParser
+import HoldfastJSON
+import HoldfastTransport
+import Synchronization
+
+struct Scan: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "List Bluetooth devices in range, and say which are Holdfast devices.",
+    discussion: """
+      Classic Bluetooth and Low Energy are searched together; it takes CAP_NET_ADMIN. Devices of classic Bluetooth are \
+      then asked by SDP, and what calls itself a Holdfast device is connected to and listened to. Ctrl-C ends the search, \
+      and what was found is listed.
+      """)
+
+  @Option(help: "The adapter to search with, such as hci0.")
+  var adapter: String?
+
+  @Option(help: "How many seconds to search.")
+  var seconds: Int = 10
+
+  @OptionGroup var output: OutputOptions
+
+  /// A device out of range is given up by the radio after five seconds.
+  private static let answerMilliseconds = 6000
+
+  mutating func perform() throws(Failure) {
+    guard (1...3600).contains(seconds) else { throw Failure(.usage, "--seconds is from 1 to 3600") }
+    let number = try adapter.map { text throws(Failure) in try adapterNumber(text) }
+    TerminationSignals.hold()
+    let isEnded = Flag()
+    let devices: [FoundDevice]
+    do throws(BluetoothError) {
+      let scan = try DeviceScan(try Adapter.chosen(number))
+      TerminationSignals.whenRaised {
+        isEnded.raise()
+        scan.cancel()
+      }
+      devices = try scan.run(milliseconds: seconds * 1000) { count in progress("\(count) found") }
+    } catch { throw Failure(error, adapter: adapter) }
+    let sightings = devices.enumerated().map { index, device in
+      progress("asking \(index + 1) of \(devices.count)")
+      return isEnded.isRaised ? Sighting(device) : Sighting(device, asking: number, Self.answerMilliseconds)
+    }
+    report(sightings)
+  }
+
+  private func report(_ sightings: [Sighting]) {
+    if output.json { return Console.result(.object([("devices", .array(sightings.map(\.json)))])) }
+    for line in sightings.flatMap(\.lines) { Console.result(line) }
+    if sightings.isEmpty { Console.note("no device in range lets itself be found") }
+  }
+
+  private func progress(_ text: String) {
+    if Console.isTerminal { Console.note(text) }
+  }
+}
+
+/// The number of `hci0` and the like.
+private func adapterNumber(_ text: String) throws(Failure) -> UInt16 {
+  guard text.hasPrefix("hci"), let number = UInt16(text.dropFirst(3)), text == "hci\(number)" else {
+    throw Failure(.usage, "the adapter is not hci0, hci1, …")
+  }
+  return number
+}
+
+/// Raised once, from any thread.
+private final class Flag: Sendable {
+  private let value = Atomic(false)
+  var isRaised: Bool { value.load(ordering: .relaxed) }
+  func raise() { value.store(true, ordering: .relaxed) }
+}
+
+/// A device that was found, and what it answered.
+private struct Sighting {
+  let device: FoundDevice
+  private var answers: [(endpoint: Endpoint, attempt: ConnectionAttempt)] = []
+  private var fault: TransportError?
+  private let wasAsked: Bool
+
+  init(_ device: FoundDevice) {
+    self.device = device
+    wasAsked = false
+  }
+
+  init(_ device: FoundDevice, asking adapter: UInt16?, _ milliseconds: Int) {
+    self.device = device
+    wasAsked = true
+    do throws(TransportError) {
+      for endpoint in try device.endpoints(adapter: adapter, timeoutMilliseconds: milliseconds) {
+        answers.append((endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: milliseconds)))
+      }
+    } catch { fault = error }
+  }
+
+  /// A line for the device, and one for each place where a Holdfast device is.
+  var lines: [String] {
+    let strength = device.signalStrength.map { "\($0) dBm" } ?? ""
+    let head = "\(device.device.address)  \(kind.padded(10))  \(strength.padded(8))  \(device.name ?? "")"
+    return [head] + answers.map { "  " + $0.attempt.text(at: $0.endpoint) } + remarks
+  }
+
+  private var remarks: [String] {
+    guard device.namesService && answers.isEmpty else { return [] }
+    if let faultText { return ["  calls itself a Holdfast device: \(faultText)"] }
+    return ["  calls itself a Holdfast device" + (wasAsked ? ", and does not say where it listens" : "")]
+  }
+
+  private var faultText: String? {
+    guard let fault, let endpoint = try? Endpoint(parsing: "l2cap:\(device.device.address)") else { return nil }
+    return Failure(fault, endpoint: endpoint).message
+  }
+
+  private var kind: String {
+    switch device.device.kind {
+    case .classic: "classic"
+    case .lowEnergyPublic: "le"
+    case .lowEnergyRandom: "le random"
+    }
+  }
+
+  var json: JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("address", .string("\(device.device.address)")), ("kind", .string(kind)),
+      ("is_holdfast", .bool(device.namesService || !answers.isEmpty)),
+      ("endpoints", .array(answers.map { json($0.endpoint, $0.attempt) })),
+    ]
+    if let name = device.name { members.append(("name", .string(name))) }
+    // A negative number, which JSON of this program does not have.
+    if let strength = device.signalStrength { members.append(("rssi_dbm", .string("\(strength)"))) }
+    if let faultText { members.append(("error", .string(faultText))) }
+    return .object(members)
+  }
+
+  private func json(_ endpoint: Endpoint, _ attempt: ConnectionAttempt) -> JSONValue {
+    guard case .device(let id) = attempt else {
+      return .object([("endpoint", .string("\(endpoint)")), ("error", .string(attempt.text(at: endpoint)))])
+    }
+    return .object([("endpoint", .string("\(endpoint)")), ("device_id", .string(id))])
+  }
+}
