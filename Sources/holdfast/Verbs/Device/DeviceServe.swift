@@ -20,6 +20,9 @@ struct DeviceServe: Verb {
   @Flag(help: "Say nothing of single rounds.")
   var quiet = false
 
+  @Flag(help: "Let any Bluetooth device pair with this host while it serves, which takes CAP_NET_ADMIN.")
+  var pair = false
+
   mutating func perform() throws(Failure) {
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
     let folder = try device.open()
@@ -46,6 +49,8 @@ struct DeviceServe: Verb {
       if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
       notices.note("listening at \(endpoint)")
     }
+    let presence = BluetoothPresence(of: server.endpoints, isPairing: pair) { notices.note("warning: \($0)") }
+    defer { withExtendedLifetime(presence) {} }
     do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: device.dir) }
     notices.note("ended")
   }
