@@ -40,6 +40,8 @@ public enum TransportError: Error, Equatable, Sendable {
   case unreachable
   /// The radio link was lost.
   case linkLost
+  /// The peer does not announce by SDP that it has such a port.
+  case notAnnounced
   /// The link could not be secured as it has to be: one end refused pairing or encryption.
   case notSecured
   /// Anything else that the operating system answered.

@@ -46,21 +46,14 @@ struct BluetoothSocketName {
 }
 
 extension bdaddr_t {
-  /// The address as the kernel takes it: the least significant octet comes first.
   init(_ address: BluetoothAddress) {
     self.init()
-    unsafe withUnsafeMutableBytes(of: &self) { octets in
-      for index in octets.indices {
-        unsafe octets[index] = UInt8(truncatingIfNeeded: address.value >> UInt64(8 * index))
-      }
-    }
+    unsafe withUnsafeMutableBytes(of: &self) { unsafe $0.copyBytes(from: address.leastSignificantFirst) }
   }
 }
 
 extension BluetoothAddress {
-  /// An address of the kernel's.
   init(_ address: bdaddr_t) {
-    let octets = unsafe withUnsafeBytes(of: address) { unsafe Array($0) }
-    self.init(value: octets.reversed().reduce(0) { $0 << 8 | UInt64($1) })
+    self.init(leastSignificantFirst: unsafe withUnsafeBytes(of: address) { unsafe Array($0)[...] })
   }
 }

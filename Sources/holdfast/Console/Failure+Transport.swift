@@ -8,12 +8,20 @@ extension Failure {
       self.init(
         .unavailable, "nothing is at \(endpoint)",
         hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
+    case .refused where endpoint.port != nil:
+      self.init(
+        .unavailable, "nobody listens at \(endpoint)",
+        hint: "is the device running, and is the number right? holdfast doctor \(endpoint.description.shellWord)")
     case .refused:
       self.init(
         .unavailable, "nobody listens at \(endpoint)",
         hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
     case .closed:
       self.init(.unavailable, "the other end closed the connection")
+    case .timedOutWaiting where endpoint.port != nil:
+      self.init(
+        .unavailable, "\(endpoint) did not answer in time",
+        hint: "try again, or pair the two hosts: device serve and prove have --pair for it")
     case .timedOutWaiting, .timedOutReading, .timedOutSending:
       self.init(.unavailable, "the other end did not answer in time", hint: "try again, or give it longer by --timeout")
     case .permissionDenied:
@@ -42,6 +50,10 @@ extension Failure {
         hint: "is it in range, powered and connectable? holdfast scan")
     case .linkLost:
       self.init(.unavailable, "the radio link was lost", hint: "try again, nearer")
+    case .notAnnounced:
+      self.init(
+        .unavailable, "\(endpoint): no such number is announced there",
+        hint: "name it, as device serve prints it: rfcomm:ADDR,channel=5 or l2cap:ADDR,psm=0x1001")
     case .notSecured:
       self.init(
         .unavailable, "\(endpoint): the link could not be secured, one end refused pairing or encryption",
@@ -84,5 +96,12 @@ extension Endpoint {
   /// Reads an endpoint of the command line.
   init(argument text: String) throws(Failure) {
     do throws(EndpointError) { try self.init(parsing: text) } catch { throw Failure(error, text: text) }
+  }
+
+  /// Reads an endpoint of the command line that is to be connected to, so that its Bluetooth address cannot be any.
+  init(peerArgument text: String) throws(Failure) {
+    try self.init(argument: text)
+    guard case .bluetooth(.any, _) = address else { return }
+    throw Failure(.usage, "'\(text)' does not say which device", hint: "holdfast scan lists addresses")
   }
 }

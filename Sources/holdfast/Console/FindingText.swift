@@ -133,10 +133,6 @@ extension ConnectionAttempt {
 
   fileprivate func failure(at endpoint: Endpoint) -> Failure {
     switch self {
-    case .failed(.timedOutWaiting) where endpoint.port != nil:
-      Failure(
-        .unavailable, "\(endpoint) does not answer in time",
-        hint: "it may wait to be paired with this host: bluetoothctl pair ADDR, or holdfast device serve --pair there")
     case .failed(let error): Failure(error, endpoint: endpoint)
     case .silent:
       Failure(

@@ -7,8 +7,7 @@ extension ConnectionAttempt {
   init(to endpoint: Endpoint, timeoutMilliseconds: Int) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     do throws(TransportError) {
-      let endpoint = try endpoint.resolved(timeoutMilliseconds: timeoutMilliseconds)
-      let connection = try Connection.connect(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)
+      let connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
       self = try ConnectionAttempt.challenge(over: connection, by: deadline)
     } catch { self = .failed(error) }
   }

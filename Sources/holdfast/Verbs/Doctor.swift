@@ -21,7 +21,7 @@ struct Doctor: Verb {
 
   mutating func perform() throws(Failure) {
     guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
-    let endpoint = try endpoint.map { text throws(Failure) in try Endpoint(argument: text) }
+    let endpoint = try endpoint.map { text throws(Failure) in try Endpoint(peerArgument: text) }
     let diagnosis = try examine(endpoint)
     report(diagnosis, endpoint)
     switch diagnosis.state {

@@ -26,6 +26,7 @@ struct Prove: Verb {
   @Option(help: "Seconds to wait for the device.")
   var timeout: Int = 10
 
+  @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
   /// The device has acted, and whoever runs this has to learn it.
@@ -33,12 +34,14 @@ struct Prove: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let endpoint = try Endpoint(argument: connect)
+    let endpoint = try Endpoint(peerArgument: connect)
     let request = try Request(command: command, parameters: parameter)
     guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
     let folder = ProverFolder(path: state)
     let enrolment = try folder.load()
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
     let proof = Proof(
       enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeout * 1000)
     let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))

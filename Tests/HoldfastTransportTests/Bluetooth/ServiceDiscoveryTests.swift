@@ -171,11 +171,4 @@ struct ServiceDiscoveryTests {
     #expect(!DataElement(kind: .uuid, value: bytes[...]).isUUID(0x0003))
     #expect(!DataElement(kind: .text, value: bytes[...]).isUUID(0x0100))
   }
-
-  @Test func `an endpoint that has its port asks nobody`() throws {
-    for text in ["unix:/run/a", "rfcomm:00:1A:7D:DA:71:13,channel=5", "le:00:1A:7D:DA:71:13,psm=0x80"] {
-      let endpoint = try Endpoint(parsing: text)
-      #expect(try endpoint.resolved(timeoutMilliseconds: 0) == endpoint)
-    }
-  }
 }

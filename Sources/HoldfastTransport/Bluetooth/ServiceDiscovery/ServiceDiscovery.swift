@@ -18,16 +18,15 @@ public enum ServiceDiscovery {
   /// - Parameters:
   ///   - peer: its address of classic Bluetooth.
   ///   - adapter: the local adapter to use; nil leaves the choice to the system.
-  ///   - timeoutMilliseconds: how long everything may take.
+  ///   - deadline: until when everything may take.
   /// - Returns: their ports, in the peer's order, each of L2CAP or RFCOMM with its number; none where it has no Holdfast device.
   /// - Throws: ``TransportError/unreachable``, ``TransportError/refused`` (it has no SDP server),
   ///   ``TransportError/timedOutWaiting``, ``TransportError/tooLong`` or ``TransportError/truncated`` for an answer that is
   ///   too long or malformed, ``TransportError/closed``, ``TransportError/linkLost``, ``TransportError/noAdapter``,
   ///   ``TransportError/adapterDown``, ``TransportError/unsupported``.
   public static func query(
-    _ peer: BluetoothAddress, adapter: UInt16?, timeoutMilliseconds: Int
+    _ peer: BluetoothAddress, adapter: UInt16?, by deadline: Deadline
   ) throws(TransportError) -> [BluetoothPort] {
-    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     let port = BluetoothPort.l2cap(psm: serverPSM)
     let file = try OpenFile.bluetoothSocket(port)
     try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.open)

@@ -36,7 +36,7 @@ struct BenchLatency: Verb {
     guard (connect == nil) == (state == nil) else { throw Failure(.usage, "--connect and --state go together") }
     let statistics: LatencyStatistics
     if let connect, let state {
-      statistics = try measure(at: try Endpoint(argument: connect), folder: ProverFolder(path: state))
+      statistics = try measure(at: try Endpoint(peerArgument: connect), folder: ProverFolder(path: state))
     } else {
       statistics = try measureInPlayground()
     }

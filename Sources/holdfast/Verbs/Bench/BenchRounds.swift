@@ -28,6 +28,7 @@ struct BenchRounds: Verb {
   @Option(help: "Seconds to wait for each message of the device.")
   var timeout: Int = 10
 
+  @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
   static let isMeasuring = true
@@ -35,9 +36,11 @@ struct BenchRounds: Verb {
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
     guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
-    let endpoint = try Endpoint(argument: connect)
+    let endpoint = try Endpoint(peerArgument: connect)
     let enrolment = try ProverFolder(path: state).load()
     let session = try enrolment.session(for: try Request(command: command, parameters: []), isRemembered: true)
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
     var conversation = try Conversation(at: endpoint, session: session, timeoutMilliseconds: timeout * 1000)
     var statistics = RoundStatistics()
     _ = try accepted(&conversation, number: 0)
