@@ -99,9 +99,11 @@ class Image:
                                stdout=subprocess.PIPE, text=True, check=True).stdout
         order = self.root / "modules/order"
         for path in re.findall(r"^insmod (\S+)", shown, re.MULTILINE):
-            target = self.root / "modules" / pathlib.Path(path).name
+            packed = pathlib.Path(path)
+            target = self.root / "modules" / packed.name.removesuffix(".xz")
             if not target.exists():
-                shutil.copy(path, target)
+                # The guest's insmod takes plain modules alone.
+                target.write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
                 with open(order, "a", encoding="ascii") as out:
                     out.write(f"{target.name}\n")
 
