@@ -12,6 +12,7 @@ import sys
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
 
+import finding
 import one_host
 import stories
 import two_hosts
@@ -19,4 +20,4 @@ from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # One after the other: two hosts have a processor each.
-    sys.exit(stories.main([[one_host, two_hosts]], BluetoothLab))
+    sys.exit(stories.main([[one_host, finding, two_hosts]], BluetoothLab))

@@ -7,7 +7,7 @@ struct Scan: Verb {
   static let configuration = CommandConfiguration(
     abstract: "List Bluetooth devices in range, and say which are Holdfast devices.",
     discussion: """
-      Classic Bluetooth and Low Energy are searched together; it takes CAP_NET_ADMIN. Devices of classic Bluetooth are \
+      Low Energy is searched first, for some five seconds, then classic Bluetooth; it takes CAP_NET_ADMIN. Devices of classic Bluetooth are \
       then asked by SDP, and what calls itself a Holdfast device is connected to and listened to. Ctrl-C ends the search, \
       and what was found is listed.
       """)
