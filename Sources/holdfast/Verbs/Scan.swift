@@ -20,7 +20,8 @@ struct Scan: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// A device out of range is given up by the radio after five seconds.
+  /// How long one device may keep the list waiting, whatever it says of itself. One out of range is given up by the radio after five
+  /// seconds.
   private static let answerMilliseconds = 6000
 
   mutating func perform() throws(Failure) {
@@ -85,9 +86,11 @@ private struct Sighting {
   init(_ device: FoundDevice, asking adapter: UInt16?, _ milliseconds: Int) {
     self.device = device
     wasAsked = true
+    let deadline = Deadline(afterMilliseconds: milliseconds)
     do throws(TransportError) {
-      for endpoint in try device.endpoints(adapter: adapter, timeoutMilliseconds: milliseconds) {
-        answers.append((endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: milliseconds)))
+      for endpoint in try device.endpoints(adapter: adapter, by: deadline) {
+        answers.append(
+          (endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)))
       }
     } catch { fault = error }
   }

@@ -87,7 +87,7 @@ struct ManagementEventTests {
     #expect(device.psms == [0x85] && device.signalStrength == -59)
     device.merge(try report(AdvertisingData.scanResponse(psm: 0x81, name: ""), strength: 127))
     #expect(
-      try device.endpoints(adapter: 2, timeoutMilliseconds: 0).map(\.description)
+      try device.endpoints(adapter: 2, by: Deadline(afterMilliseconds: 0)).map(\.description)
         == ["le:00:1A:7D:DA:71:13,psm=0x85,hci=hci2", "le:00:1A:7D:DA:71:13,psm=0x81,hci=hci2"])
   }
 }

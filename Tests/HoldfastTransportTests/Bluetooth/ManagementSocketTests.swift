@@ -104,6 +104,16 @@ struct ManagementSocketTests {
     withExtendedLifetime(acceptor) {}
   }
 
+  @Test func `pairing is accepted on every adapter where none is named`() throws {
+    let kernel = try ManagementStandIn()
+    let acceptor = try PairingAcceptor(adapter: nil, peer: nil, management: kernel.management)
+    for adapter: UInt16 in [3, 0] {
+      kernel.send(0x000f, adapter: adapter, Self.address + [1, 1, 1, 2, 3, 4])
+      #expect(try kernel.next() == .init(code: 0x1c, adapter: adapter, parameters: Self.address + [1]))
+    }
+    withExtendedLifetime(acceptor) {}
+  }
+
   @Test func `pairing is accepted from the one that may`() throws {
     let kernel = try ManagementStandIn()
     let peer = try BluetoothAddress(parsing: "06:05:04:03:02:01")

@@ -9,24 +9,23 @@ public final class PairingAcceptor: Sendable {
   /// Begins to accept.
   ///
   /// - Parameters:
-  ///   - adapter: the adapter's number; nil takes the first that is powered.
+  ///   - adapter: the adapter's number; nil accepts on each of them.
   ///   - peer: the one that may pair; nil lets anybody.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/unsupported``.
   public convenience init(adapter: UInt16?, peer: BluetoothAddress? = nil) throws(BluetoothError) {
-    let adapter = try Adapter.chosen(adapter)
     let management = try ManagementSocket()
-    try management.requireEvents(of: adapter.number)
-    try self.init(adapter: adapter.number, peer: peer, management: management)
+    try management.requireEvents(of: try Adapter.chosen(adapter).number)
+    try self.init(adapter: adapter, peer: peer, management: management)
   }
 
-  init(adapter: UInt16, peer: BluetoothAddress?, management: ManagementSocket) throws(BluetoothError) {
+  init(adapter: UInt16?, peer: BluetoothAddress?, management: ManagementSocket) throws(BluetoothError) {
     thread = try ServantThread { stop in
       while let (number, event) = try? management.next(by: .never, unless: stop) {
-        guard number == adapter, case .confirmationRequest(let device, isJustWorks: true) = event,
-          peer == nil || peer == device.address
+        guard case .confirmationRequest(let device, isJustWorks: true) = event,
+          adapter == nil || adapter == number, peer == nil || peer == device.address
         else { continue }
         // Where it cannot be sent, the other end's time runs out: it has to begin again.
-        try? management.send(ManagementCommand(.confirm, adapter: adapter, device.bytes))
+        try? management.send(ManagementCommand(.confirm, adapter: number, device.bytes))
       }
     }
   }
