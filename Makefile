@@ -8,16 +8,20 @@ TEST_PACKAGES = swtpm
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 
-.PHONY: help build demo test bench soak vectors format lint packages clean
+.PHONY: help build demo demo-bluetooth test bench soak vectors format lint packages clean
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: packages ## Build the command line at .build/release/holdfast.
 	@$(SWIFT) build --quiet $(RELEASE)
 
 demo: build ## Enrol, prove, and try every attack, between two processes on this machine.
 	@.build/release/holdfast demo
+
+demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Linux hosts.
+	@Tests/install-packages $(GUEST_PACKAGES) || true
+	@/usr/bin/python3 Tests/BluetoothLab/demo.py --holdfast .build/release/holdfast
 
 test: packages ## Build and check everything.
 	@Tests/install-packages $(TEST_PACKAGES)

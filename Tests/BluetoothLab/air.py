@@ -34,6 +34,7 @@ class Air:
         # ACL packets that went to each end.
         self.passed = collections.Counter()
         self.order, self.waiting = itertools.count(), []
+        self.last_due = collections.Counter()
         self.stop, self.stopped = socket.socketpair()
         self.thread = threading.Thread(target=self.relay, daemon=True)
 
@@ -106,7 +107,9 @@ class Air:
         self.queue(packet, to)
 
     def queue(self, packet, to):
-        heapq.heappush(self.waiting, (time.monotonic() + self.delay_seconds[to], next(self.order), packet, to))
+        # What is delayed less does not overtake what was delayed more.
+        self.last_due[to] = max(self.last_due[to], time.monotonic() + self.delay_seconds[to])
+        heapq.heappush(self.waiting, (self.last_due[to], next(self.order), packet, to))
 
     def send_due(self):
         """Sends what is due; returns the seconds until more will be, None if nothing waits."""

@@ -103,3 +103,25 @@ END
   bluetoothd --compat --nodetach &
   patiently [ -S /var/run/sdp ]
 }
+
+# follow: does what the host tells, line by line, until that is "over"; reports exit status and output of each.
+follow() {
+  cd "$HOME" || return
+  while hear && [ "$heard" != over ]; do
+    eval "$heard" >/tmp/said 2>&1 </dev/null
+    report did "$? $(base64 -w 0 /tmp/said)"
+  done
+}
+
+# meanwhile NAME COMMAND...: the same in the background.
+meanwhile() {
+  name=$1
+  shift
+  {
+    "$@" >"/tmp/$name" 2>&1 3<&-
+    report "$name" "$? $(base64 -w 0 "/tmp/$name")"
+  } &
+}
+
+# serving LOG: whether the device that was begun last has said what its policy is, which comes after all that it listens at.
+serving() { tail -n 1 "$1" | grep -q 'policy: '; }

@@ -1,7 +1,10 @@
 """Hosts that run a script each, step by step: one alone, or two with kernels of their own and the air between them."""
 
+import base64
 import contextlib
+import json
 import threading
+import typing
 
 from air import Air
 from holdfast_peer.checks import Failed
@@ -12,12 +15,23 @@ from lab import write_reports
 PORTS = {"verifier": "virtserialport", "prover": "virtconsole"}
 
 
+class Said(typing.NamedTuple):
+    """How a command ended, and all that it said."""
+
+    status: int
+    text: str
+
+    @property
+    def json(self):
+        return next(json.loads(line) for line in self.text.splitlines() if line.startswith("{"))
+
+
 class Host:
     """A guest and what its script has reported so far. Whatever waits ends with the guest, which has a deadline. Use it in a `with` statement."""
 
     def __init__(self, guest):
         self.guest = guest
-        self.seen, self.ended = {}, False
+        self.seen, self.ended, self.done = {}, False, 0
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.listen, daemon=True)
 
@@ -50,6 +64,27 @@ class Host:
             if len(self.seen.get(name, ())) < count:
                 raise Failed(f"no {name} of {self.guest.console.name}: {self.seen.get('failed', 'it has ended')}")
             return self.seen[name][count - 1]
+
+    def run(self, command):
+        """Lets a script that has come to `follow` do a command of the shell; returns how that went."""
+        self.tell(command)
+        self.done += 1
+        return self.said("did", self.done)
+
+    def do(self, command):
+        """The same for what has to succeed; returns what it said."""
+        status, text = self.run(command)
+        if status != 0:
+            raise Failed(f"exit status {status} of {command}: {text}")
+        return text
+
+    def begin(self, name, command):
+        """The same in the background; `said(name)` waits for its end. A name is used once."""
+        self.do(f"meanwhile {name} {command}")
+
+    def said(self, name, count=1):
+        status, _, text = self.wait(name, count).partition(" ")
+        return Said(int(status), base64.b64decode(text).decode(errors="replace"))
 
     def end(self):
         """Waits until the script has ended well, and returns all that it reported, name → values."""

@@ -1,0 +1,116 @@
+#!/usr/bin/python3
+"""Two virtual Linux hosts with a kernel each, and Bluetooth between them: enrol, prove over each transport, and measure.
+
+usage: demo.py --holdfast PATH
+
+Exit status: 0 if everything came out as it must, 1 if not, 69 where no guest can be had.
+"""
+
+import argparse
+import pathlib
+import signal
+import sys
+import tempfile
+import time
+
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
+
+import guest
+import latency
+from bluetooth_lab import BluetoothLab
+from holdfast_peer.checks import Failed
+from meeting import PORTS, Meeting
+
+NAMES = {"l2cap": "L2CAP", "rfcomm": "RFCOMM", "le": "LE"}
+# Command, exit status, and the device's verdict.
+COMMANDS = [("unlock", 0, "accepted"), ("open-all", 1, "commandRefused")]
+UNAVAILABLE, INTERRUPTED = 69, 130
+MOST_LINES = 6
+
+
+class Demo:
+    def __init__(self):
+        self.begin = time.monotonic()
+        self.wrong = []
+
+    def say(self, text):
+        print(f"\n[{time.monotonic() - self.begin:4.1f} s] {text}", flush=True)
+
+    def tell(self, role, said):
+        """Prints what one of the hosts' consoles shows, without the middle of what is long."""
+        lines = said.splitlines()
+        if len(lines) > MOST_LINES:
+            lines[2:-1] = [f"… {len(lines) - 3} more lines"]
+        for line in lines:
+            print(f"{role:8} | {line}", flush=True)
+
+    def judge(self, is_right, what):
+        print(f"{'✓' if is_right else '✗'} {what}", flush=True)
+        if not is_right:
+            self.wrong.append(what)
+
+    def run(self, holdfast):
+        self.say("Seeing to Debian's kernel and BlueZ in .guest/; the first time some 100 MB are fetched")
+        guest.prepare()
+        with tempfile.TemporaryDirectory(prefix="hf") as folder:
+            lab = BluetoothLab(holdfast, pathlib.Path(folder))
+            self.say("Booting two hosts under QEMU, without KVM; the emulated radio is in the verifier's")
+            with lab.two_hosts("led") as hosts:
+                meeting = Meeting(hosts, self.tell)
+                self.say("Both hosts are up. The device makes its key, the prover measures itself and is enrolled")
+                meeting.enroll()
+                self.say("One device, three transports")
+                meeting.serve()
+                self.show(meeting, {transport: self.prove(meeting, transport) for transport in PORTS})
+        return self.finish()
+
+    def prove(self, meeting, transport):
+        """The story of one transport; returns what was measured."""
+        self.say(f"{NAMES[transport]}: {meeting.endpoints[transport]}")
+        for command, status, verdict in COMMANDS:
+            said, logged = meeting.prove(transport, command)
+            is_right = said.status == status and any(line.endswith(f": {verdict}") for line in logged)
+            self.judge(is_right, f"{NAMES[transport]}: {command} is {'accepted' if status == 0 else 'denied'}, exit status {said.status}")
+        return latency.measure(meeting, transport)
+
+    def show(self, meeting, measured):
+        self.say("Round trips in milliseconds, measured by turns between the same two hosts")
+        print(f"{'':8}{'a round of holdfast':>32}{'l2ping':>28}{'round / ping':>16}")
+        print(f"{'':8}{'bytes':>8}" + f"{'min':>8}{'median':>8}{'p99':>8}" + f"{'bytes':>8}" + f"{'min':>8}{'median':>8}{'p99':>8}" + f"{'median':>12}")
+        for transport, seen in measured.items():
+            print(f"{NAMES[transport]:8}{f'{seen.there}+{seen.back}':>8}" + "".join(f"{time:8.1f}" for time in seen.rounds)
+                  + f"{f'{latency.PING_BYTES}+{latency.PING_BYTES}':>8}" + "".join(f"{time:8.1f}" for time in seen.pings) + f"{seen.ratio:12.1f}")
+        print(f"A round is its answer one way, its verdict and the next challenge the other; app and host were measured before.\n"
+              f"The kernel takes no pings of more than {latency.PING_BYTES} bytes (MTUsig), and answers them itself, on BR/EDR also beside LE. Both hosts' processors\n"
+              "are emulated, and the air takes no time: what is computed in a round weighs far more here than beside a radio.")
+        for transport, seen in measured.items():
+            self.judge(seen.ratio <= latency.AIM, f"{NAMES[transport]}: a round takes at most {latency.AIM} pings: {seen.ratio:.1f}")
+
+    def finish(self):
+        seconds = time.monotonic() - self.begin
+        print(f"\n{'✗ not as it must be: ' + '; '.join(self.wrong) if self.wrong else '✓ all as it must be'} ({seconds:.0f} s)", flush=True)
+        return 1 if self.wrong else 0
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--holdfast", required=True, type=pathlib.Path, help="the command line to show")
+    options = parser.parse_args()
+    # As Ctrl-C: what is under way is cleaned up.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        return Demo().run(options.holdfast.resolve())
+    except guest.Unavailable as reason:
+        print(f"demo-bluetooth: no Linux guest: {reason}", file=sys.stderr)
+        return UNAVAILABLE
+    except Failed as reason:
+        print(f"\n✗ not as it must be: {reason}", flush=True)
+        return 1
+    except KeyboardInterrupt:
+        print("\ndemo-bluetooth: interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""A device on one host and its prover on the other. What they have to know of each other is carried over as they need it."""
+
+import base64
+
+from holdfast_peer.checks import Failed
+
+PORTS = {"l2cap": "psm=0x1001", "rfcomm": "channel=5", "le": "psm=0x80"}
+LOG = "device.log"
+
+
+class Meeting:
+    """The ends of two hosts whose scripts follow: the device `lock` on the verifier's, the state `phone` on the prover's.
+
+    `tell(role, command)` is called before each command that a person would have typed, `tell(role, said)` with what it said.
+    """
+
+    def __init__(self, hosts, tell=lambda role, said: None):
+        self.hosts = {"verifier": hosts.verifier, "prover": hosts.prover}
+        self.tell = tell
+        self.address = hosts.verifier.wait("address").split()[1]
+        hosts.prover.wait("address")
+        self.endpoints = {transport: f"{transport}:{self.address},{port}" for transport, port in PORTS.items()}
+        self.lines_read = 0
+
+    def run(self, role, command):
+        self.tell(role, f"$ {command}")
+        said = self.hosts[role].run(command)
+        self.tell(role, said.text)
+        return said
+
+    def do(self, role, command):
+        said = self.run(role, command)
+        if said.status != 0:
+            raise Failed(f"exit status {said.status} of {command}: {said.text}")
+        return said
+
+    def carry(self, path, source, target):
+        """Brings a file from one host to the other."""
+        text = self.hosts[source].do(f"base64 -w 0 {path}")
+        self.hosts[target].do(f"echo {text} | base64 -d >{path}")
+        self.tell(target, f"({path}, {len(base64.b64decode(text))} bytes, has come from the {source})")
+
+    def enroll(self):
+        self.do("verifier", "holdfast device init --dir lock")
+        self.do("verifier", "holdfast device show --dir lock --json >lock.json")
+        self.carry("lock.json", "verifier", "prover")
+        self.do("prover", "holdfast service init --dir service")
+        self.do("prover", "holdfast service show --dir service --json >service.json")
+        self.carry("service.json", "prover", "verifier")
+        self.do("verifier", "holdfast device trust --dir lock service.json")
+        self.do("prover", "holdfast enroll --device lock.json --service service --state phone")
+
+    def serve(self, *more):
+        """Begins to serve at all transports at once, and at more endpoints."""
+        listen = " ".join(f"--listen {endpoint}" for endpoint in (*self.endpoints.values(), *more))
+        # The device appends: what it said before it was killed stays.
+        self.do("verifier", f"holdfast device serve --dir lock {listen} >>{LOG} 2>&1 & server=$!")
+        self.hosts["verifier"].do(f"patiently serving {LOG}")
+        # An LE host is found by what it advertises.
+        self.do("verifier", "btmgmt advertising on")
+        self.read_log()
+
+    def prove(self, transport, command, *options):
+        """One round; returns how that went, and what the device said of it."""
+        said = self.run("prover", " ".join(("holdfast prove --connect", self.endpoints[transport], "--state phone --command", command, *options)))
+        return said, self.read_log()
+
+    def read_log(self):
+        """The lines that the device has logged since the last time."""
+        text = self.hosts["verifier"].do(f"tail -n +{self.lines_read + 1} {LOG}")
+        self.lines_read += text.count("\n")
+        self.tell("verifier", text)
+        return text.splitlines()
