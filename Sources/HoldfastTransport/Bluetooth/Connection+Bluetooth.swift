@@ -8,7 +8,7 @@ extension Connection {
     let file = try OpenFile.bluetoothSocket(port)
     let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
     // Always bound: an LE socket has no type before.
-    try file.bind(to: local, port.open)
+    try file.bind(to: local, port.local)
     if let security = endpoint.security { try file.require(security) }
     try file.offerLargestPackets(port)
     try file.connect(to: device, port, by: deadline)

@@ -31,12 +31,14 @@ public enum BluetoothPort: Sendable, Hashable {
   /// Whether the peer's service discovery has to be asked for the number.
   var isOpen: Bool { self == .l2cap(psm: nil) || self == .rfcomm(channel: nil) }
 
-  /// The same protocol without the number.
-  var open: BluetoothPort {
+  /// What the local end of a connection is bound to: the same protocol without the number.
+  ///
+  /// The kind of an LE address is the peer's: an adapter is bound to by its public one.
+  var local: BluetoothPort {
     switch self {
     case .l2cap: .l2cap(psm: nil)
     case .rfcomm: .rfcomm(channel: nil)
-    case .lowEnergy(_, let kind): .lowEnergy(psm: 0, kind)
+    case .lowEnergy: .lowEnergy(psm: 0, .public)
     }
   }
 }
