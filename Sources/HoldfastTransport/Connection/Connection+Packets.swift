@@ -6,20 +6,25 @@ extension Connection {
   func receivePacket(
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> ReceivedMessage {
-    var wasReset = false
+    var hasSeenEnd = false
     while true {
       let (count, isCut) = unsafe readPacket(into: buffer)
       if count > 0 {
         guard !isCut else { throw .tooLong }
         return ReceivedMessage(byteCount: count, deadline: Deadline(afterMilliseconds: wholeMilliseconds))
       }
-      // A packet without bytes reads like the end of the connection, except that the peer is still there.
-      if count == 0 { throw try file.isHungUp() ? .closed : .truncated }
+      // Linux tells of the end of a packet socket once before packets that arrived earlier: as no bytes on Bluetooth, as a reset elsewhere.
+      if count == 0 {
+        // A packet without bytes reads like the end of the connection, except that the peer is still there.
+        guard try file.isHungUp() else { throw .truncated }
+        guard !hasSeenEnd else { throw .closed }
+        hasSeenEnd = true
+        continue
+      }
       switch errno {
       case EINTR: continue
       case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
-      // Linux reports the reset of a packet socket once, before packets that arrived earlier.
-      case ECONNRESET where !wasReset: wasReset = true
+      case ECONNRESET where !hasSeenEnd: hasSeenEnd = true
       case let code: throw TransportError(errno: code)
       }
     }
