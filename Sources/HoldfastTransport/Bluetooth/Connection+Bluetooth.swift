@@ -20,7 +20,7 @@ extension Connection {
   ) throws(TransportError) -> BluetoothPort {
     do throws(TransportError) {
       let ports = try ServiceDiscovery.query(device, adapter: adapter, by: deadline)
-      if let announced = ports.first(where: { $0.open == port }) { return announced }
+      if let announced = ports.first(where: { $0.local == port }) { return announced }
     } catch .refused {
       // It has no SDP server.
     }

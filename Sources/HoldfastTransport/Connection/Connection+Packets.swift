@@ -23,6 +23,8 @@ extension Connection {
       }
       switch errno {
       case EINTR: continue
+      // A Bluetooth link that was ended says so once, by a reset; then there is nothing to wait for.
+      case EAGAIN where hasSeenEnd: throw .closed
       case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
       case ECONNRESET where !hasSeenEnd: hasSeenEnd = true
       case let code: throw TransportError(errno: code)

@@ -28,7 +28,7 @@ public struct Diagnosis: Sendable, Equatable {
     add(.kernel, facts.hasKernelSupport)
     guard facts.hasKernelSupport else { return }
     add(.l2cap, facts.hasL2CAP)
-    if port.map({ $0.open == .rfcomm(channel: nil) }) ?? true { add(.rfcomm, facts.hasRFCOMM) }
+    if port.map({ $0.local == .rfcomm(channel: nil) }) ?? true { add(.rfcomm, facts.hasRFCOMM) }
     let chosen = Adapter.chosen(adapter, of: facts.adapters)
     add(.adapter, chosen != nil)
     if let chosen { examine(chosen, for: port) }

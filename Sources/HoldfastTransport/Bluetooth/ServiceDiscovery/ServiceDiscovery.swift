@@ -29,7 +29,7 @@ public enum ServiceDiscovery {
   ) throws(TransportError) -> [BluetoothPort] {
     let port = BluetoothPort.l2cap(psm: serverPSM)
     let file = try OpenFile.bluetoothSocket(port)
-    try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.open)
+    try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.local)
     try file.connect(to: peer, port, by: deadline)
     return try exchange(over: file, by: deadline)
   }
