@@ -125,3 +125,11 @@ meanwhile() {
 
 # serving LOG: whether the device that was begun last has said what its policy is, which comes after all that it listens at.
 serving() { tail -n 1 "$1" | grep -q 'policy: '; }
+
+# longer FILE LINES: whether it has more lines.
+longer() { [ "$(wc -l <"$1")" -gt "$2" ]; }
+
+# has_at_most COUNT: whether the device has no more descriptors open.
+has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
+
+has_no_link() { ! hcitool con | grep -q handle; }

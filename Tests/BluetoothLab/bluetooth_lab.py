@@ -19,15 +19,21 @@ TOOLS = ("bin/hciconfig", "usr/bin/hcitool", "usr/bin/btmgmt", "usr/bin/btmon", 
 
 class BluetoothLab(Lab):
     LOGS = "bluetooth-logs"
+    DEADLINE_SECONDS = 600
 
     def make_image(self):
         return guest.Image(self.folder, MODULES, [self.holdfast, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE])
 
-    def one_host(self, script, *arguments, options=()):
-        """Boots one host, which runs the script."""
-        log = self.logs / f"{script}-{len(self.consoles(script)) + 1}.log"
-        return Host(guest.Guest(self.image, log, script, *arguments, seconds=self.end - time.monotonic(), options=options))
+    def one_host(self, script, *arguments, options=(), log=None):
+        """Boots one host, which runs the script. Its console is named after the script, or as `log` says."""
+        name = log or script
+        console = self.logs / f"{name}-{len(self.consoles(name)) + 1}.log"
+        return Host(guest.Guest(self.image, console, script, *arguments, seconds=self.end - time.monotonic(), options=options))
 
     def two_hosts(self, story, *arguments):
         """Boots two hosts, which run STORY_verifier.sh and STORY_prover.sh."""
         return TwoHosts(self, story, *arguments)
+
+    def led_hosts(self, story):
+        """Boots two hosts that do what the story tells them, command by command (`Host.run`)."""
+        return TwoHosts(self, "led", log=story)

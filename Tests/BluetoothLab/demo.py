@@ -56,7 +56,7 @@ class Demo:
         with tempfile.TemporaryDirectory(prefix="hf") as folder:
             lab = BluetoothLab(holdfast, pathlib.Path(folder))
             self.say("Booting two hosts under QEMU, without KVM; the emulated radio is in the verifier's")
-            with lab.two_hosts("led") as hosts:
+            with lab.led_hosts("demo") as hosts:
                 meeting = Meeting(hosts, self.tell)
                 self.say("Both hosts are up. The device makes its key, the prover measures itself and is enrolled")
                 meeting.enroll()

@@ -31,7 +31,9 @@ class Host:
 
     def __init__(self, guest):
         self.guest = guest
-        self.seen, self.ended, self.done = {}, False, 0
+        self.seen, self.ended = {}, False
+        # Of a script that follows: how many commands are done, and what a person would have seen of them.
+        self.done, self.transcript = 0, []
         self.changed = threading.Condition()
         self.thread = threading.Thread(target=self.listen, daemon=True)
 
@@ -42,6 +44,8 @@ class Host:
     def __exit__(self, *_):
         self.guest.__exit__()
         self.thread.join()
+        if self.transcript:
+            self.seen = {"": self.transcript}
         write_reports(self.guest.console, self.seen)
 
     def listen(self):
@@ -67,6 +71,7 @@ class Host:
 
     def run(self, command):
         """Lets a script that has come to `follow` do a command of the shell; returns how that went."""
+        self.transcript.append(f"$ {command}")
         self.tell(command)
         self.done += 1
         return self.said("did", self.done)
@@ -84,7 +89,9 @@ class Host:
 
     def said(self, name, count=1):
         status, _, text = self.wait(name, count).partition(" ")
-        return Said(int(status), base64.b64decode(text).decode(errors="replace"))
+        said = Said(int(status), base64.b64decode(text).decode(errors="replace"))
+        self.transcript += [*said.text.splitlines(), f"{name} {status}"]
+        return said
 
     def end(self):
         """Waits until the script has ended well, and returns all that it reported, name → values."""
@@ -96,10 +103,13 @@ class Host:
 
 
 class TwoHosts:
-    """`verifier` and `prover`, which run STORY_verifier.sh and STORY_prover.sh, and the `air`. Use it in a `with` statement."""
+    """`verifier` and `prover`, which run STORY_verifier.sh and STORY_prover.sh, and the `air`. Use it in a `with` statement.
 
-    def __init__(self, lab, story, *arguments):
-        self.lab, self.story, self.arguments = lab, story, arguments
+    The consoles are named after the story, or as `log` says.
+    """
+
+    def __init__(self, lab, story, *arguments, log=None):
+        self.lab, self.story, self.arguments, self.log = lab, story, arguments, log or story
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -117,4 +127,4 @@ class TwoHosts:
 
     def boot(self, role):
         port = ("-chardev", f"socket,id=air,path={self.air.paths[role]}", "-device", "virtio-serial-pci", "-device", f"{PORTS[role]},chardev=air")
-        return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=port)
+        return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=port, log=f"{self.log}_{role}")

@@ -21,12 +21,13 @@ class Times(typing.NamedTuple):
 
 
 class Latency(typing.NamedTuple):
-    """Milliseconds, and bytes of a round each way."""
+    """Milliseconds, bytes of a round each way, and the device's log of the rounds."""
 
     rounds: Times
     pings: Times
     there: int
     back: int
+    logged: list
 
     @property
     def ratio(self):
@@ -38,11 +39,11 @@ def measure(meeting, transport, rounds=200, pings=200):
     times = ping(meeting, pings // 2)
     command = f"holdfast bench rounds --connect {meeting.endpoints[transport]} --state phone --rounds {rounds} --json"
     measured = meeting.do("prover", command).json
-    meeting.read_log()
+    logged = meeting.read_log()
     times += ping(meeting, pings // 2)
     sizes, microseconds = measured["bytes"], measured["microseconds"]
     return Latency(Times(*(microseconds[name] / 1000 for name in ("min", "p50", "p99"))), Times(min(times), percentile(times, 50), percentile(times, 99)),
-                   sizes["answer"], sizes["verdict"] + sizes["challenge"])
+                   sizes["answer"], sizes["verdict"] + sizes["challenge"], logged)
 
 
 def ping(meeting, count):

@@ -18,7 +18,7 @@ class Meeting:
         self.hosts = {"verifier": hosts.verifier, "prover": hosts.prover}
         self.tell = tell
         self.address = hosts.verifier.wait("address").split()[1]
-        hosts.prover.wait("address")
+        self.prover_address = hosts.prover.wait("address").split()[1]
         self.endpoints = {transport: f"{transport}:{self.address},{port}" for transport, port in PORTS.items()}
         self.lines_read = 0
 
@@ -56,18 +56,31 @@ class Meeting:
         # The device appends: what it said before it was killed stays.
         self.do("verifier", f"holdfast device serve --dir lock {listen} >>{LOG} 2>&1 & server=$!")
         self.hosts["verifier"].do(f"patiently serving {LOG}")
-        # An LE host is found by what it advertises.
-        self.do("verifier", "btmgmt advertising on")
         self.read_log()
 
-    def prove(self, transport, command, *options):
+    def prove(self, transport, command, *options, state="phone"):
         """One round; returns how that went, and what the device said of it."""
-        said = self.run("prover", " ".join(("holdfast prove --connect", self.endpoints[transport], "--state phone --command", command, *options)))
+        said = self.run("prover", " ".join(("holdfast prove --connect", self.endpoints[transport], "--state", state, "--command", command, *options)))
         return said, self.read_log()
+
+    def begin_rounds(self, name, transport, timeout):
+        """Rounds without end in the background, of which the first has been accepted; `prover.said(name)` waits until they have ended."""
+        self.read_log()
+        self.hosts["prover"].begin(name, f"holdfast bench rounds --connect {self.endpoints[transport]} --state phone --rounds 1000000 --timeout {timeout} --json")
+        self.hosts["verifier"].do(f"patiently longer {LOG} {self.lines_read}")
+
+    def drop_link(self):
+        """Ends the link between the hosts, and waits until both know."""
+        self.do("verifier", f"hcitool dc {self.prover_address}")
+        for host in self.hosts.values():
+            host.do("patiently has_no_link")
 
     def read_log(self):
         """The lines that the device has logged since the last time."""
-        text = self.hosts["verifier"].do(f"tail -n +{self.lines_read + 1} {LOG}")
-        self.lines_read += text.count("\n")
-        self.tell("verifier", text)
-        return text.splitlines()
+        lines = []
+        for counted in self.hosts["verifier"].do(f"tail -n +{self.lines_read + 1} {LOG} | uniq -c").splitlines():
+            count, _, line = counted.strip().partition(" ")
+            self.tell("verifier", line + (f" ({count} times)" if count != "1" else ""))
+            lines += [line] * int(count)
+        self.lines_read += len(lines)
+        return lines

@@ -16,8 +16,10 @@ import finding
 import one_host
 import stories
 import two_hosts
+import two_hosts_faults
+import two_hosts_proofs
 from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # One after the other: two hosts have a processor each.
-    sys.exit(stories.main([[one_host, finding, two_hosts]], BluetoothLab))
+    sys.exit(stories.main([[one_host, finding, two_hosts, two_hosts_proofs, two_hosts_faults]], BluetoothLab))

@@ -6,8 +6,6 @@ import time
 import guest
 from holdfast_peer.checks import expect, expect_equal
 
-DEADLINE_SECONDS = 300
-
 
 def write_reports(log, seen):
     """Adds what a script has reported to its console."""
@@ -17,10 +15,11 @@ def write_reports(log, seen):
 
 class Lab:
     LOGS = "logs"
+    DEADLINE_SECONDS = 300
 
     def __init__(self, holdfast, folder):
         self.holdfast, self.folder = holdfast, folder
-        self.end = time.monotonic() + DEADLINE_SECONDS
+        self.end = time.monotonic() + self.DEADLINE_SECONDS
         self.logs = guest.FOLDER.parent / self.LOGS
         shutil.rmtree(self.logs, ignore_errors=True)
         self.logs.mkdir()

@@ -4,8 +4,9 @@ set -u
 # report NAME VALUE...: one result for the host.
 report() { echo "$*" >&3; }
 
-# hear: waits for the next line that the host tells, and leaves it in $heard.
-hear() { read -r heard <&3; }
+# hear: waits for the next line that the host tells, and leaves it in $heard. In a shell of its own: one whose background process ends
+# while it reads loses what it has read of the line.
+hear() { heard=$(read -r line <&3 && echo "$line"); }
 
 # reporting NAME COMMAND...: runs the command and reports its exit status, which is left in $status, and the first line it said.
 reporting() {
