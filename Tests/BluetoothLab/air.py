@@ -31,6 +31,8 @@ class Air:
         self.to_drop = collections.Counter()
         self.delay_seconds = collections.Counter()
         self.silent = False
+        # Packets of the prover's host whose completion was reported before they were sent on.
+        self.completed_early = 0
         # ACL packets that went to each end.
         self.passed = collections.Counter()
         self.order, self.waiting = itertools.count(), []
@@ -55,7 +57,7 @@ class Air:
             self.to_drop[to] = packets
 
     def delay(self, milliseconds, to=tuple(OTHER)):
-        """Everything to an end, or to both, comes so much later from now on."""
+        """ACL packets to an end, or to both, come so much later from now on. Hosts and their controllers speak to each other at once."""
         with self.lock:
             for end in [to] if isinstance(to, str) else to:
                 self.delay_seconds[end] = milliseconds / 1000
@@ -104,12 +106,21 @@ class Air:
                 self.queue(h4.completion(packet), "prover")
             return
         self.passed[to] += packet[0] == h4.ACL
+        if packet[0] == h4.ACL and to == "verifier" and self.delay_seconds[to]:
+            # A real controller has room for the next packet long before the air has carried this one.
+            self.queue(h4.completion(packet), "prover")
+            self.completed_early += 1
+        if to == "prover" and self.completed_early and h4.is_completion(packet):
+            self.completed_early -= 1
+            return
         self.queue(packet, to)
 
     def queue(self, packet, to):
+        is_on_air = packet[0] == h4.ACL
         # What is delayed less does not overtake what was delayed more.
-        self.last_due[to] = max(self.last_due[to], time.monotonic() + self.delay_seconds[to])
-        heapq.heappush(self.waiting, (self.last_due[to], next(self.order), packet, to))
+        way = to, is_on_air
+        self.last_due[way] = max(self.last_due[way], time.monotonic() + self.delay_seconds[to] * is_on_air)
+        heapq.heappush(self.waiting, (self.last_due[way], next(self.order), packet, to))
 
     def send_due(self):
         """Sends what is due; returns the seconds until more will be, None if nothing waits."""

@@ -33,6 +33,11 @@ def packet_size(buffer):
     return header + (int.from_bytes(buffer[offset:offset + width], "little") & bits)
 
 
+def is_completion(packet):
+    """Whether a controller says by it that it has sent an ACL packet."""
+    return packet[0] == EVENT and packet[1] == NUMBER_OF_COMPLETED_PACKETS
+
+
 def completion(packet):
     """The event by which a controller says that it has sent an ACL packet."""
     handle = int.from_bytes(packet[1:3], "little") & HANDLE_BITS
