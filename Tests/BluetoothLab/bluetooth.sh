@@ -12,9 +12,10 @@ patiently() {
 
 address() { hciconfig "hci$1" | grep -oE '([0-9A-F]{2}:){5}[0-9A-F]{2}'; }
 
-# radio COUNT: emulates the air, with so many controllers of this host, and one for each that connects to its socket.
+# radio COUNT: emulates the air, with so many controllers of this host, and one for each that connects to its socket. Each may have
+# several links at once.
 radio() {
-  btvirt -l"$1" -s >/dev/null &
+  LD_PRELOAD=/usr/bin/piconet.so btvirt -l"$1" -s >/dev/null &
   patiently [ -S /tmp/bt-server-bredrle ]
 }
 

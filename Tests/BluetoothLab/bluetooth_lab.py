@@ -1,6 +1,7 @@
 """What the Bluetooth stories share: an image with BlueZ in it, and hosts to boot from it."""
 
 import pathlib
+import subprocess
 import time
 
 import guest
@@ -15,6 +16,9 @@ MODULES = ("af_alg", "algif_hash", "algif_skcipher", "cmac", "ecb", "ccm", "ctr"
 TOOLS = ("bin/hciconfig", "usr/bin/hcitool", "usr/bin/btmgmt", "usr/bin/btmon", "usr/bin/btvirt", "usr/bin/btattach", "usr/bin/l2ping",
          "usr/bin/l2test", "usr/bin/rctest", "usr/bin/sdptool", "usr/bin/bluetoothctl", "usr/libexec/bluetooth/bluetoothd",
          "usr/bin/dbus-daemon", "usr/bin/socat")
+# What is compiled for the guest: the program's name → its source's, and what it needs.
+COMPILED = {"piconet.so": ("piconet.c", "-shared", "-fPIC"), "foreign_peer": ("foreign_peer.c", "-lbluetooth")}
+COMPILER = ("cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
 
 
 class BluetoothLab(Lab):
@@ -22,7 +26,13 @@ class BluetoothLab(Lab):
     DEADLINE_SECONDS = 600
 
     def make_image(self):
-        return guest.Image(self.folder, MODULES, [self.holdfast, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE])
+        compiled = [self.compile(name, *words) for name, words in COMPILED.items()]
+        return guest.Image(self.folder, MODULES, [self.holdfast, *compiled, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE])
+
+    def compile(self, name, source, *options):
+        program = self.folder / name
+        subprocess.run([*COMPILER, "-o", program, HERE / source, *options], check=True)
+        return program
 
     def one_host(self, script, *arguments, options=(), log=None):
         """Boots one host, which runs the script. Its console is named after the script, or as `log` says."""

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Real Bluetooth sockets, in Linux guests with an emulated radio: one host with two adapters, and two hosts with an air between them.
+"""Real Bluetooth sockets, in Linux guests with an emulated radio: one host with up to eight adapters, and two hosts with an air between them.
 
 usage: run.py --holdfast PATH [--only STORY]
 
@@ -13,13 +13,16 @@ TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
 
 import finding
+import links
 import one_host
+import peers
 import stories
+import transports
 import two_hosts
 import two_hosts_faults
 import two_hosts_proofs
 from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
-    # One after the other: two hosts have a processor each.
-    sys.exit(stories.main([[one_host, finding, two_hosts, two_hosts_proofs, two_hosts_faults]], BluetoothLab))
+    # Two processors, and about as much for each.
+    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links]], BluetoothLab))

@@ -93,17 +93,30 @@ USAGE_ERRORS = {
 
 ENDPOINTS = {
     "no transport": "/run/lock.sock", "empty": "", "unknown transport": "tcp:localhost:80", "empty path": "unix:",
-    "path of 200 bytes": "unix:/" + "p" * 200, "option of another transport": "unix:/x,psm=1", "l2cap without psm": "l2cap:00:11:22:33:44:55",
-    "bad address": "l2cap:00:11:22:33:44,psm=0x1001", "even psm": "l2cap:00:11:22:33:44:55,psm=0x1002", "rfcomm channel 31":
-    "rfcomm:00:11:22:33:44:55,channel=31", "an option twice": "l2cap:00:11:22:33:44:55,psm=0x1001,psm=0x1001",
-    "security": "le:00:11:22:33:44:55,psm=0x80,security=none", "adapter": "l2cap:00:11:22:33:44:55,psm=0x1001,hci=eth0",
+    "path of 200 bytes": "unix:/" + "p" * 200, "option of another transport": "unix:/x,psm=1",
+    "an option twice": "l2cap:{address},psm=0x1001,psm=0x1001",
     "escapes": f"tcp:{ESCAPE}", "lines": f"tcp:{LINES}", "C1 controls": "tcp:\u009b31m", "10 kB": "x" * 10_000,
+    "no address": "l2cap:,psm=0x1001", "five pairs": "l2cap:00:11:22:33:44,psm=0x1001", "seven pairs": "rfcomm:{address}:66,channel=5",
+    "address with dashes": "le:00-11-22-33-44-55,psm=0x80", "address that is not hex": "rfcomm:00:11:22:33:44:5g,channel=5",
+    "address without colons": "l2cap:001122334455,psm=0x1001",
+    "even psm": "l2cap:{address},psm=0x1002", "psm of SDP": "l2cap:{address},psm=1", "last reserved psm": "l2cap:{address},psm=0xfff",
+    "psm whose upper byte is odd": "l2cap:{address},psm=0x1101", "psm 0": "l2cap:{address},psm=0", "psm past 65535": "l2cap:{address},psm=65537",
+    "psm that is no number": "l2cap:{address},psm=x", "reserved le psm": "le:{address},psm=0x7f", "le psm past 0xff": "le:{address},psm=0x100",
+    "le without psm": "le:{address}", "le address of another type": "le:{address},psm=0x80,type=static",
+    "rfcomm channel 0": "rfcomm:{address},channel=0", "rfcomm channel 31": "rfcomm:{address},channel=31",
+    "rfcomm channel past 255": "rfcomm:{address},channel=261", "rfcomm channel -1": "rfcomm:{address},channel=-1",
+    "security": "le:{address},psm=0x80,security=none", "adapter of another kind": "l2cap:{address},psm=0x1001,hci=eth0",
+    "adapter without hci": "l2cap:{address},psm=0x1001,hci=0", "adapter past 65535": "l2cap:{address},psm=0x1001,hci=hci65536",
 }
+ENDPOINTS = {name: text.replace("{address}", "00:11:22:33:44:55") for name, text in ENDPOINTS.items()}
 
 # What is no mistake of form, and the statuses that are right for it.
 NOT_UTF8 = "\udcff\udcfe"
 
 OTHERS = {
+    "l2cap without psm, where no such device is": (["prove", "--connect", "l2cap:00:11:22:33:44:55", *STATUS[3:]], {UNAVAILABLE}),
+    "rfcomm without channel, where no such device is": (["prove", "--connect", "rfcomm:00:11:22:33:44:55", *STATUS[3:]], {UNAVAILABLE}),
+    "an adapter that there is not": (["prove", "--connect", "rfcomm:00:11:22:33:44:55,channel=5,hci=hci9", *STATUS[3:]], {UNAVAILABLE}),
     "command that is not UTF-8": ([*PROVE, "--command", NOT_UTF8], {DENIED, USAGE}),
     "folder that is not UTF-8": (["device", "show", "--dir", "{case}/" + NOT_UTF8], {MALFORMED}),
     "verb that is not UTF-8": ([NOT_UTF8], {USAGE}),

@@ -17,7 +17,8 @@ extension Failure {
         .unavailable, "nobody listens at \(endpoint)",
         hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
     case .closed:
-      self.init(.unavailable, "the other end closed the connection")
+      self.init(
+        .unavailable, "the other end closed the connection", hint: "try again; is the device running, and in range?")
     case .timedOutWaiting where endpoint.port != nil:
       self.init(
         .unavailable, "\(endpoint) did not answer in time",
