@@ -2,12 +2,11 @@
 
 import served
 from holdfast_peer.checks import expect, expect_equal
-from served import Tried, expect_accepted
+from served import KINDS, Tried, expect_accepted
 
 TIMEOUT_SECONDS = 4
 # Starting and measuring under emulation, with others at work.
 SLACK_SECONDS = 8
-KINDS = ("l2cap", "rfcomm", "le")
 
 
 def observe(lab):

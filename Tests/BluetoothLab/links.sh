@@ -48,6 +48,11 @@ tries rfcomm-nobody "rfcomm:$stranger,channel=5" 1
 tries l2cap-no-listener "l2cap:$device,psm=0x100d" 1
 tries rfcomm-no-listener "rfcomm:$device,channel=9" 1
 
+alone 1
+tries le-medium "$(place le)" 1
+tries le-no-listener "le:$device,psm=0x90" 1
+alone 1
+
 # breaks NAME COMMAND...: the command, amid the rounds of a prover.
 breaks() {
   name=$1 accepted=$(answers accepted)
@@ -75,13 +80,9 @@ before=$(answers '.*')
 tries l2cap-high "l2cap:$device,psm=0x1007" 1
 report high-answers "$(($(answers '.*') - before))"
 
-# Over LE, somebody is asked whether the hosts may pair.
-alone 1
-tries le-nobody "le:$stranger,psm=0x80" 1
-tries le-no-listener "le:$device,psm=0x90" 1
-tries le-medium "$(place le)" 1
-alone 1
+# Over LE, somebody is asked whether the hosts may pair. Who was looked for in vain is looked for a while longer: that comes last.
 before=$(answers '.*')
 tries le-unconfirmed "$(place le)" 4
 report unconfirmed-answers "$(($(answers '.*') - before))"
+tries le-nobody "le:$stranger,psm=0x80" 1
 trying last holdfast prove --state /tmp/state --connect unix:/tmp/lock.sock --command status

@@ -8,7 +8,7 @@ from holdfast_peer.checks import expect, expect_equal
 from served import KINDS, Tried, expect_accepted
 
 PSM = 0x1001
-# The device's own MTU on L2CAP where nothing else is agreed.
+# L2CAP's own MTU, where nothing else is agreed.
 USUAL_MTU = 672
 PARAMETERS = 8 * 64
 
@@ -44,10 +44,10 @@ def takes_three_packets(seen):
     """a round with a remembered token is three packets of at most 672 bytes: from the device, to it, from it"""
     packets = [what for what in conversation(seen) if what != "encrypted"]
     # The device may begin the next round before the prover, which has what it wants, has closed the channel.
-    round, rest = packets[:3], packets[3:]
-    expect_equal([direction for direction, _ in round], ["received", "sent", "received"], "packets")
-    expect(all(packet[1][:3] == round[0][1][:3] for packet in rest) and len(rest) <= 1, f"after the round: {rest}")
-    sizes = [len(payload) for _, payload in round]
+    of_round, rest = packets[:3], packets[3:]
+    expect_equal([direction for direction, _ in of_round], ["received", "sent", "received"], "packets")
+    expect(all(packet[1][:3] == of_round[0][1][:3] for packet in rest) and len(rest) <= 1, f"after the round: {rest}")
+    sizes = [len(payload) for _, payload in of_round]
     print(f"a round on the air: packets of {sizes} bytes", flush=True)
     expect(max(sizes) <= USUAL_MTU, f"{sizes} bytes")
 
