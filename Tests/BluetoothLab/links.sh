@@ -1,6 +1,6 @@
 # How secure a link has to be, and links that fail.
 # Adapters: 0 the device's, 1 a prover's. 2 and 3 are as old as legacy pairing, the device's and a prover's, which have no PIN. 4 has nobody
-# who would confirm pairing over LE, at first.
+# who would confirm pairing over LE.
 . /scripts/served.sh
 radio 5
 for index in 0 1; do adapter "$index" && agent "$index"; done
