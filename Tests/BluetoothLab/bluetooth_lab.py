@@ -1,6 +1,7 @@
 """What the Bluetooth stories share: an image with BlueZ in it, and hosts to boot from it."""
 
 import pathlib
+import shutil
 import subprocess
 import time
 
@@ -18,7 +19,8 @@ TOOLS = ("bin/hciconfig", "usr/bin/hcitool", "usr/bin/btmgmt", "usr/bin/btmon", 
          "usr/bin/dbus-daemon", "usr/bin/socat")
 # What is compiled for the guest: the program's name → its source's, and what it needs.
 COMPILED = {"piconet.so": ("piconet.c", "-shared", "-fPIC"), "foreign_peer": ("foreign_peer.c", "-lbluetooth")}
-COMPILER = ("cc", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
+# Swift brings clang.
+COMPILER = (shutil.which("cc") or "clang", "-std=gnu11", "-O1", "-Wall", "-Wextra", "-Werror")
 
 
 class BluetoothLab(Lab):
