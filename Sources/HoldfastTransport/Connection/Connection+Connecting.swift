@@ -11,6 +11,7 @@ extension Connection {
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,
   ///   ``TransportError/pathOccupied``, ``TransportError/addressInUse`` (a terminal), ``TransportError/timedOutWaiting``,
   ///   and of Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
+  ///   ``TransportError/adapterBlocked``,
   ///   ``TransportError/unreachable``, ``TransportError/notAnnounced``, ``TransportError/notSecured``.
   public static func connect(
     to endpoint: Endpoint,

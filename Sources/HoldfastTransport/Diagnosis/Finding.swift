@@ -10,13 +10,17 @@ public struct Finding: Sendable, Equatable {
     case adapter
     /// What blocks the radio.
     case radio(RadioBlock?)
+    /// Whether it is powered on.
     case power
+    /// Whether Low Energy is on.
     case lowEnergy
     /// Whether it lets itself be connected to, by classic Bluetooth.
     case connectable
     /// Whether it is found by others, by classic Bluetooth.
     case discoverable
+    /// Whether it pairs without a PIN.
     case secureSimplePairing
+    /// Whether it keeps pairings.
     case bondable
     /// Whether this process has CAP_NET_ADMIN.
     case administration
@@ -36,7 +40,9 @@ public struct Finding: Sendable, Equatable {
     case note
   }
 
+  /// What was looked at.
   public let topic: Topic
+  /// How it is.
   public let state: State
 
   init(_ topic: Topic, _ state: State) {

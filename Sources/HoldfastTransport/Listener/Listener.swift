@@ -27,7 +27,7 @@ public final class Listener: Sendable {
   ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
   ///   ``TransportError/notFound`` (no such folder or terminal); of Bluetooth ``TransportError/unsupported``,
-  ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``.
+  ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
   public init(
     _ endpoint: Endpoint,
     backlog: Int = 128,

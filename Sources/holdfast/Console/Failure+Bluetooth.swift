@@ -8,17 +8,17 @@ extension Failure {
     let adapter = name ?? "the Bluetooth adapter"
     switch error {
     case .unsupported:
-      self.init(.unavailable, "the kernel has no Bluetooth", hint: askTheDoctor)
+      self.init(.unavailable, "the kernel has no Bluetooth", hint: Self.askTheDoctor)
     case .permissionDenied:
       self.init(
         .noPermission, "no permission to use \(adapter) for that, which takes CAP_NET_ADMIN", hint: "run it with sudo")
     case .noAdapter:
       let message = name.map { "there is no Bluetooth adapter \($0)" } ?? "there is no Bluetooth adapter"
-      self.init(.unavailable, message, hint: askTheDoctor)
-    case .adapterDown: self.init(.unavailable, "\(adapter) is powered off", hint: askTheDoctor)
-    case .adapterBlocked: self.init(.unavailable, "\(adapter) is blocked by rfkill", hint: askTheDoctor)
+      self.init(.unavailable, message, hint: Self.askTheDoctor)
+    case .adapterDown: self.init(.unavailable, "\(adapter) is powered off", hint: Self.askTheDoctor)
+    case .adapterBlocked: self.init(.unavailable, "\(adapter) is blocked by rfkill", hint: Self.askTheDoctor)
     case .adapterUnable:
-      self.init(.unavailable, "\(adapter) cannot do that, or is not set up to", hint: askTheDoctor)
+      self.init(.unavailable, "\(adapter) cannot do that, or is not set up to", hint: Self.askTheDoctor)
     case .busy:
       self.init(
         .unavailable, "another program searches with \(adapter) already",
@@ -37,8 +37,6 @@ extension Failure {
     }
   }
 }
-
-private let askTheDoctor = "holdfast doctor says what is missing"
 
 /// How to have bluetoothd take records of other programs.
 let compatibleDaemon =

@@ -44,11 +44,11 @@ extension Failure {
     case .adapterDown:
       self.init(.unavailable, "\(endpoint): the Bluetooth adapter is down", hint: Self.askTheDoctor)
     case .adapterBlocked:
-      self.init(.unavailable, "\(endpoint): the Bluetooth adapter is blocked", hint: "rfkill unblock bluetooth")
+      self.init(.unavailable, "\(endpoint): the Bluetooth adapter is blocked", hint: "sudo rfkill unblock bluetooth")
     case .unreachable:
       self.init(
         .unavailable, "\(endpoint) does not answer on the radio",
-        hint: "is it in range, powered and connectable? holdfast scan")
+        hint: "is it in range and connectable, and are the hosts paired where it asks for that? holdfast scan")
     case .linkLost:
       self.init(.unavailable, "the radio link was lost", hint: "try again, nearer")
     case .notAnnounced:
@@ -66,7 +66,7 @@ extension Failure {
     }
   }
 
-  private static let askTheDoctor = "holdfast doctor says what is missing"
+  static let askTheDoctor = "holdfast doctor says what is missing"
 
   /// An endpoint that is not written as it should be.
   init(_ error: EndpointError, text: String) {

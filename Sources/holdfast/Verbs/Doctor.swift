@@ -14,15 +14,13 @@ struct Doctor: Verb {
   @Argument(help: "What is to be reached, such as rfcomm:00:1A:7D:DA:71:13,channel=5.")
   var endpoint: String?
 
-  @Option(help: "Seconds to wait for the device.")
-  var timeout: Int = 10
-
+  @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
-    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try endpoint.map { text throws(Failure) in try Endpoint(peerArgument: text) }
-    let diagnosis = try examine(endpoint)
+    let diagnosis = try examine(endpoint, timeoutMilliseconds)
     report(diagnosis, endpoint)
     switch diagnosis.state {
     case .ok, .note: return
@@ -31,7 +29,7 @@ struct Doctor: Verb {
     }
   }
 
-  private func examine(_ endpoint: Endpoint?) throws(Failure) -> Diagnosis {
+  private func examine(_ endpoint: Endpoint?, _ timeoutMilliseconds: Int) throws(Failure) -> Diagnosis {
     var facts: HostFacts?
     if endpoint == nil || endpoint?.port != nil {
       do throws(BluetoothError) { facts = try HostFacts.gather() } catch { throw Failure(error, adapter: nil) }
@@ -40,7 +38,7 @@ struct Doctor: Verb {
     // Where this host lacks something, a connection would only fail for that reason.
     guard let endpoint, host.state == .ok else { return host }
     if Console.isTerminal { Console.note("connecting to \(endpoint)") }
-    return Diagnosis(facts, for: endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: timeout * 1000))
+    return Diagnosis(facts, for: endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: timeoutMilliseconds))
   }
 
   private func report(_ diagnosis: Diagnosis, _ endpoint: Endpoint?) {

@@ -23,9 +23,7 @@ struct Prove: Verb {
   @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8.")
   var parameter: [String] = []
 
-  @Option(help: "Seconds to wait for the device.")
-  var timeout: Int = 10
-
+  @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
@@ -36,14 +34,14 @@ struct Prove: Verb {
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try Request(command: command, parameters: parameter)
-    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    let timeoutMilliseconds = try waiting.milliseconds()
     let folder = ProverFolder(path: state)
     let enrolment = try folder.load()
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let proof = Proof(
-      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeout * 1000)
+      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
     if outcome.verdict.isAuthenticated { remember(in: folder, enrolment) }
     try report(outcome, why: enrolment.hasOwnConfiguration ? nil : folder.damaged(ProverFolder.configurationName))

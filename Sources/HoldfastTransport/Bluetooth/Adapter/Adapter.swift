@@ -2,6 +2,7 @@
 public struct Adapter: Sendable, Equatable {
   /// 0 for `hci0`.
   public let number: UInt16
+  /// Its public address; any where it has none.
   public let address: BluetoothAddress
   /// What it calls itself; empty where it has no name.
   public let name: String

@@ -54,7 +54,9 @@ public struct RemoteDevice: Sendable, Hashable {
     case lowEnergyRandom = 2
   }
 
+  /// Its 48 bits.
   public let address: BluetoothAddress
+  /// What they mean.
   public let kind: Kind
 
   init(address: BluetoothAddress, kind: Kind) {

@@ -32,6 +32,7 @@ public final class DeviceScan: Sendable {
   /// Searches for so long.
   ///
   /// - Parameters:
+  ///   - milliseconds: the whole of the search: by Low Energy first, for some five seconds, then by classic Bluetooth.
   ///   - report: told how many devices were found, each time that it is one more.
   /// - Returns: what was found, in that order; what was found so far after ``cancel()``.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/busy`` where somebody else searches,

@@ -1,5 +1,6 @@
 /// A device in range, and what it said of itself.
 public struct FoundDevice: Sendable, Equatable {
+  /// Its address, by which reports of it are put together.
   public let device: RemoteDevice
   /// The strength of its last signal in dBm; nil where it is not known.
   public private(set) var signalStrength: Int8?

@@ -25,9 +25,7 @@ struct BenchRounds: Verb {
   @Option(help: "How many rounds are counted.")
   var rounds: Int = 1000
 
-  @Option(help: "Seconds to wait for each message of the device.")
-  var timeout: Int = 10
-
+  @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
@@ -35,29 +33,31 @@ struct BenchRounds: Verb {
 
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
-    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try Endpoint(peerArgument: connect)
     let enrolment = try ProverFolder(path: state).load()
     let session = try enrolment.session(for: try Request(command: command, parameters: []), isRemembered: true)
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    var conversation = try Conversation(at: endpoint, session: session, timeoutMilliseconds: timeout * 1000)
+    var conversation = try Conversation(at: endpoint, session: session, timeoutMilliseconds: timeoutMilliseconds)
     var statistics = RoundStatistics()
-    _ = try accepted(&conversation, number: 0)
+    _ = try accepted(&conversation, number: 0, timeoutMilliseconds)
     var stopwatch = Stopwatch()
     for number in 1...rounds {
-      let sizes = try accepted(&conversation, number: number)
+      let sizes = try accepted(&conversation, number: number, timeoutMilliseconds)
       statistics.record(nanoseconds: stopwatch.lap(), sizes)
       if Console.isTerminal && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
     }
     report(statistics, try conversation.packetLimits())
   }
 
-  /// One round, which has to be accepted.
-  private func accepted(_ conversation: inout Conversation, number: Int) throws(Failure) -> MessageSizes {
+  /// One round, which has to be accepted; the time is for each message.
+  private func accepted(
+    _ conversation: inout Conversation, number: Int, _ timeoutMilliseconds: Int
+  ) throws(Failure) -> MessageSizes {
     var sizes = MessageSizes()
     while true {
-      let deadline = Deadline(afterMilliseconds: timeout * 1000)
+      let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
       try conversation.receive(by: deadline)
       switch try conversation.answer(by: deadline) {
       case .send:
