@@ -53,6 +53,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The person's side: one-time passwords and seals.
+    .target(
+      name: "HoldfastAuthenticator",
+      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL", "HoldfastStorage"], swiftSettings: strict),
+
     // The prover.
     .target(name: "CHost"),
     .plugin(
@@ -76,8 +81,9 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastDevice", "HoldfastIssuer",
-        "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "CTrace",
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastAuthenticator", "HoldfastDevice",
+        "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport",
+        "HoldfastVectors", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -96,6 +102,10 @@ let package = Package(
         "PowerCut",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastAuthenticatorTests",
+      dependencies: ["HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut"],
+      swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastDeviceTests",
