@@ -12,12 +12,28 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
 
   public init() {}
 
+  public mutating func sha1() -> SHA1Stream {
+    SHA1Stream()
+  }
+
   public mutating func sha256() -> SHA256Stream {
     SHA256Stream()
   }
 
-  public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA256Stream {
-    try HMACSHA256Stream(key: key)
+  public mutating func sha512() -> SHA512Stream {
+    SHA512Stream()
+  }
+
+  public mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
+    try HMACStream(key: key)
+  }
+
+  public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
+    try HMACStream(key: key)
+  }
+
+  public mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
+    try HMACStream(key: key)
   }
 
   public mutating func hkdfSHA256(

@@ -18,8 +18,12 @@ private struct StubDigest: StreamingDigest {
 }
 
 private struct StubCryptography: Cryptography {
+  mutating func sha1() -> StubDigest { StubDigest() }
   mutating func sha256() -> StubDigest { StubDigest() }
+  mutating func sha512() -> StubDigest { StubDigest() }
+  mutating func hmacSHA1(key: Span<UInt8>) -> StubDigest { StubDigest() }
   mutating func hmacSHA256(key: Span<UInt8>) -> StubDigest { StubDigest() }
+  mutating func hmacSHA512(key: Span<UInt8>) -> StubDigest { StubDigest() }
 
   mutating func hkdfSHA256(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
@@ -121,4 +125,36 @@ public func verifyPathCheck() {
     let response = session.respond(to: message.bytes, waitedMilliseconds: 0, actuator: &actuator)
     stubUpdate(response.status.rawValue)
   }
+}
+
+/// Makes codes of every kind, from inputs that nothing is known about.
+@_cdecl("code_path_check")
+public func codePathCheck() {
+  var cryptography = StubCryptography()
+  var key = Secret<64>()
+  key.withMutableBytes { for index in $0.indices { $0[index] = stubResult() } }
+  var text = ByteBuffer<64>()
+  while stubResult() != 0 {
+    do throws(EncodingFault) { try text.append(stubReceive()) } catch { return }
+  }
+  guard let hash = OATHHash(rawValue: stubResult()), let length = CodeLength(Int(stubResult())),
+    let suite = OCRASuite(text.bytes), let question = OCRAQuestion(text.bytes, for: suite)
+  else { return }
+  key.withBytes { key in
+    let step = TOTP.timeStep(at: UInt64(stubResult()), periodSeconds: 30)
+    do throws(CryptographyFailure) {
+      report(try HOTP.code(counter: step, key: key, hash: hash, length: length, using: &cryptography).bytes)
+    } catch { return }
+    let session = InlineArray<8, UInt8>(repeating: stubResult())
+    let input = OCRAInput(counter: step, question: question, pin: key, session: session.span, timeStep: step)
+    do throws(OCRAFault) {
+      report(try OCRA.code(suite: suite, key: key, input: input, using: &cryptography).bytes)
+      let whole = try OCRA.untruncated(suite: suite, key: key, input: input, using: &cryptography)
+      report(whole.bytes)
+    } catch { return }
+  }
+}
+
+private func report(_ bytes: Span<UInt8>) {
+  for index in bytes.indices { stubUpdate(bytes[index]) }
 }

@@ -4,14 +4,30 @@
 /// An implementation is used by one thread at a time. Failures are one opaque case, whether bytes were forged or the
 /// library failed.
 public protocol Cryptography: ~Copyable {
+  associatedtype SHA1: StreamingDigest
   associatedtype SHA256: StreamingDigest
+  associatedtype SHA512: StreamingDigest
+  associatedtype HMACSHA1: StreamingDigest
   associatedtype HMACSHA256: StreamingDigest
+  associatedtype HMACSHA512: StreamingDigest
 
-  /// Begins a SHA-256 hash. Source: FIPS 180-4.
+  /// Begins a SHA-1 hash, of 20 bytes: for OATH alone. Source: FIPS 180-4.
+  mutating func sha1() throws(CryptographyFailure) -> SHA1
+
+  /// Begins a SHA-256 hash, of 32 bytes. Source: FIPS 180-4.
   mutating func sha256() throws(CryptographyFailure) -> SHA256
+
+  /// Begins a SHA-512 hash, of 64 bytes. Source: FIPS 180-4.
+  mutating func sha512() throws(CryptographyFailure) -> SHA512
+
+  /// Begins an HMAC-SHA-1 under `key`, any number of bytes: for OATH alone. Source: RFC 2104.
+  mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA1
 
   /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
   mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA256
+
+  /// Begins an HMAC-SHA-512 under `key`, any number of bytes. Source: RFC 2104.
+  mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA512
 
   /// Derives `output.count` bytes with HKDF-SHA-256, extract and expand. Source: RFC 5869 §2.
   mutating func hkdfSHA256(
@@ -54,12 +70,14 @@ public protocol AgreementKey: ~Copyable {
 
 /// A hash or a MAC that takes its input piece by piece.
 public protocol StreamingDigest: ByteSink where Failure == Never {
-  /// Ends it and writes the result over the 32 bytes of `output`; used once.
+  /// Ends it and writes the result over `output`; used once.
+  ///
+  /// `output` is exactly as long as the result: 20 bytes for SHA-1, 32 for SHA-256, 64 for SHA-512. Throws when it is not.
   mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure)
 }
 
 extension StreamingDigest {
-  /// Ends it; the result is public.
+  /// Ends a SHA-256 or an HMAC of it; the result is public.
   public mutating func finish() throws(CryptographyFailure) -> Digest {
     var digest = Digest()
     var bytes = digest.mutableBytes
@@ -67,7 +85,7 @@ extension StreamingDigest {
     return digest
   }
 
-  /// Ends it; the result is a secret.
+  /// Ends a SHA-256 or an HMAC of it; the result is a secret.
   public mutating func finishSecret() throws(CryptographyFailure) -> Secret<32> {
     var secret = Secret<32>()
     try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in

@@ -10,6 +10,13 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink {
     count = 0
   }
 
+  /// `zeroCount` zero bytes, at most `capacity`, to be written in place.
+  init(zeros zeroCount: Int) {
+    precondition(zeroCount <= capacity)
+    storage = InlineArray(repeating: 0)
+    count = zeroCount
+  }
+
   deinit {
     wipeInPlace()
   }

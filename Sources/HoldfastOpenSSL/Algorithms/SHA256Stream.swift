@@ -5,12 +5,15 @@ import HoldfastCore
 ///
 /// Source: FIPS 180-4.
 @safe
-public struct SHA256Stream: StreamingDigest, Sendable {
+public struct SHA256Stream: BlockHash, Sendable {
   public typealias Failure = Never
+
+  public static var byteCount: Int { 32 }
+  public static var blockByteCount: Int { 64 }
 
   private var state = SHA256_CTX()
 
-  init() {
+  public init() {
     unsafe SHA256_Init(&state)
   }
 
@@ -20,12 +23,11 @@ public struct SHA256Stream: StreamingDigest, Sendable {
 
   /// Ends the hash; throws unless `output` is 32 bytes.
   public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
-    guard output.count == 32 else { throw CryptographyFailure() }
+    guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA256_Final($0.baseAddress, &state) }
   }
 
-  /// Overwrites what was hashed so far.
-  mutating func wipe() {
+  public mutating func wipe() {
     unsafe OPENSSL_cleanse(&state, MemoryLayout<SHA256_CTX>.size)
   }
 }

@@ -1,0 +1,24 @@
+/// One-time passwords from a counter.
+///
+/// Source: RFC 4226 §5; RFC 6238 §1.2 for hashes other than SHA-1.
+public enum HOTP {
+  /// The code of `counter` under `key`, of any length.
+  ///
+  /// Throws when the cryptography fails. Timing: depends on the key's byte count, the hash and the length alone.
+  public static func code<Crypto: Cryptography & ~Copyable>(
+    counter: UInt64, key: Span<UInt8>, hash: OATHHash, length: CodeLength, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> BoundedText<16> {
+    let whole = try untruncated(counter: counter, key: key, hash: hash, using: &cryptography)
+    return Truncation.text(Truncation.number(whole.bytes), length)
+  }
+
+  /// The whole HMAC that the code of `counter` is taken from: 20, 32 or 64 bytes.
+  ///
+  /// Source: RFC 4226 §5.3, step 1. Throws and timing as ``code(counter:key:hash:length:using:)``.
+  public static func untruncated<Crypto: Cryptography & ~Copyable>(
+    counter: UInt64, key: Span<UInt8>, hash: OATHHash, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> ByteBuffer<64> {
+    let message = InlineArray<8, UInt8> { UInt8(truncatingIfNeeded: counter >> UInt64(56 - 8 * $0)) }
+    return try hash.authenticate(message.span, key: key, using: &cryptography)
+  }
+}

@@ -1,0 +1,16 @@
+import HoldfastCore
+
+/// A hash that works block by block, which is what HMAC is built from.
+///
+/// Source: RFC 2104 §2.
+public protocol BlockHash: StreamingDigest {
+  /// The bytes of a hash; B of RFC 2104 is ``blockByteCount``, L is this.
+  static var byteCount: Int { get }
+  /// The bytes of a block, at most 128.
+  static var blockByteCount: Int { get }
+
+  init()
+
+  /// Overwrites what was hashed so far.
+  mutating func wipe()
+}

@@ -1,0 +1,33 @@
+import COpenSSL
+import HoldfastCore
+
+/// SHA-1 by libcrypto's low-level calls: no allocation, no fetch.
+///
+/// Source: FIPS 180-4.
+@safe
+public struct SHA1Stream: BlockHash, Sendable {
+  public typealias Failure = Never
+
+  public static var byteCount: Int { 20 }
+  public static var blockByteCount: Int { 64 }
+
+  private var state = SHA_CTX()
+
+  public init() {
+    unsafe SHA1_Init(&state)
+  }
+
+  public mutating func append(_ bytes: Span<UInt8>) {
+    unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA1_Update(&state, $0.baseAddress, $0.count) }
+  }
+
+  /// Ends the hash; throws unless `output` is 20 bytes.
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+    guard output.count == Self.byteCount else { throw CryptographyFailure() }
+    unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA1_Final($0.baseAddress, &state) }
+  }
+
+  public mutating func wipe() {
+    unsafe OPENSSL_cleanse(&state, MemoryLayout<SHA_CTX>.size)
+  }
+}
