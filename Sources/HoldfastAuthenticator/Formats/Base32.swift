@@ -1,0 +1,101 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// Why text is not base32.
+public enum Base32Fault: Error, Equatable {
+  /// A character that is neither of the alphabet nor padding nor between two groups.
+  case character
+  /// As many characters as no bytes have.
+  case length
+  /// Padding that does not fill the last eight characters exactly.
+  case padding
+  /// Bits behind the last byte that are not zero.
+  case strayBits
+}
+
+/// Secrets in the alphabet of `A` to `Z` and `2` to `7`, as they are written down for people.
+///
+/// Source: RFC 4648 §6. Timing: depends on how many characters there are, and where space, dash and padding stand, and not on
+/// the others: they are neither branched on nor looked up.
+public enum Base32 {
+  /// The bytes of `text`, in either case. One space or dash may stand between two characters. Padding may be left out.
+  ///
+  /// Throws `character`, `length`, `padding` and `strayBits` for text that is written otherwise. No text is no bytes.
+  public static func decode(_ text: Span<UInt8>) throws(Base32Fault) -> SecretBytes {
+    let end = try endOfCharacters(text)
+    var characterCount = 0
+    for index in 0..<end where !isSeparator(text[index]) { characterCount += 1 }
+    try check(paddingCount: text.count - end, after: characterCount)
+    var secret = SecretBytes(zeros: characterCount * 5 / 8)
+    var bytes = secret.mutableBytes
+    var (bits, bitCount, written): (UInt32, Int, Int) = (0, 0, 0)
+    for index in 0..<end where !isSeparator(text[index]) {
+      bits = bits << 5 | UInt32(value(text[index]).value)
+      bitCount += 5
+      guard bitCount >= 8 else { continue }
+      bitCount -= 8
+      bytes[written] = UInt8(truncatingIfNeeded: bits >> UInt32(bitCount))
+      written += 1
+    }
+    guard bits & (1 << UInt32(bitCount) - 1) == 0 else { throw .strayBits }
+    return secret
+  }
+
+  /// `bytes` in upper case, without padding, which URIs and people leave out.
+  public static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
+    var text: [UInt8] = []
+    text.reserveCapacity((bytes.count * 8 + 4) / 5)
+    var (bits, bitCount): (UInt32, Int) = (0, 0)
+    for index in bytes.indices {
+      bits = bits << 8 | UInt32(bytes[index])
+      bitCount += 8
+      while bitCount >= 5 {
+        bitCount -= 5
+        text.append(character(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)) & 0x1f))
+      }
+    }
+    if bitCount > 0 { text.append(character(UInt8(truncatingIfNeeded: bits << UInt32(5 - bitCount)) & 0x1f)) }
+    return text
+  }
+
+  /// Where padding begins; before it are characters of the alphabet, and separators one by one between them.
+  private static func endOfCharacters(_ text: Span<UInt8>) throws(Base32Fault) -> Int {
+    var end = text.count
+    while end > 0, text[end - 1] == 0x3d { end -= 1 }
+    var wasCharacter = false
+    var mistake: UInt8 = 0
+    for index in 0..<end {
+      let isCharacter = !isSeparator(text[index])
+      guard isCharacter || wasCharacter else { throw .character }
+      if isCharacter { mistake |= value(text[index]).isWrong }
+      wasCharacter = isCharacter
+    }
+    guard wasCharacter || end == 0, opaque(mistake) == 0 else { throw .character }
+    return end
+  }
+
+  private static func check(paddingCount: Int, after characterCount: Int) throws(Base32Fault) {
+    let rest = characterCount % 8
+    guard rest != 1, rest != 3, rest != 6 else { throw .length }
+    guard paddingCount == 0 || rest != 0 && rest + paddingCount == 8 else { throw .padding }
+  }
+
+  private static func isSeparator(_ character: UInt8) -> Bool { character == 0x20 || character == 0x2d }
+
+  /// The five bits of a character; `isWrong` is not zero where it is not of the alphabet.
+  private static func value(_ character: UInt8) -> (value: UInt8, isWrong: UInt8) {
+    let plain = Int32(opaque(character))
+    let upper = plain & 0xdf
+    // All ones where the character is between two others, which the sign bits of both differences say.
+    let isLetter = ((0x40 - upper) & (upper - 0x5b)) >> 31
+    let isDigit = ((0x31 - plain) & (plain - 0x38)) >> 31
+    let value = isLetter & (upper - 0x41) | isDigit & (plain - 0x32 + 26)
+    return (UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: ~(isLetter | isDigit)))
+  }
+
+  private static func character(_ value: UInt8) -> UInt8 {
+    let plain = Int32(opaque(value))
+    let isDigit = (25 - plain) >> 31
+    return UInt8(truncatingIfNeeded: plain + 0x41 + isDigit & (0x32 - 26 - 0x41))
+  }
+}
