@@ -1,0 +1,113 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// How a secret is written in its file.
+enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
+  case hex, base32, raw
+}
+
+struct ComputeSecretOptions: ParsableArguments {
+  @Option(help: "A file with the secret, or - for standard input.")
+  var secretFile: String
+
+  @Option(help: "How the secret is written: hex, base32 or raw.")
+  var format: SecretFormat = .hex
+
+  /// The secret, at least one byte.
+  func read() throws(Failure) -> SecretBytes {
+    let name = SecretInput.name(secretFile)
+    let secret: SecretBytes
+    switch format {
+    case .raw: secret = try SecretInput.read(secretFile, limit: 65_536)
+    case .hex:
+      let text = try SecretInput.readLine(secretFile, limit: 65_536)
+      do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
+        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
+      }
+    case .base32:
+      let text = try SecretInput.readLine(secretFile, limit: 65_536)
+      do throws(Base32Fault) { secret = try Base32.decode(text.bytes) } catch { throw Failure(error, in: name) }
+    }
+    guard secret.count > 0 else { throw Failure(.malformed, "the secret in \(name) is empty") }
+    return secret
+  }
+}
+
+extension OATHHash: ExpressibleByArgument {
+  public init?(argument: String) {
+    switch argument {
+    case "SHA1": self = .sha1
+    case "SHA256": self = .sha256
+    case "SHA512": self = .sha512
+    default: return nil
+    }
+  }
+
+  public var defaultValueDescription: String { name }
+  public static var allValueStrings: [String] { allCases.map(\.name) }
+
+  /// Its name in options and suites.
+  var name: String {
+    switch self {
+    case .sha1: "SHA1"
+    case .sha256: "SHA256"
+    case .sha512: "SHA512"
+    }
+  }
+}
+
+struct ComputeCodeOptions: ParsableArguments {
+  @Option(help: "The hash: SHA1, SHA256 or SHA512.")
+  var algorithm: OATHHash = .sha1
+
+  @Option(parsing: .unconditional, help: "The digits of the code, 4 to 10; 0 for the whole HMAC in hex.")
+  var digits: String = "6"
+
+  func checked() throws(Failure) -> CodeComputation {
+    let digits = Int(try number(digits, of: "--digits", in: 0...10))
+    guard digits == 0 || CodeLength(digits) != nil else {
+      throw Failure(.usage, "--digits is from 4 to 10, or 0 for the whole HMAC")
+    }
+    return CodeComputation(hash: algorithm, length: CodeLength(digits))
+  }
+}
+
+struct ComputeTimeOptions: ParsableArguments {
+  @Option(parsing: .unconditional, help: "The time in Unix seconds, 0 to 4294967295; left out, it is now.")
+  var time: String?
+
+  /// The time, from 1970 to 2106.
+  func unixSeconds() throws(Failure) -> UInt64 {
+    let range: ClosedRange<UInt64> = 0...UInt64(UInt32.max)
+    if let time {
+      guard let seconds = decimal(time), range.contains(seconds) else {
+        throw Failure(.usage, "--time is from 0, in 1970, to 4294967295, in 2106")
+      }
+      return seconds
+    }
+    guard let now = SystemClock().unixSeconds(), range.contains(now) else {
+      throw Failure(.fault, "the clock stands before 1970 or after 2106", hint: "set the clock, or give --time")
+    }
+    return now
+  }
+}
+
+/// How a code is made from a counter or a time step.
+struct CodeComputation {
+  let hash: OATHHash
+  /// Nil for the whole HMAC.
+  let length: CodeLength?
+
+  func compute(counter: UInt64, key: borrowing SecretBytes) throws(Failure) -> String {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      if let length {
+        return try HOTP.code(counter: counter, key: key.bytes, hash: hash, length: length, using: &cryptography)
+          .description
+      }
+      return hexadecimal(try HOTP.untruncated(counter: counter, key: key.bytes, hash: hash, using: &cryptography))
+    } catch { throw Failure(.fault, "libcrypto failed") }
+  }
+}

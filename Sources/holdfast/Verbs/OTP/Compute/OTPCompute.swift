@@ -1,0 +1,8 @@
+import ArgumentParser
+
+struct OTPCompute: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "compute", abstract: "Compute a code from explicit inputs, to compare implementations.",
+    discussion: "Nothing is stored: neither the secret nor the counter.",
+    subcommands: [OTPComputeHOTP.self, OTPComputeTOTP.self, OTPComputeOCRA.self])
+}
