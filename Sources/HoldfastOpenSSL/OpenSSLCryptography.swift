@@ -81,3 +81,16 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
     try verifier!.verify(point: key, digest: digest, signature: signature)
   }
 }
+
+extension OpenSSLCryptography {
+  public mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
+    try P256PrivateKey(scalar: scalar).publicPoint
+  }
+
+  public mutating func p256Agree(
+    scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
+  ) throws(CryptographyFailure) {
+    var key = try P256PrivateKey(scalar: scalar)
+    try key.agree(with: peer, into: &shared)
+  }
+}

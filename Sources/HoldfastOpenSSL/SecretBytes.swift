@@ -35,6 +35,13 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
     }
   }
 
+  /// Lends the bytes to `body`, also where this is part of an object.
+  public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
+    _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(bytes)
+  }
+
   /// The bytes, to be changed in place.
   public var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)

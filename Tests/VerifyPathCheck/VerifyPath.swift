@@ -57,6 +57,19 @@ private struct StubCryptography: Cryptography {
   }
 }
 
+extension StubCryptography {
+  fileprivate mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
+    if stubResult() == 0 { throw CryptographyFailure() }
+    return P256Point()
+  }
+
+  fileprivate mutating func p256Agree(
+    scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
+  ) throws(CryptographyFailure) {
+    if stubResult() == 0 { throw CryptographyFailure() }
+  }
+}
+
 private struct StubKey: AgreementKey {
   var publicPoint: P256Point { P256Point() }
 
@@ -82,17 +95,31 @@ private struct StubStore: ~Copyable, DeviceStore {
     self.token = token.copy()
   }
   mutating func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
-    judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult())))
+    var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
+    user.otp = CodeAccount(method: .hotp(.sha1, .six))
+    user.seal = CodeAccount(method: .ocra(.usualSeal))
+    return judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user))
   }
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret { CodeSecret() }
+  mutating func oneUseCode(at index: Int) -> OneUseCodeRecord? {
+    guard index < Int(stubResult()) else { return nil }
+    return OneUseCodeRecord(
+      id: 1, purpose: .activation, key: Secret(), user: BoundedText("alice"), expires: UInt64(stubResult()))
+  }
+  mutating func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool {
+    stubResult() == 1
+  }
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { stubResult() == 1 }
   mutating func countUnproved(_ status: Status) { stubUpdate(status.rawValue) }
 }
 
 private struct StubPolicy: Policy {
   func rule(for command: BoundedText<32>) -> CommandRule? {
-    command == BoundedText("unlock") ? CommandRule(factors: [.integrity, .device]) : nil
+    command == BoundedText("unlock") ? CommandRule(factors: .all) : nil
   }
   var limits: TokenLimits { TokenLimits() }
   var commonFactors: Factors { .device }
+  var codeLimits: CodeLimits { CodeLimits() }
   var acceptsUnsigned: Bool { stubResult() == 1 }
   var maximumIssueAdvanceSeconds: UInt64 { 86_400 * 400 }
 }

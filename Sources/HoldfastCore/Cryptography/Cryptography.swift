@@ -52,6 +52,16 @@ public protocol Cryptography: ~Copyable {
     wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
   ) throws(CryptographyFailure)
 
+  /// The public point of a private key that was just drawn. Throws where `scalar` is 0 or not below the order, which one of
+  /// 2^32 random ones is. Source: FIPS 186-5 §A.2.2.
+  mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point
+
+  /// ECDH: the x coordinate of `scalar` times `peer`, 32 bytes. Throws for a point that is not on the curve.
+  /// Source: SP 800-56A §5.7.1.2.
+  mutating func p256Agree(
+    scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
+  ) throws(CryptographyFailure)
+
   /// Checks an ECDSA P-256 signature, r ‖ s of 64 bytes, over a SHA-256 digest. Throws when it is wrong. Source: FIPS 186-5 §6.4.2.
   mutating func p256Verify(
     key: P256Point, digest: Digest, signature: FixedBytes<64>

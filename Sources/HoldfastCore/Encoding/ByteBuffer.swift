@@ -1,5 +1,5 @@
 /// Up to `capacity` bytes, stored inline and wiped when they go out of scope.
-public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink {
+public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   @usableFromInline var storage: InlineArray<capacity, UInt8>
   /// How many bytes are held.
   public private(set) var count: Int

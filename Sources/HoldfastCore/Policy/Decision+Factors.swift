@@ -11,8 +11,6 @@ extension Decision {
       denial.notice.missingFactors = missing
       return denial
     }
-    if rule.factors.contains(.otp) { return Denial(status: .otpRejected) }
-    if rule.factors.contains(.seal) { return Denial(status: .sealRejected) }
     return nil
   }
 }

@@ -11,6 +11,10 @@ public struct Decision: Sendable, Equatable {
   public var countsUse = false
   /// Whether the compatibility nonce is to be kept.
   public var keepsNonce = false
+  /// What is kept of the round's user from now on; nil to leave it.
+  public var user: UserRecord?
+  /// The user as codes are to be compared with; the round is then judged once more. Until then it is denied.
+  public var attempt: UserRecord?
 }
 
 /// The optional parts of a sealed M3.
@@ -41,6 +45,7 @@ extension Decision {
     }
     checkNonce(round, ledger, &decision)
     checkRoom(round, ledger, &decision)
+    checkCodes(round, ledger, now: now, &decision)
     if decision.status == .accepted {
       decision.countsUse = round.maximumUses != nil
       decision.generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil

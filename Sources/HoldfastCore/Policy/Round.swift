@@ -25,8 +25,15 @@ public struct Round: Sendable {
   public let limits: TokenLimits
   /// The factors that came as codes.
   public let codes: Factors
-  /// Whether a code that the command needs is of another user than the token's `usr`.
+  /// Whether a code that the command needs is of another user than the token's `usr`, or than the other code.
   public let isAnotherUsersCode: Bool
+  /// Whose codes the command needs; nil where it needs none, or they were not given.
+  public let codeUser: BoundedText<32>?
+  /// What comparing them gave; nil as long as they were not compared.
+  public var matches: CodeMatches?
+  public let codeLimits: CodeLimits
+  /// The characters of the longest parameter.
+  public let longestParameterLength: Int
   /// The nonce of a compatibility round; nil in a session round.
   public let compatibilityNonce: FixedBytes<16>?
   /// The real clock, in Unix seconds, where there is one.
@@ -49,10 +56,13 @@ public struct LedgerSnapshot: Sendable {
   public var canKeepNonce: Bool
   /// Whether the issuer is trusted, as it was when the token was looked at.
   public var isIssuerTrusted: Bool
+  /// The round's ``Round/codeUser``; nil for one that is not known.
+  public var user: UserRecord?
 
   public init(
     clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,
-    isNonceUsed: Bool = false, canKeepNonce: Bool = true, isIssuerTrusted: Bool = true
+    isNonceUsed: Bool = false, canKeepNonce: Bool = true, isIssuerTrusted: Bool = true,
+    user: UserRecord? = nil
   ) {
     self.clockFloor = clockFloor
     self.generationFloor = generationFloor
@@ -61,5 +71,6 @@ public struct LedgerSnapshot: Sendable {
     self.isNonceUsed = isNonceUsed
     self.canKeepNonce = canKeepNonce
     self.isIssuerTrusted = isIssuerTrusted
+    self.user = user
   }
 }

@@ -43,10 +43,14 @@ where
     _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult), request: Request,
     nonce: FixedBytes<16>?, notice: inout Notice
   ) -> Status {
-    let round = Round(
+    var round = Round(
       token: token, proofs: proofs, request: request, policy: policy, nonce: nonce, realClock: clock.unixSeconds())
     do throws(StoreFailure) {
-      let decision = try store.settle(round) { Decision.judge($0, against: $1) }
+      var decision = try store.settle(round) { Decision.judge($0, against: $1) }
+      if let attempt = decision.attempt {
+        round.matches = try compareCodes(request, of: attempt, round: round)
+        decision = try store.settle(round) { Decision.judge($0, against: $1) }
+      }
       notice = decision.notice
       return decision.status
     } catch { return .internal }
@@ -120,7 +124,12 @@ extension Round {
     rule = policy.rule(for: request.command)
     limits = rule?.limits ?? policy.limits
     codes = request.codes
-    isAnotherUsersCode = request.hasCode(ofAnotherThan: token.claims.user, for: rule?.factors ?? [])
+    codeUser = request.codeUser(for: rule?.factors ?? [])
+    isAnotherUsersCode = request.hasCode(
+      ofAnotherThan: token.claims.user ?? codeUser, for: rule?.factors ?? [])
+    matches = nil
+    codeLimits = policy.codeLimits
+    longestParameterLength = request.longestParameterLength
     compatibilityNonce = nonce
     self.realClock = realClock
   }
@@ -132,6 +141,26 @@ extension Request {
     if otp != nil { codes.insert(.otp) }
     if seal != nil { codes.insert(.seal) }
     return codes
+  }
+
+  /// Whose code the command needs, the one-time password's first.
+  fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
+    if factors.contains(.otp), let otp { return otp.user }
+    if factors.contains(.seal), let seal { return seal.user }
+    return nil
+  }
+
+  /// In Unicode scalars.
+  fileprivate var longestParameterLength: Int {
+    var longest = 0
+    for index in 0..<(parameterCount ?? 0) {
+      let text = parameter(index)
+      let bytes = text.bytes
+      var length = 0
+      for position in bytes.indices where bytes[position] & 0xc0 != 0x80 { length += 1 }
+      longest = max(longest, length)
+    }
+    return longest
   }
 
   fileprivate func hasCode(ofAnotherThan user: BoundedText<32>?, for factors: Factors) -> Bool {

@@ -22,6 +22,8 @@ public struct DeviceSession<
   var failures = FailureWindow()
   /// Whether the last challenge is still to be answered: it is good for one answer.
   var isChallengeOpen = false
+  /// An activation that was granted and waits for its confirmation.
+  var activation: PendingActivation?
 
   /// M1, ready to be sent.
   public internal(set) var challenge = ByteBuffer<64>()
@@ -48,6 +50,7 @@ public struct DeviceSession<
   /// the connection must then be closed.
   public mutating func makeChallenge() throws(SessionFault) {
     isChallengeOpen = false
+    activation = nil
     challenge.removeAll()
     let entropy: Secret<32>
     do throws(RandomFailure) { entropy = try random.secret() } catch { throw .random }
@@ -82,25 +85,29 @@ public struct DeviceSession<
     to message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Response {
     outgoing.removeAll()
-    let status = judge(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+    let status =
+      judgeUser(message, waitedMilliseconds: waitedMilliseconds)
+      ?? judge(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     isChallengeOpen = false
-    let isSealed = outgoing.count > 0
-    if !isSealed {
+    let isProved = outgoing.count > 0
+    if !isProved {
       refuse(status)
     }
     let now = clock.monotonicMilliseconds()
     switch status {
     case .tokenInvalid, .deviceMismatch, .integrityMismatch: failures.record(at: now)
+    case .otpRejected where !isProved: failures.record(at: now)
     default: break
     }
     return Response(
-      status: status, isPeerProved: isSealed || status == .accepted, closesConnection: status == .malformed,
-      delayMilliseconds: failures.delayMilliseconds(at: now))
+      status: status, isPeerProved: isProved || status == .accepted, closesConnection: status == .malformed,
+      awaitsConfirmation: activation != nil, delayMilliseconds: failures.delayMilliseconds(at: now))
   }
 
   /// Leaves an M3 without a seal in ``outgoing``: for a message that never came, or not whole.
   public mutating func refuse(_ status: Status) {
     isChallengeOpen = false
+    activation = nil
     outgoing.removeAll()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: status, into: &outgoing) } catch {
       outgoing.removeAll()
@@ -117,6 +124,8 @@ public struct Response: Sendable, Equatable {
   public let isPeerProved: Bool
   /// Whether the connection ends after M3.
   public let closesConnection: Bool
+  /// Whether the same round goes on: the peer confirms an activation, without another challenge.
+  public let awaitsConfirmation: Bool
   /// How long M3 waits before it is sent.
   public let delayMilliseconds: UInt64
 }

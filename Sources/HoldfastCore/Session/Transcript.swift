@@ -57,7 +57,7 @@ package struct SessionKeys: ~Copyable {
 
 extension Secret {
   /// A copy of `partCount` bytes from `offset` on.
-  fileprivate borrowing func part<let partCount: Int>(at offset: Int) -> Secret<partCount> {
+  borrowing func part<let partCount: Int>(at offset: Int) -> Secret<partCount> {
     var part = Secret<partCount>()
     part.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
       withBytes { for index in 0..<partCount { bytes[index] = $0[offset + index] } }

@@ -17,9 +17,27 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
     _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
   ) throws(StoreFailure) -> Decision
 
+  /// A user's secret for one kind of codes; asked for once their attempt is recorded.
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret
+
+  /// One of the owner's codes, from 0 on without gaps; nil past the last.
+  mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?
+
+  /// Makes the user of an activation code and uses the code up, all in one transaction that is durable before this returns;
+  /// false where the code is gone or out of time. `realClock` is in Unix seconds.
+  mutating func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(StoreFailure) -> Bool
+
+  /// Lets the user of an unlocking code try again and uses the code up, likewise.
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool
+
   /// Adds one to the totals of answers to peers that proved nothing; not durable at once.
   mutating func countUnproved(_ status: Status)
 }
+
+/// A user's secret, at most 64 bytes.
+public typealias CodeSecret = ByteBuffer<64>
 
 /// The store failed: nothing may be acted upon.
 public struct StoreFailure: Error {

@@ -19,7 +19,9 @@ extension AuditEntry {
   /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]`, `[…, 1, [[status, count] …]]`,
   /// `[…, 2, device id]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted,
   /// `[…, 6, kid]` issuer removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
-  /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset.
+  /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset,
+  /// `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]` activated, `[…, 13, user]` added,
+  /// `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` as 0 and the user whose codes were needed.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: 3 + event.detailCount)
@@ -45,10 +47,11 @@ extension AuditEvent {
   /// How many items follow the kind.
   fileprivate var detailCount: Int {
     switch self {
-    case .round: 6
+    case .round(let round): round.user == nil ? 6 : 7
     case .generationFloorMoved: 3
-    case .clockFloorMoved: 2
+    case .clockFloorMoved, .codeIssued: 2
     case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
+    case .userActivated, .userAdded, .userUnlocked, .userRemoved: 1
     case .stopped: 0
     }
   }
@@ -56,7 +59,7 @@ extension AuditEvent {
   fileprivate func append(to bytes: inout [UInt8]) {
     switch self {
     case .round(let round):
-      bytes.appendCBOR(unsigned: 0)
+      bytes.appendCBOR(unsigned: round.user == nil ? 0 : 16)
       round.append(to: &bytes)
     case .unproved(let totals):
       bytes.appendCBOR(unsigned: 1)
@@ -95,12 +98,24 @@ extension AuditEvent {
     case .reset(let deviceID):
       bytes.appendCBOR(unsigned: 10)
       bytes.appendCBOR(bytes: deviceID.bytes)
+    case .codeIssued(let purpose, let user):
+      bytes.appendCBOR(unsigned: 11)
+      bytes.appendCBOR(unsigned: UInt64(purpose.rawValue))
+      bytes.appendCBOR(text: user.bytes)
+    case .userActivated(let user): bytes.appendUser(12, user)
+    case .userAdded(let user): bytes.appendUser(13, user)
+    case .userUnlocked(let user): bytes.appendUser(14, user)
+    case .userRemoved(let user): bytes.appendUser(15, user)
     }
   }
 
   fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
     switch try reader.unsigned() {
     case 0: self = .round(try AuditedRound(&reader))
+    case 16:
+      var round = try AuditedRound(&reader)
+      round.user = try reader.text()
+      self = .round(round)
     case 1:
       var totals: [UnprovedTotal] = []
       for _ in 0..<(try reader.arrayHead()) {
@@ -119,6 +134,15 @@ extension AuditEvent {
       self = .generationFloorMoved(
         try reader.fixedBytes(), from: try reader.unsigned(), to: try reader.unsigned())
     case 10: self = .reset(try reader.fixedBytes())
+    case 11:
+      guard let purpose = OneUseCode.Purpose(rawValue: UInt8(clamping: try reader.unsigned())) else {
+        throw .unexpected
+      }
+      self = .codeIssued(purpose, try reader.text())
+    case 12: self = .userActivated(try reader.text())
+    case 13: self = .userAdded(try reader.text())
+    case 14: self = .userUnlocked(try reader.text())
+    case 15: self = .userRemoved(try reader.text())
     default: throw .unexpected
     }
   }
@@ -132,6 +156,7 @@ extension AuditedRound {
     bytes.appendCBOR(bytes: tokenID.bytes)
     bytes.appendCBOR(text: subject.bytes)
     bytes.appendCBOR(unsigned: isCompatibility ? 1 : 0)
+    if let user { bytes.appendCBOR(text: user.bytes) }
   }
 
   fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
@@ -143,6 +168,13 @@ extension AuditedRound {
     let form = try reader.unsigned()
     guard form <= 1 else { throw .unexpected }
     isCompatibility = form == 1
+  }
+}
+
+extension [UInt8] {
+  fileprivate mutating func appendUser(_ kind: UInt64, _ user: BoundedText<32>) {
+    appendCBOR(unsigned: kind)
+    appendCBOR(text: user.bytes)
   }
 }
 

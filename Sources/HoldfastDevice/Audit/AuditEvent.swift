@@ -22,6 +22,16 @@ public enum AuditEvent: Sendable, Equatable {
   case generationFloorMoved(KeyID, from: UInt64, to: UInt64)
   /// The owner made a new device of it, with this id.
   case reset(DeviceID)
+  /// The owner made a code for a user.
+  case codeIssued(OneUseCode.Purpose, BoundedText<32>)
+  /// A user took secrets with the owner's code.
+  case userActivated(BoundedText<32>)
+  /// The owner added a user whose secrets were made elsewhere.
+  case userAdded(BoundedText<32>)
+  /// A user who was locked out took the owner's code.
+  case userUnlocked(BoundedText<32>)
+  /// The owner removed a user.
+  case userRemoved(BoundedText<32>)
 }
 
 /// What the audit log says of a round. It holds no secret.
@@ -33,6 +43,8 @@ public struct AuditedRound: Sendable, Equatable {
   public var tokenID: TokenID
   public var subject: BoundedText<64>
   public var isCompatibility: Bool
+  /// Whose codes were compared; nil where the command needs none.
+  public var user: BoundedText<32>?
 
   public init(_ round: Round, status: Status) {
     self.status = status
@@ -41,6 +53,7 @@ public struct AuditedRound: Sendable, Equatable {
     tokenID = round.tokenID
     subject = round.subject
     isCompatibility = round.compatibilityNonce != nil
+    user = round.codeUser
   }
 }
 

@@ -117,7 +117,7 @@ extension Ledger {
     do throws(DatabaseError) { return try read(body) } catch { throw LedgerFault(error) }
   }
 
-  private func change<Result: Sendable>(
+  func change<Result: Sendable>(
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerFault) -> Result {
     do throws(LedgerError) { return try write(body) } catch { throw LedgerFault(error) }

@@ -32,10 +32,70 @@ extension Ledger {
       try tables.dropOutdated(limit: limits.dropCount, state: &state)
       let decision = judge(round, try tables.snapshot(for: round, state: state, limits: limits))
       try tables.apply(decision, to: round, state: &state)
+      // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
+      if decision.attempt != nil { return decision }
       let event = AuditEvent.round(AuditedRound(round, status: decision.status))
       try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
       return decision
     }
+  }
+
+  /// Makes the user of an activation code, with these secrets; says whether the code was still good.
+  func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(LedgerError) -> Bool {
+    let otpSecret = secrets.otp.copy()
+    let sealSecret = secrets.seal.copy()
+    let hostSecret = secrets.host.copy()
+    let limit = limits.userCount
+    return try write { (tables, state) throws(DatabaseError) in
+      let now = state.time(realClock: realClock)
+      guard let code = try tables.code(id: codeID), code.purpose == .activation, now < code.expires else {
+        return false
+      }
+      try tables.deleteUser(code.user)
+      guard try tables.userCount() < limit else { return false }
+      let id = try tables.insertUser(code.user, now: now)
+      if let otp = code.otp { try tables.insertAccount(.otp, otp, otpSecret, of: id) }
+      if let seal = code.seal { try tables.insertAccount(.seal, seal, sealSecret, of: id) }
+      try tables.insertAccount(.host, .ocra(ActivationGrant.hostSuite), hostSecret, of: id)
+      try tables.append(.userActivated(code.user), time: now, to: &state)
+      return true
+    }
+  }
+
+  /// Lets the user of an unlocking code try again; says whether the code was still good.
+  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(LedgerError) -> Bool {
+    try write { (tables, state) throws(DatabaseError) in
+      let now = state.time(realClock: realClock)
+      guard let code = try tables.code(id: codeID), code.purpose == .unlock, now < code.expires,
+        var user = try tables.user(named: code.user)
+      else { return false }
+      user.unlock()
+      try tables.save(user)
+      try tables.deleteCode(id: codeID)
+      try tables.append(.userUnlocked(code.user), time: now, to: &state)
+      return true
+    }
+  }
+
+  /// Notes a challenge to a user, in the place of an earlier one; gives the secret of the user's host codes, nil where the
+  /// user is not known or has none.
+  func challenge(
+    _ name: BoundedText<64>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(LedgerError) -> CodeSecret? {
+    guard let name = BoundedText<32>(name.bytes) else { return nil }
+    let userID = try write { (tables, state) throws(DatabaseError) -> UInt64? in
+      guard var user = try tables.user(named: name) else { return nil }
+      let now = state.time(realClock: realClock)
+      user.challenge = DeviceChallenge(bytes: fresh, expires: now + DeviceChallenge.lifetimeSeconds)
+      try tables.save(user)
+      return user.id
+    }
+    guard let userID else { return nil }
+    do throws(DatabaseError) {
+      return try read { (tables) throws(DatabaseError) in try tables.secret(.host, of: userID) }
+    } catch { throw .database(error) }
   }
 
   /// Writes the totals of answers to peers that proved nothing, if they are due or `isForced`; keeps them when that fails.

@@ -56,7 +56,7 @@ public final class Ledger: Sendable {
   }
 
   /// Lends the tables to `body` for reading.
-  func read<Result: Sendable>(
+  func read<Result: Sendable & ~Copyable>(
     _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
     try lock.withLock { _ throws(DatabaseError) in try body(unsafe tables) }

@@ -42,11 +42,16 @@ public struct LedgerLimits: Sendable {
   public var keptCount: UInt64
   /// Trusted issuers.
   public var issuerCount: UInt64
+  /// Users.
+  public var userCount: UInt64
   /// How many outdated entries of each kind one round drops at most, so that no round takes long.
   public var dropCount: UInt64
 
-  public init(keptCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64, dropCount: UInt64 = 64) {
-    (self.keptCount, self.issuerCount, self.dropCount) = (keptCount, issuerCount, dropCount)
+  public init(
+    keptCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
+  ) {
+    (self.keptCount, self.issuerCount, self.userCount) = (keptCount, issuerCount, userCount)
+    self.dropCount = dropCount
   }
 }
 
@@ -64,6 +69,16 @@ public enum LedgerFault: Error, Equatable {
   case floorOutOfRange
   /// No issuer of that key id is trusted, and none was.
   case unknownIssuer
+  /// There is a user of that name already.
+  case userExists
+  /// There is no user of that name.
+  case unknownUser
+  /// There are as many users as there may be.
+  case tooManyUsers
+  /// As many of the owner's codes as there may be wait to be used.
+  case tooManyCodes
+  /// The device cannot verify codes that are made this way.
+  case unsupportedMethod
   /// It is not the newest one, as the counter that anchors it tells.
   case rolledBack
   /// The counter that anchors it could not be used.

@@ -12,6 +12,7 @@ extension LedgerTables {
       snapshot.isIssuerTrusted = try issuer(keyID) != nil
       snapshot.generationFloor = try generationFloor(keyID)
     }
+    if let name = round.codeUser { snapshot.user = try user(named: name) }
     let isForgotten = round.expires <= state.forgottenThrough
     let room = limits.keptCount - min(state.keptCount, limits.keptCount)
     if round.maximumUses != nil {
@@ -40,6 +41,7 @@ extension LedgerTables {
         """
       try database.run(sql, verifyingKey, .unsigned(floor))
     }
+    if let user = decision.user { try save(user) }
     if decision.countsUse {
       try countUse(verifyingKey, tokenID, expires: round.expires, state: &state)
     }

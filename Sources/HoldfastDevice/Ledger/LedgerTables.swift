@@ -33,6 +33,7 @@ struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
+    usersSchema,
   ]
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
@@ -81,6 +82,7 @@ struct LedgerTables {
   func forgetAll() throws(DatabaseError) {
     for sql: StaticString in [
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
+      "DELETE FROM users", "DELETE FROM accounts", "DELETE FROM codes",
     ] {
       try database.run(sql)
     }

@@ -46,6 +46,37 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { throw StoreFailure() }
   }
 
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret {
+    let secret: CodeSecret?
+    do throws(DatabaseError) {
+      secret = try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
+    } catch { throw StoreFailure() }
+    guard let secret else { throw StoreFailure() }
+    return secret
+  }
+
+  func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+    do throws(DatabaseError) {
+      return try ledger.read { (tables) throws(DatabaseError) in try tables.code(at: index) }
+    } catch { throw StoreFailure() }
+  }
+
+  mutating func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(StoreFailure) -> Bool {
+    do throws(LedgerError) {
+      isSettled = try ledger.activate(codeID, secrets, realClock: realClock)
+      return isSettled
+    } catch { throw StoreFailure() }
+  }
+
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+    do throws(LedgerError) {
+      isSettled = try ledger.unlock(codeID, realClock: realClock)
+      return isSettled
+    } catch { throw StoreFailure() }
+  }
+
   /// A settled round whose answer has no seal, a compatibility round's, stands in the audit log already.
   func countUnproved(_ status: Status) {
     guard !isSettled else { return }

@@ -1,6 +1,7 @@
 import HoldfastCore
 
-/// One connection's hand on the lock: `lock`, `unlock` and `status`, each of which answers `locked` or `unlocked`.
+/// One connection's hand on the lock: `lock`, `unlock` and `status`, each of which answers `locked` or `unlocked`, and two
+/// that only say what they did: `configure` and `open-safe`.
 ///
 /// Parameters are taken and ignored. Any other command fails, though policy may name it.
 public struct LockActuator: Actuator {
@@ -19,6 +20,10 @@ public struct LockActuator: Actuator {
       try append("unlocked", to: &result)
     } else if request.command.bytes.elementsEqual("status") {
       try append(lock.current == .locked ? "locked" : "unlocked", to: &result)
+    } else if request.command.bytes.elementsEqual("configure") {
+      try append("configured", to: &result)
+    } else if request.command.bytes.elementsEqual("open-safe") {
+      try append("safe opened", to: &result)
     } else {
       throw ActuatorFailure()
     }

@@ -22,6 +22,7 @@ extension DevicePolicy {
     limits = try value.limits(otherwise: TokenLimits())
     maximumIssueAdvanceDays = try value.number("maximum_issue_advance_days") ?? Self.usualIssueAdvanceDays
     guard maximumIssueAdvanceDays <= Self.greatestIssueAdvanceDays else { throw .unexpected }
+    if let codes = value["codes"] { codeLimits = try CodeLimits(codes) }
     for (name, rule) in named {
       guard let command = BoundedText<32>(name), !command.isEmpty else { throw .unexpected }
       commands[command] = try CommandRule(rule, limits: limits)
@@ -34,7 +35,7 @@ extension DevicePolicy {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))] + limits.members()
         + [
-          ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)),
+          ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
           ("commands", .object(rules.map { ($0.key.description, $0.value.json(fileLimits: limits)) })),
         ]
     ).pretty()
@@ -42,7 +43,7 @@ extension DevicePolicy {
 
   private static let memberNames = [
     "version", "accept_unsigned", "generation_floor", "minimum_version", "maximum_age_seconds",
-    "maximum_issue_advance_days", "commands",
+    "maximum_issue_advance_days", "codes", "commands",
   ]
 }
 
@@ -67,6 +68,25 @@ extension CommandRule {
     return .object(
       [("factors", .array(names))] + limits.members(differingFrom: fileLimits)
         + [("compatibility", .bool(allowsCompatibility))])
+  }
+}
+
+extension CodeLimits {
+  fileprivate init(_ value: JSONValue) throws(PolicyFault) {
+    guard value.hasOnly(["counter_look_ahead", "clock_tolerance_seconds", "seal_parameter_length"]) else {
+      throw .unexpected
+    }
+    self.init()
+    counterLookAhead = try value.number("counter_look_ahead", 1...100) ?? counterLookAhead
+    clockToleranceSeconds = try value.number("clock_tolerance_seconds", 1...600) ?? clockToleranceSeconds
+    sealParameterLength = Int(try value.number("seal_parameter_length", 1...64) ?? UInt64(sealParameterLength))
+  }
+
+  fileprivate func json() -> JSONValue {
+    .object([
+      ("counter_look_ahead", .integer(counterLookAhead)), ("clock_tolerance_seconds", .integer(clockToleranceSeconds)),
+      ("seal_parameter_length", .integer(UInt64(sealParameterLength))),
+    ])
   }
 }
 
@@ -100,6 +120,12 @@ extension JSONValue {
   fileprivate func number(_ name: String) throws(PolicyFault) -> UInt64? {
     guard let value = self[name] else { return nil }
     guard let number = value.number else { throw .unexpected }
+    return number
+  }
+
+  fileprivate func number(_ name: String, _ range: ClosedRange<UInt64>) throws(PolicyFault) -> UInt64? {
+    guard let number = try number(name) else { return nil }
+    guard range.contains(number) else { throw .unexpected }
     return number
   }
 

@@ -13,17 +13,19 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   /// For commands without limits of their own, and for those that are not named.
   public var limits: TokenLimits
   public var maximumIssueAdvanceDays: UInt64
+  public var codeLimits: CodeLimits
   /// The rules, with the limits that apply to each.
   public var commands: [BoundedText<32>: CommandRule]
 
   public init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
-    maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays
+    maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays, codeLimits: CodeLimits = CodeLimits()
   ) {
     self.commands = commands
     self.limits = limits
     self.acceptsUnsigned = acceptsUnsigned
     self.maximumIssueAdvanceDays = maximumIssueAdvanceDays
+    self.codeLimits = codeLimits
   }
 
   public func rule(for command: BoundedText<32>) -> CommandRule? {
@@ -54,6 +56,10 @@ extension DevicePolicy {
     BoundedText("lock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("unlock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("status"): CommandRule(factors: [.device]),
+    BoundedText("configure"): CommandRule(factors: [.integrity, .device, .otp]),
+    BoundedText("open-safe"): CommandRule(factors: [.integrity, .device, .seal]),
+    UserCommandName.synchronise: CommandRule(factors: [.device]),
+    UserCommandName.hostCode: CommandRule(factors: [.device]),
   ])
 }
 

@@ -10,5 +10,6 @@ final class SessionPolicy: Policy {
   var limits: TokenLimits { current.limits }
   var commonFactors: Factors { current.commonFactors }
   var acceptsUnsigned: Bool { current.acceptsUnsigned }
+  var codeLimits: CodeLimits { current.codeLimits }
   var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
 }

@@ -17,7 +17,9 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   let notify: @Sendable (ServerNotice) -> Void
   let policy: SessionPolicy
   var session: Session
-  var actuator: LockActuator
+  var actuator: DeviceActuator<Random, Time>
+  /// Whether the peer's next message belongs to the round that is under way.
+  private var awaitsConfirmation = false
 
   /// What became of waiting for M2.
   private enum Arrival {
@@ -34,7 +36,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch,
     table: ConnectionTable,
     notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
-    actuator: LockActuator
+    actuator: DeviceActuator<Random, Time>
   ) {
     self.connection = connection
     self.number = number
@@ -53,12 +55,10 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     var buffer = [UInt8](repeating: 0, count: Message.maximumByteCount)
     var silenceCount = 0
     while silenceCount < 2 {
-      renewPolicy()
-      do throws(SessionFault) { try session.makeChallenge() } catch {
-        notify(.fault(connection: number, error))
-        return
+      if !awaitsConfirmation {
+        guard challenge() else { return }
       }
-      guard send(session.challenge.bytes) else { return }
+      awaitsConfirmation = false
       switch receive(into: &buffer) {
       case .message(let byteCount, let waitedMilliseconds):
         silenceCount = 0
@@ -73,6 +73,16 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
         return
       }
     }
+  }
+
+  /// Begins a round; says whether the connection goes on.
+  private mutating func challenge() -> Bool {
+    renewPolicy()
+    do throws(SessionFault) { try session.makeChallenge() } catch {
+      notify(.fault(connection: number, error))
+      return false
+    }
+    return send(session.challenge.bytes)
   }
 
   /// A file that changes between M1 and M2 counts for M2.
@@ -106,7 +116,8 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     guard table.beginJudging(number) else { return false }
     let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     table.endJudging(number, isProved: response.isPeerProved)
-    notify(.answered(connection: number, response.status))
+    awaitsConfirmation = response.awaitsConfirmation
+    if !awaitsConfirmation { notify(.answered(connection: number, response.status)) }
     let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
     if delay > 0, connection.isEnded(withinMilliseconds: Int(delay)) { return false }
     return send(session.outgoing.bytes) && !response.closesConnection

@@ -49,7 +49,9 @@ extension DeviceServer {
       clock: clock, challenges: secrets.challenges(bootCount: bootCount, connection: number))
     var loop = ConnectionLoop(
       connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
-      notify: notify, policy: policy, session: session, actuator: LockActuator(lock))
+      notify: notify, policy: policy, session: session,
+      actuator: DeviceActuator(
+        users: UserCommands(ledger: ledger, random: random, clock: clock), lock: LockActuator(lock)))
     loop.run()
     connection.linger(milliseconds: options.timing.farewellMilliseconds)
   }

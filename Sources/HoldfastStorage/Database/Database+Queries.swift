@@ -55,7 +55,7 @@ extension Database {
   ///   - body: Reads the row.
   /// - Returns: What the body makes of the row; nil where there is none.
   /// - Throws: As `run`; `misuse` where there is a second row; what the body throws.
-  public func one<Element>(
+  public func one<Element: ~Copyable>(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> Element? {
     try single(sql, bindings, body)
@@ -105,7 +105,7 @@ extension Database {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.text(0) }
   }
 
-  private func single<Element>(
+  private func single<Element: ~Copyable>(
     _ sql: StaticString, _ bindings: [Value], _ body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> Element? {
     var element: Element?

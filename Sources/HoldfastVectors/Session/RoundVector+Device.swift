@@ -63,6 +63,10 @@ private struct GivenStore: DeviceStore, ~Copyable {
   func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) -> Decision {
     judge(round, LedgerSnapshot(clockFloor: 0))
   }
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret { throw StoreFailure() }
+  func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
+  func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool { false }
+  func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }
   func countUnproved(_ status: Status) {}
 }
 
@@ -71,6 +75,7 @@ private struct PermissivePolicy: Policy {
   func rule(for command: BoundedText<32>) -> CommandRule? { CommandRule(factors: .device) }
   var limits: TokenLimits { TokenLimits() }
   var commonFactors: Factors { .device }
+  var codeLimits: CodeLimits { CodeLimits() }
   var acceptsUnsigned: Bool { false }
   var maximumIssueAdvanceSeconds: UInt64 { .max }
 }

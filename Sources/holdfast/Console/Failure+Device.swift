@@ -136,6 +136,17 @@ extension Failure {
       self.init(.denied, "64 issuers are trusted, and that is the most", hint: "remove one: --remove KID")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
     case .floorOutOfRange: self.init(.usage, "a floor is at most \(maximumInteger)")
+    case .userExists:
+      self.init(.denied, "there is a user of that name already", hint: "--replace takes the secrets away from that one")
+    case .unknownUser:
+      self.init(.denied, "there is no user of that name", hint: "holdfast device user list")
+    case .tooManyUsers: self.init(.denied, "there are as many users as there may be", hint: "remove one")
+    case .tooManyCodes:
+      self.init(.denied, "64 codes wait to be used, and that is the most", hint: "wait ten minutes")
+    case .unsupportedMethod:
+      self.init(
+        .usage, "the device cannot verify codes that are made this way",
+        hint: "a suite for seals has QH64, 4 to 10 digits, C or T but not both, and neither P nor S")
     case .unknownIssuer:
       self.init(
         .denied, "no issuer of that key id is trusted, and none was", hint: "holdfast device show lists the issuers")

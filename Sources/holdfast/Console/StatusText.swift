@@ -20,10 +20,17 @@ extension Status {
       )
     case .deviceMismatch:
       ("this is not the device that the token was made for, or the answer was used before", "enrol again on this host")
-    case .factorMissing: ("the command needs more than was given", nil)
-    case .otpRejected: ("the one-time password was rejected", nil)
-    case .sealRejected: ("the seal was rejected", nil)
-    case .lockedOut: ("the user is locked out for now", nil)
+    case .factorMissing:
+      ("the command needs more than was given", "codes are given with --user, --otp and --seal")
+    case .otpRejected:
+      (
+        "the one-time password was rejected",
+        "a code counts once; is the PIN right? Two codes in a row bring an authenticator back that is out of step"
+      )
+    case .sealRejected:
+      ("the seal was rejected", "it counts once, for exactly this command and these parameters; is the PIN right?")
+    case .lockedOut:
+      ("the user is locked out for now", "wait, or ask the device's owner for a code: holdfast device user unlock")
     case .commandRefused:
       ("neither policy nor token allow that command", "holdfast device policy shows what the owner allows")
     case .challengeExpired: ("the answer came too late", "try again")

@@ -23,6 +23,7 @@ struct Prove: Verb {
   @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8.")
   var parameter: [String] = []
 
+  @OptionGroup var codes: CodeOptions
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
@@ -33,7 +34,8 @@ struct Prove: Verb {
 
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(peerArgument: connect)
-    let request = try Request(command: command, parameters: parameter)
+    var request = try Request(command: command, parameters: parameter)
+    try codes.add(to: &request)
     let timeoutMilliseconds = try waiting.milliseconds()
     let folder = ProverFolder(path: state)
     let enrolment = try folder.load()
@@ -66,7 +68,7 @@ struct Prove: Verb {
     }
     guard status == .accepted else {
       let text = damage.map { "\(status.explanation.text): \($0.message)" } ?? status.explanation.text
-      throw Failure(.denied, text + outcome.missing, hint: damage?.hint ?? status.explanation.hint)
+      throw Failure(.denied, text + outcome.missing + outcome.retry, hint: damage?.hint ?? status.explanation.hint)
         .afterResult()
     }
   }
@@ -76,6 +78,11 @@ extension ProofOutcome {
   fileprivate var missing: String {
     guard let factors = verdict.notice.missingFactors, !factors.isEmpty else { return "" }
     return ": \(factors.names.joined(separator: ", ")) missing"
+  }
+
+  fileprivate var retry: String {
+    guard let seconds = verdict.notice.retryAfterSeconds else { return "" }
+    return "; the next code is looked at in \(seconds) s"
   }
 
   fileprivate var json: JSONValue {

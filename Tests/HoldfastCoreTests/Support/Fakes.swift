@@ -33,6 +33,23 @@ final class MemoryStore: DeviceStore {
   var failsToRead = false
   /// Trusts nobody any more once a round is to be recorded.
   var losesTrust = false
+  var users: [BoundedText<32>: UserRecord] = [:]
+  var secrets: [CodePurpose: [UInt8]] = [:]
+  /// The owner's codes by id.
+  var codes: [UInt64: CodeEntry] = [:]
+  var activated: [BoundedText<32>: [CodePurpose: [UInt8]]] = [:]
+  var unlocked: [BoundedText<32>] = []
+  /// Called after an attempt is recorded, before its codes are compared.
+  var onAttempt: () -> Void = {}
+
+  struct CodeEntry {
+    var purpose: OneUseCode.Purpose
+    var key: [UInt8]
+    var user: BoundedText<32>
+    var expires: UInt64
+    var otp: CodeMethod?
+    var seal: CodeMethod?
+  }
   var rounds: [(round: Round, decision: Decision)] = []
   var unproved: [Status] = []
 
@@ -65,13 +82,57 @@ final class MemoryStore: DeviceStore {
         uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
         isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
         canKeepNonce: nonces.count < nonceCapacity,
-        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil } ?? true))
+        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil } ?? true,
+        user: round.codeUser.flatMap { users[$0] }))
+    if let name = round.codeUser, let user = decision.user, users[name]?.id == user.id { users[name] = user }
     floor = decision.clockFloor
     if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
     if decision.countsUse { uses[round.tokenID, default: 0] += 1 }
     if decision.keepsNonce, let nonce = round.compatibilityNonce { nonces.insert(nonce) }
+    guard decision.attempt == nil else {
+      onAttempt()
+      return decision
+    }
     rounds.append((round, decision))
     return decision
+  }
+
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret {
+    guard let bytes = secrets[purpose] else { throw StoreFailure() }
+    var secret = CodeSecret()
+    do throws(EncodingFault) { try secret.append(bytes.span) } catch { throw StoreFailure() }
+    return secret
+  }
+
+  func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+    guard !failsToRead else { throw StoreFailure() }
+    let ids = codes.keys.sorted()
+    guard index < ids.count, let entry = codes[ids[index]], let key = Secret<32>(copying: entry.key.span) else {
+      return nil
+    }
+    return OneUseCodeRecord(
+      id: ids[index], purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires, otp: entry.otp,
+      seal: entry.seal)
+  }
+
+  func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(StoreFailure) -> Bool {
+    guard !failsToSettle else { throw StoreFailure() }
+    guard let code = codes.removeValue(forKey: codeID) else { return false }
+    activated[code.user] = [
+      .otp: secrets.otp.withBytes { [UInt8]($0) }, .seal: secrets.seal.withBytes { [UInt8]($0) },
+      .host: secrets.host.withBytes { [UInt8]($0) },
+    ]
+    return true
+  }
+
+  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+    guard !failsToSettle else { throw StoreFailure() }
+    guard let code = codes.removeValue(forKey: codeID) else { return false }
+    unlocked.append(code.user)
+    users[code.user]?.unlock()
+    return true
   }
 
   func countUnproved(_ status: Status) { unproved.append(status) }
@@ -86,6 +147,7 @@ final class TestPolicy: Policy {
   ]
   var limits = TokenLimits()
   var commonFactors: Factors = .device
+  var codeLimits = CodeLimits()
   var acceptsUnsigned = false
   var maximumIssueAdvanceSeconds: UInt64 = 400 * 86_400
 

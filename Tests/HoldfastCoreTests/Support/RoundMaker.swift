@@ -16,6 +16,10 @@ struct RoundMaker {
   var limits = TokenLimits()
   var codes: Factors = []
   var isAnotherUsersCode = false
+  var codeUser: BoundedText<32>?
+  var matches: CodeMatches?
+  var codeLimits = CodeLimits()
+  var longestParameterLength = 0
   var nonce: FixedBytes<16>?
   var realClock: UInt64? = 2000
   var ledger = LedgerSnapshot(clockFloor: 1500, generationFloor: 3)
@@ -26,7 +30,8 @@ struct RoundMaker {
       generation: generation, maximumUses: maximumUses, version: version, integrity: integrity, device: device,
       command: "unlock", isCommandInToken: isCommandInToken,
       rule: factors.map { CommandRule(factors: $0, limits: limits, allowsCompatibility: allowsCompatibility) },
-      limits: limits, codes: codes, isAnotherUsersCode: isAnotherUsersCode, compatibilityNonce: nonce,
+      limits: limits, codes: codes, isAnotherUsersCode: isAnotherUsersCode, codeUser: codeUser, matches: matches,
+      codeLimits: codeLimits, longestParameterLength: longestParameterLength, compatibilityNonce: nonce,
       realClock: realClock)
   }
 

@@ -11,7 +11,8 @@ import Testing
       verifyingKey: keyID, tokenID: TokenID(filledWith: 6), subject: BoundedText("app"), issuedAt: testTime,
       expires: testTime + 10, generation: generation, maximumUses: 3, version: .zero, integrity: .right, device: .right,
       command: BoundedText("unlock"), isCommandInToken: true, rule: nil, limits: TokenLimits(), codes: [],
-      isAnotherUsersCode: false, compatibilityNonce: nil, realClock: nil)
+      isAnotherUsersCode: false, codeUser: nil, codeLimits: CodeLimits(), longestParameterLength: 0,
+      compatibilityNonce: nil, realClock: nil)
   }
 
   @Test func `floors never go back, whatever the verdict says`() throws {

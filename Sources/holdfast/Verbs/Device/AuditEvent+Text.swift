@@ -17,18 +17,18 @@ extension AuditEvent {
     case .clockFloorMoved: "clock-floor-moved"
     case .generationFloorMoved: "generation-floor-moved"
     case .reset: "reset"
+    case .codeIssued: "code-issued"
+    case .userActivated: "user-activated"
+    case .userAdded: "user-added"
+    case .userUnlocked: "user-unlocked"
+    case .userRemoved: "user-removed"
     }
   }
 
   /// The rest, as names and values.
   var details: [(String, String)] {
     switch self {
-    case .round(let round):
-      [
-        ("status", round.status.name), ("command", printable(Array(round.command.bytes))),
-        ("subject", printable(Array(round.subject.bytes))),
-        ("issuer", round.verifyingKey.map { hexadecimal($0) } ?? "none"), ("token", hexadecimal(round.tokenID)),
-      ]
+    case .round(let round): round.details
     case .unproved(let totals): totals.map { ($0.status.name, "\($0.count)") }
     case .stopped: []
     case .created(let deviceID), .reset(let deviceID): [("device", hexadecimal(deviceID))]
@@ -36,8 +36,27 @@ extension AuditEvent {
     case .issuerTrusted(let keyID), .issuerRemoved(let keyID): [("issuer", hexadecimal(keyID))]
     case .policySeen(let digest): [("sha256", digest.map { hexadecimal($0) } ?? "none")]
     case .clockFloorMoved(let from, let to): [("from", "\(from)"), ("to", "\(to)")]
+    case .codeIssued(let purpose, let user):
+      [("for", purpose == .activation ? "activation" : "unlock"), ("user", printable(Array(user.bytes)))]
+    // One by one: Swift 6.3 crashes on a pattern that binds the same text in several cases.
+    case .userActivated(let user): [("user", printable(Array(user.bytes)))]
+    case .userAdded(let user): [("user", printable(Array(user.bytes)))]
+    case .userUnlocked(let user): [("user", printable(Array(user.bytes)))]
+    case .userRemoved(let user): [("user", printable(Array(user.bytes)))]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", hexadecimal(keyID)), ("from", "\(from)"), ("to", "\(to)")]
     }
+  }
+}
+
+extension AuditedRound {
+  fileprivate var details: [(String, String)] {
+    var details = [
+      ("status", status.name), ("command", printable(Array(command.bytes))),
+      ("subject", printable(Array(subject.bytes))), ("issuer", verifyingKey.map { hexadecimal($0) } ?? "none"),
+      ("token", hexadecimal(tokenID)),
+    ]
+    if let user { details.append(("user", printable(Array(user.bytes)))) }
+    return details
   }
 }

@@ -8,6 +8,27 @@ enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
   case hex, base32, raw
 }
 
+extension SecretFormat {
+  /// The secret in a file, or in standard input for `-`, at least one byte.
+  func read(_ path: String) throws(Failure) -> SecretBytes {
+    let name = SecretInput.name(path)
+    let secret: SecretBytes
+    switch self {
+    case .raw: secret = try SecretInput.read(path, limit: 65_536)
+    case .hex:
+      let text = try SecretInput.readLine(path, limit: 65_536)
+      do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
+        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
+      }
+    case .base32:
+      let text = try SecretInput.readLine(path, limit: 65_536)
+      do throws(Base32Fault) { secret = try Base32.decode(text.bytes) } catch { throw Failure(error, in: name) }
+    }
+    guard secret.count > 0 else { throw Failure(.malformed, "the secret in \(name) is empty") }
+    return secret
+  }
+}
+
 struct ComputeSecretOptions: ParsableArguments {
   @Option(help: "A file with the secret, or - for standard input.")
   var secretFile: String
@@ -15,24 +36,7 @@ struct ComputeSecretOptions: ParsableArguments {
   @Option(help: "How the secret is written: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
-  /// The secret, at least one byte.
-  func read() throws(Failure) -> SecretBytes {
-    let name = SecretInput.name(secretFile)
-    let secret: SecretBytes
-    switch format {
-    case .raw: secret = try SecretInput.read(secretFile, limit: 65_536)
-    case .hex:
-      let text = try SecretInput.readLine(secretFile, limit: 65_536)
-      do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
-        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
-      }
-    case .base32:
-      let text = try SecretInput.readLine(secretFile, limit: 65_536)
-      do throws(Base32Fault) { secret = try Base32.decode(text.bytes) } catch { throw Failure(error, in: name) }
-    }
-    guard secret.count > 0 else { throw Failure(.malformed, "the secret in \(name) is empty") }
-    return secret
-  }
+  func read() throws(Failure) -> SecretBytes { try format.read(secretFile) }
 }
 
 extension OATHHash: ExpressibleByArgument {

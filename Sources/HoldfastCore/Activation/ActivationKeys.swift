@@ -1,0 +1,87 @@
+/// What both ends of an activation derive.
+///
+/// Source: `docs/protocol.md`, "Activation"; RFC 5869.
+struct ActivationKeys: ~Copyable {
+  /// SHA-256 over all that was public: M1 and both points.
+  let transcript: Digest
+  let grant: Secret<32>
+  let client: Secret<32>
+  let device: Secret<32>
+  let secrets: UserSecrets
+
+  init<Crypto: Cryptography & ~Copyable>(
+    shared: borrowing Secret<32>, code: borrowing Secret<32>, opening: Digest, devicePoint: P256Point,
+    using cryptography: inout Crypto
+  ) throws(CryptographyFailure) {
+    var hash = try cryptography.sha256()
+    hash.append(opening.bytes)
+    hash.append(devicePoint.bytes)
+    let transcript = try hash.finish()
+    var input = Secret<64>()
+    input.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
+      shared.withBytes { for index in $0.indices { bytes[index] = $0[index] } }
+      code.withBytes { for index in $0.indices { bytes[32 + index] = $0[index] } }
+    }
+    var info = ByteBuffer<32>()
+    try? info.append("holdfast/1 activation keys")
+    var output = Secret<192>()
+    try output.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try input.withBytes { (key: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hkdfSHA256(inputKey: key, salt: transcript.bytes, info: info.bytes, into: &bytes)
+      }
+    }
+    self.transcript = transcript
+    grant = output.part(at: 0)
+    client = output.part(at: 32)
+    device = output.part(at: 64)
+    secrets = UserSecrets(otp: output.part(at: 96), seal: output.part(at: 128), host: output.part(at: 160))
+  }
+
+  /// `SHA-256("holdfast/1 activation" ‖ 0x00 ‖ u16(length of M1) ‖ M1 ‖ client point)`.
+  static func opening<Crypto: Cryptography & ~Copyable>(
+    challenge: Span<UInt8>, clientPoint: P256Point, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> Digest {
+    var hash = try cryptography.sha256()
+    hash.append(domain: "holdfast/1 activation")
+    hash.append(bigEndian: UInt16(challenge.count))
+    hash.append(challenge)
+    hash.append(clientPoint.bytes)
+    return try hash.finish()
+  }
+
+  /// `SHA-256("holdfast/1 unlock" ‖ 0x00 ‖ u16(length of M1) ‖ M1)`.
+  static func unlocking<Crypto: Cryptography & ~Copyable>(
+    challenge: Span<UInt8>, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> Digest {
+    var hash = try cryptography.sha256()
+    hash.append(domain: "holdfast/1 unlock")
+    hash.append(bigEndian: UInt16(challenge.count))
+    hash.append(challenge)
+    return try hash.finish()
+  }
+}
+
+/// The three secrets of a user, 32 bytes each.
+public struct UserSecrets: ~Copyable, Sendable {
+  public let otp: Secret<32>
+  public let seal: Secret<32>
+  public let host: Secret<32>
+
+  public init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
+    self.otp = otp
+    self.seal = seal
+    self.host = host
+  }
+}
+
+/// `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.
+func authenticationCode<Crypto: Cryptography & ~Copyable>(
+  key: borrowing Secret<32>, prefix: StaticString = "", _ digest: Digest, using cryptography: inout Crypto
+) throws(CryptographyFailure) -> FixedBytes<32> {
+  try key.withBytes { (key) throws(CryptographyFailure) in
+    var mac = try cryptography.hmacSHA256(key: key)
+    mac.append(prefix)
+    mac.append(digest.bytes)
+    return try mac.finish()
+  }
+}

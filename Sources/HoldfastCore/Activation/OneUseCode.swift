@@ -1,0 +1,130 @@
+/// A code that a device's owner hands to a user: 20 characters of base32 with 100 random bits, and a check character.
+///
+/// Source: Crockford's base32, check symbols modulo 37. The code is a secret; it is written as `XXXX-XXXX-XXXX-XXXX-XXXX-X`.
+public struct OneUseCode: ~Copyable {
+  /// What is printed: 20 characters, 5 hyphens, the check character.
+  public static let textByteCount = 26
+  private static let characterCount = 20
+
+  /// The characters in upper case, without the check character.
+  private let characters: Secret<20>
+
+  private init(characters: consuming Secret<20>) {
+    self.characters = characters
+  }
+
+  /// Draws one. The check character is a letter or a digit, which no shell takes for its own.
+  public static func random<Random: RandomSource & ~Copyable>(
+    using random: inout Random
+  ) throws(RandomFailure) -> OneUseCode {
+    while true {
+      var characters: Secret<20> = try random.secret()
+      characters.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
+        for index in bytes.indices { bytes[index] = symbol(for: bytes[index] & 31) }
+      }
+      let code = OneUseCode(characters: characters)
+      if code.checkValue < 32 { return code }
+    }
+  }
+
+  /// Reads what a user typed: upper or lower case, `O` for 0, `I` and `L` for 1, hyphens and spaces anywhere. Nil where
+  /// anything else is there, characters are missing, or the check character is wrong.
+  public init?(_ text: Span<UInt8>) {
+    var characters = Secret<20>()
+    var count = 0
+    var check: UInt8 = 0xff
+    let isWellFormed = characters.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
+      for index in text.indices {
+        let character = text[index]
+        if character == 0x2d || character == 0x20 { continue }
+        let value = Self.value(of: character)
+        guard value != 0xff, count <= Self.characterCount else { return false }
+        if count == Self.characterCount { check = value } else { bytes[count] = Self.symbol(for: value) }
+        count += 1
+      }
+      return count == Self.characterCount + 1
+    }
+    self.init(characters: characters)
+    guard isWellFormed, check == checkValue else { return nil }
+  }
+
+  /// Writes ``textByteCount`` bytes of ASCII.
+  public borrowing func write<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try characters.withBytes { (bytes) throws(Sink.Failure) in
+      for index in bytes.indices {
+        if index > 0 && index % 4 == 0 { try sink.append(0x2d) }
+        try sink.append(bytes[index])
+      }
+    }
+    try sink.append(0x2d)
+    try sink.append(Self.symbol(for: checkValue))
+  }
+
+  /// What both ends key their MACs with: `HKDF(ikm: the 20 characters, no salt, info: the purpose's label)`, 32 bytes.
+  public borrowing func key<Crypto: Cryptography & ~Copyable>(
+    for purpose: Purpose, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> Secret<32> {
+    var info = ByteBuffer<32>()
+    switch purpose {
+    case .activation: try? info.append("holdfast/1 activation code")
+    case .unlock: try? info.append("holdfast/1 unlock code")
+    }
+    var key = Secret<32>()
+    try key.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try characters.withBytes { (characters) throws(CryptographyFailure) in
+        try cryptography.hkdfSHA256(inputKey: characters, salt: Span(), info: info.bytes, into: &output)
+      }
+    }
+    return key
+  }
+
+  /// What a code is good for, once.
+  public enum Purpose: UInt8, Sendable {
+    case activation = 1
+    case unlock = 2
+  }
+
+  /// The number that the characters are, modulo 37.
+  private var checkValue: UInt8 {
+    characters.withBytes { bytes in
+      var remainder: UInt32 = 0
+      for index in bytes.indices { remainder = (remainder * 32 + UInt32(Self.value(of: bytes[index]))) % 37 }
+      return UInt8(remainder)
+    }
+  }
+
+  private static let alphabet: StaticString = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+  /// The character of a value below 32; every one is looked at.
+  private static func symbol(for value: UInt8) -> UInt8 {
+    var symbol: UInt8 = 0
+    for candidate in 0..<UInt8(32) {
+      let mask = equalityMask(candidate, value)
+      symbol |= mask & (unsafe alphabet.utf8Start[Int(candidate)])
+    }
+    return symbol
+  }
+
+  /// The value of a character, 255 for one that has none.
+  private static func value(of character: UInt8) -> UInt8 {
+    let isLower = (0x61...0x7a).contains(character)
+    let upper = isLower ? character - 0x20 : character
+    switch upper {
+    case 0x4f: return 0
+    case 0x49, 0x4c: return 1
+    default: break
+    }
+    var value: UInt8 = 0xff
+    for candidate in 0..<UInt8(32) {
+      let mask = equalityMask(unsafe alphabet.utf8Start[Int(candidate)], upper)
+      value = (value & ~mask) | (candidate & mask)
+    }
+    return value
+  }
+
+  /// 255 where both are the same, otherwise 0.
+  private static func equalityMask(_ left: UInt8, _ right: UInt8) -> UInt8 {
+    let difference = UInt32(opaque(left ^ right))
+    return UInt8(truncatingIfNeeded: (difference &- 1) >> 24)
+  }
+}

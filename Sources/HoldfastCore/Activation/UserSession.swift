@@ -1,0 +1,180 @@
+/// The user's side of an activation or an unlocking: answers the device's challenge with the owner's code. It does no I/O.
+///
+/// Give it every message that comes, by ``receive(_:)``, and do what it says.
+public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
+  private let code: OneUseCode
+  private let purpose: OneUseCode.Purpose
+  private var cryptography: Crypto
+  private var random: Random
+  private var state = UserSessionState.start
+
+  /// The device that answered; set with the first message.
+  public private(set) var deviceID = DeviceID()
+  /// What the device gave; nil before ``UserStep/store``.
+  public private(set) var grant: ActivationGrant?
+  /// The next message to the device, ready to be sent.
+  public private(set) var outgoing = ByteBuffer<128>()
+
+  public init(
+    code: consuming OneUseCode, for purpose: OneUseCode.Purpose, cryptography: consuming Crypto,
+    random: consuming Random
+  ) {
+    self.code = code
+    self.purpose = purpose
+    self.cryptography = cryptography
+    self.random = random
+  }
+
+  /// Takes a message from the device and says what to do next.
+  public mutating func receive(_ message: Span<UInt8>) throws(UserFault) -> UserStep {
+    outgoing.removeAll()
+    if let status = Self.refusal(message) { throw .refused(status) }
+    switch state.take() {
+    case .start:
+      state = try purpose == .activation ? open(message) : unlock(message)
+      return .send
+    case .opened(let key, let codeKey, let opening):
+      let keys = try takeGrant(message, key: key, codeKey: codeKey, opening: opening)
+      state = .granted(keys)
+      return .store
+    case .granted:
+      throw .malformed
+    case .awaiting(let type, let mac):
+      guard case .some(let given) = try Self.mac(message, type: type) else { throw .malformed }
+      guard constantTimeEqual(given.bytes, mac.bytes) else { throw .impostor }
+      return .done
+    case .ended:
+      throw .malformed
+    }
+  }
+
+  /// Once the user's secrets are stored for good: leaves the confirmation in ``outgoing``.
+  public mutating func confirm() throws(UserFault) {
+    outgoing.removeAll()
+    guard case .granted(let keys) = state.take() else { throw .malformed }
+    do throws(CryptographyFailure) {
+      let mac = try authenticationCode(key: keys.client, keys.transcript, using: &cryptography)
+      let answer = try authenticationCode(key: keys.device, keys.transcript, using: &cryptography)
+      try write(.confirm(mac: mac))
+      state = .awaiting(type: Message.activatedType, mac: answer)
+    } catch { throw .cryptography }
+  }
+
+  /// Lends the secrets between ``UserStep/store`` and ``confirm()``.
+  public borrowing func withSecrets<Result: ~Copyable, Failure: Error>(
+    _ body: (borrowing UserSecrets) throws(Failure) -> Result
+  ) throws(Failure) -> Result? {
+    switch state {
+    case .granted(let keys): return try body(keys.secrets)
+    default: return nil
+    }
+  }
+
+  private mutating func open(_ message: Span<UInt8>) throws(UserFault) -> UserSessionState {
+    try readChallenge(message)
+    let key: FreshKey
+    do throws(FreshKeyFailure) { key = try FreshKey(using: &cryptography, &random) } catch {
+      throw error == .random ? .random : .cryptography
+    }
+    do throws(CryptographyFailure) {
+      let codeKey = try code.key(for: .activation, using: &cryptography)
+      let opening = try ActivationKeys.opening(
+        challenge: message, clientPoint: key.publicPoint, using: &cryptography)
+      let mac = try authenticationCode(key: codeKey, opening, using: &cryptography)
+      try write(.activate(key.publicPoint, mac: mac))
+      return .opened(key, codeKey: codeKey, opening: opening)
+    } catch { throw .cryptography }
+  }
+
+  private mutating func unlock(_ message: Span<UInt8>) throws(UserFault) -> UserSessionState {
+    try readChallenge(message)
+    do throws(CryptographyFailure) {
+      let codeKey = try code.key(for: .unlock, using: &cryptography)
+      let digest = try ActivationKeys.unlocking(challenge: message, using: &cryptography)
+      try write(.unlock(mac: try authenticationCode(key: codeKey, digest, using: &cryptography)))
+      let answer = try authenticationCode(key: codeKey, prefix: "\u{1}", digest, using: &cryptography)
+      return .awaiting(type: Message.unlockedType, mac: answer)
+    } catch { throw .cryptography }
+  }
+
+  private mutating func readChallenge(_ message: Span<UInt8>) throws(UserFault) {
+    do throws(EncodingFault) { deviceID = try Challenge(message).deviceID } catch { throw .malformed }
+  }
+
+  private mutating func takeGrant(
+    _ message: Span<UInt8>, key: consuming FreshKey, codeKey: borrowing Secret<32>, opening: Digest
+  ) throws(UserFault) -> ActivationKeys {
+    let reply: UserReply
+    do throws(EncodingFault) { reply = try UserReply(message) } catch { throw .malformed }
+    guard case .grant(let devicePoint, let sealed) = reply else { throw .malformed }
+    var plaintext = ByteBuffer<384>()
+    do throws(EncodingFault) { try plaintext.append(sealed) } catch { throw .malformed }
+    let keys: ActivationKeys
+    do throws(CryptographyFailure) {
+      keys = try ActivationKeys(
+        shared: try key.agree(with: devicePoint, using: &cryptography), code: codeKey, opening: opening,
+        devicePoint: devicePoint, using: &cryptography)
+    } catch { throw .impostor }
+    do throws(CryptographyFailure) {
+      try plaintext.open(
+        key: keys.grant, nonce: FixedBytes<12>().bytes, authenticating: keys.transcript.bytes, using: &cryptography)
+    } catch { throw .impostor }
+    do throws(EncodingFault) { grant = try ActivationGrant(plaintext.bytes) } catch { throw .malformed }
+    return keys
+  }
+
+  private mutating func write(_ message: UserMessage) throws(CryptographyFailure) {
+    do throws(EncodingFault) { try message.encode(into: &outgoing) } catch { throw CryptographyFailure() }
+  }
+
+  /// A verdict without a seal, which is what a device says no with.
+  private static func refusal(_ message: Span<UInt8>) -> Status? {
+    do throws(EncodingFault) { return try VerdictMessage(message).status } catch { return nil }
+  }
+
+  private static func mac(_ message: Span<UInt8>, type: UInt64) throws(UserFault) -> FixedBytes<32>? {
+    let reply: UserReply
+    do throws(EncodingFault) { reply = try UserReply(message) } catch { throw .malformed }
+    switch reply {
+    case .activated(let mac): return type == Message.activatedType ? mac : nil
+    case .unlocked(let mac): return type == Message.unlockedType ? mac : nil
+    case .grant: return nil
+    }
+  }
+}
+
+/// What the caller does next.
+public enum UserStep: Sendable {
+  /// Send ``UserSession/outgoing``, then wait.
+  case send
+  /// Store ``UserSession/grant`` and the secrets for good, then ``UserSession/confirm()``, and send.
+  case store
+  /// It is over: the device has taken it.
+  case done
+}
+
+/// Why an activation or an unlocking ended. Nothing that the device says without a MAC proves anything.
+public enum UserFault: Error, Equatable {
+  /// The message is not one of this protocol.
+  case malformed
+  /// The device said no: the code is wrong, used up or out of time, or it has no room.
+  case refused(Status)
+  /// The other end does not know the code.
+  case impostor
+  case random, cryptography
+}
+
+enum UserSessionState: ~Copyable {
+  case start
+  case opened(FreshKey, codeKey: Secret<32>, opening: Digest)
+  case granted(ActivationKeys)
+  case awaiting(type: UInt64, mac: FixedBytes<32>)
+  case ended
+
+  /// Leaves ``ended``.
+  mutating func take() -> UserSessionState {
+    var taken = UserSessionState.ended
+    swap(&taken, &self)
+    return taken
+  }
+}

@@ -1,0 +1,25 @@
+/// What a seal is made over: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])` as 64 hexadecimal digits.
+///
+/// Source: DESIGN §5; an OCRA question (RFC 6287 §5.1).
+///
+/// - Parameters:
+///   - parameterCount: at most 8; none gives an empty array.
+///   - parameter: the one at an index below `parameterCount`.
+/// - Returns: ASCII, lower case; a suite reads them as a number, so that their case does not matter.
+public func sealQuestion<Crypto: Cryptography & ~Copyable>(
+  command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
+) throws(CryptographyFailure) -> FixedBytes<64> {
+  var hash = try cryptography.sha256()
+  hash.append(domain: "holdfast/1 seal")
+  hash.appendCBOR(array: 2)
+  hash.appendCBOR(text: command.bytes)
+  hash.appendCBOR(array: parameterCount)
+  for index in 0..<parameterCount {
+    let text = parameter(index)
+    hash.appendCBOR(text: text.bytes)
+  }
+  let digest = try hash.finish()
+  var question = ByteBuffer<64>()
+  try? question.appendHexadecimal(digest.bytes)
+  return FixedBytes<64>(question.bytes)!
+}

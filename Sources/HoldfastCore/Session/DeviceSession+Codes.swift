@@ -1,0 +1,52 @@
+extension DeviceSession
+where
+  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
+{
+  /// Compares the codes that the command needs with those of the user, whose attempt is recorded already.
+  mutating func compareCodes(
+    _ request: Request, of user: UserRecord, round: Round
+  ) throws(StoreFailure) -> CodeMatches {
+    var matches = CodeMatches(userID: user.id)
+    let needed = round.rule?.factors ?? []
+    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    if needed.contains(.otp), let given = request.otp, let account = user.otp {
+      matches.otp = try find(given.code, account, .otp, of: user, question: nil, now: now)
+    }
+    if needed.contains(.seal), let given = request.seal, let account = user.seal {
+      let question = try question(of: request, account, challenge: user.challenge)
+      matches.seal = try find(given.code, account, .seal, of: user, question: question, now: now)
+    }
+    return matches
+  }
+
+  private mutating func find(
+    _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
+    question: OCRAQuestion?, now: UInt64
+  ) throws(StoreFailure) -> CodeMatch {
+    let secret = try store.codeSecret(of: user.id, purpose)
+    let search = CodeSearch(
+      account: account, window: CodeWindow(account, of: user, now: now, limits: policy.codeLimits), question: question)
+    do throws(CryptographyFailure) {
+      return try search.find(given, key: secret.bytes, using: &cryptography)
+    } catch { throw StoreFailure() }
+  }
+
+  /// What a seal over `request` is made from: the device's challenge, where the suite needs one, and the digest.
+  private mutating func question(
+    of request: Request, _ account: CodeAccount, challenge: DeviceChallenge?
+  ) throws(StoreFailure) -> OCRAQuestion? {
+    guard case .ocra(let suite) = account.method else { return nil }
+    let digest: FixedBytes<64>
+    do throws(CryptographyFailure) {
+      digest = try sealQuestion(
+        command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
+        using: &cryptography)
+    } catch { throw StoreFailure() }
+    var text = ByteBuffer<80>()
+    do throws(EncodingFault) {
+      if account.needsChallenge, let challenge { try text.appendHexadecimal(challenge.bytes.bytes) }
+      try text.append(digest.bytes)
+    } catch { throw StoreFailure() }
+    return OCRAQuestion(text.bytes, for: suite)
+  }
+}

@@ -1,0 +1,144 @@
+extension DeviceSession
+where
+  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
+{
+  /// Answers a message of a user without a token; nil for any other message. A right answer is left in `outgoing`.
+  mutating func judgeUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
+    let userMessage: UserMessage
+    do throws(EncodingFault) {
+      guard let decoded = try UserMessage(message) else { return nil }
+      userMessage = decoded
+    } catch { return .malformed }
+    guard waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }
+    do throws(StoreFailure) {
+      if case .confirm(let mac) = userMessage {
+        guard let pending = activation.take() else { return .challengeExpired }
+        return try confirm(mac, pending)
+      }
+      guard isChallengeOpen else { return .challengeExpired }
+      switch userMessage {
+      case .activate(let point, let mac): return try grant(point, mac)
+      case .unlock(let mac): return try unlock(mac)
+      case .confirm: return .malformed
+      }
+    } catch { return .internal }
+  }
+
+  /// The owner's code that `mac` was keyed through, if there is one that is still good. All are tried.
+  private mutating func findCode(
+    _ purpose: OneUseCode.Purpose, mac: FixedBytes<32>, over digest: Digest
+  ) throws(StoreFailure) -> OneUseCodeRecord? {
+    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    var found: OneUseCodeRecord?
+    var index = 0
+    while true {
+      guard let record = try store.oneUseCode(at: index) else { return found }
+      index += 1
+      let expected: FixedBytes<32>
+      do throws(CryptographyFailure) {
+        expected = try authenticationCode(key: record.key, digest, using: &cryptography)
+      } catch { throw StoreFailure() }
+      if constantTimeEqual(expected.bytes, mac.bytes), record.purpose == purpose, now < record.expires {
+        found = .some(consume record)
+      }
+    }
+  }
+
+  private mutating func grant(_ clientPoint: P256Point, _ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
+    let opening: Digest
+    do throws(CryptographyFailure) {
+      opening = try ActivationKeys.opening(
+        challenge: challenge.bytes, clientPoint: clientPoint, using: &cryptography)
+    } catch { return .internal }
+    guard let code = try findCode(.activation, mac: mac, over: opening) else { return .otpRejected }
+    let key: FreshKey
+    do throws(FreshKeyFailure) { key = try FreshKey(using: &cryptography, &random) } catch { return .internal }
+    let point = key.publicPoint
+    let keys: ActivationKeys
+    do throws(CryptographyFailure) {
+      let shared = try key.agree(with: clientPoint, using: &cryptography)
+      keys = try ActivationKeys(
+        shared: shared, code: code.key, opening: opening, devicePoint: point, using: &cryptography)
+    } catch { return .otpRejected }
+    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    let grant = ActivationGrant(
+      user: code.user, time: now, otp: code.otp, seal: code.seal,
+      sealParameterLength: UInt64(policy.codeLimits.sealParameterLength))
+    guard write(grant, devicePoint: point, keys: keys) else { return .internal }
+    activation = PendingActivation(codeID: code.id, keys: keys)
+    return .accepted
+  }
+
+  private mutating func write(
+    _ grant: ActivationGrant, devicePoint: P256Point, keys: borrowing ActivationKeys
+  ) -> Bool {
+    var sealed = ByteBuffer<384>()
+    do throws(EncodingFault) { try grant.encode(into: &sealed) } catch { return false }
+    do throws(CryptographyFailure) {
+      try sealed.seal(
+        key: keys.grant, nonce: FixedBytes<12>().bytes, authenticating: keys.transcript.bytes, using: &cryptography)
+    } catch { return false }
+    do throws(EncodingFault) {
+      try outgoing.appendCBOR(array: 3)
+      try outgoing.appendCBOR(unsigned: Message.grantType)
+      try outgoing.appendCBOR(bytes: devicePoint.bytes)
+      try outgoing.appendCBOR(bytes: sealed.bytes)
+      return true
+    } catch {
+      outgoing.removeAll()
+      return false
+    }
+  }
+
+  /// The user has the secrets: they count from here on, and the code no more.
+  private mutating func confirm(
+    _ mac: FixedBytes<32>, _ pending: consuming PendingActivation
+  ) throws(StoreFailure) -> Status {
+    let expected: FixedBytes<32>
+    let answer: FixedBytes<32>
+    do throws(CryptographyFailure) {
+      expected = try authenticationCode(key: pending.keys.client, pending.keys.transcript, using: &cryptography)
+      answer = try authenticationCode(key: pending.keys.device, pending.keys.transcript, using: &cryptography)
+    } catch { return .internal }
+    guard constantTimeEqual(expected.bytes, mac.bytes) else { return .otpRejected }
+    guard try store.activate(pending.codeID, pending.keys.secrets, realClock: clock.unixSeconds()) else {
+      return .otpRejected
+    }
+    return reply(Message.activatedType, answer)
+  }
+
+  private mutating func unlock(_ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
+    let digest: Digest
+    do throws(CryptographyFailure) {
+      digest = try ActivationKeys.unlocking(challenge: challenge.bytes, using: &cryptography)
+    } catch { return .internal }
+    guard let code = try findCode(.unlock, mac: mac, over: digest) else { return .otpRejected }
+    let answer: FixedBytes<32>
+    do throws(CryptographyFailure) {
+      answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
+    } catch { return .internal }
+    guard try store.unlock(code.id, realClock: clock.unixSeconds()) else { return .otpRejected }
+    return reply(Message.unlockedType, answer)
+  }
+
+  private mutating func reply(_ type: UInt64, _ mac: FixedBytes<32>) -> Status {
+    do throws(EncodingFault) {
+      try outgoing.appendMAC(type, mac)
+      return .accepted
+    } catch {
+      outgoing.removeAll()
+      return .internal
+    }
+  }
+}
+
+/// An activation that waits for the user's confirmation.
+struct PendingActivation: ~Copyable {
+  let codeID: UInt64
+  let keys: ActivationKeys
+
+  init(codeID: UInt64, keys: consuming ActivationKeys) {
+    self.codeID = codeID
+    self.keys = keys
+  }
+}

@@ -1,0 +1,209 @@
+import HoldfastCore
+import HoldfastStorage
+
+/// The SQL of users, their accounts and the owner's one-use codes.
+extension LedgerTables {
+  static let usersSchema: StaticString = """
+    CREATE TABLE users (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT NULL, failures INTEGER NOT NULL,
+      locked_until INTEGER NOT NULL, clock_offset INTEGER NOT NULL, last_accepted INTEGER NOT NULL, challenge BLOB,
+      challenge_expires INTEGER
+    ) STRICT;
+    CREATE TABLE accounts (
+      user INTEGER NOT NULL, purpose INTEGER NOT NULL, method BLOB NOT NULL, next_position INTEGER NOT NULL,
+      resynchronising INTEGER, secret BLOB NOT NULL, PRIMARY KEY (user, purpose)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE codes (
+      id INTEGER PRIMARY KEY AUTOINCREMENT, purpose INTEGER NOT NULL, key BLOB NOT NULL, user TEXT NOT NULL,
+      expires INTEGER NOT NULL, otp BLOB, seal BLOB
+    ) STRICT;
+    """
+
+  func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
+    let sql: StaticString = """
+      SELECT id, failures, locked_until, clock_offset, last_accepted, challenge, challenge_expires FROM users
+      WHERE name = ?
+      """
+    let found = try database.one(sql, .text(name.description)) { (row) throws(DatabaseError) in
+      var user = UserRecord(id: try row.unsigned(0), lastAccepted: try row.unsigned(4))
+      user.failureCount = try row.unsigned(1)
+      user.lockedUntil = try row.unsigned(2)
+      user.clockOffsetSeconds = try row.integer(3)
+      if try !row.isNull(5) {
+        user.challenge = DeviceChallenge(bytes: try row.fixedBytes(5), expires: try row.unsigned(6))
+      }
+      return user
+    }
+    guard var user = found else { return nil }
+    user.otp = try account(.otp, of: user.id)
+    user.seal = try account(.seal, of: user.id)
+    return user
+  }
+
+  /// Writes back what a round changed. The user of that id must be there.
+  func save(_ user: UserRecord) throws(DatabaseError) {
+    let sql: StaticString = """
+      UPDATE users SET failures = ?, locked_until = ?, clock_offset = ?, last_accepted = ?, challenge = ?,
+        challenge_expires = ?
+      WHERE id = ?
+      """
+    let changed = try database.run(
+      sql, .unsigned(user.failureCount), .unsigned(user.lockedUntil), .integer(user.clockOffsetSeconds),
+      .unsigned(user.lastAccepted), user.challenge.map { .copying($0.bytes.bytes) } ?? .null,
+      .optional(user.challenge?.expires), .unsigned(user.id))
+    guard changed == 1 else { throw .corrupt }
+    for purpose in [CodePurpose.otp, .seal] {
+      guard let account = user.account(purpose) else { continue }
+      let sql: StaticString =
+        "UPDATE accounts SET next_position = ?, resynchronising = ? WHERE user = ? AND purpose = ?"
+      try database.run(
+        sql, .unsigned(account.nextPosition), .optional(account.resynchronisingPosition), .unsigned(user.id),
+        .unsigned(UInt64(purpose.rawValue)))
+    }
+  }
+
+  func users() throws(DatabaseError) -> [BoundedText<32>] {
+    try database.all("SELECT name FROM users ORDER BY name") { (row) throws(DatabaseError) in try row.name(0) }
+  }
+
+  func userCount() throws(DatabaseError) -> UInt64 {
+    try database.oneUnsigned("SELECT count(*) FROM users") ?? 0
+  }
+
+  /// Adds a user without accounts; gives the id.
+  func insertUser(_ name: BoundedText<32>, now: UInt64) throws(DatabaseError) -> UInt64 {
+    let sql: StaticString = """
+      INSERT INTO users (name, failures, locked_until, clock_offset, last_accepted) VALUES (?, 0, 0, 0, ?)
+      """
+    try database.run(sql, .text(name.description), .unsigned(now))
+    guard let id = try database.oneUnsigned("SELECT id FROM users WHERE name = ?", .text(name.description)) else {
+      throw .corrupt
+    }
+    return id
+  }
+
+  /// Says whether there was one.
+  @discardableResult
+  func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
+    try database.run(
+      "DELETE FROM accounts WHERE user IN (SELECT id FROM users WHERE name = ?)", .text(name.description))
+    try database.run("DELETE FROM codes WHERE user = ?", .text(name.description))
+    return try database.run("DELETE FROM users WHERE name = ?", .text(name.description)) > 0
+  }
+
+  private func account(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeAccount? {
+    let sql: StaticString = """
+      SELECT method, next_position, resynchronising FROM accounts WHERE user = ? AND purpose = ?
+      """
+    return try database.one(sql, .unsigned(userID), .unsigned(UInt64(purpose.rawValue))) {
+      (row) throws(DatabaseError) in
+      var account = CodeAccount(method: try row.method(0), nextPosition: try row.unsigned(1))
+      if try !row.isNull(2) { account.resynchronisingPosition = try row.unsigned(2) }
+      return account
+    }
+  }
+
+  func insertAccount(
+    _ purpose: CodePurpose, _ method: CodeMethod, nextPosition: UInt64, secret: Span<UInt8>, of userID: UInt64
+  ) throws(DatabaseError) {
+    try database.run(
+      "INSERT INTO accounts VALUES (?, ?, ?, ?, NULL, ?)", .unsigned(userID), .unsigned(UInt64(purpose.rawValue)),
+      .bytes(method.encoded), .unsigned(nextPosition), .copying(secret))
+  }
+
+  func insertAccount(
+    _ purpose: CodePurpose, _ method: CodeMethod, _ secret: borrowing Secret<32>, of userID: UInt64
+  ) throws(DatabaseError) {
+    try secret.withBytes { (bytes) throws(DatabaseError) in
+      try insertAccount(purpose, method, nextPosition: 0, secret: bytes, of: userID)
+    }
+  }
+
+  func secret(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeSecret? {
+    let sql: StaticString = "SELECT secret FROM accounts WHERE user = ? AND purpose = ?"
+    return try database.one(sql, .unsigned(userID), .unsigned(UInt64(purpose.rawValue))) {
+      (row) throws(DatabaseError) in
+      try row.withBytes(0) { (bytes) throws(DatabaseError) in
+        var secret = CodeSecret()
+        do throws(EncodingFault) { try secret.append(bytes) } catch { throw .corrupt }
+        return secret
+      }
+    }
+  }
+}
+
+/// The SQL of one-use codes.
+extension LedgerTables {
+  func insertCode(
+    _ purpose: OneUseCode.Purpose, key: Value, _ user: BoundedText<32>, expires: UInt64, otp: CodeMethod?,
+    seal: CodeMethod?
+  ) throws(DatabaseError) {
+    try database.run(
+      "INSERT INTO codes (purpose, key, user, expires, otp, seal) VALUES (?, ?, ?, ?, ?, ?)",
+      .unsigned(UInt64(purpose.rawValue)), key, .text(user.description), .unsigned(expires), .optional(otp?.encoded),
+      .optional(seal?.encoded))
+  }
+
+  func code(at index: Int) throws(DatabaseError) -> OneUseCodeRecord? {
+    try code("SELECT id, purpose, key, user, expires, otp, seal FROM codes ORDER BY id LIMIT 1 OFFSET ?", UInt64(index))
+  }
+
+  func code(id: UInt64) throws(DatabaseError) -> OneUseCodeRecord? {
+    try code("SELECT id, purpose, key, user, expires, otp, seal FROM codes WHERE id = ?", id)
+  }
+
+  private func code(_ sql: StaticString, _ number: UInt64) throws(DatabaseError) -> OneUseCodeRecord? {
+    try database.one(sql, .unsigned(number)) { (row) throws(DatabaseError) in
+      guard let purpose = OneUseCode.Purpose(rawValue: UInt8(clamping: try row.unsigned(1))) else { throw .corrupt }
+      let key = try row.withBytes(2) { (bytes) throws(DatabaseError) in
+        guard let key = Secret<32>(copying: bytes) else { throw .corrupt }
+        return key
+      }
+      return OneUseCodeRecord(
+        id: try row.unsigned(0), purpose: purpose, key: key, user: try row.name(3), expires: try row.unsigned(4),
+        otp: try row.isNull(5) ? nil : try row.method(5), seal: try row.isNull(6) ? nil : try row.method(6))
+    }
+  }
+
+  func deleteCode(id: UInt64) throws(DatabaseError) {
+    try database.run("DELETE FROM codes WHERE id = ?", .unsigned(id))
+  }
+
+  /// Drops those that are out of time, and those of one user and purpose.
+  func deleteCodes(expiredAt now: UInt64, of user: BoundedText<32>, _ purpose: OneUseCode.Purpose) throws(DatabaseError)
+  {
+    try database.run(
+      "DELETE FROM codes WHERE expires <= ? OR (user = ? AND purpose = ?)", .unsigned(now), .text(user.description),
+      .unsigned(UInt64(purpose.rawValue)))
+  }
+
+  func codeCount() throws(DatabaseError) -> UInt64 {
+    try database.oneUnsigned("SELECT count(*) FROM codes") ?? 0
+  }
+}
+
+extension CodeMethod {
+  /// Its CBOR.
+  var encoded: [UInt8] {
+    var bytes: [UInt8] = []
+    encode(into: &bytes)
+    return bytes
+  }
+}
+
+extension Row {
+  borrowing func name(_ column: Int) throws(DatabaseError) -> BoundedText<32> {
+    guard let name = BoundedText<32>(try text(column)) else { throw .corrupt }
+    return name
+  }
+
+  borrowing func method(_ column: Int) throws(DatabaseError) -> CodeMethod {
+    let bytes = try bytes(column)
+    do throws(EncodingFault) {
+      var reader = CBORReader(bytes.span)
+      let method = try CodeMethod(&reader)
+      try reader.finish()
+      return method
+    } catch { throw .corrupt }
+  }
+}

@@ -1,0 +1,57 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The codes of a user that go with a command. They come from files, standard input or a prompt, never as arguments.
+struct CodeOptions: ParsableArguments {
+  @Option(help: "Whose codes are given, at most 32 bytes.")
+  var user: String?
+
+  @Option(help: "A file with a one-time password; - reads a line of standard input, or asks for it.")
+  var otp: String?
+
+  @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.")
+  var seal: String?
+
+  /// Reads the codes, the one-time password before the seal, and puts them into the request.
+  func add(to request: inout Request) throws(Failure) {
+    guard otp != nil || seal != nil else {
+      guard user == nil else { throw Failure(.usage, "--user goes with --otp or --seal") }
+      return
+    }
+    guard let user else { throw Failure(.usage, "--otp and --seal go with --user") }
+    let name = try BoundedText<32>(userArgument: user)
+    var lines = SecretLines()
+    if let otp { request.otp = UserCode(user: name, code: try lines.code(from: otp, asking: "one-time password: ")) }
+    if let seal { request.seal = UserCode(user: name, code: try lines.code(from: seal, asking: "seal: ")) }
+  }
+}
+
+extension SecretLines {
+  /// A code of 1 to 16 characters, as it is typed: spaces between its digits do not count.
+  fileprivate mutating func code(from path: String, asking prompt: String) throws(Failure) -> BoundedText<16> {
+    let line = try line(from: path, asking: prompt, limit: 64)
+    var digits = ByteBuffer<16>()
+    let bytes = line.bytes
+    for index in bytes.indices where bytes[index] != 0x20 {
+      guard (0x30...0x39).contains(bytes[index]) else { throw Failure(.malformed, "a code consists of digits") }
+      do throws(EncodingFault) { try digits.append(bytes[index]) } catch {
+        throw Failure(.malformed, "a code has at most 16 digits")
+      }
+    }
+    guard digits.count > 0, let code = BoundedText<16>(digits.bytes) else {
+      throw Failure(.malformed, "there is no code", hint: "it is one line of digits")
+    }
+    return code
+  }
+}
+
+extension BoundedText where capacity == 32 {
+  /// A user's name of the command line: 1 to 32 bytes of UTF-8 in NFC, without control characters.
+  init(userArgument text: String) throws(Failure) {
+    guard let name = BoundedText<32>(text), !name.isEmpty,
+      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f })
+    else { throw Failure(.usage, "a user's name has 1 to 32 bytes, without control characters") }
+    self = name
+  }
+}

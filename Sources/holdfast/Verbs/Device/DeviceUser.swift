@@ -1,0 +1,7 @@
+import ArgumentParser
+
+struct DeviceUser: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "user", abstract: "Add, list, unlock and remove the users whose codes a device takes.",
+    subcommands: [DeviceUserAdd.self, DeviceUserList.self, DeviceUserUnlock.self, DeviceUserRemove.self])
+}

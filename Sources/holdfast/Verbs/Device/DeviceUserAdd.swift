@@ -1,0 +1,110 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastOpenSSL
+
+struct DeviceUserAdd: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Add a user: print an activation code, or take secrets that were made elsewhere.",
+    discussion: """
+      The code is good for ten minutes and one use: holdfast otp activate --connect ENDPOINT --code CODE. Whoever sees it \
+      can become the user.
+      """)
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var methods: MethodOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The user's name, at most 32 bytes.")
+  var name: String
+
+  @Flag(help: "Take the place of a user of that name, whose secrets are then forgotten.")
+  var replace = false
+
+  @Option(help: "A file with the secret of the one-time passwords, in place of an activation; - is standard input.")
+  var otpSecret: String?
+
+  @Option(help: "A file with the secret of the seals, likewise.")
+  var sealSecret: String?
+
+  @Option(help: "How those files are written: hex, base32 or raw.")
+  var format: SecretFormat = .hex
+
+  @Option(help: "The first counter of one-time passwords from a counter.")
+  var counter: UInt64 = 0
+
+  mutating func perform() throws(Failure) {
+    let user = try BoundedText<32>(userArgument: name)
+    let folder = try device.open()
+    let ledger = try device.openLedger(folder)
+    if otpSecret != nil || sealSecret != nil {
+      try take(user, into: ledger)
+    } else {
+      try activate(user, ledger)
+    }
+  }
+
+  private func activate(_ user: BoundedText<32>, _ ledger: Ledger) throws(Failure) {
+    let (otp, seal) = (try methods.otpMethod(), try methods.sealMethod())
+    let now = SystemClock().unixSeconds()
+    let code: OneUseCode
+    do throws(LedgerFault) {
+      var random = SystemRandom()
+      code = try ledger.issueActivation(
+        of: user, otp: otp, seal: seal, replaces: replace, realClock: now, random: &random)
+    } catch { throw Failure(error) }
+    Console.result(user, code: code, json: output.json)
+    Console.note("\(user) activates with it: holdfast otp activate --connect ENDPOINT --code -")
+  }
+
+  private func take(_ user: BoundedText<32>, into ledger: Ledger) throws(Failure) {
+    var accounts: [NewAccount] = []
+    if let otpSecret, let method = try methods.otpMethod() {
+      accounts.append(try account(.otp, method, from: otpSecret, counter: counter))
+    }
+    if let sealSecret, let method = try methods.sealMethod() {
+      accounts.append(try account(.seal, method, from: sealSecret, counter: 0))
+    }
+    let now = SystemClock().unixSeconds()
+    let taken = accounts
+    try recording { () throws(LedgerFault) in
+      try ledger.addUser(user, taken, replaces: replace, realClock: now)
+    }
+    if output.json {
+      Console.result(.object([("user", .string(user.description)), ("state", .string("added"))]))
+    } else {
+      Console.result("user \(user): added")
+    }
+  }
+
+  private func account(
+    _ purpose: CodePurpose, _ method: CodeMethod, from path: String, counter: UInt64
+  ) throws(Failure) -> NewAccount {
+    let secret = try format.read(path)
+    guard let account = NewAccount(purpose: purpose, method: method, nextPosition: counter, secret: secret) else {
+      throw Failure(.malformed, "\(path): a secret has 1 to 64 bytes, and a counter is at most \(maximumInteger)")
+    }
+    return account
+  }
+}
+
+extension Console {
+  /// Prints one of the owner's codes, which are the result.
+  static func result(_ user: BoundedText<32>, code: borrowing OneUseCode, json: Bool) {
+    var bytes: [UInt8] = []
+    code.write(into: &bytes)
+    let text = String(decoding: bytes, as: UTF8.self)
+    if json {
+      result(
+        .object([
+          ("user", .string(user.description)), ("code", .string(text)),
+          ("seconds_remaining", .integer(Ledger.codeLifetimeSeconds)),
+        ]))
+    } else {
+      result(text)
+      note("it is good for ten minutes and one use")
+    }
+  }
+}

@@ -1,0 +1,59 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastOpenSSL
+
+struct DeviceUserList: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the users, how their codes are made, and who is locked out.")
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let folder = try device.open()
+    let ledger = try device.openLedger(folder)
+    let users = try recording { () throws(LedgerFault) in try ledger.users() }
+    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    let now = max(summary.clockFloor, SystemClock().unixSeconds() ?? 0)
+    if output.json {
+      Console.result(.object([("users", .array(users.map { $0.json(at: now) }))]))
+    } else {
+      for user in users { Console.result(user.line(at: now)) }
+      if users.isEmpty { Console.note("there are no users") }
+    }
+  }
+}
+
+extension LedgerUser {
+  fileprivate func line(at now: UInt64) -> String {
+    let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
+    let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) codes rejected"
+    return
+      "\(printable(Array(name.bytes)))  \(methods)\(failures)\(lock(at: now).map { "; locked out for \($0) s" } ?? "")"
+  }
+
+  fileprivate func json(at now: UInt64) -> JSONValue {
+    .object([
+      ("user", .string(name.description)), ("otp", record.otp.map { .string($0.method.text) } ?? .null),
+      ("seal", record.seal.map { .string($0.method.text) } ?? .null), ("failures", .integer(record.failureCount)),
+      ("locked_seconds", .integer(lock(at: now) ?? 0)),
+    ])
+  }
+
+  private func lock(at now: UInt64) -> UInt64? {
+    record.lockedUntil > now ? record.lockedUntil - now : nil
+  }
+}
+
+extension CodeMethod {
+  /// In one word, such as `TOTP-SHA1-6-30s`, or the suite.
+  var text: String {
+    switch self {
+    case .hotp(let hash, let length): "HOTP-\(hash.name)-\(length.digits)"
+    case .totp(let hash, let length, let period): "TOTP-\(hash.name)-\(length.digits)-\(period)s"
+    case .ocra(let suite): suite.text.description
+    }
+  }
+}
