@@ -3,7 +3,10 @@ import Testing
 
 /// The files that an independent implementation made.
 @Suite struct CommittedVectorsTests {
-  static let names = ["measurement_test.json", "proof_test.json", "measurement_token_test.json", "session_test.json"]
+  static let names = [
+    "measurement_test.json", "proof_test.json", "measurement_token_test.json", "session_test.json", "oath-hotp.json",
+    "oath-totp.json", "oath-ocra.json",
+  ]
 
   @Test(arguments: names)
   func `every test of a committed file passes`(name: String) throws {

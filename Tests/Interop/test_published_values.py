@@ -2,7 +2,7 @@
 
 import unittest
 
-from holdfast_peer import jose
+from holdfast_peer import jose, oath
 from holdfast_peer.base64strict import url_encode
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.primitives import concat_kdf_sha256, hkdf_sha256
@@ -27,6 +27,21 @@ class PublishedValues(unittest.TestCase):
         """RFC 5869 A.1."""
         made = hkdf_sha256(b"\x0b" * 22, bytes(range(13)), bytes(range(0xf0, 0xfa)), 42)
         self.assertEqual(made.hex(), "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865")
+
+    def test_one_time_passwords(self):
+        """RFC 4226 appendix D, RFC 6238 appendix B, RFC 6287 appendix C: some of each; the Swift tests have them all."""
+        digits = b"1234567890" * 7
+        self.assertEqual([oath.hotp(digits[:20], counter) for counter in range(5)], ["755224", "287082", "359152", "969429", "338314"])
+        self.assertEqual([oath.totp(digits[:size], 20000000000, 8, name) for name, size in oath.HASHES.items()],
+                         ["65353130", "77737706", "47863826"])
+        for suite, question, inputs, answer in (
+                ("OCRA-1:HOTP-SHA1-6:QN08", "99999999", {}, "294470"),
+                ("OCRA-1:HOTP-SHA256-8:C-QN08-PSHA1", "12345678", {"counter": 9, "pin": b"1234"}, "08522129"),
+                ("OCRA-1:HOTP-SHA512-8:QN08-T1M", "44444444", {"time": 0x132D0B6}, "36209546"),
+                ("OCRA-1:HOTP-SHA512-8:QA08-PSHA1", "SRV11114CLI22224", {"pin": b"1234"}, "32528969"),
+                ("OCRA-1:HOTP-SHA512-8:QA10-T1M", "SIG1400000", {"time": 0x132D0B6}, "65360607")):
+            key = digits[:oath.HASHES[oath.parse_suite(suite)["hash"]]]
+            self.assertEqual(oath.ocra(suite, key, question, **inputs), answer)
 
 
 if __name__ == "__main__":

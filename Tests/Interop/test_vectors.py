@@ -11,6 +11,7 @@ import unittest
 from holdfast_peer import cose, jose, measurement, session
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.refusal import Refused
+from vector_writers import oath_vectors
 
 HERE = pathlib.Path(__file__).resolve().parent
 VECTORS = HERE.parents[1] / "vectors"
@@ -39,12 +40,15 @@ def replay(group, test):
         assert {k: v.hex() if isinstance(v, bytes) else v for k, v in claims.items()} == test["claims"]
     elif kind == "SessionRound":
         replay_round(test, value)
+    elif kind in ("HOTP", "TOTP", "OCRA", "OCRASuite"):
+        oath_vectors.check(kind, **{k: oath_vectors.typed(k, v) for k, v in test.items() if k not in FRAME})
     else:
         parse = {"SessionM1": session.parse_message_1, "SessionM2": session.parse_message_2,
                  "SessionM3": session.parse_message_3, "SessionRequest": session.parse_request}[kind]
         parse(value["message"])
 
 
+FRAME = {"tcId", "comment", "flags", "result"}
 HEX_FIELDS = set("""configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey
     deviceId message m1 m2 m3 head th kProverToDevice kDeviceToProver imp dmp request m3Plaintext proverRandom""".split())
 
@@ -65,8 +69,8 @@ def replay_round(test, value):
 
 class CommittedVectors(unittest.TestCase):
     def files(self):
-        paths = sorted(VECTORS.glob("*_test.json"))
-        self.assertEqual(len(paths), 4)
+        paths = sorted(VECTORS.glob("*.json"))
+        self.assertEqual(len(paths), 7)
         for path in paths:
             with self.subTest(path.name):
                 yield json.loads(path.read_text())

@@ -1,27 +1,25 @@
 extension OATHHash {
-  /// The HMAC of `message` under `key`, both of any length: as many bytes as ``byteCount``.
+  /// Writes the HMAC of `message` under `key`, both of any length, over the ``byteCount`` bytes of `code`.
   ///
   /// Source: RFC 2104. Timing: depends on byte counts alone.
+  @inlinable
   func authenticate<Crypto: Cryptography & ~Copyable>(
-    _ message: Span<UInt8>, key: Span<UInt8>, using cryptography: inout Crypto
-  ) throws(CryptographyFailure) -> ByteBuffer<64> {
-    var code = ByteBuffer<64>(zeros: byteCount)
-    var bytes = code.mutableBytes
+    _ message: Span<UInt8>, key: Span<UInt8>, using cryptography: inout Crypto, into code: inout MutableSpan<UInt8>
+  ) throws(CryptographyFailure) {
     switch self {
     case .sha1:
       var mac = try cryptography.hmacSHA1(key: key)
       mac.append(message)
-      try mac.finish(into: &bytes)
+      try mac.finish(into: &code)
     case .sha256:
       var mac = try cryptography.hmacSHA256(key: key)
       mac.append(message)
-      try mac.finish(into: &bytes)
+      try mac.finish(into: &code)
     case .sha512:
       var mac = try cryptography.hmacSHA512(key: key)
       mac.append(message)
-      try mac.finish(into: &bytes)
+      try mac.finish(into: &code)
     }
-    return code
   }
 
   /// The hash of `message`: as many bytes as ``byteCount``.

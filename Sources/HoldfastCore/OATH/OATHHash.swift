@@ -7,6 +7,7 @@ public enum OATHHash: UInt8, Sendable, CaseIterable {
   case sha512 = 3
 
   /// The bytes of an HMAC: 20, 32 or 64.
+  @inlinable
   public var byteCount: Int {
     switch self {
     case .sha1: 20

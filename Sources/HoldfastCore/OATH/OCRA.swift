@@ -11,7 +11,7 @@ public enum OCRA {
   ) throws(OCRAFault) -> BoundedText<16> {
     guard let length = suite.length else { throw .noTruncation }
     let whole = try untruncated(suite: suite, key: key, input: input, using: &cryptography)
-    return Truncation.text(Truncation.number(whole.bytes), length)
+    return Truncation.code(whole.bytes, length)
   }
 
   /// The whole HMAC of `input` under `key`, 20, 32 or 64 bytes: the answer where the suite ends in `-0`, and what a code is
@@ -26,7 +26,10 @@ public enum OCRA {
       var pinDigest = ByteBuffer<64>()
       if let pin = input.pin, let hash = suite.pinHash { pinDigest = try hash.digest(pin, using: &cryptography) }
       let message = try message(suite, input, pinDigest: pinDigest.bytes)
-      return try suite.hash.authenticate(message.bytes, key: key, using: &cryptography)
+      var whole = ByteBuffer<64>(zeros: suite.hash.byteCount)
+      var bytes = whole.mutableBytes
+      try suite.hash.authenticate(message.bytes, key: key, using: &cryptography, into: &bytes)
+      return whole
     } catch {
       throw .cryptography
     }

@@ -2,9 +2,16 @@
 ///
 /// Source: RFC 4226 §5.3. Timing: the same for every HMAC: the offset, a secret, selects by masks and is no address, and
 /// the digits are taken off by multiplication, not by a division whose time depends on what is divided.
+@usableFromInline
 enum Truncation {
+  /// The code of `length` that an HMAC of at least 20 bytes gives.
+  @usableFromInline
+  static func code(_ whole: Span<UInt8>, _ length: CodeLength) -> BoundedText<16> {
+    text(number(whole), length)
+  }
+
   /// The 31 bits of `code`, at least 20 bytes, that its last four bits point at.
-  static func number(_ code: Span<UInt8>) -> UInt32 {
+  private static func number(_ code: Span<UInt8>) -> UInt32 {
     let offset = UInt64(opaque(code[code.count - 1]) & 0x0f)
     // The offset's four bits move the wanted bytes to the front: by 8, 4, 2 and 1.
     var head = bigEndian(code, 0, 8)
@@ -24,7 +31,7 @@ enum Truncation {
   }
 
   /// The last digits of `number`, as many as `length` says, with zeros in front of fewer.
-  static func text(_ number: UInt32, _ length: CodeLength) -> BoundedText<16> {
+  private static func text(_ number: UInt32, _ length: CodeLength) -> BoundedText<16> {
     var text = BoundedText<16>()
     var rest = number
     for index in stride(from: length.digits - 1, through: 0, by: -1) {

@@ -73,6 +73,9 @@ public struct VectorFile {
     case "proof": return ["Proof"]
     case "measurement_token": return ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
     case "session": return ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest"]
+    case "oath_hotp": return ["HOTP"]
+    case "oath_totp": return ["TOTP"]
+    case "oath_ocra": return ["OCRA", "OCRASuite"]
     default: return nil
     }
   }

@@ -28,6 +28,10 @@ extension VectorFile {
     case "SessionM2": try replay(group, as: AnswerVectors.self, into: &report)
     case "SessionM3": try replay(group, as: VerdictVectors.self, into: &report)
     case "SessionRequest": try replay(group, as: RequestVectors.self, into: &report)
+    case "HOTP": try replay(group, as: CodeVectors<CounterMoment>.self, into: &report)
+    case "TOTP": try replay(group, as: CodeVectors<TimeMoment>.self, into: &report)
+    case "OCRA": try replay(group, as: OCRAVectors.self, into: &report)
+    case "OCRASuite": try replay(group, as: OCRASuiteVectors.self, into: &report)
     default:
       for test in group.tests { report.add(.skipped("type \(group.type) is not replayed"), of: test) }
     }

@@ -4,7 +4,7 @@ import hashlib
 import hmac
 import re
 
-from .refusal import Refused
+from .refusal import Refused, require
 
 HASHES = {"SHA1": 20, "SHA256": 32, "SHA512": 64}
 
@@ -26,6 +26,7 @@ def truncate(whole, digits):
 
 
 def hmac_of(key, message, algorithm):
+    require(algorithm in HASHES, "Algorithm")
     return hmac.new(key, message, algorithm.lower()).digest()
 
 
@@ -34,6 +35,7 @@ def hotp(key, counter, digits=6, algorithm="SHA1"):
 
 
 def totp(key, time, digits=6, algorithm="SHA1", period=30):
+    require(1 <= period <= 86400, "Period")
     return hotp(key, time // period, digits, algorithm)
 
 

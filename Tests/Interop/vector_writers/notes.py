@@ -10,6 +10,8 @@ NOTES = {
     "KeyWrap": ("FUNCTIONALITY", "A valid token with ECDH-ES+A256KW."),
     "PartyInfo": ("FUNCTIONALITY", "A valid token with apu or apv, which enter the key derivation."),
     "AcceptUnsigned": ("FUNCTIONALITY", "Bare claims as plaintext, valid only because the policy accepts unsigned tokens."),
+    "Published": ("BASIC", "A value that an RFC prints."),
+    "WholeCode": ("FUNCTIONALITY", "No digits: the whole HMAC in hexadecimal."),
     # encoding
     "Truncated": (_MALFORMED, "The input ends within an item."),
     "TrailingBytes": (_MALFORMED, "Bytes follow the item."),
@@ -68,4 +70,13 @@ NOTES = {
     "SignatureForm": (_AUTH, "A signature that is not 64 bytes, or with r or s out of range."),
     "Decryption": (_AUTH, "A ciphertext or wrapped key that was changed, or made for other inputs."),
     "WrongProof": (_AUTH, "A proof of something else."),
+    # one-time passwords
+    "WrongCode": (_AUTH, "A code of something else, or of another length."),
+    "Algorithm": (_MISSING, "A hash other than SHA1, SHA256 and SHA512, or another spelling of one."),
+    "Digits": (_MISSING, "A number of digits other than 0 and 4 to 10."),
+    "Period": (_MISSING, "A time step of no seconds, or of more than a day."),
+    "Suite": (_MALFORMED, "A suite that RFC 6287 section 6 does not have."),
+    "Question": (_MALFORMED, "A question with other characters, or more or fewer, than the suite says."),
+    "Inputs": (_MISSING, "An input that the suite does not name, or one that it names and that is not there."),
+    "Session": (_MISSING, "Session information with more bytes than the suite says."),
 }

@@ -35,6 +35,7 @@ ROUND = {
     "mpk": hex_of(16), "integrity": hex_of(32), "device": hex_of(32), "head": HEX, "th": hex_of(32), "nonce": hex_of(16),
     "kProverToDevice": hex_of(32), "kDeviceToProver": hex_of(32), "imp": nullable(hex_of(32)), "dmp": hex_of(32),
     "request": HEX, "m2": HEX, "m3Plaintext": nullable(HEX), "m3": HEX, "status": {"type": "integer", "minimum": 0, "maximum": 17}}
+CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
 
 # file: {group type: (group inputs, test fields, optional test fields)}
@@ -48,6 +49,12 @@ FILES = {
     "measurement_token": {
         kind: ({**TOKEN_KEYS, "acceptUnsigned": BOOLEAN}, {"token": HEX, "claims": CLAIMS}, ("claims",))
         for kind in ("MeasurementTokenCOSE", "MeasurementTokenJOSE")},
+    "oath_hotp": {"HOTP": ({}, {"secret": HEX, "counter": hex_of(8), **CODE}, ())},
+    "oath_totp": {"TOTP": ({}, {"secret": HEX, "time": UINT, "period": UINT, **CODE}, ())},
+    "oath_ocra": {
+        "OCRA": ({}, {"suite": TEXT, "secret": HEX, "question": TEXT, "counter": hex_of(8), "pin": HEX, "session": HEX,
+                      "timeStep": hex_of(8), "code": TEXT}, ("counter", "pin", "session", "timeStep")),
+        "OCRASuite": ({}, {"suite": TEXT}, ())},
     "session": {
         "SessionRound": (TOKEN_KEYS, ROUND, ("rememberedToken",)),
         "SessionM1": MESSAGE, "SessionM2": MESSAGE, "SessionM3": MESSAGE, "SessionRequest": MESSAGE},

@@ -53,8 +53,9 @@ class Group:
 class VectorFile:
     """A file of groups. `notes` maps each flag to (bug type, description)."""
 
-    def __init__(self, algorithm, schema, header, notes):
+    def __init__(self, algorithm, schema, header, notes, name=None):
         self.algorithm, self.schema, self.header, self.notes, self.groups = algorithm, schema, header, notes, []
+        self.name = name or f"{schema.replace('_schema_v1.json', '')}_test.json"
 
     def group(self, kind, check, **inputs):
         self.groups.append(Group(kind, check, inputs))
@@ -84,5 +85,5 @@ class VectorFile:
     def write(self, folder):
         document = self.document()
         text = json.dumps(document, indent=1, ensure_ascii=True) + "\n"
-        (folder / f"{self.schema.replace('_schema_v1.json', '')}_test.json").write_text(text)
+        (folder / self.name).write_text(text)
         return document["numberOfTests"]
