@@ -54,9 +54,12 @@ let package = Package(
       swiftSettings: strict),
 
     // The person's side: one-time passwords and seals.
+    .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
+    .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(
       name: "HoldfastAuthenticator",
-      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL", "HoldfastStorage"], swiftSettings: strict),
+      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL", "HoldfastStorage", "CExpat", "CQREncode"],
+      swiftSettings: strict),
 
     // The prover.
     .target(name: "CHost"),

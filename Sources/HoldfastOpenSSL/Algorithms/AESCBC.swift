@@ -1,11 +1,11 @@
 import COpenSSL
 import HoldfastCore
 
-/// AES-CBC with PKCS #7 padding: half of an authenticated encryption, never used without its MAC.
+/// AES-CBC, padded: half of an authenticated encryption, never used without its MAC.
 ///
 /// Source: SP 800-38A §6.2; RFC 5652 §6.3; RFC 7518 §5.2.2.
 public enum AESCBC {
-  /// Encrypts `message` under a key of 16, 24 or 32 bytes and an initialization vector of 16.
+  /// Encrypts `message`, with PKCS #7 padding, under a key of 16, 24 or 32 bytes and an initialization vector of 16.
   public static func encrypt(
     key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>
   ) throws(CryptographyFailure) -> [UInt8] {
@@ -16,17 +16,31 @@ public enum AESCBC {
     }
   }
 
+  /// How a message is filled up to whole blocks; its last byte says how many were added.
+  public enum Padding: Sendable {
+    /// All of them are that number. Source: RFC 5652 §6.3.
+    case pkcs7
+    /// The others are anything. Source: XML Encryption 1.1 §5.2.
+    case xmlEncryption
+  }
+
   /// Decrypts `message`, whose MAC the caller has checked; throws when the padding is wrong.
   public static func decrypt(
-    key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>
+    key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>, padding: Padding = .pkcs7
   ) throws(CryptographyFailure) -> SecretBytes {
     var output = SecretBytes(zeros: message.count + 16)
-    let count = try run(encrypting: false, key, initializationVector, message, into: &output)
+    var count = try run(
+      encrypting: false, padded: padding == .pkcs7, key, initializationVector, message, into: &output)
+    if padding == .xmlEncryption {
+      guard count > 0, (1...16).contains(output.bytes[count - 1]) else { throw CryptographyFailure() }
+      count -= Int(output.bytes[count - 1])
+    }
     return SecretBytes(copying: output.bytes.extracting(first: count))
   }
 
   private static func run(
-    encrypting: Bool, _ key: Span<UInt8>, _ initializationVector: Span<UInt8>, _ message: Span<UInt8>,
+    encrypting: Bool, padded: Bool = true, _ key: Span<UInt8>, _ initializationVector: Span<UInt8>,
+    _ message: Span<UInt8>,
     into output: inout SecretBytes
   ) throws(CryptographyFailure) -> Int {
     guard initializationVector.count == 16, let messageCount = CInt(exactly: message.count) else {
@@ -41,6 +55,7 @@ public enum AESCBC {
       }
     }
     try check(begun)
+    unsafe EVP_CIPHER_CTX_set_padding(context.pointer, padded ? 1 : 0)
     var written: CInt = 0
     var last: CInt = 0
     var bytes = output.mutableBytes

@@ -52,7 +52,8 @@ public enum HMAC: Sendable {
     guard constantTimeEqual(expected.bytes, code) else { throw CryptographyFailure() }
   }
 
-  private var digest: OpaquePointer? {
+  /// libcrypto's hash.
+  var digest: OpaquePointer? {
     switch self {
     case .sha1: unsafe EVP_sha1()
     case .sha256: unsafe EVP_sha256()

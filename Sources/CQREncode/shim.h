@@ -1,0 +1,6 @@
+#ifndef HOLDFAST_CQRENCODE_SHIM_H
+#define HOLDFAST_CQRENCODE_SHIM_H
+
+#include <qrencode.h>
+
+#endif

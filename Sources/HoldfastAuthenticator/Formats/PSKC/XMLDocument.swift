@@ -1,0 +1,102 @@
+import CExpat
+import HoldfastCore
+
+/// A document read whole, its bounds known before it is looked at.
+///
+/// Source: XML 1.0, Namespaces in XML. A document type is refused, and with it every entity that a document could declare;
+/// elements are at most 32 deep and 50,000 in number.
+enum XMLDocument {
+  static let maximumDepth = 32
+  static let maximumElementCount = 50_000
+
+  /// The root element; `malformed` for anything that is not well-formed or has a document type, `tooLarge` beyond the bounds.
+  static func parse(_ bytes: Span<UInt8>) throws(ImportFault) -> XMLElement {
+    guard let count = CInt(exactly: bytes.count) else { throw .tooLarge }
+    guard let parser = unsafe holdfast_xml_parser() else { throw .malformed }
+    defer { unsafe XML_ParserFree(parser) }
+    let builder = unsafe XMLTreeBuilder(parser)
+    unsafe XML_SetUserData(parser, Unmanaged.passUnretained(builder).toOpaque())
+    unsafe XML_SetElementHandler(
+      parser,
+      { unsafe XMLTreeBuilder.of($0)?.start($1, $2) },
+      { data, _ in unsafe XMLTreeBuilder.of(data)?.end() })
+    unsafe XML_SetCharacterDataHandler(parser) { unsafe XMLTreeBuilder.of($0)?.text($1, Int($2)) }
+    unsafe XML_SetStartDoctypeDeclHandler(parser) { data, _, _, _, _ in
+      unsafe XMLTreeBuilder.of(data)?.refuse(.malformed)
+    }
+    let status = unsafe bytes.withUnsafeBytes { bytes in
+      unsafe XML_Parse(parser, bytes.bindMemory(to: CChar.self).baseAddress, count, 1)
+    }
+    if let fault = builder.fault { throw fault }
+    guard status == XML_STATUS_OK, let root = builder.root else { throw .malformed }
+    return root
+  }
+}
+
+/// Makes the tree while the parser calls.
+@safe
+private final class XMLTreeBuilder {
+  private let parser: XML_Parser
+  private(set) var root: XMLElement?
+  private(set) var fault: ImportFault?
+  private var open: [XMLElement] = []
+  private var elementCount = 0
+
+  init(_ parser: XML_Parser) {
+    unsafe self.parser = parser
+  }
+
+  static func of(_ data: UnsafeMutableRawPointer?) -> XMLTreeBuilder? {
+    guard let data = unsafe data else { return nil }
+    return unsafe Unmanaged<XMLTreeBuilder>.fromOpaque(data).takeUnretainedValue()
+  }
+
+  /// Stops the parser; the first reason counts.
+  func refuse(_ reason: ImportFault) {
+    if fault == nil { fault = reason }
+    unsafe XML_StopParser(parser, XML_Bool(0))
+  }
+
+  func start(_ name: UnsafePointer<XML_Char>?, _ attributes: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?) {
+    guard fault == nil else { return }
+    elementCount += 1
+    guard open.count < XMLDocument.maximumDepth, elementCount <= XMLDocument.maximumElementCount,
+      let name = unsafe name
+    else { return refuse(.tooLarge) }
+    let (namespace, local) = unsafe Self.split(String(cString: name))
+    let element = unsafe XMLElement(namespace: namespace, name: local, attributes: Self.dictionary(attributes))
+    if let parent = open.last { parent.append(element) } else { root = element }
+    open.append(element)
+  }
+
+  func end() {
+    if fault == nil { open.removeLast() }
+  }
+
+  func text(_ bytes: UnsafePointer<XML_Char>?, _ count: Int) {
+    guard fault == nil, let element = open.last, let bytes = unsafe bytes else { return }
+    let buffer = unsafe UnsafeRawBufferPointer(start: bytes, count: count).bindMemory(to: UInt8.self)
+    unsafe element.append(text: buffer.span)
+  }
+
+  /// The namespace, empty without one, and the name in it.
+  private static func split(_ name: String) -> (namespace: String, name: String) {
+    let parts = name.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
+    return parts.count == 2 ? (String(parts[0]), String(parts[1])) : ("", name)
+  }
+
+  /// The attributes without a namespace; the parser refuses one that is there twice.
+  private static func dictionary(
+    _ attributes: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?
+  ) -> [String: String] {
+    guard let attributes = unsafe attributes else { return [:] }
+    var found: [String: String] = [:]
+    var index = 0
+    while let name = unsafe attributes[index], let value = unsafe attributes[index + 1] {
+      let (namespace, local) = unsafe split(String(cString: name))
+      if namespace.isEmpty { unsafe found[local] = String(cString: value) }
+      index += 2
+    }
+    return found
+  }
+}

@@ -1,0 +1,74 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The bytes of `text` with `%XX` decoded; `malformed` for a percent sign without two hexadecimal digits.
+///
+/// Source: RFC 3986 §2.1. A plus sign stays one. Timing: shows where the percent signs are.
+func percentDecoded(_ text: Span<UInt8>) throws(ImportFault) -> SecretBuffer {
+  var decoded = SecretBuffer(capacity: text.count)
+  var index = 0
+  while index < text.count {
+    guard text[index] == 0x25 else {
+      decoded.append(text[index])
+      index += 1
+      continue
+    }
+    guard index + 2 < text.count, let byte = hexadecimalByte(text[index + 1], text[index + 2]) else {
+      throw .malformed
+    }
+    decoded.append(byte)
+    index += 3
+  }
+  return decoded
+}
+
+/// The UTF-8 text of `encoded`, which may only have characters of a path or query in it.
+///
+/// Source: RFC 3986 §3.3 and §3.4. `malformed` for other characters, `invalidName` for what is not UTF-8.
+func percentDecodedText(_ encoded: Span<UInt8>) throws(ImportFault) -> String {
+  for index in encoded.indices where !isURICharacter(encoded[index]) { throw .malformed }
+  let decoded = try percentDecoded(encoded)
+  return try String(checking: decoded.bytes)
+}
+
+/// Whether `byte` may stand in a path or a query, or begins `%XX`.
+private func isURICharacter(_ byte: UInt8) -> Bool {
+  switch byte {
+  case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true  // digits and letters
+  case 0x21, 0x24...0x2f, 0x3a, 0x3b, 0x3d, 0x3f, 0x40, 0x5f, 0x7e: true  // ! $ % & ' ( ) * + , - . / : ; = ? @ _ ~
+  default: false
+  }
+}
+
+private func hexadecimalByte(_ high: UInt8, _ low: UInt8) -> UInt8? {
+  guard let high = hexadecimalDigit(high), let low = hexadecimalDigit(low) else { return nil }
+  return high << 4 | low
+}
+
+private func hexadecimalDigit(_ character: UInt8) -> UInt8? {
+  switch character {
+  case 0x30...0x39: character - 0x30
+  case 0x41...0x46: character - 0x37
+  case 0x61...0x66: character - 0x57
+  default: nil
+  }
+}
+
+extension SecretBuffer {
+  /// Writes `text` with everything but RFC 3986's unreserved characters as `%XX`.
+  mutating func append(percentEncoding text: String) {
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: append(byte)
+      default:
+        append(0x25)
+        for digit in [byte >> 4, byte & 0xf] { append(digit < 10 ? 0x30 + digit : 0x37 + digit) }
+      }
+    }
+  }
+
+  /// Writes the digits of a number.
+  mutating func append(decimal number: UInt64) {
+    for byte in String(number).utf8 { append(byte) }
+  }
+}
