@@ -9,9 +9,11 @@ enum PSKCNames {
   static let signature = ["http://www.w3.org/2000/09/xmldsig#"]
   static let encryption = ["http://www.w3.org/2001/04/xmlenc#"]
   static let encryption11 = ["http://www.w3.org/2009/xmlenc11#"]
-  /// PBKDF2's parameters: RFC 6030's figures have them in PKCS #5's namespace and their children in none.
+  /// PBKDF2's parameters: RFC 6030's figure has them in PKCS #5's namespace and their children in none, so in the container's own
+  /// where that is the default.
   static let derivation = [
     "http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#", "http://www.w3.org/2009/xmlenc11#", "",
+    "urn:ietf:params:xml:ns:keyprov:pskc",
   ]
 
   /// Whether `algorithm` names PBKDF2, by PKCS #5 as RFC 6030 does, or by XML Encryption 1.1.
