@@ -105,9 +105,9 @@ extension PSKCKey {
 
   private static func isFalse(_ text: String) -> Bool { text == "false" || text == "0" }
 
-  /// A number of the data; nil without one. Plain it is in decimal, encrypted it is 4 or 8 bytes, the most significant first.
+  /// A number of the data; nil without one. Plain it is in decimal, encrypted it is up to 8 bytes, the most significant first.
   ///
-  /// Source: RFC 6030 §4.2, "intDataType" and "longDataType".
+  /// Source: RFC 6030 §4.2, "intDataType" and "longDataType". Writers leave leading zero bytes out.
   private func number(
     _ name: String, in data: XMLElement, _ protection: PSKCProtection
   ) throws(ImportFault) -> UInt64? {
@@ -119,7 +119,7 @@ extension PSKCKey {
       return number
     }
     let bytes = try bytes(value, protection)
-    guard bytes.count == 4 || bytes.count == 8 else { throw .malformed }
+    guard (1...8).contains(bytes.count) else { throw .malformed }
     var number: UInt64 = 0
     for index in 0..<bytes.count { number = number << 8 | UInt64(bytes.bytes[index]) }
     return number

@@ -155,7 +155,7 @@ struct EncryptedContainerTests {
     #expect(fault(text, .pskc, preShared(key.reversed())) == .wrongKey)
   }
 
-  @Test("counters and periods may be encrypted as well, as 4 or 8 bytes")
+  @Test("counters and periods may be encrypted as well, as up to 8 bytes")
   func encryptedNumbers() throws {
     let key = (0..<UInt8(32)).map { $0 }
     func container(_ name: String, _ number: [UInt8]) throws -> String {
@@ -176,7 +176,10 @@ struct EncryptedContainerTests {
     #expect(try read(counter, .pskc, preShared(key)).first?.nextCounter == 258)
     let period = try container("TimeInterval", [0, 0, 0, 60])
     #expect(try read(period, .pskc, preShared(key)).first?.method == .totp(.sha1, .eight, periodSeconds: 60))
-    #expect(fault(try container("Counter", [0, 0, 1]), .pskc, preShared(key)) == .malformed)
+    let shortened = try container("TimeInterval", [0x1e])
+    #expect(try read(shortened, .pskc, preShared(key)).first?.method == .totp(.sha1, .eight, periodSeconds: 30))
+    #expect(fault(try container("Counter", []), .pskc, preShared(key)) == .malformed)
+    #expect(fault(try container("Counter", [0, 0, 0, 0, 0, 0, 0, 0, 1]), .pskc, preShared(key)) == .malformed)
     #expect(fault(try container("Counter", [0, 0x20, 0, 0, 0, 0, 0, 0]), .pskc, preShared(key)) == .invalidCounter)
   }
 
