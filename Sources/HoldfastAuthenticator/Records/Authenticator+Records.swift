@@ -1,0 +1,158 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+extension Authenticator {
+  /// Stores records with one protection, all or none. A host's record is stored unprotected whatever the protection.
+  ///
+  /// - Parameters:
+  ///   - records: Each of another user or index.
+  ///   - protector: A PIN that meets the rules, a key, or nothing.
+  ///   - isConfirmed: Whether the device has the secrets too; ``confirmActivation(user:)`` says so later. Unconfirmed records
+  ///     may be replaced.
+  ///   - replacing: Whether confirmed records of the same user and index are replaced as well.
+  /// - Throws: `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`, `diskFull`, `failed`.
+  public func add<Random: RandomSource & ~Copyable>(
+    _ records: [NewRecord], protection protector: borrowing ProtectionSecret, isConfirmed: Bool = true,
+    replacing: Bool = false, random: inout Random
+  ) throws(AuthenticatorFault) {
+    if let fault = protector.ruleFault { throw .weakPIN(fault) }
+    for record in records { try record.check() }
+    var secrets: [BlindedSecret] = []
+    let nothing = ProtectionSecret.none
+    for record in records {
+      if record.purpose == .host {
+        secrets.append(try BlindedSecret(blinding: record.credential.secret, with: nothing, as: .none))
+      } else {
+        let protection = try Protection.fresh(protector.kind, cost: cost, random: &random)
+        secrets.append(try BlindedSecret(blinding: record.credential.secret, with: protector, as: protection))
+      }
+    }
+    try tables.transaction { () throws(AuthenticatorFault) in
+      let group = try (tables.records().map(\.record.protectionGroup).max() ?? 0) + 1
+      for (record, secret) in zip(records, secrets) {
+        if let old = try tables.record(record.credential.user, record.index) {
+          guard replacing || !old.record.isConfirmed else { throw .exists }
+        }
+        let stored = Record(record, protection: secret.protection.kind, group: group, isConfirmed: isConfirmed)
+        try tables.save(StoredRecord(record: stored, secret: secret))
+      }
+    }
+  }
+
+  /// Records that the device has the secrets of a user's unconfirmed records. Throws `unknownRecord` without any record.
+  public func confirmActivation(user: String) throws(AuthenticatorFault) {
+    try tables.transaction { () throws(AuthenticatorFault) in
+      let all = try tables.records(of: user)
+      guard !all.isEmpty else { throw .unknownRecord }
+      for var stored in all where !stored.record.isConfirmed {
+        stored.record.isConfirmed = true
+        try tables.save(stored)
+      }
+    }
+  }
+
+  /// Removes a user's records, or one of them, for good; returns how many. Throws `unknownRecord` where there is none.
+  @discardableResult
+  public func remove(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Int {
+    let count = try tables.transaction { () throws(AuthenticatorFault) in
+      let removed = try tables.records(of: user).filter { (index ?? $0.record.index) == $0.record.index }
+      for stored in removed { try tables.delete(user, stored.record.index) }
+      return removed.count
+    }
+    guard count > 0 else { throw .unknownRecord }
+    try tables.settle()
+    return count
+  }
+
+  /// The lowest index that a user has no record of. Throws `exists` when he has all eight.
+  public func freeIndex(user: String) throws(AuthenticatorFault) -> Int {
+    let taken = try records(user: user).map(\.index)
+    guard let free = Record.indices.first(where: { !taken.contains($0) }) else { throw .exists }
+    return free
+  }
+
+  /// Takes over what a device has said of a user in a sealed verdict. Counters move on and never back.
+  ///
+  /// - Parameters:
+  ///   - offsetSeconds: How far the device's clock is ahead of this one; nil where it said nothing. At most 2^32 - 1.
+  ///   - otpNext: The first counter that the device would take as a one-time password.
+  ///   - sealNext: The same for a seal.
+  ///   - now: Unix seconds.
+  /// - Throws: `unknownRecord`, `badRecord`.
+  public func synchronise(
+    user: String, offsetSeconds: Int64?, otpNext: UInt64?, sealNext: UInt64?, now: UInt64
+  ) throws(AuthenticatorFault) {
+    guard Record.clockOffsetBounds.contains(offsetSeconds ?? 0),
+      max(otpNext ?? 0, sealNext ?? 0, now) <= maximumInteger
+    else { throw .badRecord }
+    try tables.transaction { () throws(AuthenticatorFault) in
+      let all = try tables.records(of: user)
+      guard !all.isEmpty else { throw .unknownRecord }
+      for var stored in all where stored.record.purpose != .host {
+        let next = stored.record.purpose == .otp ? otpNext : sealNext
+        if let next, stored.record.method.isCounted {
+          stored.record.acknowledgedCounter = max(stored.record.acknowledgedCounter, next)
+          stored.record.nextCounter = max(stored.record.nextCounter, next)
+        }
+        if let offsetSeconds, stored.record.method.timeStepSeconds != nil {
+          stored.record.clockOffsetSeconds = offsetSeconds
+        }
+        stored.record.lastSynchronised = now
+        try tables.save(stored)
+      }
+    }
+  }
+}
+
+extension Record {
+  fileprivate init(_ new: NewRecord, protection: ProtectionKind, group: UInt64, isConfirmed: Bool) {
+    self.init(
+      user: new.credential.user, index: new.index, purpose: new.purpose, issuer: new.credential.issuer,
+      deviceID: new.deviceID, method: new.credential.method, nextCounter: new.credential.nextCounter,
+      acknowledgedCounter: new.credential.nextCounter, clockOffsetSeconds: 0, lookAheadWindow: new.lookAheadWindow,
+      sealFieldByteLimit: new.sealFieldByteLimit, protection: protection, protectionGroup: group,
+      isConfirmed: isConfirmed, change: .none)
+  }
+}
+
+extension NewRecord {
+  /// Throws unless it can be stored and used.
+  fileprivate func check() throws(AuthenticatorFault) {
+    let user = credential.user
+    guard (1...Credential.maximumUserByteCount).contains(user.utf8.count),
+      !user.unicodeScalars.contains(where: \.isControl)
+    else { throw .badUser }
+    guard Record.indices.contains(index) else { throw .badIndex }
+    guard (1...Credential.maximumSecretByteCount).contains(credential.secret.count),
+      credential.issuer.utf8.count <= Credential.maximumIssuerByteCount, credential.nextCounter <= maximumInteger,
+      (lookAheadWindow ?? 0) <= 1_000_000, (1...64).contains(sealFieldByteLimit ?? 64)
+    else { throw .badRecord }
+    guard purpose.suits(credential.method) else { throw .unsuitableMethod }
+  }
+}
+
+extension RecordPurpose {
+  /// Whether codes of `method` can serve. OCRA suites with a PIN's hash or session information are not for people: the PIN
+  /// is what the secret is blinded with here.
+  public func suits(_ method: CodeMethod) -> Bool {
+    guard case .ocra(let suite) = method else { return self == .otp }
+    guard suite.length != nil, suite.pinHash == nil, suite.sessionByteCount == nil else { return false }
+    return switch self {
+    case .otp: true
+    case .seal: suite.questionFormat == .hexadecimal && suite.questionLength == 64
+    case .host:
+      suite.questionFormat == .hexadecimal && suite.questionLength >= 16 && !suite.hasCounter
+        && suite.timeStepSeconds == nil
+    }
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is a control character (C0, DEL, C1) or changes the direction of what follows.
+  var isControl: Bool {
+    switch value {
+    case 0..<0x20, 0x7f..<0xa0, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
+    default: false
+    }
+  }
+}

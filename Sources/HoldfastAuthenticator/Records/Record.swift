@@ -1,0 +1,53 @@
+import HoldfastCore
+
+/// What the authenticator knows of one shared secret: all but the secret.
+public struct Record: Sendable, Equatable {
+  /// The indices that a user's records may have.
+  public static let indices = 1...8
+
+  /// What ``clockOffsetSeconds`` may be: as much as 32 bits hold, ahead or behind.
+  static let clockOffsetBounds = -Int64(UInt32.max)...Int64(UInt32.max)
+
+  /// Whose it is, at most 32 UTF-8 bytes.
+  public let user: String
+  public let index: Int
+  public let purpose: RecordPurpose
+  /// Who issued it; may be empty.
+  public let issuer: String
+  public let deviceID: DeviceID?
+  public let method: CodeMethod
+  /// The first counter that was not used yet.
+  public internal(set) var nextCounter: UInt64
+  /// The first counter that the device has not seen, as far as is known.
+  public internal(set) var acknowledgedCounter: UInt64
+  /// How many seconds the device's clock is ahead of this one.
+  public internal(set) var clockOffsetSeconds: Int64
+  /// The last time step that a code was shown for.
+  public internal(set) var lastTimeStep: UInt64?
+  /// When it was synchronised with the device, in Unix seconds of this clock.
+  public internal(set) var lastSynchronised: UInt64?
+  public let lookAheadWindow: UInt64?
+  /// The most UTF-8 bytes of a seal's field; nil for 16 characters.
+  public let sealFieldByteLimit: Int?
+  public internal(set) var protection: ProtectionKind
+  /// Records that were stored together share a PIN, and with it this number.
+  public let protectionGroup: UInt64
+  /// Whether the device is known to have the secret.
+  public internal(set) var isConfirmed: Bool
+  /// How far a change of its protection is.
+  public internal(set) var change: ChangeProgress
+}
+
+/// How far a change of a record's protection is. The raw value is what is written.
+public enum ChangeProgress: UInt8, Sendable, Equatable {
+  /// There is none.
+  case none = 0
+  /// The old secret is there, and a copy under an undo code.
+  case prepared = 1
+  /// The old secret is erased; there is only the copy under the undo code. A change was interrupted.
+  case erased = 2
+  /// The new secret is there, and the copy of the old one under the undo code.
+  case open = 3
+  /// The secret is erased because an import was to replace it. The import was interrupted.
+  case importing = 4
+}

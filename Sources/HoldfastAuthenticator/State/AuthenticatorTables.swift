@@ -1,0 +1,155 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import HoldfastStorage
+
+/// The authenticator's tables: all of its SQL.
+struct AuthenticatorTables {
+  let database: Database
+
+  /// "HfAu".
+  static let applicationID: Int32 = 0x4866_4175
+
+  static let schema: [StaticString] = [
+    """
+    CREATE TABLE records (
+      user TEXT NOT NULL, number INTEGER NOT NULL, purpose INTEGER NOT NULL, issuer TEXT NOT NULL, device_id BLOB,
+      method BLOB NOT NULL, next_counter INTEGER NOT NULL, acknowledged_counter INTEGER NOT NULL,
+      clock_offset INTEGER NOT NULL, last_time_step INTEGER, last_synchronised INTEGER, look_ahead INTEGER,
+      seal_field_limit INTEGER, protection_group INTEGER NOT NULL, is_confirmed INTEGER NOT NULL,
+      protection BLOB NOT NULL, secret BLOB, change INTEGER NOT NULL, undo BLOB, client_challenge TEXT,
+      PRIMARY KEY (user, number)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE erasures (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
+    INSERT INTO erasures VALUES (1, 0);
+    """
+  ]
+
+  init(path: String) throws(AuthenticatorFault) {
+    do throws(DatabaseError) {
+      database = try Database(
+        path: path, applicationID: Self.applicationID, schema: Self.schema, busyTimeoutMilliseconds: 5000)
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  /// Runs `body` as one durable unit: it is on the disk when this returns.
+  func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result {
+    try database.transaction(mapping: AuthenticatorFault.init, body)
+  }
+
+  /// All records, or a user's, in order.
+  func records(of user: String? = nil) throws(AuthenticatorFault) -> [StoredRecord] {
+    do throws(DatabaseError) {
+      return try database.all(
+        """
+        SELECT user, number, purpose, issuer, device_id, method, next_counter, acknowledged_counter, clock_offset,
+          last_time_step, last_synchronised, look_ahead, seal_field_limit, protection_group, is_confirmed, protection,
+          secret, change, undo, client_challenge
+        FROM records WHERE ?1 IS NULL OR user = ?1 ORDER BY user, number
+        """, .optional(user), body: StoredRecord.init)
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
+    try records(of: user).first { $0.record.index == index }
+  }
+
+  /// Puts a record in the place of the one with its user and index, or beside the others.
+  func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
+    let record = stored.record
+    var method: [UInt8] = []
+    record.method.encode(into: &method)
+    do throws(DatabaseError) {
+      try database.run(
+        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        .text(record.user), .unsigned(UInt64(record.index)), .unsigned(UInt64(record.purpose.rawValue)),
+        .text(record.issuer), record.deviceID.map { .copying($0.bytes) } ?? .null, .bytes(method),
+        .unsigned(record.nextCounter), .unsigned(record.acknowledgedCounter), .integer(record.clockOffsetSeconds),
+        .optional(record.lastTimeStep), .optional(record.lastSynchronised), .optional(record.lookAheadWindow),
+        .optional(record.sealFieldByteLimit.map(UInt64.init)), .unsigned(record.protectionGroup),
+        .unsigned(record.isConfirmed ? 1 : 0), .bytes((stored.secret?.protection ?? .none).encoded),
+        stored.secret.map { $0.bytes.withBytes { .copying($0) } } ?? .null, .unsigned(UInt64(record.change.rawValue)),
+        .optional(stored.undo), .optional(stored.clientChallenge))
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  func delete(_ user: String, _ index: Int) throws(AuthenticatorFault) {
+    do throws(DatabaseError) {
+      try database.run("DELETE FROM records WHERE user = ? AND number = ?", .text(user), .unsigned(UInt64(index)))
+    } catch { throw AuthenticatorFault(error) }
+  }
+
+  /// Sees to it that nothing that was erased is left in the file, nor in its log.
+  ///
+  /// The file is written anew and the log emptied; the write at the end brings that to the disk before anything else is
+  /// written.
+  func settle() throws(AuthenticatorFault) {
+    do throws(DatabaseError) {
+      try database.run("VACUUM")
+      try database.checkpoint()
+      try database.run("UPDATE erasures SET count = count + 1")
+    } catch { throw AuthenticatorFault(error) }
+  }
+}
+
+extension StoredRecord {
+  fileprivate init(_ row: borrowing Row) throws(DatabaseError) {
+    let (methodBytes, protectionBytes) = (try row.bytes(5), try row.bytes(15))
+    let protection: Protection
+    let method: CodeMethod
+    do throws(EncodingFault) {
+      method = try CodeMethod(encoded: methodBytes)
+      protection = try Protection(encoded: protectionBytes)
+    } catch { throw .corrupt }
+    let limit = try row.optionalUnsigned(12)
+    let clockOffsetSeconds = try row.integer(8)
+    guard Record.clockOffsetBounds.contains(clockOffsetSeconds) else { throw .corrupt }
+    guard let purpose = RecordPurpose(rawValue: try row.byte(2)),
+      let change = ChangeProgress(rawValue: try row.byte(17)),
+      Record.indices.contains(Int(try row.byte(1))), (limit ?? 64) <= 64
+    else { throw .corrupt }
+    var deviceID: DeviceID?
+    if try !row.isNull(4) {
+      deviceID = try row.withBytes(4) { (bytes) throws(DatabaseError) in DeviceID(bytes) }
+      guard deviceID != nil else { throw .corrupt }
+    }
+    record = Record(
+      user: try row.text(0), index: Int(try row.byte(1)), purpose: purpose, issuer: try row.text(3), deviceID: deviceID,
+      method: method, nextCounter: try row.bounded(6), acknowledgedCounter: try row.bounded(7),
+      clockOffsetSeconds: clockOffsetSeconds, lastTimeStep: try row.optionalUnsigned(9),
+      lastSynchronised: try row.optionalUnsigned(10), lookAheadWindow: try row.optionalUnsigned(11),
+      sealFieldByteLimit: limit.map { Int($0) }, protection: protection.kind, protectionGroup: try row.bounded(13),
+      isConfirmed: try row.byte(14) == 1, change: change)
+    if try !row.isNull(16) {
+      let bytes = try row.withBytes(16) { (bytes) throws(DatabaseError) in SecretBytes(copying: bytes) }
+      guard (1...Credential.maximumSecretByteCount).contains(bytes.count) else { throw .corrupt }
+      secret = BlindedSecret(protection: protection, bytes: bytes)
+    }
+    if try !row.isNull(18) { undo = try row.bytes(18) }
+    if try !row.isNull(19) { clientChallenge = try row.text(19) }
+  }
+}
+
+extension CodeMethod {
+  init(encoded bytes: [UInt8]) throws(EncodingFault) {
+    var reader = CBORReader(bytes.span)
+    try self.init(&reader)
+    try reader.finish()
+  }
+}
+
+extension Row {
+  fileprivate borrowing func byte(_ column: Int) throws(DatabaseError) -> UInt8 {
+    guard let byte = UInt8(exactly: try unsigned(column)) else { throw .corrupt }
+    return byte
+  }
+
+  fileprivate borrowing func bounded(_ column: Int) throws(DatabaseError) -> UInt64 {
+    let number = try unsigned(column)
+    guard number <= maximumInteger else { throw .corrupt }
+    return number
+  }
+
+  fileprivate borrowing func optionalUnsigned(_ column: Int) throws(DatabaseError) -> UInt64? {
+    try isNull(column) ? nil : try bounded(column)
+  }
+}
