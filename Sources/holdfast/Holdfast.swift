@@ -14,7 +14,7 @@ struct Holdfast: ParsableCommand {
       """,
     subcommands: [
       Demo.self, Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Prove.self,
-      Explain.self, OTP.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
+      Explain.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
     ]
   )
 

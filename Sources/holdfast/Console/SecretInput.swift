@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastOpenSSL
 
@@ -25,4 +26,43 @@ enum SecretInput {
 
   /// What to call it in a sentence.
   static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
+}
+
+extension SecretInput {
+  /// The first line of a file, or the next one of standard input, so that several secrets may come from there.
+  static func nextLine(_ path: String, limit: Int) throws(Failure) -> SecretBytes {
+    guard path == "-" else { return try readLine(path, limit: limit) }
+    var line = SecretBytes(zeros: limit)
+    var count = 0
+    while true {
+      var byte: UInt8 = 0
+      let result = unsafe Glibc.read(STDIN_FILENO, &byte, 1)
+      if result < 0 && errno == EINTR { continue }
+      guard result >= 0 else { throw Failure(.malformed, "standard input cannot be read") }
+      if result == 0 || byte == 0x0a { break }
+      guard count < limit else { throw Failure(.malformed, "a line of standard input is too long") }
+      var bytes = line.mutableBytes
+      bytes[count] = byte
+      count += 1
+    }
+    if count > 0, line.bytes[count - 1] == 0x0d { count -= 1 }
+    return SecretBytes(copying: line.bytes.extracting(first: count))
+  }
+
+  /// All that can be read from an open file descriptor, which another program handed over.
+  static func read(descriptor: Int32, limit: Int) throws(Failure) -> SecretBytes {
+    var secret = SecretBytes(zeros: limit + 1)
+    var count = 0
+    while count <= limit {
+      var bytes = secret.mutableBytes
+      let result = unsafe bytes.withUnsafeMutableBytes { buffer in
+        unsafe Glibc.read(descriptor, buffer.baseAddress! + count, buffer.count - count)
+      }
+      if result < 0 && errno == EINTR { continue }
+      guard result >= 0 else { throw Failure(.malformed, "file descriptor \(descriptor) cannot be read") }
+      if result == 0 { break }
+      count += result
+    }
+    return SecretBytes(copying: secret.bytes.extracting(first: count))
+  }
 }

@@ -2,5 +2,9 @@ import ArgumentParser
 
 struct OTP: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "otp", abstract: "One-time passwords.", subcommands: [OTPCompute.self])
+    commandName: "otp", abstract: "One-time passwords, and the authenticator that makes them.",
+    subcommands: [
+      OTPCode.self, OTPList.self, OTPProtect.self, OTPRemove.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self,
+      OTPCompute.self,
+    ], defaultSubcommand: OTPCode.self)
 }

@@ -1,0 +1,136 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastOpenSSL
+
+/// Where the authenticator is.
+struct AuthenticatorOptions: ParsableArguments {
+  @Option(help: "The authenticator's folder.")
+  var authenticator: String
+
+  func open() throws(Failure) -> Authenticator {
+    do throws(AuthenticatorFault) { return try AuthenticatorFolder.open(at: authenticator) } catch {
+      throw Failure(error, folder: authenticator)
+    }
+  }
+
+  /// Makes folder and file where they are not there.
+  func create() throws(Failure) -> Authenticator {
+    do throws(AuthenticatorFault) { return try AuthenticatorFolder.create(at: authenticator) } catch {
+      throw Failure(making: error, folder: authenticator)
+    }
+  }
+
+  /// Runs a step on the authenticator.
+  @discardableResult
+  func using<Result: ~Copyable>(_ body: () throws(AuthenticatorFault) -> Result) throws(Failure) -> Result {
+    do throws(AuthenticatorFault) { return try body() } catch { throw Failure(error, folder: authenticator) }
+  }
+}
+
+/// Which record.
+struct RecordOptions: ParsableArguments {
+  @Option(help: "Whose record; may be left out where there is one user.")
+  var user: String?
+
+  @Option(help: "Which of the user's records, 1 to 8; may be left out where one fits.")
+  var index: Int?
+
+  func find(
+    _ purpose: RecordPurpose, in authenticator: Authenticator, _ options: AuthenticatorOptions
+  ) throws(Failure) -> Record {
+    try options.using { () throws(AuthenticatorFault) in
+      try authenticator.record(user: user, index: index, purpose: purpose)
+    }
+  }
+}
+
+/// What a record's secret is opened with.
+struct UnlockingOptions: ParsableArguments {
+  @Option(help: "A file with the PIN, or - for standard input; asked for on the terminal when absent.")
+  var pinFile: String?
+
+  @Option(help: "A file with the key that another authenticator hands over in place of a PIN, 16 to 1024 bytes.")
+  var keyFile: String?
+
+  @Option(help: "The same from an open file descriptor.")
+  var keyFd: Int32?
+
+  /// Reads, or asks for, what a mode needs.
+  func secret(for mode: PINMode, question: String = "PIN") throws(Failure) -> ProtectionSecret {
+    guard [pinFile != nil, keyFile != nil, keyFd != nil].count(where: { $0 }) <= 1 else {
+      throw Failure(.usage, "--pin-file, --key-file and --key-fd exclude each other")
+    }
+    switch mode {
+    case .none: return .none
+    case .external: return .key(try ExternalKey(file: keyFile, descriptor: keyFd, option: "--key-file or --key-fd"))
+    case .current, .new: break
+    }
+    guard keyFile == nil, keyFd == nil else {
+      throw Failure(.usage, "a PIN is needed, not a key", hint: "holdfast otp list shows what protects each record")
+    }
+    return .pin(try PIN(file: pinFile, question: question, option: "--pin-file"))
+  }
+}
+
+/// What a secret is protected by from now on.
+struct NewProtectionOptions: ParsableArguments {
+  @Option(help: "A file with the new PIN, 4 to 6 digits, or - for standard input; asked for twice when absent.")
+  var newPinFile: String?
+
+  @Option(help: "A file with a key in place of a PIN, 16 to 1024 bytes.")
+  var newKeyFile: String?
+
+  @Option(help: "The same from an open file descriptor.")
+  var newKeyFd: Int32?
+
+  @Flag(help: "No PIN: who has the folder has the codes.")
+  var noPin = false
+
+  func secret() throws(Failure) -> ProtectionSecret {
+    let given = [newPinFile != nil, newKeyFile != nil, newKeyFd != nil, noPin]
+    guard given.count(where: { $0 }) <= 1 else {
+      throw Failure(.usage, "--new-pin-file, --new-key-file, --new-key-fd and --no-pin exclude each other")
+    }
+    if noPin { return .none }
+    if newKeyFile != nil || newKeyFd != nil {
+      return .key(try ExternalKey(file: newKeyFile, descriptor: newKeyFd, option: "--new-key-file"))
+    }
+    let pin = try PIN(file: newPinFile, question: "new PIN", option: "--new-pin-file, or --no-pin")
+    if let fault = pin.ruleFault { throw Failure(fault) }
+    if newPinFile == nil {
+      let again = try PIN(file: nil, question: "new PIN again", option: "--new-pin-file")
+      guard pin.isSame(as: again) else { throw Failure(.malformed, "the two PINs differ", hint: "try again") }
+    }
+    return .pin(pin)
+  }
+}
+
+extension PIN {
+  /// Reads a PIN, or asks for it.
+  fileprivate init(file: String?, question: String, option: String) throws(Failure) {
+    let digits: SecretBytes
+    if let file {
+      digits = try SecretInput.nextLine(file, limit: 1024)
+    } else {
+      digits = try SecretPrompt.ask(question, option: option)
+    }
+    do throws(PINFault) { try self.init(digits.bytes) } catch { throw Failure(error) }
+  }
+}
+
+extension ExternalKey {
+  fileprivate init(file: String?, descriptor: Int32?, option: String) throws(Failure) {
+    let bytes: SecretBytes
+    if let file {
+      bytes = try SecretInput.read(file, limit: Self.byteCounts.upperBound + 1)
+    } else if let descriptor {
+      bytes = try SecretInput.read(descriptor: descriptor, limit: Self.byteCounts.upperBound)
+    } else {
+      throw Failure(.usage, "a key is needed in place of a PIN", hint: "give \(option)")
+    }
+    guard let key = ExternalKey(bytes.bytes) else {
+      throw Failure(.malformed, "a key has 16 to 1024 bytes")
+    }
+    self = key
+  }
+}

@@ -1,0 +1,52 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastJSON
+import HoldfastOpenSSL
+
+struct OTPCode: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "code", abstract: "Show the next one-time password of a record, once that is recorded.",
+    discussion: "A wrong PIN gives a wrong password, and nothing here tells: the device does.")
+
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var record: RecordOptions
+  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "The question, for an OCRA account.")
+  var challenge: String?
+
+  @Flag(help: "Show two in a row, by which a device that lost count or time finds back.")
+  var pair = false
+
+  mutating func perform() throws(Failure) {
+    let folder = try authenticator.open()
+    let record = try record.find(.otp, in: folder, authenticator)
+    guard !pair || challenge == nil else { throw Failure(.usage, "--pair and --challenge exclude each other") }
+    let secret = try unlocking.secret(for: record.protection.mode)
+    let (pair, challenge) = (pair, challenge)
+    let codes = try authenticator.using { () throws(AuthenticatorFault) in
+      let clock = SystemClock()
+      return pair
+        ? try folder.codePair(for: record, with: secret, clock: clock)
+        : [try folder.code(for: record, with: secret, challenge: challenge, clock: clock)]
+    }
+    report(codes, record)
+  }
+
+  private func report(_ codes: [Code], _ record: Record) {
+    guard output.json else {
+      for code in codes { Console.result(code.text) }
+      if !pair { Countdown.run(codes[0].secondsRemaining) }
+      return
+    }
+    let seconds = codes[0].secondsRemaining.map { JSONValue.integer($0) } ?? .null
+    let code: (String, JSONValue) =
+      pair ? ("codes", .array(codes.map { .string($0.text) })) : ("code", .string(codes[0].text))
+    Console.result(
+      .object([
+        code, ("seconds_remaining", seconds), ("user", .string(record.user)),
+        ("index", .integer(UInt64(record.index))),
+      ]))
+  }
+}

@@ -1,0 +1,106 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+
+struct OTPList: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "Show the authenticator's records, without their secrets.")
+
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Whose records; everybody's when absent.")
+  var user: String?
+
+  mutating func perform() throws(Failure) {
+    let folder = try authenticator.open()
+    let user = user
+    let records = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
+    if output.json {
+      Console.result(.object([("records", .array(records.map(\.json)))]))
+    } else {
+      for record in records { Console.result(record.line) }
+      if records.isEmpty { Console.note("there are no records") }
+    }
+  }
+}
+
+extension Record {
+  fileprivate var line: String {
+    var text = "\(user) \(index): \(purpose.name), \(method.description), \(protection.text)"
+    if !issuer.isEmpty { text += ", \(issuer)" }
+    if method.isCounted { text += ", next counter \(nextCounter)" }
+    if clockOffsetSeconds != 0 { text += ", clock \(clockOffsetSeconds > 0 ? "+" : "")\(clockOffsetSeconds) s" }
+    if !isConfirmed { text += ", never confirmed" }
+    if let change = change.text { text += ", \(change)" }
+    return text
+  }
+
+  fileprivate var json: JSONValue {
+    func number(_ value: UInt64?) -> JSONValue { value.map { .integer($0) } ?? .null }
+    return .object([
+      ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
+      ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
+      ("method", .string(method.description)), ("protection", .string(protection.name)),
+      ("next_counter", method.isCounted ? .integer(nextCounter) : .null),
+      ("acknowledged_counter", method.isCounted ? .integer(acknowledgedCounter) : .null),
+      ("clock_ahead_seconds", .integer(UInt64(max(clockOffsetSeconds, 0)))),
+      ("clock_behind_seconds", .integer(UInt64(max(-clockOffsetSeconds, 0)))),
+      ("last_time_step", number(lastTimeStep)), ("last_synchronised", number(lastSynchronised)),
+      ("look_ahead_window", number(lookAheadWindow)), ("confirmed", .bool(isConfirmed)),
+      ("change_open", .bool(change == .open)), ("interrupted", .bool(change == .erased || change == .importing)),
+    ])
+  }
+}
+
+extension RecordPurpose {
+  var name: String {
+    switch self {
+    case .otp: "otp"
+    case .seal: "seal"
+    case .host: "host"
+    }
+  }
+}
+
+extension ProtectionKind {
+  var name: String {
+    switch self {
+    case .none: "none"
+    case .pin: "pin"
+    case .key: "key"
+    }
+  }
+
+  fileprivate var text: String {
+    switch self {
+    case .none: "no PIN"
+    case .pin: "PIN"
+    case .key: "key"
+    }
+  }
+}
+
+extension ChangeProgress {
+  fileprivate var text: String? {
+    switch self {
+    case .none, .prepared: nil
+    case .open: "change not confirmed"
+    case .erased: "change interrupted"
+    case .importing: "import interrupted"
+    }
+  }
+}
+
+extension CodeMethod {
+  /// As people who know the standards write it.
+  var description: String {
+    switch self {
+    case .hotp(let hash, let length): "HOTP \(hash.name) \(length.digits) digits"
+    case .totp(let hash, let length, let period): "TOTP \(hash.name) \(length.digits) digits \(period) s"
+    case .ocra(let suite): suite.text.description
+    }
+  }
+}

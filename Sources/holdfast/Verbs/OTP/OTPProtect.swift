@@ -1,0 +1,136 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastJSON
+import HoldfastOpenSSL
+
+struct OTPProtect: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "protect",
+    abstract: "Change the PIN of a user's records, or the key in its place, without the device.",
+    discussion: """
+      Nobody can tell a mistyped old PIN from the right one, and with it the secret would be lost. Therefore an undo code \
+      is shown first: it brings the old state back until a code was accepted, or until --confirm.
+      """)
+
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var record: RecordOptions
+  @OptionGroup var unlocking: UnlockingOptions
+  @OptionGroup var new: NewProtectionOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Go back to before the last change: a file with the undo code, or - for standard input.")
+  var undoCodeFile: String?
+
+  @Flag(help: "Go back to before the last change; the undo code is asked for.")
+  var undo = false
+
+  @Flag(help: "The new PIN is the right one: forget the old state.")
+  var confirm = false
+
+  mutating func perform() throws(Failure) {
+    guard !confirm || !(undo || undoCodeFile != nil) else {
+      throw Failure(.usage, "--confirm and --undo-code-file exclude each other")
+    }
+    let folder = try authenticator.open()
+    if confirm {
+      try confirmChange(in: folder)
+    } else if undo || undoCodeFile != nil {
+      try undoChange(in: folder)
+    } else {
+      try change(in: folder)
+    }
+  }
+
+  /// One of the user's records that are protected; all that share its PIN go along.
+  private func target(in folder: Authenticator) throws(Failure) -> Record {
+    let (user, index) = (record.user, record.index)
+    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records() }
+    let matching = all.filter { candidate in
+      candidate.purpose != .host && (user.map { haveSameBytes($0, candidate.user) } ?? true)
+        && (index ?? candidate.index) == candidate.index
+    }
+    guard let first = matching.first else {
+      throw Failure(all.isEmpty ? AuthenticatorFault.noRecords : .unknownRecord, folder: authenticator.authenticator)
+    }
+    for other in matching where !haveSameBytes(other.user, first.user) {
+      throw Failure(AuthenticatorFault.severalUsers, folder: authenticator.authenticator)
+    }
+    for other in matching where other.protectionGroup != first.protectionGroup {
+      throw Failure(
+        .usage, "the user's records have PINs of their own",
+        hint: "say which one: --index N; those that share it follow")
+    }
+    return first
+  }
+
+  private func change(in folder: Authenticator) throws(Failure) {
+    let target = try target(in: folder)
+    let old = try unlocking.secret(for: target.protection.mode, question: "old PIN")
+    let new = try new.secret()
+    var random = SystemRandom()
+    let code = try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.prepareChange(of: target, random: &random)
+    }
+    let text = try authenticator.using { () throws(AuthenticatorFault) in
+      try code.withText { text in
+        var bytes: [UInt8] = []
+        for index in text.indices { bytes.append(text[index]) }
+        return String(decoding: bytes, as: UTF8.self)
+      }
+    }
+    if output.json {
+      Console.result(.object([("user", .string(target.user)), ("undo_code", .string(text))]))
+    } else {
+      Console.result("undo code: \(text)")
+    }
+    // Before the old secret is erased: without this code it would be lost where the old PIN was mistyped.
+    if let loss = Failure(lostResult: Console.lostResult) { throw loss.afterResult() }
+    if !output.json && Console.isResultTerminal {
+      try SecretPrompt.awaitEnter("write it down, then press Enter: ")
+    }
+    do throws(AuthenticatorFault) {
+      try folder.change(target, from: old, to: new, under: code, random: &random)
+    } catch { throw Failure(error, folder: authenticator.authenticator).afterResult() }
+    Console.note("changed; if the device accepts the next code, run: \(again("--confirm"))")
+    Console.note("if it does not, the old PIN was mistyped: \(again("--undo"))")
+  }
+
+  private func again(_ option: String) -> String {
+    "holdfast otp protect --authenticator \(authenticator.authenticator.shellWord) \(option)"
+  }
+
+  private func undoChange(in folder: Authenticator) throws(Failure) {
+    let user = try user(in: folder)
+    let text = try undoCodeText()
+    let code = try authenticator.using { () throws(AuthenticatorFault) in try UndoCode(text.bytes) }
+    try authenticator.using { () throws(AuthenticatorFault) in try folder.undoChange(user: user, under: code) }
+    report("as before the last change", "undone", user)
+  }
+
+  private func undoCodeText() throws(Failure) -> SecretBytes {
+    if let undoCodeFile { return try SecretInput.nextLine(undoCodeFile, limit: 256) }
+    return try SecretPrompt.ask("undo code", option: "--undo-code-file")
+  }
+
+  private func confirmChange(in folder: Authenticator) throws(Failure) {
+    let (user, index) = (try user(in: folder), record.index)
+    let wasOpen = try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.confirmProtection(user: user, index: index)
+    }
+    guard wasOpen else { throw Failure(AuthenticatorFault.noChange, folder: authenticator.authenticator) }
+    report("the last change is confirmed", "confirmed", user)
+  }
+
+  private func user(in folder: Authenticator) throws(Failure) -> String {
+    if let user = record.user { return user }
+    return try target(in: folder).user
+  }
+
+  private func report(_ text: String, _ state: String, _ user: String) {
+    if output.json {
+      Console.result(.object([("user", .string(user)), ("state", .string(state))]))
+    } else {
+      Console.result("\(user): \(text)")
+    }
+  }
+}

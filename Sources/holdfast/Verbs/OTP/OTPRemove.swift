@@ -1,0 +1,30 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastJSON
+
+struct OTPRemove: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Remove a user's records, or one of them, for good.")
+
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Whose records.")
+  var user: String
+
+  @Option(help: "Which one, 1 to 8; all of them when absent.")
+  var index: Int?
+
+  mutating func perform() throws(Failure) {
+    let folder = try authenticator.open()
+    let (user, index) = (user, index)
+    let count = try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.remove(user: user, index: index)
+    }
+    if output.json {
+      Console.result(.object([("user", .string(user)), ("removed", .integer(UInt64(count)))]))
+    } else {
+      Console.result("\(user): \(count) removed")
+    }
+  }
+}
