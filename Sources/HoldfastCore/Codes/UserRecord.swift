@@ -14,7 +14,7 @@ public struct UserRecord: Sendable, Equatable {
   public var otp: CodeAccount?
   public var seal: CodeAccount?
   /// What a seal without counter and time has to be over, once.
-  public var challenge: DeviceChallenge?
+  public var challenge: IssuedChallenge?
 
   public init(id: UInt64, lastAccepted: UInt64) {
     self.id = id
@@ -23,7 +23,7 @@ public struct UserRecord: Sendable, Equatable {
 }
 
 /// A device's challenge to one user: it came with a host code, and is good for one seal.
-public struct DeviceChallenge: Sendable, Equatable {
+public struct IssuedChallenge: Sendable, Equatable {
   /// How long it may be answered, in seconds.
   public static let lifetimeSeconds: UInt64 = 300
 

@@ -33,7 +33,7 @@ where
 
   /// What a seal over `request` is made from: the device's challenge, where the suite needs one, and the digest.
   private mutating func question(
-    of request: Request, _ account: CodeAccount, challenge: DeviceChallenge?
+    of request: Request, _ account: CodeAccount, challenge: IssuedChallenge?
   ) throws(StoreFailure) -> OCRAQuestion? {
     guard case .ocra(let suite) = account.method else { return nil }
     let digest: FixedBytes<64>

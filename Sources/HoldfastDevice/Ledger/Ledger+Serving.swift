@@ -88,7 +88,7 @@ extension Ledger {
     let userID = try write { (tables, state) throws(DatabaseError) -> UInt64? in
       guard var user = try tables.user(named: name) else { return nil }
       let now = state.time(realClock: realClock)
-      user.challenge = DeviceChallenge(bytes: fresh, expires: now + DeviceChallenge.lifetimeSeconds)
+      user.challenge = IssuedChallenge(bytes: fresh, expires: now + IssuedChallenge.lifetimeSeconds)
       try tables.save(user)
       return user.id
     }

@@ -30,7 +30,7 @@ extension LedgerTables {
       user.lockedUntil = try row.unsigned(2)
       user.clockOffsetSeconds = try row.integer(3)
       if try !row.isNull(5) {
-        user.challenge = DeviceChallenge(bytes: try row.fixedBytes(5), expires: try row.unsigned(6))
+        user.challenge = IssuedChallenge(bytes: try row.fixedBytes(5), expires: try row.unsigned(6))
       }
       return user
     }

@@ -66,3 +66,11 @@ extension SecretInput {
     return SecretBytes(copying: secret.bytes.extracting(first: count))
   }
 }
+
+extension SecretInput {
+  /// The first line of a file; for `-` what a person types unseen, where standard input is a terminal, or else its next line.
+  static func lineOrAnswer(_ path: String, question: String, limit: Int) throws(Failure) -> SecretBytes {
+    guard path == "-" && isatty(STDIN_FILENO) == 1 else { return try nextLine(path, limit: limit) }
+    return try SecretPrompt.ask(question, option: "a file")
+  }
+}

@@ -21,16 +21,13 @@ struct CodeOptions: ParsableArguments {
     }
     guard let user else { throw Failure(.usage, "--otp and --seal go with --user") }
     let name = try BoundedText<32>(userArgument: user)
-    var lines = SecretLines()
-    if let otp { request.otp = UserCode(user: name, code: try lines.code(from: otp, asking: "one-time password: ")) }
-    if let seal { request.seal = UserCode(user: name, code: try lines.code(from: seal, asking: "seal: ")) }
+    if let otp { request.otp = UserCode(user: name, code: try code(from: otp, question: "one-time password")) }
+    if let seal { request.seal = UserCode(user: name, code: try code(from: seal, question: "seal")) }
   }
-}
 
-extension SecretLines {
-  /// A code of 1 to 16 characters, as it is typed: spaces between its digits do not count.
-  fileprivate mutating func code(from path: String, asking prompt: String) throws(Failure) -> BoundedText<16> {
-    let line = try line(from: path, asking: prompt, limit: 64)
+  /// A code of 1 to 16 digits, as it is typed: spaces between them do not count.
+  private func code(from path: String, question: String) throws(Failure) -> BoundedText<16> {
+    let line = try SecretInput.lineOrAnswer(path, question: question, limit: 64)
     var digits = ByteBuffer<16>()
     let bytes = line.bytes
     for index in bytes.indices where bytes[index] != 0x20 {
@@ -47,7 +44,7 @@ extension SecretLines {
 }
 
 extension BoundedText where capacity == 32 {
-  /// A user's name of the command line: 1 to 32 bytes of UTF-8 in NFC, without control characters.
+  /// A user's name of the command line: 1 to 32 bytes, without control characters.
   init(userArgument text: String) throws(Failure) {
     guard let name = BoundedText<32>(text), !name.isEmpty,
       text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f })

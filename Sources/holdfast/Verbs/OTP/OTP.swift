@@ -4,7 +4,8 @@ struct OTP: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "otp", abstract: "One-time passwords, and the authenticator that makes them.",
     subcommands: [
-      OTPCode.self, OTPList.self, OTPProtect.self, OTPRemove.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self,
+      OTPCode.self, OTPActivate.self, OTPSync.self, OTPUnlock.self, OTPList.self, OTPProtect.self, OTPRemove.self,
+      OTPState.self, OTPChallenge.self, OTPCheckHost.self,
       OTPCompute.self,
     ], defaultSubcommand: OTPCode.self)
 }

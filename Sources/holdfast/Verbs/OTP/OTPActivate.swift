@@ -1,0 +1,127 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastTransport
+
+struct OTPActivate: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "activate", abstract: "Become a user of a device, by the code that its owner gave you.",
+    discussion: """
+      The owner's code comes from: holdfast device user add NAME. Device and authenticator then share fresh secrets, which \
+      nobody else has seen.
+      """)
+
+  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  var connect: String
+
+  @OptionGroup var code: OwnersCodeOptions
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var new: NewProtectionOptions
+  @OptionGroup var waiting: TimeoutOptions
+  @OptionGroup var pairing: PairingOptions
+  @OptionGroup var output: OutputOptions
+
+  @Flag(help: "Take the place of records of the same user that are there already.")
+  var replace = false
+
+  mutating func perform() throws(Failure) {
+    let endpoint = try Endpoint(peerArgument: connect)
+    let timeoutMilliseconds = try waiting.milliseconds()
+    let ownersCode = try code.read()
+    let folder = try authenticator.create()
+    let protection = try new.secret()
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
+    let session = UserSession(
+      code: ownersCode, for: .activation, cryptography: OpenSSLCryptography(), random: SystemRandom())
+    let conversation = UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    var activated: (user: String, deviceID: DeviceID)?
+    do throws(Failure) {
+      try conversation.run(session) { (session) throws(Failure) in
+        activated = try store(session, in: folder, protection)
+      }
+    } catch {
+      guard let activated else { throw error }
+      throw Failure(
+        error.status, "\(error.message); whether the device has taken \(activated.user) is not known",
+        hint: "holdfast otp sync finds out, or activate again with a new code")
+    }
+    guard let activated else { throw Failure(.malformed, "the device gave nothing") }
+    try authenticator.using { () throws(AuthenticatorFault) in try folder.confirmActivation(user: activated.user) }
+    report(activated.user, activated.deviceID)
+  }
+
+  private func store(
+    _ session: borrowing UserConversation.Session, in folder: Authenticator, _ protection: borrowing ProtectionSecret
+  ) throws(Failure) -> (user: String, deviceID: DeviceID) {
+    guard let grant = session.grant else { throw Failure(.malformed, "the device gave nothing") }
+    let user = grant.user.description
+    let deviceID = session.deviceID
+    let records = session.withSecrets { secrets in grant.records(secrets, user: user, deviceID: deviceID) } ?? []
+    var random = SystemRandom()
+    let replaces = replace
+    try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.add(records, protection: protection, isConfirmed: false, replacing: replaces, random: &random)
+    }
+    let now = SystemClock().unixSeconds() ?? 0
+    let offset = Int64(clamping: grant.time) - Int64(clamping: now)
+    try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.synchronise(
+        user: user, offsetSeconds: offset.magnitude <= UInt64(UInt32.max) ? offset : nil, otpNext: nil, sealNext: nil,
+        now: now)
+    }
+    return (user, deviceID)
+  }
+
+  private func report(_ user: String, _ deviceID: DeviceID) {
+    if output.json {
+      Console.result(
+        .object([
+          ("user", .string(user)), ("device_id", .string(hexadecimal(deviceID))), ("state", .string("activated")),
+        ]))
+    } else {
+      Console.result("\(user): activated on device \(hexadecimal(deviceID))")
+    }
+  }
+}
+
+extension ActivationGrant {
+  /// The records of a user who has these secrets.
+  fileprivate func records(
+    _ secrets: borrowing UserSecrets, user: String, deviceID: DeviceID
+  ) -> [NewRecord] {
+    var records: [NewRecord] = []
+    let limit = sealParameterLength == 16 ? nil : Int(sealParameterLength)
+    if let otp {
+      records.append(
+        NewRecord(
+          index: Int(CodePurpose.otp.rawValue), purpose: .otp,
+          credential: Credential(user: user, method: otp, secret: SecretBytes(copying: secrets.otp)),
+          deviceID: deviceID,
+          lookAheadWindow: CodeLimits().counterLookAhead))
+    }
+    if let seal {
+      records.append(
+        NewRecord(
+          index: Int(CodePurpose.seal.rawValue), purpose: .seal,
+          credential: Credential(user: user, method: seal, secret: SecretBytes(copying: secrets.seal)),
+          deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead, sealFieldByteLimit: limit))
+    }
+    records.append(
+      NewRecord(
+        index: Int(CodePurpose.host.rawValue), purpose: .host,
+        credential: Credential(
+          user: user, method: .ocra(ActivationGrant.hostSuite), secret: SecretBytes(copying: secrets.host)),
+        deviceID: deviceID))
+    return records
+  }
+}
+
+extension SecretBytes {
+  fileprivate init(copying secret: borrowing Secret<32>) {
+    self = secret.withBytes { SecretBytes(copying: $0) }
+  }
+}

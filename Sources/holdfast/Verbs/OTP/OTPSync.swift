@@ -1,0 +1,112 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastOpenSSL
+import HoldfastTransport
+
+struct OTPSync: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "sync", abstract: "Take over the device's time and counters, from a verdict that it has sealed.",
+    discussion: "The host proves itself to the device first: --state is the folder that enroll filled.")
+
+  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  var connect: String
+
+  @Option(help: "The folder that enroll filled.")
+  var state: String
+
+  @OptionGroup var authenticator: AuthenticatorOptions
+  @OptionGroup var waiting: TimeoutOptions
+  @OptionGroup var pairing: PairingOptions
+  @OptionGroup var output: OutputOptions
+
+  @Option(help: "Whose records; may be left out where there is one user.")
+  var user: String?
+
+  static let isMeasuring = true
+
+  mutating func perform() throws(Failure) {
+    let endpoint = try Endpoint(peerArgument: connect)
+    let timeoutMilliseconds = try waiting.milliseconds()
+    let records = try authenticator.open()
+    let user = if let user { user } else { try onlyUser(in: records) }
+    let folder = ProverFolder(path: state)
+    let enrolment = try folder.load()
+    let request = try Request(command: "\(UserCommandName.synchronise)", parameters: [user])
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
+    let proof = Proof(
+      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
+    let status = outcome.verdict.status
+    guard status == .accepted else {
+      throw Failure(.denied, status.explanation.text, hint: status.explanation.hint)
+    }
+    guard let said = try Synchronisation(outcome.result) else {
+      throw Failure(.denied, "the device does not know the user", hint: "holdfast otp activate")
+    }
+    try takeOver(said, of: user, in: records)
+  }
+
+  private func onlyUser(in folder: Authenticator) throws(Failure) -> String {
+    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records() }
+    guard let first = all.first else {
+      throw Failure(AuthenticatorFault.noRecords, folder: authenticator.authenticator)
+    }
+    guard all.allSatisfy({ $0.user.utf8.elementsEqual(first.user.utf8) }) else {
+      throw Failure(AuthenticatorFault.severalUsers, folder: authenticator.authenticator)
+    }
+    return first.user
+  }
+
+  private func takeOver(_ said: Synchronisation, of user: String, in folder: Authenticator) throws(Failure) {
+    guard let now = SystemClock().unixSeconds(), let seconds = Int64(exactly: said.time), let own = Int64(exactly: now)
+    else { throw Failure(.fault, "the clock stands before 1970 or after 2106") }
+    let offset = seconds - own
+    try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.synchronise(
+        user: user, offsetSeconds: offset, otpNext: said.otpNext, sealNext: said.sealNext, now: now)
+      try folder.confirmActivation(user: user)
+    }
+    if output.json {
+      Console.result(
+        .object([
+          ("user", .string(user)), ("clock_ahead_seconds", .integer(offset > 0 ? offset.magnitude : 0)),
+          ("clock_behind_seconds", .integer(offset < 0 ? offset.magnitude : 0)),
+          ("otp_next", said.otpNext.map { .integer($0) } ?? .null),
+          ("seal_next", said.sealNext.map { .integer($0) } ?? .null),
+        ]))
+    } else {
+      let drift =
+        offset == 0 ? "with this clock" : "\(offset.magnitude) s \(offset > 0 ? "ahead of" : "behind") this clock"
+      Console.result("\(user): synchronised, \(drift)")
+    }
+  }
+}
+
+/// What a device says to `user-sync`: `[time, otp, seal]`.
+private struct Synchronisation {
+  /// The time that it expects of the user's clock, in Unix seconds.
+  let time: UInt64
+  /// The first position that would be accepted.
+  let otpNext: UInt64?
+  let sealNext: UInt64?
+
+  /// Nil for a user whom the device does not know.
+  init?(_ result: [UInt8]) throws(Failure) {
+    do throws(EncodingFault) {
+      var reader = CBORReader(result.span)
+      if reader.null() {
+        try reader.finish()
+        return nil
+      }
+      try reader.array(of: 3)
+      time = try reader.unsigned()
+      otpNext = reader.null() ? nil : try reader.unsigned()
+      sealNext = reader.null() ? nil : try reader.unsigned()
+      try reader.finish()
+    } catch { throw Failure(.malformed, "the device's answer is not one of this protocol") }
+  }
+}
