@@ -4,7 +4,7 @@ SWIFT ?= swift
 # Stripped and linked by lld: the prover hashes every byte of itself for each proof.
 RELEASE = --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast
 PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
-TEST_PACKAGES = swtpm
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 

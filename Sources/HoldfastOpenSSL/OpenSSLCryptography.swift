@@ -24,14 +24,17 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
     SHA512Stream()
   }
 
+  @inlinable
   public mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
     try HMACStream(key: key)
   }
 
+  @inlinable
   public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
     try HMACStream(key: key)
   }
 
+  @inlinable
   public mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
     try HMACStream(key: key)
   }

@@ -20,6 +20,8 @@ LEAVES = {
     "service init": ["service", "init"], "service show": ["service", "show"], "service approve": ["service", "approve"],
     "service revoke": ["service", "revoke"], "enroll": ["enroll"], "measure": ["measure"], "attest": ["attest"], "issue": ["issue"],
     "prove": ["prove"], "explain": ["explain"], "bench latency": ["bench", "latency"], "vectors replay": ["vectors", "replay"],
+    "bench otp": ["bench", "otp"], "otp compute hotp": ["otp", "compute", "hotp"], "otp compute totp": ["otp", "compute", "totp"],
+    "otp compute ocra": ["otp", "compute", "ocra"],
 }
 
 USAGE_ERRORS = {
@@ -205,7 +207,7 @@ def checks(world):
     for name, (words, statuses) in OTHERS.items():
         yield f"arguments: {name}", wrong, (world, words, statuses)
     for name, words in LEAVES.items():
-        if name not in ("demo", "bench latency"):
+        if name not in ("demo", "bench latency", "bench otp"):
             yield f"{name}: no arguments", without_option, (world, words)
         yield f"{name}: unknown option", without_option, (world, [*words, "--frobnicate"])
         yield f"{name}: option with escapes", without_option, (world, [*words, f"--{ESCAPE}"])

@@ -6,11 +6,14 @@ import HoldfastCore
 public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
   public typealias Failure = Never
 
-  @usableFromInline var inner = Hash()
-  @usableFromInline var outer = Hash()
+  @usableFromInline var inner: Hash
+  @usableFromInline var outer: Hash
 
   @inlinable
+  @inline(__always)
   init(key: Span<UInt8>) throws(CryptographyFailure) {
+    inner = Hash()
+    outer = Hash()
     var storage = InlineArray<128, UInt8>(repeating: 0)
     var whole = storage.mutableSpan
     defer { HoldfastCore.wipe(&whole) }
