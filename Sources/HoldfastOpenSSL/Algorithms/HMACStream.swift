@@ -14,7 +14,7 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
   init(key: Span<UInt8>) throws(CryptographyFailure) {
     inner = Hash()
     outer = Hash()
-    var storage = InlineArray<128, UInt8>(repeating: 0)
+    var storage = InlineArray<128, UInt8>(repeating: 0x36)
     var whole = storage.mutableSpan
     defer { HoldfastCore.wipe(&whole) }
     var block = whole._mutatingExtracting(first: Hash.blockByteCount)
@@ -24,10 +24,10 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
       var head = block._mutatingExtracting(first: Hash.byteCount)
       try hash.finish(into: &head)
       hash.wipe()
+      for index in head.indices { head[index] ^= 0x36 }
     } else {
-      for index in key.indices { block[index] = key[index] }
+      for index in key.indices { block[index] = key[index] ^ 0x36 }
     }
-    for index in block.indices { block[index] ^= 0x36 }
     inner.append(block.span)
     for index in block.indices { block[index] ^= 0x36 ^ 0x5c }
     outer.append(block.span)
