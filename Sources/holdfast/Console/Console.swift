@@ -14,6 +14,14 @@ enum Console {
     writeResult(String(decoding: value.compact(), as: UTF8.self) + "\n")
   }
 
+  /// Prints lines of a result as they are, each with its end.
+  static func result(lines: Span<UInt8>) {
+    var text: [UInt8] = []
+    for index in lines.indices { text.append(lines[index]) }
+    let error = write(text[...], to: STDOUT_FILENO)
+    if error != 0 { _ = firstLoss.compareExchange(expected: 0, desired: error, ordering: .relaxed) }
+  }
+
   /// Says something beside the result.
   static func note(_ text: String) { _ = write("holdfast: \(text.printable)\n", to: STDERR_FILENO) }
 

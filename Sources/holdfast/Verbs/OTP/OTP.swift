@@ -5,7 +5,7 @@ struct OTP: ParsableCommand {
     commandName: "otp", abstract: "One-time passwords, and the authenticator that makes them.",
     subcommands: [
       OTPCode.self, OTPActivate.self, OTPSync.self, OTPUnlock.self, OTPList.self, OTPProtect.self, OTPRemove.self,
-      OTPState.self, OTPChallenge.self, OTPCheckHost.self,
+      OTPImport.self, OTPExport.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self, OTPCompute.self,
       OTPCompute.self,
     ], defaultSubcommand: OTPCode.self)
 }
