@@ -4,7 +4,7 @@ import HoldfastStorage
 
 /// The commands by which a user and a device come to agree: where their codes are, and that the device is the right one.
 ///
-/// Both are for policy to allow. The user is the first parameter; for one that is not known the answer is CBOR null.
+/// Both are for policy to allow. The user is the first parameter; for one that is not known the answer is empty.
 struct UserCommands<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
   let ledger: Ledger
   var random: Random
@@ -23,7 +23,7 @@ struct UserCommands<Random: RandomSource & Sendable, Time: Clock & Sendable>: Se
     return false
   }
 
-  /// `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position that would be accepted
+  /// CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position that would be accepted
   /// of each account, or null.
   private func synchronise(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     guard request.parameterCount == 1 else { throw ActuatorFailure() }
@@ -34,7 +34,7 @@ struct UserCommands<Random: RandomSource & Sendable, Time: Clock & Sendable>: Se
         return (user, try tables.state().time(realClock: clock.unixSeconds()))
       }
       do throws(EncodingFault) {
-        guard let found else { return try result.appendCBORNull() }
+        guard let found else { return }
         try result.appendCBOR(array: 3)
         try result.appendCBOR(unsigned: found.user.time(at: found.now))
         for purpose in [CodePurpose.otp, .seal] {
@@ -48,8 +48,8 @@ struct UserCommands<Random: RandomSource & Sendable, Time: Clock & Sendable>: Se
     } catch { throw ActuatorFailure() }
   }
 
-  /// `[device challenge, host code]`, both text: 16 hexadecimal digits, and OCRA over the user's challenge, the second
-  /// parameter, and the device's. Source: RFC 6287 §7.2.
+  /// Text of two words, the device's challenge of 16 hexadecimal digits, and the host code: OCRA over the user's challenge,
+  /// the second parameter, and the device's. Source: RFC 6287 §7.2.
   private mutating func answerHost(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     guard request.parameterCount == 2 else { throw ActuatorFailure() }
     let name = request.parameter(0)
@@ -68,11 +68,11 @@ struct UserCommands<Random: RandomSource & Sendable, Time: Clock & Sendable>: Se
       secret = try ledger.challenge(name, with: fresh, realClock: clock.unixSeconds())
     } catch { throw ActuatorFailure() }
     do throws(EncodingFault) {
-      guard let secret else { return try result.appendCBORNull() }
-      try result.appendCBOR(array: 2)
-      try result.appendCBOR(text: question.bytes.extracting(16..<32))
+      guard let secret else { return }
+      try result.append(question.bytes.extracting(16..<32))
+      try result.append(0x20)
       let code = try hostCode(asked, secret)
-      try result.appendCBOR(text: code.bytes)
+      try result.append(code.bytes)
     } catch { throw ActuatorFailure() }
   }
 

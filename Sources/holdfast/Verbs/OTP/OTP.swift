@@ -6,6 +6,5 @@ struct OTP: ParsableCommand {
     subcommands: [
       OTPCode.self, OTPActivate.self, OTPSync.self, OTPUnlock.self, OTPList.self, OTPProtect.self, OTPRemove.self,
       OTPImport.self, OTPExport.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self, OTPCompute.self,
-      OTPCompute.self,
     ], defaultSubcommand: OTPCode.self)
 }

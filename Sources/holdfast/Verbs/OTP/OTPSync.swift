@@ -96,12 +96,9 @@ private struct Synchronisation {
 
   /// Nil for a user whom the device does not know.
   init?(_ result: [UInt8]) throws(Failure) {
+    guard !result.isEmpty else { return nil }
     do throws(EncodingFault) {
       var reader = CBORReader(result.span)
-      if reader.null() {
-        try reader.finish()
-        return nil
-      }
       try reader.array(of: 3)
       time = try reader.unsigned()
       otpNext = reader.null() ? nil : try reader.unsigned()

@@ -79,19 +79,18 @@ struct ComputeCodeOptions: ParsableArguments {
 }
 
 struct ComputeTimeOptions: ParsableArguments {
-  @Option(parsing: .unconditional, help: "The time in Unix seconds, 0 to 4294967295; left out, it is now.")
+  @Option(parsing: .unconditional, help: "The time in Unix seconds; left out, it is now.")
   var time: String?
 
-  /// The time, from 1970 to 2106.
+  /// The time: any that is given (RFC 6238's own values go to the year 2603), the clock's from 1970 to 2106.
   func unixSeconds() throws(Failure) -> UInt64 {
-    let range: ClosedRange<UInt64> = 0...UInt64(UInt32.max)
     if let time {
-      guard let seconds = decimal(time), range.contains(seconds) else {
-        throw Failure(.usage, "--time is from 0, in 1970, to 4294967295, in 2106")
+      guard let seconds = decimal(time), seconds <= maximumInteger else {
+        throw Failure(.usage, "--time is from 0, in 1970, to \(maximumInteger)")
       }
       return seconds
     }
-    guard let now = SystemClock().unixSeconds(), range.contains(now) else {
+    guard let now = SystemClock().unixSeconds(), now <= UInt64(UInt32.max) else {
       throw Failure(.fault, "the clock stands before 1970 or after 2106", hint: "set the clock, or give --time")
     }
     return now
