@@ -10,13 +10,14 @@ extension Authenticator {
   ///   - isConfirmed: Whether the device has the secrets too; ``confirmActivation(user:)`` says so later. Unconfirmed records
   ///     may be replaced.
   ///   - replacing: Whether confirmed records of the same user and index are replaced as well.
-  /// - Throws: `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`, `diskFull`, `failed`.
+  /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`, `diskFull`, `failed`.
   public func add<Random: RandomSource & ~Copyable>(
     _ records: [NewRecord], protection protector: borrowing ProtectionSecret, isConfirmed: Bool = true,
     replacing: Bool = false, random: inout Random
   ) throws(AuthenticatorFault) {
     if let fault = protector.ruleFault { throw .weakPIN(fault) }
     for record in records { try record.check() }
+    try refuseSecretsTwice(records, protector)
     var secrets: [BlindedSecret] = []
     let nothing = ProtectionSecret.none
     for record in records {

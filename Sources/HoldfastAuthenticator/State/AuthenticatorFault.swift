@@ -36,6 +36,8 @@ public enum AuthenticatorFault: Error, Equatable {
   case severalRecords
   /// There is a record of that user and index.
   case exists
+  /// The same secret would be stored twice, once of these blinded: a PIN could be tested by whether both give the same.
+  case secretTwice
   /// The activation that made it was never confirmed.
   case notConfirmed
   /// A user's name is empty, too long, or has control characters.

@@ -62,6 +62,10 @@ extension Failure {
       self.init(
         .denied, "there is a record of that user and index already, or no index is free",
         hint: "take another --index, or remove it: holdfast otp remove")
+    case .secretTwice:
+      self.init(
+        .denied, "the same secret would be stored twice, by which a thief of the file could test PINs",
+        hint: "remove the record that has it first: holdfast otp remove")
     case .notConfirmed:
       self.init(
         .denied, "the device never confirmed the activation", hint: "activate anew, with a new code of the device's")

@@ -10,7 +10,7 @@ import Testing
     test = try TestAuthenticator()
     let records = [
       NewRecord(secret: rfcSecret), NewRecord("alice", 2, .seal, .usualSeal, secret: randomSecret),
-      NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16")),
+      NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16"), secret: rfcSecret.reversed()),
     ]
     try test.add(records, protection: pin("1357"))
   }

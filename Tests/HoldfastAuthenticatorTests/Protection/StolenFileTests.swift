@@ -104,6 +104,31 @@ import Testing
     #expect(try differences(left, right) == ["secret"])
   }
 
+  @Test func `a secret is not stored twice: only the right PIN would make the same of both`() throws {
+    func isRefused(_ records: [NewRecord], in test: TestAuthenticator, _ digits: String? = "1357") throws -> Bool {
+      do {
+        if let digits {
+          try test.add(records, protection: pin(digits))
+        } else {
+          try test.add(records, protection: .none)
+        }
+        return false
+      } catch AuthenticatorFault.secretTwice { return true }
+    }
+    let (first, second) = (NewRecord("bob", 1, secret: rfcSecret), NewRecord("bob", 2, secret: rfcSecret))
+    let host = NewRecord("bob", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16"), secret: rfcSecret)
+    let test = try stolen("1357")
+    #expect(try isRefused([first, second], in: test))
+    #expect(try isRefused([first, host], in: test))
+    #expect(try isRefused([NewRecord("bob", 1, secret: randomSecret)], in: test))
+    // Nobody can tell: the other one's PIN is another.
+    #expect(try !isRefused([NewRecord("bob", 1, secret: randomSecret)], in: test, "2468"))
+    let open = try TestAuthenticator()
+    #expect(try !isRefused([first, second, host], in: open, nil))
+    #expect(try isRefused([NewRecord("carol", 1, secret: rfcSecret)], in: open))
+    #expect(try open.authenticator.records().count == 3)
+  }
+
   @Test func `the salts of records that share a PIN differ, and so do their masks`() throws {
     let test = try stolen("1357")
     let protections = try test.authenticator.tables.records().map { $0.secret?.protection.encoded }

@@ -17,7 +17,8 @@ extension Passphrase {
     let records = [
       NewRecord(next: 5, window: 3),
       NewRecord("alice", 2, .seal, .usualSeal, secret: randomSecret, sealFieldByteLimit: 64),
-      NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16")), NewRecord("ülrike", 1, .otp, .totp),
+      NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16"), secret: rfcSecret.reversed()),
+      NewRecord("ülrike", 1, .otp, .totp, secret: randomSecret.reversed()),
     ]
     try test.add(records, protection: pin("1357"))
     try test.authenticator.synchronise(
