@@ -58,6 +58,7 @@ extension Authenticator {
       changed.secret = try BlindedSecret(blinding: plain, with: new, as: protection)
       changed.record.protection = new.kind
       changed.record.change = .open
+      changed.record.changePosition = stored.record.freshPosition
       after.append(changed)
     }
     try erase(&before, as: .erased)
@@ -77,6 +78,7 @@ extension Authenticator {
       var old = stored
       (old.secret, old.undo) = (secret, nil)
       (old.record.protection, old.record.change) = (secret.protection.kind, .none)
+      old.record.changePosition = nil
       restored.append(old)
     }
     guard !changed.isEmpty else { throw .noChange }
@@ -102,7 +104,7 @@ extension Authenticator {
       for var stored in all
       where stored.undo != nil && (group ?? stored.record.protectionGroup) == stored.record.protectionGroup {
         guard stored.secret != nil else { throw .interrupted }
-        (stored.undo, stored.record.change) = (nil, .none)
+        (stored.undo, stored.record.change, stored.record.changePosition) = (nil, .none, nil)
         try tables.save(stored)
         hasConfirmed = true
       }
@@ -165,6 +167,7 @@ extension Authenticator {
           guard stored.secret == nil else { throw .busy }
           (stored.secret, stored.undo) = (after.secret, after.undo)
           (stored.record.protection, stored.record.change) = (after.record.protection, after.record.change)
+          stored.record.changePosition = after.record.changePosition
           try tables.save(stored)
         }
       }

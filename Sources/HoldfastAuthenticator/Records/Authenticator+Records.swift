@@ -72,11 +72,12 @@ extension Authenticator {
     return free
   }
 
-  /// Takes over what a device has said of a user in a sealed verdict. Counters move on and never back.
+  /// Takes over what a device has said of a user in a sealed verdict. Counters move on and never back. A code that was shown
+  /// since a change of PIN and that the device has accepted confirms the change.
   ///
   /// - Parameters:
   ///   - offsetSeconds: How far the device's clock is ahead of this one; nil where it said nothing. At most 2^32 - 1.
-  ///   - otpNext: The first counter that the device would take as a one-time password.
+  ///   - otpNext: The first counter or time step that the device would take as a one-time password.
   ///   - sealNext: The same for a seal.
   ///   - now: Unix seconds.
   /// - Throws: `unknownRecord`, `badRecord`.
@@ -86,11 +87,15 @@ extension Authenticator {
     guard Record.clockOffsetBounds.contains(offsetSeconds ?? 0),
       max(otpNext ?? 0, sealNext ?? 0, now) <= maximumInteger
     else { throw .badRecord }
-    try tables.transaction { () throws(AuthenticatorFault) in
+    let accepted = try tables.transaction { () throws(AuthenticatorFault) in
       let all = try tables.records(of: user)
       guard !all.isEmpty else { throw .unknownRecord }
+      var accepted: [Int] = []
       for var stored in all where stored.record.purpose != .host {
         let next = stored.record.purpose == .otp ? otpNext : sealNext
+        if stored.record.change == .open, let next, let first = stored.record.changePosition, next > first {
+          accepted.append(stored.record.index)
+        }
         if let next, stored.record.method.isCounted {
           stored.record.acknowledgedCounter = max(stored.record.acknowledgedCounter, next)
           stored.record.nextCounter = max(stored.record.nextCounter, next)
@@ -101,7 +106,9 @@ extension Authenticator {
         stored.record.lastSynchronised = now
         try tables.save(stored)
       }
+      return accepted
     }
+    for index in accepted { try confirmProtection(user: user, index: index) }
   }
 }
 

@@ -26,7 +26,7 @@ struct CodeMoment {
     if record.method.isCounted {
       guard record.nextCounter < maximumInteger - 1 else { throw .counterExhausted }
       if let window = record.lookAheadWindow, !isPair,
-        record.nextCounter > record.acknowledgedCounter, record.nextCounter - record.acknowledgedCounter > window
+        record.nextCounter > record.acknowledgedCounter, record.nextCounter - record.acknowledgedCounter >= window
       {
         throw .notSynchronised
       }
@@ -60,6 +60,11 @@ struct CodeMoment {
 }
 
 extension Record {
+  /// The first counter or time step that no code was shown for.
+  var freshPosition: UInt64 {
+    method.isCounted ? nextCounter : lastTimeStep.map { $0 + 1 } ?? 0
+  }
+
   /// Records that a code was made; nothing goes back.
   mutating func moveOn(past moment: CodeMoment) {
     if let counter = moment.counter { nextCounter = max(nextCounter, counter + 1) }

@@ -36,6 +36,8 @@ public struct Record: Sendable, Equatable {
   public internal(set) var isConfirmed: Bool
   /// How far a change of its protection is.
   public internal(set) var change: ChangeProgress
+  /// The first counter or time step whose code can only have been shown since the last change; nil without one.
+  public internal(set) var changePosition: UInt64?
 }
 
 /// How far a change of a record's protection is. The raw value is what is written.

@@ -17,6 +17,7 @@ struct AuthenticatorTables {
       clock_offset INTEGER NOT NULL, last_time_step INTEGER, last_synchronised INTEGER, look_ahead INTEGER,
       seal_field_limit INTEGER, protection_group INTEGER NOT NULL, is_confirmed INTEGER NOT NULL,
       protection BLOB NOT NULL, secret BLOB, change INTEGER NOT NULL, undo BLOB, client_challenge TEXT,
+      change_position INTEGER,
       PRIMARY KEY (user, number)
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE erasures (id INTEGER PRIMARY KEY CHECK (id = 1), count INTEGER NOT NULL) STRICT;
@@ -43,7 +44,7 @@ struct AuthenticatorTables {
         """
         SELECT user, number, purpose, issuer, device_id, method, next_counter, acknowledged_counter, clock_offset,
           last_time_step, last_synchronised, look_ahead, seal_field_limit, protection_group, is_confirmed, protection,
-          secret, change, undo, client_challenge
+          secret, change, undo, client_challenge, change_position
         FROM records WHERE ?1 IS NULL OR user = ?1 ORDER BY user, number
         """, .optional(user), body: StoredRecord.init)
     } catch { throw AuthenticatorFault(error) }
@@ -60,7 +61,7 @@ struct AuthenticatorTables {
     record.method.encode(into: &method)
     do throws(DatabaseError) {
       try database.run(
-        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         .text(record.user), .unsigned(UInt64(record.index)), .unsigned(UInt64(record.purpose.rawValue)),
         .text(record.issuer), record.deviceID.map { .copying($0.bytes) } ?? .null, .bytes(method),
         .unsigned(record.nextCounter), .unsigned(record.acknowledgedCounter), .integer(record.clockOffsetSeconds),
@@ -68,7 +69,7 @@ struct AuthenticatorTables {
         .optional(record.sealFieldByteLimit.map(UInt64.init)), .unsigned(record.protectionGroup),
         .unsigned(record.isConfirmed ? 1 : 0), .bytes((stored.secret?.protection ?? .none).encoded),
         stored.secret.map { $0.bytes.withBytes { .copying($0) } } ?? .null, .unsigned(UInt64(record.change.rawValue)),
-        .optional(stored.undo), .optional(stored.clientChallenge))
+        .optional(stored.undo), .optional(stored.clientChallenge), .optional(record.changePosition))
     } catch { throw AuthenticatorFault(error) }
   }
 
@@ -118,7 +119,7 @@ extension StoredRecord {
       clockOffsetSeconds: clockOffsetSeconds, lastTimeStep: try row.optionalUnsigned(9),
       lastSynchronised: try row.optionalUnsigned(10), lookAheadWindow: try row.optionalUnsigned(11),
       sealFieldByteLimit: limit.map { Int($0) }, protection: protection.kind, protectionGroup: try row.bounded(13),
-      isConfirmed: try row.byte(14) == 1, change: change)
+      isConfirmed: try row.byte(14) == 1, change: change, changePosition: try row.optionalUnsigned(20))
     if try !row.isNull(16) {
       let bytes = try row.withBytes(16) { (bytes) throws(DatabaseError) in SecretBytes(copying: bytes) }
       guard (1...Credential.maximumSecretByteCount).contains(bytes.count) else { throw .corrupt }

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension StoredRecord {
-  private static let fieldCount = 20
+  private static let fieldCount = 21
 
   /// Writes the record as an array of all its columns.
   func encode(into bytes: inout [UInt8]) {
@@ -27,6 +27,7 @@ extension StoredRecord {
     bytes.appendCBOR(unsigned: UInt64(record.change.rawValue))
     bytes.appendCBOR(optional: undo)
     bytes.appendCBOR(optional: clientChallenge.map { Array($0.utf8) })
+    bytes.appendCBOR(optional: record.changePosition)
   }
 
   /// Reads what ``encode(into:)`` writes.
@@ -52,6 +53,7 @@ extension StoredRecord {
     let change = try reader.unsigned()
     undo = reader.null() ? nil : [UInt8](try reader.byteString())
     let challenge = reader.null() ? nil : DeviceChallenge(String(copying: try reader.byteString()))
+    let changePosition = try reader.optionalUnsigned()
     guard purpose <= 255, let purpose = RecordPurpose(rawValue: UInt8(purpose)), purpose.suits(method),
       (1...UInt64(8)).contains(index), change <= 255, let change = ChangeProgress(rawValue: UInt8(change)),
       (1...UInt64(64)).contains(fieldLimit ?? 64), isConfirmed <= 1,
@@ -67,7 +69,7 @@ extension StoredRecord {
       nextCounter: nextCounter, acknowledgedCounter: acknowledgedCounter, clockOffsetSeconds: clockOffsetSeconds,
       lastTimeStep: lastTimeStep, lastSynchronised: lastSynchronised, lookAheadWindow: window,
       sealFieldByteLimit: fieldLimit.map { Int($0) }, protection: protection.kind, protectionGroup: group,
-      isConfirmed: isConfirmed == 1, change: change)
+      isConfirmed: isConfirmed == 1, change: change, changePosition: changePosition)
   }
 }
 

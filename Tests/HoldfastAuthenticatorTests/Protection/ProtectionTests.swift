@@ -82,6 +82,21 @@ import Testing
     #expect(try test.code(with: pin("1357")) == "359152")
   }
 
+  @Test func `a code of the new PIN that the device has accepted confirms a change, and none from before does`() throws {
+    #expect(try test.code(with: pin("1357")) == "755224")
+    let code = try change(from: pin("1357"), to: pin("2468"))
+    func synchronise(otpNext: UInt64) throws -> [ChangeProgress] {
+      try test.authenticator.synchronise(
+        user: "alice", offsetSeconds: nil, otpNext: otpNext, sealNext: nil, now: testTime)
+      return try test.authenticator.records().map(\.change)
+    }
+    #expect(try synchronise(otpNext: 1) == [.open, .open, .none])
+    #expect(try test.code(with: pin("2468")) == "287082")
+    #expect(try synchronise(otpNext: 1) == [.open, .open, .none])
+    #expect(try synchronise(otpNext: 2) == [.none, .none, .none])
+    #expect(fault { try test.authenticator.undoChange(user: "alice", under: code) } == .noChange)
+  }
+
   @Test func `a PIN that breaks the rules is not taken`() throws {
     #expect(fault { _ = try change(from: pin("1357"), to: pin("1985")) } == .weakPIN(.year))
     #expect(try test.authenticator.records().map(\.change) == [.prepared, .prepared, .none])

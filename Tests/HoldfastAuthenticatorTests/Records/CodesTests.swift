@@ -71,7 +71,7 @@ import Testing
   }
 
   @Test func `beyond what the device looks at there is no code, but two in a row, until it is synchronised`() throws {
-    try test.add(NewRecord(window: 2))
+    try test.add(NewRecord(window: 3))
     for code in ["755224", "287082", "359152"] { #expect(try test.code() == code) }
     #expect(fault { _ = try test.code() } == .notSynchronised)
     #expect(try test.authenticator.record(purpose: .otp).nextCounter == 3)
