@@ -82,7 +82,8 @@ import Testing
     #expect(try test.code(with: pin("1357")) == "359152")
   }
 
-  @Test func `a code of the new PIN that the device has accepted confirms a change, and none from before does`() throws {
+  @Test func `a code of the new PIN that the device has accepted confirms a change, and none from before does`() throws
+  {
     #expect(try test.code(with: pin("1357")) == "755224")
     let code = try change(from: pin("1357"), to: pin("2468"))
     func synchronise(otpNext: UInt64) throws -> [ChangeProgress] {
