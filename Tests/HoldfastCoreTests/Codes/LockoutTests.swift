@@ -1,0 +1,98 @@
+import Testing
+
+@testable import HoldfastCore
+
+@Suite struct LockoutTests {
+  @Test func `the fifth failure costs half a minute, each further one twice as much, up to a day`() {
+    let expected: [UInt64] = [
+      0, 0, 0, 0, 0, 30, 60, 120, 240, 480, 960, 1920, 3840, 7680, 15_360, 30_720, 61_440, 86_400, 86_400,
+    ]
+    #expect((0..<19).map { Lockout.seconds(afterFailures: UInt64($0)) } == expected)
+    #expect(Lockout.seconds(afterFailures: .max) == 86_400)
+  }
+
+  @Test func `five wrong codes lock a user out, and what comes then is not looked at`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    for count: UInt64 in 1...4 {
+      #expect(try coded.ask(otp: "000000") == .otpRejected)
+      #expect(coded.ann.failureCount == count && coded.ann.lockedUntil == 0 && coded.retryAfterSeconds == nil)
+    }
+    #expect(try coded.ask(otp: "000000") == .otpRejected)
+    #expect(coded.retryAfterSeconds == 30 && coded.ann.lockedUntil == coded.now + 30)
+    let locked = coded.ann
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+    #expect(coded.retryAfterSeconds == 30 && coded.ann == locked)
+    coded.now += 29
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+    #expect(coded.retryAfterSeconds == 1 && coded.ann == locked)
+    coded.now += 1
+    #expect(try coded.ask(otp: coded.otp(0)) == .accepted)
+    #expect(coded.ann.failureCount == 0 && coded.ann.lockedUntil == 0)
+    #expect(coded.device.lock.performed == ["unlock"])
+  }
+
+  @Test func `each failure after a lockout doubles it, and the seal of the verdict says how long it is`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
+    for wait: UInt64 in [30, 60, 120, 240] {
+      coded.waitOutLockout()
+      var prover = try Prover.with(try coded.token.token(), request: try coded.request(otp: "000000"))
+      guard case .done(let verdict) = try coded.device.round(&prover).step else {
+        Issue.record("no verdict")
+        return
+      }
+      #expect(verdict.isAuthenticated && verdict.status == .otpRejected && verdict.notice.retryAfterSeconds == wait)
+    }
+    #expect(coded.ann.failureCount == 8)
+  }
+
+  @Test func `a right code as the fifth is accepted`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
+    #expect(try coded.ask(otp: coded.otp(0)) == .accepted)
+    #expect(coded.ann.failureCount == 0 && coded.ann.lockedUntil == 0)
+  }
+
+  @Test func `a clock that goes back ends no lockout`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    for _ in 0..<5 { _ = try coded.ask(otp: "000000") }
+    coded.now -= 50
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+    #expect(coded.retryAfterSeconds == 80)
+  }
+
+  @Test func `one user's failures are not another's`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    coded.device.store.users["bob"] = UserRecord(id: 8, lastAccepted: 0)
+    coded.device.store.users["bob"]?.otp = CodeAccount(method: CodedDevice.hotp)
+    for _ in 0..<5 { _ = try coded.ask(otp: "000000") }
+    #expect(try coded.ask(otp: coded.otp(0), user: "bob") == .accepted)
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+  }
+
+  @Test func `a failure is counted before anything is compared, and stays when nothing follows`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    var counts: [UInt64] = []
+    coded.device.store.onAttempt = {
+      counts.append(coded.ann.failureCount)
+      coded.device.store.failsToSettle = true
+    }
+    for _ in 0..<5 {
+      coded.device.store.failsToSettle = false
+      #expect(try coded.ask(otp: coded.otp(0)) == .internal)
+    }
+    coded.device.store.failsToSettle = false
+    #expect(counts == [1, 2, 3, 4, 5])
+    #expect(coded.ann.otp?.nextPosition == 0 && coded.device.lock.performed.isEmpty)
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+  }
+
+  @Test func `a code whose user has no account of its kind counts nothing`() throws {
+    let coded = try CodedDevice([.device, .otp], seal: CodedDevice.counterSeal)
+    #expect(try coded.ask(otp: "000000") == .otpRejected)
+    #expect(coded.ann.failureCount == 0)
+    let other = try CodedDevice([.device, .seal], otp: CodedDevice.hotp)
+    #expect(try other.ask(seal: "00000000") == .sealRejected)
+    #expect(other.ann.failureCount == 0)
+  }
+}

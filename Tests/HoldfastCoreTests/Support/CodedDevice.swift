@@ -1,0 +1,94 @@
+import HoldfastOpenSSL
+
+@testable import HoldfastCore
+
+/// The worked example's device with one user, ann, and everything that makes her codes.
+final class CodedDevice {
+  static let hotp = CodeMethod.hotp(.sha1, .six)
+  static let totp = CodeMethod.totp(.sha1, .six, periodSeconds: 30)
+  static let counterSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:C-QH64")!)
+  static let timeSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64-T1M")!)
+  static let challengeSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64")!)
+
+  let device: ExampleDevice
+  let key: [UInt8] = Array("12345678901234567890123456789012".utf8)
+  var token = TokenMaker(expires: 2_000_000_000)
+
+  init(_ factors: Factors, otp: CodeMethod? = nil, seal: CodeMethod? = nil) throws {
+    device = try ExampleDevice()
+    device.policy.rules["unlock"]?.factors = factors
+    device.policy.limits.maximumAgeSeconds = nil
+    device.store.secrets = [.otp: key, .seal: key]
+    var ann = UserRecord(id: 7, lastAccepted: now)
+    ann.otp = otp.map { CodeAccount(method: $0) }
+    ann.seal = seal.map { CodeAccount(method: $0) }
+    device.store.users["ann"] = ann
+  }
+
+  var now: UInt64 {
+    get { device.clock.unix! }
+    set { device.clock.unix = newValue }
+  }
+
+  var ann: UserRecord {
+    get { device.store.users["ann"]! }
+    set { device.store.users["ann"] = newValue }
+  }
+
+  /// What the device told with its last verdict.
+  var retryAfterSeconds: UInt64? { device.store.rounds.last?.decision.notice.retryAfterSeconds }
+
+  /// Ann's one-time password at a counter or time step.
+  func otp(_ position: UInt64) throws -> BoundedText<16> {
+    let key = key
+    var cryptography = OpenSSLCryptography()
+    return try HOTP.code(counter: position, key: key.span, hash: .sha1, length: .six, using: &cryptography)
+  }
+
+  /// Her one-time password when her clock is `seconds` ahead of the device's.
+  func otp(ahead seconds: Int64) throws -> BoundedText<16> {
+    try otp(UInt64(Int64(now) + seconds) / 30)
+  }
+
+  /// Her seal over a command, at a counter or time step where the suite has one.
+  func seal(
+    _ position: UInt64 = 0, _ command: BoundedText<32> = "unlock", _ parameters: [BoundedText<64>] = [],
+    challenge: [UInt8] = []
+  ) throws -> BoundedText<16> {
+    guard case .ocra(let suite) = ann.seal!.method else { throw CryptographyFailure() }
+    let key = key
+    var cryptography = OpenSSLCryptography()
+    let digest = try sealQuestion(
+      command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
+    let text = Array(hex(challenge.span).utf8) + (0..<64).map { digest[$0] }
+    return try OCRA.code(
+      suite: suite, key: key.span,
+      input: OCRAInput(
+        counter: suite.hasCounter ? position : nil, question: OCRAQuestion(text.span, for: suite)!,
+        timeStep: suite.timeStepSeconds == nil ? nil : position),
+      using: &cryptography)
+  }
+
+  func request(
+    otp: BoundedText<16>? = nil, seal: BoundedText<16>? = nil, parameters: [BoundedText<64>]? = nil,
+    user: BoundedText<32> = "ann", sealUser: BoundedText<32>? = nil
+  ) throws -> Request {
+    var request = Request(command: "unlock")
+    for parameter in parameters ?? [] { try request.append(parameter: parameter) }
+    request.otp = otp.map { UserCode(user: user, code: $0) }
+    request.seal = seal.map { UserCode(user: sealUser ?? user, code: $0) }
+    return request
+  }
+
+  /// The status of a round with these codes.
+  func ask(
+    otp: BoundedText<16>? = nil, seal: BoundedText<16>? = nil, parameters: [BoundedText<64>]? = nil,
+    user: BoundedText<32> = "ann", sealUser: BoundedText<32>? = nil
+  ) throws -> Status {
+    try device.status(
+      of: token, request: try request(otp: otp, seal: seal, parameters: parameters, user: user, sealUser: sealUser))
+  }
+
+  /// Once ann may try again.
+  func waitOutLockout() { now = max(now, ann.lockedUntil) }
+}
