@@ -117,8 +117,10 @@ import Testing
     }
     #expect(fault { _ = try ActivationGrant(grant().span) } == nil)
     for bad in [
-      grant(labels: [1, 2, 3]), grant(labels: [1, 2, 3, 4, 5]), grant(labels: [1, 2, 4, 3]), grant(labels: [1, 1, 3, 4]),
-      grant(user: ""), grant(user: String(repeating: "x", count: 33)), grant(purposes: [2, 1]), grant(purposes: [1, 1]),
+      grant(labels: [1, 2, 3]), grant(labels: [1, 2, 3, 4, 5]), grant(labels: [1, 2, 4, 3]),
+      grant(labels: [1, 1, 3, 4]),
+      grant(user: ""), grant(user: String(repeating: "x", count: 33)), grant(purposes: [2, 1]),
+      grant(purposes: [1, 1]),
       grant(purposes: [0]), grant(purposes: [3]), grant(purposes: [1, 2, 3]), grant(length: 0), grant(length: 65),
     ] {
       #expect(fault { _ = try ActivationGrant(bad.span) } != nil)

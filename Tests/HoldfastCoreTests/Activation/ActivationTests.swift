@@ -63,7 +63,8 @@ import Testing
     }
   }
 
-  @Test func `the key of an unlock code with the purpose of an activation is refused, and the other way round`() throws {
+  @Test func `the key of an unlock code with the purpose of an activation is refused, and the other way round`() throws
+  {
     let device = try ExampleDevice()
     try device.issue(.unlock)
     device.store.codes[1]?.purpose = .activation

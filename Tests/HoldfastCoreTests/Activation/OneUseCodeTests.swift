@@ -46,7 +46,8 @@ import Testing
     #expect(try key(text) == nil)
     let one = try #require(try key("0000-0000-0000-0000-0001-1"))
     for typed in [
-      "oooo-oooo-oooo-oooo-oooi-l", "OOOOOOOOOOOOOOOOOOOLI", " 0000 0000 0000 0000 0001 1 ", "-0-0-0000000000000000011-",
+      "oooo-oooo-oooo-oooo-oooi-l", "OOOOOOOOOOOOOOOOOOOLI", " 0000 0000 0000 0000 0001 1 ",
+      "-0-0-0000000000000000011-",
       "0O0o-0000-0000-0000-000L-1",
     ] {
       #expect(try key(typed) == one, "\(typed)")

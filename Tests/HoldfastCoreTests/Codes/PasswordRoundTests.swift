@@ -115,7 +115,9 @@ import Testing
   @Test func `codes that are no codes are denied`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     let right = try coded.otp(0).description
-    for wrong in ["", " ", right + " ", right + "0", String(right.dropLast()), "0" + right, String(repeating: "0", count: 16)] {
+    for wrong in [
+      "", " ", right + " ", right + "0", String(right.dropLast()), "0" + right, String(repeating: "0", count: 16),
+    ] {
       coded.ann.unlock()
       #expect(try coded.ask(otp: BoundedText(wrong)!) == .otpRejected, "\(wrong.count) characters")
     }

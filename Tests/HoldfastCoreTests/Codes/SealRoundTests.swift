@@ -92,7 +92,7 @@ import Testing
   @Test func `a seal over a device's challenge is good for five minutes, and once`() throws {
     let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
     let challenge: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
-    func ask() { coded.ann.challenge = DeviceChallenge(bytes: fixed(challenge), expires: coded.now + 300) }
+    func ask() { coded.ann.challenge = IssuedChallenge(bytes: fixed(challenge), expires: coded.now + 300) }
     let seal = try coded.seal(0, "unlock", [], challenge: challenge)
     #expect(try coded.ask(seal: seal) == .sealRejected)
     #expect(coded.ann.failureCount == 0)
@@ -114,8 +114,8 @@ import Testing
 
   @Test func `a challenge is used up before anything is compared`() throws {
     let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
-    coded.ann.challenge = DeviceChallenge(bytes: FixedBytes(), expires: coded.now + 300)
-    var seen: DeviceChallenge?? = .none
+    coded.ann.challenge = IssuedChallenge(bytes: FixedBytes(), expires: coded.now + 300)
+    var seen: IssuedChallenge?? = .none
     coded.device.store.onAttempt = { seen = .some(coded.ann.challenge) }
     #expect(try coded.ask(seal: coded.seal(challenge: [UInt8](repeating: 0, count: 8))) == .accepted)
     #expect(seen == .some(nil))
@@ -123,8 +123,8 @@ import Testing
 
   @Test func `a challenge that came in between is left for the next seal`() throws {
     let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
-    coded.ann.challenge = DeviceChallenge(bytes: FixedBytes(), expires: coded.now + 300)
-    let next = DeviceChallenge(bytes: fixed([9, 9, 9, 9, 9, 9, 9, 9]), expires: coded.now + 300)
+    coded.ann.challenge = IssuedChallenge(bytes: FixedBytes(), expires: coded.now + 300)
+    let next = IssuedChallenge(bytes: fixed([9, 9, 9, 9, 9, 9, 9, 9]), expires: coded.now + 300)
     coded.device.store.onAttempt = { coded.ann.challenge = next }
     #expect(try coded.ask(seal: coded.seal(challenge: [UInt8](repeating: 0, count: 8))) == .accepted)
     #expect(coded.ann.challenge == next)

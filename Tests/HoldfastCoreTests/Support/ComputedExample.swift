@@ -18,6 +18,7 @@ struct ComputedExample: ~Copyable {
     try makeJOSEToken()
     try playRounds()
     try askSealQuestion()
+    try playActivation()
   }
 
   /// The value that was computed under `label` before.
