@@ -55,16 +55,17 @@ public struct CodeAccount: Sendable, Equatable {
   /// Whether only a device's challenge makes its codes fresh.
   var needsChallenge: Bool { !method.isCounted && method.timeStepSeconds == nil }
 
-  /// Whether a device can verify it: a one-time password, or a suite for seals without PIN and session information
-  /// whose question takes 64 hexadecimal digits, and which has a counter or the time but not both. One with neither takes a
-  /// device challenge.
-  public static func canVerify(_ method: CodeMethod) -> Bool {
-    switch method {
-    case .hotp, .totp: return true
-    case .ocra(let suite):
+  /// Whether a device can verify codes of this kind that are made this way: one-time passwords from a counter or the time; seals
+  /// by a suite without PIN and session information whose question takes 64 hexadecimal digits, and which has a counter or the
+  /// time but not both. One with neither takes a device challenge.
+  public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
+    switch (purpose, method) {
+    case (.otp, .hotp), (.otp, .totp): return true
+    case (.seal, .ocra(let suite)):
       return suite.length != nil && suite.pinHash == nil && suite.sessionByteCount == nil
         && suite.questionFormat == .hexadecimal && suite.questionLength == 64
         && !(suite.hasCounter && suite.timeStepSeconds != nil)
+    default: return false
     }
   }
 }

@@ -53,8 +53,10 @@ extension Ledger {
       guard let code = try tables.code(id: codeID), code.purpose == .activation, now < code.expires else {
         return false
       }
+      let isThere = try tables.user(named: code.user) != nil
+      let userCount = try tables.userCount()
+      guard isThere || userCount < limit else { return false }
       try tables.deleteUser(code.user)
-      guard try tables.userCount() < limit else { return false }
       let id = try tables.insertUser(code.user, now: now)
       if let otp = code.otp { try tables.insertAccount(.otp, otp, otpSecret, of: id) }
       if let seal = code.seal { try tables.insertAccount(.seal, seal, sealSecret, of: id) }

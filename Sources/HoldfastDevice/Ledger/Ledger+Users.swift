@@ -22,9 +22,9 @@ extension Ledger {
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    guard otp != nil || seal != nil, [otp, seal].allSatisfy({ $0.map(CodeAccount.canVerify) ?? true }) else {
-      throw .unsupportedMethod
-    }
+    guard otp != nil || seal != nil, otp.map({ CodeAccount.canVerify($0, for: .otp) }) ?? true,
+      seal.map({ CodeAccount.canVerify($0, for: .seal) }) ?? true
+    else { throw .unsupportedMethod }
     let limit = limits.userCount
     return try issue(.activation, user, otp: otp, seal: seal, realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in
@@ -76,16 +76,16 @@ extension Ledger {
   public func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
-    guard !accounts.isEmpty, accounts.allSatisfy({ CodeAccount.canVerify($0.method) }) else {
-      throw .unsupportedMethod
-    }
+    guard !accounts.isEmpty, accounts.allSatisfy({ CodeAccount.canVerify($0.method, for: $0.purpose) })
+    else { throw .unsupportedMethod }
     let limit = limits.userCount
     let fault = try change { (tables, state) throws(DatabaseError) -> LedgerFault? in
-      if try tables.user(named: user) != nil {
-        guard replaces else { return .userExists }
-        try tables.deleteUser(user)
-      }
-      guard try tables.userCount() < limit else { return .tooManyUsers }
+      let isThere = try tables.user(named: user) != nil
+      guard replaces || !isThere else { return .userExists }
+      let userCount = try tables.userCount()
+      guard isThere || userCount < limit else { return .tooManyUsers }
+      // A code of that name that waits to be used, too: it would take the place of what is added now.
+      try tables.deleteUser(user)
       let now = state.time(realClock: realClock)
       let id = try tables.insertUser(user, now: now)
       for account in accounts {
@@ -100,7 +100,7 @@ extension Ledger {
     if let fault { throw fault }
   }
 
-  /// Forgets a user, secrets and codes; says whether there was one.
+  /// Forgets a user, secrets and the owner's codes for them; says whether there was anything of that name.
   ///
   /// `realClock` is in Unix seconds. Throws `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
   @discardableResult

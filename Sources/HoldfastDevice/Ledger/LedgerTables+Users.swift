@@ -82,13 +82,14 @@ extension LedgerTables {
     return id
   }
 
-  /// Says whether there was one.
+  /// Deletes also the owner's codes for them; says whether there was anything.
   @discardableResult
   func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
     try database.run(
       "DELETE FROM accounts WHERE user IN (SELECT id FROM users WHERE name = ?)", .text(name.description))
-    try database.run("DELETE FROM codes WHERE user = ?", .text(name.description))
-    return try database.run("DELETE FROM users WHERE name = ?", .text(name.description)) > 0
+    let codeCount = try database.run("DELETE FROM codes WHERE user = ?", .text(name.description))
+    let userCount = try database.run("DELETE FROM users WHERE name = ?", .text(name.description))
+    return codeCount + userCount > 0
   }
 
   private func account(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeAccount? {

@@ -78,6 +78,25 @@ import Testing
     #expect(window(CodedDevice.challengeSeal, next: 9) == Ranges(near: 0..<1, far: 0..<1))
   }
 
+  @Test func `a device takes passwords from a counter or the time, and seals over a digest alone`() {
+    for method in [CodedDevice.hotp, CodedDevice.totp] {
+      #expect(CodeAccount.canVerify(method, for: .otp))
+      // It would be good for any command.
+      #expect(!CodeAccount.canVerify(method, for: .seal) && !CodeAccount.canVerify(method, for: .host))
+    }
+    for method in [CodedDevice.counterSeal, CodedDevice.timeSeal, CodedDevice.challengeSeal] {
+      #expect(CodeAccount.canVerify(method, for: .seal))
+      #expect(!CodeAccount.canVerify(method, for: .otp) && !CodeAccount.canVerify(method, for: .host))
+    }
+    for suite in [
+      "OCRA-1:HOTP-SHA256-8:QN64-T1M", "OCRA-1:HOTP-SHA256-8:QA64", "OCRA-1:HOTP-SHA256-8:QH32",
+      "OCRA-1:HOTP-SHA256-0:QH64", "OCRA-1:HOTP-SHA256-8:C-QH64-T1M", "OCRA-1:HOTP-SHA256-8:QH64-PSHA1",
+      "OCRA-1:HOTP-SHA256-8:QH64-S064",
+    ] {
+      #expect(!CodeAccount.canVerify(.ocra(OCRASuite(suite)!), for: .seal))
+    }
+  }
+
   @Test func `near is within far, whatever the period, offset and silence`() {
     for period: UInt64 in [1, 7, 30, 59, 60, 600, 3599, 3600, 86_400] {
       for offset: Int64 in [-4000, -29, 0, 1, 31, 7200] {
