@@ -53,6 +53,7 @@ struct TestRandom: RandomSource, Sendable {
 /// The poorest source that there can be: a device must not rest on it.
 struct PoorRandom: RandomSource, Sendable {
   mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
-    for index in bytes.indices { bytes[index] = 0 }
+    // Not 0, which is no key.
+    for index in bytes.indices { bytes[index] = 1 }
   }
 }

@@ -128,9 +128,9 @@ final class TestConnection {
   /// A whole round.
   func round(
     _ prover: TestProver, _ command: String = "unlock", flaws: Flaws = [], otp: UserCode? = nil,
-    waitedMilliseconds: UInt64 = 0
+    seal: UserCode? = nil, waitedMilliseconds: UInt64 = 0
   ) throws -> TestVerdict {
-    let answer = try prover.answer(try challenge(), command: command, flaws: flaws, otp: otp)
+    let answer = try prover.answer(try challenge(), command: command, flaws: flaws, otp: otp, seal: seal)
     return try prover.open(respond(answer.message, waitedMilliseconds: waitedMilliseconds), after: answer)
   }
 

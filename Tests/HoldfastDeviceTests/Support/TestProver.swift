@@ -27,7 +27,7 @@ final class TestProver {
 
   /// M2 for `challenge`, and the keys that open its M3.
   func answer(
-    _ challenge: [UInt8], command: String, flaws: Flaws = [], otp: UserCode? = nil
+    _ challenge: [UInt8], command: String, flaws: Flaws = [], otp: UserCode? = nil, seal userSeal: UserCode? = nil
   ) throws -> TestAnswer {
     var head: [UInt8] = []
     let isReference = flaws.contains(.asReference)
@@ -38,7 +38,7 @@ final class TestProver {
       token: sent.span, into: &head)
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
     var request = Request(command: try #require(BoundedText<32>(command)))
-    request.otp = otp
+    (request.otp, request.seal) = (otp, userSeal)
     var sealed: [UInt8] = []
     request.encode(into: &sealed)
     try seal(&sealed, transcript: transcript, isWrong: flaws.contains(.wrongSeal))
