@@ -61,10 +61,12 @@ struct DeviceUserAdd: Verb {
 
   private func take(_ user: BoundedText<32>, into ledger: Ledger) throws(Failure) {
     var accounts: [NewAccount] = []
-    if let otpSecret, let method = try methods.otpMethod() {
+    if let otpSecret {
+      guard let method = try methods.otpMethod() else { throw Failure(.usage, "--otp none has no --otp-secret") }
       accounts.append(try account(.otp, method, from: otpSecret, counter: counter))
     }
-    if let sealSecret, let method = try methods.sealMethod() {
+    if let sealSecret {
+      guard let method = try methods.sealMethod() else { throw Failure(.usage, "--seal none has no --seal-secret") }
       accounts.append(try account(.seal, method, from: sealSecret, counter: 0))
     }
     let now = SystemClock().unixSeconds()
