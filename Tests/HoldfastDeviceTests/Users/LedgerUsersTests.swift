@@ -17,7 +17,7 @@ import Testing
     written.otp?.nextPosition = maximumInteger
     written.otp?.resynchronisingPosition = 12
     written.seal?.nextPosition = 3
-    written.challenge = DeviceChallenge(bytes: FixedBytes(filledWith: 0xc4), expires: testTime + 300)
+    written.challenge = IssuedChallenge(bytes: FixedBytes(filledWith: 0xc4), expires: testTime + 300)
     let record = written
     try device.ledger.write { (tables, _) throws(DatabaseError) in try tables.save(record) }
     #expect(try device.record() == record)
