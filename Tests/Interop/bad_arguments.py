@@ -12,6 +12,7 @@ MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
 LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen"]
 FLOOR = ["device", "floor", "--dir", "{D}"]
+CHECK_HOST = ["otp", "check-host", "--authenticator", "{case}/none"]
 
 LEAVES = {
     "demo": ["demo"], "device init": ["device", "init"], "device show": ["device", "show"], "device serve": ["device", "serve"],
@@ -54,6 +55,12 @@ USAGE_ERRORS = {
     "65 byte subject": [*MEASURE, "--subject", "s" * 65],
     "a format that there is not": [*ENROLL, "--format", "xml"],
     "a format with escapes": [*ENROLL, "--format", ESCAPE],
+    "check-host with neither form": CHECK_HOST,
+    "check-host with half of a form": [*CHECK_HOST, "--host-code", "12345678"],
+    "check-host with half of the other": [*CHECK_HOST, "--connect", "unix:{socket}"],
+    "check-host with both forms": [*CHECK_HOST, "--connect", "unix:{socket}", "--state", "{base}/P", "--host-code", "12345678"],
+    "check-host with a state and nobody to ask": [*CHECK_HOST, "--state", "{base}/P", "--device-challenge", "0" * 16, "--host-code", "12345678"],
+    "check-host that pairs with nobody": [*CHECK_HOST, "--pair", "--device-challenge", "0" * 16, "--host-code", "12345678"],
     "--allow and --allow-nothing": [*ENROLL, "--allow", "a", "--allow-nothing"],
     "17 commands": [*ENROLL, *[word for index in range(17) for word in ("--allow", f"c{index}")]],
     "empty command to allow": [*ENROLL, "--allow", ""],

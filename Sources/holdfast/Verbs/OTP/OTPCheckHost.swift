@@ -1,26 +1,61 @@
 import ArgumentParser
 import HoldfastAuthenticator
+import HoldfastDevice
 import HoldfastJSON
+import HoldfastOpenSSL
 
 struct OTPCheckHost: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check-host",
     abstract: "Check the code by which the device answers a challenge, before typing any into it.",
-    discussion: "Exit status 0 if and only if the device proved itself. A challenge serves one check.")
+    usage: """
+      holdfast otp check-host --authenticator DIR --device-challenge DIGITS --host-code CODE
+      holdfast otp check-host --authenticator DIR --connect ENDPOINT --state DIR
+      """,
+    discussion: """
+      With --connect a challenge is made, and the device is asked for its code; otherwise the challenge is that of otp \
+      challenge, and the code what the device showed. Exit status 0 if and only if the device proved itself. A challenge \
+      serves one check.
+      """)
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions
+  @OptionGroup var waiting: TimeoutOptions
+  @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
   @Option(help: "The device's own challenge, 16 hexadecimal digits.")
-  var deviceChallenge: String
+  var deviceChallenge: String?
 
   @Option(help: "The code that the device shows.")
-  var hostCode: String
+  var hostCode: String?
+
+  @Option(help: "Where the device is, such as unix:/run/lock.sock: it is asked for both.")
+  var connect: String?
+
+  @Option(help: "For --connect: the folder that enroll filled.")
+  var state: String?
 
   static let isAnsweredByStatus = true
+  static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
+    if let connect {
+      guard let state, deviceChallenge == nil, hostCode == nil else {
+        throw Failure(.usage, "--connect goes with --state, and without --device-challenge and --host-code")
+      }
+      try ask(try DeviceInquiry(at: connect, state: state, waiting: waiting, pairing: pairing))
+    } else {
+      guard state == nil, !pairing.pair else { throw Failure(.usage, "--state and --pair go with --connect") }
+      guard let deviceChallenge, let hostCode else {
+        throw Failure(.usage, "--device-challenge and --host-code are needed, or --connect and --state")
+      }
+      try check(hostCode, deviceChallenge)
+    }
+  }
+
+  /// Checks what the user has read from the device.
+  private func check(_ hostCode: String, _ deviceChallenge: String) throws(Failure) {
     guard let deviceChallenge = DeviceChallenge(deviceChallenge) else {
       throw Failure(.usage, "--device-challenge is 16 hexadecimal digits")
     }
@@ -33,16 +68,62 @@ struct OTPCheckHost: Verb {
       guard error != .badQuestion else { throw Failure(.usage, "--host-code does not have the digits of a host code") }
       throw Failure(error, folder: authenticator.authenticator)
     }
+    try report(isRight, record, nil)
+  }
+
+  /// Makes a challenge, and lets the device answer it.
+  private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
+    let folder = try authenticator.open()
+    let record = try record.find(.host, in: folder, authenticator)
+    var random = SystemRandom()
+    let challenge = try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.challengeDevice(record, random: &random)
+    }
+    let said = try inquiry.ask(UserCommandName.hostCode, [record.user, challenge.digits])
+    guard let answer = HostAnswer(said) else { return try report(false, record, nil) }
+    let isRight: Bool
+    do throws(AuthenticatorFault) {
+      isRight = try folder.checkHostCode(answer.code, deviceChallenge: answer.challenge, of: record)
+    } catch {
+      // The device's own words: a code that cannot be one.
+      guard error == .badQuestion else { throw Failure(error, folder: authenticator.authenticator) }
+      isRight = false
+    }
+    try report(isRight, record, isRight ? answer.challenge : nil)
+  }
+
+  /// `challenge` is the device's, where it was asked for it.
+  private func report(_ isRight: Bool, _ record: Record, _ challenge: DeviceChallenge?) throws(Failure) {
     if output.json {
-      Console.result(.object([("proved", .bool(isRight)), ("user", .string(record.user))]))
+      var members = [("proved", JSONValue.bool(isRight)), ("user", .string(record.user))]
+      if connect != nil { members.append(("device_challenge", challenge.map { .string($0.digits) } ?? .null)) }
+      Console.result(.object(members))
     } else if isRight {
-      Console.result("the device proved itself")
+      Console.result("the device proved itself" + (challenge.map { ", its challenge is \($0.digits)" } ?? ""))
     }
     guard isRight else {
       throw Failure(
-        .impostor, "the device did not prove itself", hint: "type no code into it; make another challenge to try again"
+        .impostor, "the device did not prove itself",
+        hint: connect == nil
+          ? "type no code into it; make another challenge to try again"
+          : "type no code into it; does it know \(record.user), by this activation?"
       ).reported(output.json)
     }
+  }
+}
+
+/// What a device says to `host-code`: two words, its challenge and the host code. Nothing where it does not know the user.
+private struct HostAnswer {
+  let challenge: DeviceChallenge
+  let code: String
+
+  init?(_ result: [UInt8]) {
+    let words = result.split(separator: 0x20, omittingEmptySubsequences: false)
+    guard words.count == 2, let challenge = DeviceChallenge(String(decoding: words[0], as: UTF8.self)) else {
+      return nil
+    }
+    self.challenge = challenge
+    code = String(decoding: words[1], as: UTF8.self)
   }
 }
 

@@ -4,7 +4,6 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
-import HoldfastTransport
 
 struct OTPSync: Verb {
   static let configuration = CommandConfiguration(
@@ -28,23 +27,11 @@ struct OTPSync: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let endpoint = try Endpoint(peerArgument: connect)
-    let timeoutMilliseconds = try waiting.milliseconds()
+    let inquiry = try DeviceInquiry(at: connect, state: state, waiting: waiting, pairing: pairing)
     let records = try authenticator.open()
     let user = if let user { user } else { try onlyUser(in: records) }
-    let folder = ProverFolder(path: state)
-    let enrolment = try folder.load()
-    let request = try Request(command: "\(UserCommandName.synchronise)", parameters: [user])
-    let acceptor = try pairing.acceptor(for: endpoint)
-    defer { withExtendedLifetime(acceptor) {} }
-    let proof = Proof(
-      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
-    let status = outcome.verdict.status
-    guard status == .accepted else {
-      throw Failure(.denied, status.explanation.text, hint: status.explanation.hint)
-    }
-    guard let said = try Synchronisation(outcome.result) else {
+    let answer = try inquiry.ask(UserCommandName.synchronise, [user])
+    guard let said = try Synchronisation(answer) else {
       throw Failure(.denied, "the device does not know the user", hint: "holdfast otp activate")
     }
     try takeOver(said, of: user, in: records)
