@@ -34,10 +34,14 @@ struct Demonstration {
     story.tell("Holdfast: a lock without Internet, and an app that proves itself to it.")
     let endpoint = try prepare()
     try prove(at: endpoint)
+    let alice = Person(name: "alice", playground: playground, address: endpoint.description)
+    try proveThePerson(alice)
+    try proveTheCommand(alice)
     let attacker = Attacker(enrolment: try ProverFolder(path: playground.path("prover")).load(), endpoint: endpoint)
     story.heading("Attacks, each tried for real")
     try attackTheWire(attacker)
     try attackTheToken(attacker)
+    try attackTheCodes(alice)
     try attackTheProver()
     try attackThePolicy()
     try attackTheBoot()
@@ -78,14 +82,15 @@ struct Demonstration {
   /// Runs `holdfast prove` in a process of its own.
   func runProver(
     _ program: String? = nil, state: String = "prover", at endpoint: Endpoint? = nil, command: String = "unlock",
-    environment: [String: String] = [:], isTraced: Bool = false
+    options: [String] = [], environment: [String: String] = [:], isTraced: Bool = false
   ) throws(Failure) -> ChildProcess.Ending {
     let own = try Playground.program
     let address = endpoint?.description ?? "unix:\(playground.path("device")).sock"
-    let arguments = [
-      program ?? own, "prove", "--json", "--connect", address, "--state", playground.path(state),
-      "--command", command,
-    ]
+    let arguments =
+      [
+        program ?? own, "prove", "--json", "--connect", address, "--state", playground.path(state), "--command",
+        command,
+      ] + options
     return isTraced
       ? try ChildProcess.runTraced(arguments, environment: environment)
       : try ChildProcess.run(arguments, environment: environment)
@@ -120,10 +125,14 @@ struct Demonstration {
 
 extension ChildProcess.Ending {
   /// The status in the object that `prove --json` printed; otherwise how it ended.
-  var statusName: String {
-    if let start = output.firstRange(of: "\"status\":\"") {
-      return String(output[start.upperBound...].prefix { $0 != "\"" })
-    }
-    return status.map { "exit \($0)" } ?? "killed"
+  var statusName: String { text(of: "status") ?? exit }
+
+  /// How it ended.
+  var exit: String { status.map { "exit \($0)" } ?? "killed" }
+
+  /// The first member of that name with a text in the object that it printed.
+  func text(of member: String) -> String? {
+    guard let start = output.firstRange(of: "\"\(member)\":\"") else { return nil }
+    return String(output[start.upperBound...].prefix { $0 != "\"" })
   }
 }

@@ -65,6 +65,12 @@ final class Playground {
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }
 
+  /// A file with a line of that text, which lasts until the next one is asked for.
+  func file(_ line: String) throws(Failure) -> String {
+    try Output.write(Array("\(line)\n".utf8), to: path("line"))
+    return path("line")
+  }
+
   /// This program.
   static var program: String {
     get throws(Failure) {
