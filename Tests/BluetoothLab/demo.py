@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Two virtual Linux hosts with a kernel each, and Bluetooth between them: enrol, prove over each transport, and measure.
+"""Two virtual Linux hosts with a kernel each, and Bluetooth between them: enrol, let a user in, prove over each transport, and measure.
 
 usage: demo.py --holdfast PATH
 
@@ -18,6 +18,7 @@ sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
 
 import guest
 import latency
+import users
 from bluetooth_lab import BluetoothLab
 from holdfast_peer.checks import Failed
 from meeting import PORTS, Meeting
@@ -67,12 +68,35 @@ class Demo:
                 meeting.enroll()
                 self.say("One device, three transports")
                 meeting.serve()
+                self.let_in(meeting)
                 measured = {transport: self.prove(meeting, hosts.air, transport) for transport in PORTS}
                 self.say("Round trips in milliseconds, measured by turns between the same two hosts")
                 for milliseconds in AIRS:
                     self.show(milliseconds, {transport: seen[milliseconds] for transport, seen in measured.items()})
                 self.explain()
         return self.finish()
+
+    def let_in(self, meeting):
+        """The story of a user. A host with an LE link alone would be refused RFCOMM: this comes before."""
+        self.say("A user: the device's owner lets alice in, whose host has a clock that is an hour and a half behind")
+        users.set_clock_back(meeting)
+        said = users.activate(meeting, "rfcomm")
+        self.judge(said.status == 0, "RFCOMM: alice activates by the owner's code, and her authenticator takes over the device's time")
+        self.say("The right person: a one-time password beside the proof")
+        self.judge_proof(users.configure(meeting, "rfcomm"), "factorMissing", "RFCOMM: configure by the proof alone")
+        users.make_password(meeting)
+        self.judge_proof(users.with_password(meeting, "rfcomm"), "accepted", "RFCOMM: configure with the one-time password")
+        self.judge_proof(users.with_password(meeting, "rfcomm"), "otpRejected", "RFCOMM: configure with the same one again")
+        self.say(f"Exactly this command: a seal over open-safe {users.SAFE}")
+        users.make_seal(meeting)
+        self.judge_proof(users.open_safe(meeting, "l2cap", users.OTHER_SAFE), "sealRejected", f"L2CAP: open-safe {users.OTHER_SAFE} by that seal")
+        self.judge_proof(users.open_safe(meeting, "l2cap", users.SAFE), "accepted", f"L2CAP: open-safe {users.SAFE} by that seal")
+
+    def judge_proof(self, proof, verdict, what):
+        """Both ends must say that verdict, and the exit status with it."""
+        said, logged = proof
+        is_right = (said.status == 0) == (verdict == "accepted") and [line.rpartition(": ")[2] for line in logged][-1:] == [verdict]
+        self.judge(is_right, f"{what} is {'accepted' if verdict == 'accepted' else f'denied, {verdict}'}, exit status {said.status}")
 
     def prove(self, meeting, air, transport):
         """The story of one transport; returns what was measured, by the time that the air took."""

@@ -21,8 +21,9 @@ import transports
 import two_hosts
 import two_hosts_faults
 import two_hosts_proofs
+import users
 from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # Two processors, and about as much for each.
-    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links]], BluetoothLab))
+    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links, users]], BluetoothLab))
