@@ -278,7 +278,7 @@ def _(world):
     user = User(world, "ann", seal=activation.seal, host=activation.host)
     def challenge():
         ours = secrets.token_hex(8)
-        theirs, host_code = cbor.decode(user.expect("accepted", "host-code", "ann", ours).result["result"])
+        theirs, host_code = user.expect("accepted", "host-code", "ann", ours).result["result"].decode().split(" ")
         expect_equal(host_code, oath.ocra(HOST_SUITE, user.host_secret, ours + theirs), "host code")
         return theirs
     def seal(theirs):
@@ -294,7 +294,7 @@ def _(world):
     user.expect("accepted", "open-safe", "7", seal=seal(challenge()))
     for wrong in ("", "0" * 15, "g" * 16, "0" * 17):
         user.expect("internal", "host-code", "ann", wrong)
-    expect_equal(user.expect("accepted", "host-code", "nobody", "0" * 16).result["result"], b"\xf6", "answer for nobody")
+    expect_equal(user.expect("accepted", "host-code", "nobody", "0" * 16).result["result"], b"", "answer for nobody")
 
 
 # Activation
@@ -392,7 +392,7 @@ def _(world):
     now, otp, seal = cbor.decode(user.expect("accepted", "user-sync", user.name).result["result"])
     expect_equal((otp, seal), (5, 3), "next positions")
     expect(abs(now - time.time()) < 100, "the device's time is wrong")
-    expect_equal(user.expect("accepted", "user-sync", "nobody").result["result"], b"\xf6", "answer for nobody")
+    expect_equal(user.expect("accepted", "user-sync", "nobody").result["result"], b"", "answer for nobody")
     user.expect("internal", "user-sync")
 
 

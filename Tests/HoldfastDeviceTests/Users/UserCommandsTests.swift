@@ -51,8 +51,8 @@ import Testing
       $0.appendCBORNull()
     }
     #expect(try perform(device, "user-sync", "ann") == expected)
-    #expect(try perform(device, "user-sync", "bob") == [0xf6])
-    #expect(try perform(device, "user-sync", String(repeating: "x", count: 64)) == [0xf6])
+    #expect(try perform(device, "user-sync", "bob") == [])
+    #expect(try perform(device, "user-sync", String(repeating: "x", count: 64)) == [])
     #expect(throws: ActuatorFailure.self) { _ = try perform(device, "user-sync") }
     #expect(throws: ActuatorFailure.self) { _ = try perform(device, "user-sync", "ann", "bob") }
     #expect(try device.record()?.clockOffsetSeconds == -70)
@@ -62,16 +62,14 @@ import Testing
     let device = try TestDevice()
     _ = try activated(device)
     let answer = try #require(try perform(device, "host-code", "ann", "0123456789abcdef"))
-    var reader = CBORReader(answer.span)
-    try reader.array(of: 2)
-    let challenge: BoundedText<64> = try reader.boundedText()
-    let code: BoundedText<16> = try reader.boundedText()
-    try reader.finish()
+    let words = String(decoding: answer, as: UTF8.self).split(separator: " ")
+    try #require(words.count == 2)
+    let (challenge, code) = (words[0], words[1])
     let kept = try #require(try device.record()?.challenge)
     #expect(
-      challenge.description
+      challenge
         == Array(kept.bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())
-    #expect(kept.expires == testTime + 300 && code.description.count == 8)
+    #expect(kept.expires == testTime + 300 && code.count == 8)
     let again = try #require(try perform(device, "host-code", "ann", "0123456789abcdef", seed: 2))
     #expect(again != answer)
     #expect(try device.record()?.challenge != kept)
@@ -87,7 +85,7 @@ import Testing
     }
     #expect(throws: ActuatorFailure.self) { _ = try perform(device, "host-code", "ann") }
     #expect(try device.record()?.challenge == nil)
-    #expect(try perform(device, "host-code", "bob", "0123456789abcdef") == [0xf6])
+    #expect(try perform(device, "host-code", "bob", "0123456789abcdef") == [])
   }
 
   @Test func `asking for host codes changes neither failures nor lockout`() throws {
