@@ -450,7 +450,7 @@ def _(world):
         file.write_text(text + "\n")
         done = world.owner("add", "zoe", "--otp-secret", file, *options)
         expect(done.returncode in (2, 64), f"exit status {done.returncode} for {text[:8]!r} {options}")
-        expect(not text or text.encode() not in done.stdout + done.stderr, "the secret is shown")
+        expect(len(text) < 5 or text.encode() not in done.stdout + done.stderr, "the secret is shown")
     file.write_text("00" * 20)
     for options in (("--otp", "none"), ("--seal", "none", "--seal-secret", file)):
         done = world.owner("add", "zoe", "--otp-secret", file, *options)
