@@ -15,15 +15,25 @@ enum Lockout {
 }
 
 extension UserRecord {
-  /// Counts a code that is about to be compared.
-  mutating func countAttempt(at now: UInt64) {
+  /// Counts an attempt with these kinds of codes, which are about to be compared.
+  mutating func countAttempt(with factors: Factors, at now: UInt64) {
+    failedFactors.formUnion(factors)
     failureCount = min(failureCount + 1, maximumInteger)
     let wait = Lockout.seconds(afterFailures: failureCount)
     if wait > 0 { lockedUntil = now + wait }
   }
 
-  /// A code was accepted, or the owner's unlock code.
+  /// The attempt that was counted last was right. Failures with another kind of code stay: who knows one secret does not get
+  /// guesses at the other by it.
+  mutating func accept(_ factors: Factors) {
+    failedFactors.subtract(factors)
+    guard !failedFactors.isEmpty else { return unlock() }
+    if failureCount > 0 { failureCount -= 1 }
+    lockedUntil = 0
+  }
+
+  /// The owner's unlock code was accepted.
   public mutating func unlock() {
-    (failureCount, lockedUntil) = (0, 0)
+    (failureCount, failedFactors, lockedUntil) = (0, [], 0)
   }
 }

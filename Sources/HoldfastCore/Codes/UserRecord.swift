@@ -2,8 +2,10 @@
 public struct UserRecord: Sendable, Equatable {
   /// Never given to another user, of the same name neither.
   public let id: UInt64
-  /// Codes that were given since the last one that was accepted.
+  /// Attempts with codes that were not accepted, since each kind of code that they were made with was.
   public var failureCount: UInt64 = 0
+  /// Which kinds of codes those attempts were made with.
+  public var failedFactors: Factors = []
   /// Unix seconds; until then no code is looked at. 0 for a user who is not locked out.
   public var lockedUntil: UInt64 = 0
   /// How far the clock of the user's authenticator was ahead of the device's when a code was accepted last, in seconds.

@@ -31,7 +31,7 @@ extension Decision {
       }
       if seal.needsChallenge { recorded.challenge = nil }
     }
-    recorded.countAttempt(at: now)
+    recorded.countAttempt(with: needed, at: now)
     decision.user = recorded
   }
 
@@ -43,7 +43,7 @@ extension Decision {
     let hasPassword = !needed.contains(.otp) || user.useUp(.otp, matches.otp, at: now)
     let hasSeal = !needed.contains(.seal) || user.useUp(.seal, matches.seal, at: now)
     if hasPassword && hasSeal {
-      user.unlock()
+      user.accept(needed)
       decision.status = .accepted
     } else {
       decision.status = hasPassword ? .sealRejected : .otpRejected

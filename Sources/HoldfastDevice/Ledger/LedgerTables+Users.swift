@@ -6,7 +6,7 @@ extension LedgerTables {
   static let usersSchema: StaticString = """
     CREATE TABLE users (
       id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT NULL, failures INTEGER NOT NULL,
-      locked_until INTEGER NOT NULL, clock_offset INTEGER NOT NULL, last_accepted INTEGER NOT NULL, challenge BLOB,
+      failed_factors INTEGER NOT NULL DEFAULT 0, locked_until INTEGER NOT NULL, clock_offset INTEGER NOT NULL, last_accepted INTEGER NOT NULL, challenge BLOB,
       challenge_expires INTEGER
     ) STRICT;
     CREATE TABLE accounts (
@@ -21,7 +21,8 @@ extension LedgerTables {
 
   func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
     let sql: StaticString = """
-      SELECT id, failures, locked_until, clock_offset, last_accepted, challenge, challenge_expires FROM users
+      SELECT id, failures, locked_until, clock_offset, last_accepted, challenge, challenge_expires, failed_factors
+      FROM users
       WHERE name = ?
       """
     let found = try database.one(sql, .text(name.description)) { (row) throws(DatabaseError) in
@@ -32,6 +33,7 @@ extension LedgerTables {
       if try !row.isNull(5) {
         user.challenge = IssuedChallenge(bytes: try row.fixedBytes(5), expires: try row.unsigned(6))
       }
+      user.failedFactors = Factors(rawValue: UInt8(clamping: try row.unsigned(7)))
       return user
     }
     guard var user = found else { return nil }
@@ -44,13 +46,13 @@ extension LedgerTables {
   func save(_ user: UserRecord) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE users SET failures = ?, locked_until = ?, clock_offset = ?, last_accepted = ?, challenge = ?,
-        challenge_expires = ?
+        challenge_expires = ?, failed_factors = ?
       WHERE id = ?
       """
     let changed = try database.run(
       sql, .unsigned(user.failureCount), .unsigned(user.lockedUntil), .integer(user.clockOffsetSeconds),
       .unsigned(user.lastAccepted), user.challenge.map { .copying($0.bytes.bytes) } ?? .null,
-      .optional(user.challenge?.expires), .unsigned(user.id))
+      .optional(user.challenge?.expires), .unsigned(UInt64(user.failedFactors.rawValue)), .unsigned(user.id))
     guard changed == 1 else { throw .corrupt }
     for purpose in [CodePurpose.otp, .seal] {
       guard let account = user.account(purpose) else { continue }

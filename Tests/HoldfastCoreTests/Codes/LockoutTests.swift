@@ -53,6 +53,33 @@ import Testing
     #expect(coded.ann.failureCount == 0 && coded.ann.lockedUntil == 0)
   }
 
+  @Test func `who knows one secret gets no more guesses at the other by it`() throws {
+    let coded = try CodedDevice([.device, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    func guess() throws -> Status {
+      coded.device.policy.rules["unlock"]?.factors = [.device, .seal]
+      return try coded.ask(seal: "00000000")
+    }
+    func password(_ counter: UInt64) throws -> Status {
+      coded.device.policy.rules["unlock"]?.factors = [.device, .otp]
+      return try coded.ask(otp: coded.otp(counter))
+    }
+    for count: UInt64 in 1...4 {
+      #expect(try guess() == .sealRejected)
+      #expect(try password(count) == .accepted)
+      #expect(coded.ann.failureCount == count && coded.ann.failedFactors == .seal)
+    }
+    #expect(try guess() == .sealRejected && coded.retryAfterSeconds == 30)
+    #expect(try password(5) == .lockedOut)
+    coded.waitOutLockout()
+    #expect(try password(5) == .accepted)
+    #expect(coded.ann.failureCount == 5 && coded.ann.lockedUntil == 0)
+    #expect(try guess() == .sealRejected && coded.retryAfterSeconds == 60)
+    coded.waitOutLockout()
+    coded.device.policy.rules["unlock"]?.factors = [.device, .seal]
+    #expect(try coded.ask(seal: coded.seal(0)) == .accepted)
+    #expect(coded.ann.failureCount == 0 && coded.ann.failedFactors == [])
+  }
+
   @Test func `a clock that goes back ends no lockout`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     for _ in 0..<5 { _ = try coded.ask(otp: "000000") }

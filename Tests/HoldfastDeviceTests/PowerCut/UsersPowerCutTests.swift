@@ -39,11 +39,11 @@ private struct KnownUsers: Equatable {
   }
 
   /// The same, with the attempt of one user recorded and not yet judged.
-  func attempting(_ user: BoundedText<32>) -> KnownUsers {
+  func attempting(_ user: BoundedText<32>, with factors: Factors) -> KnownUsers {
     var other = self
     other.users = users.map {
       var record = $0.record
-      if $0.name == user { record.countAttempt(at: testTime) }
+      if $0.name == user { record.countAttempt(with: factors, at: testTime) }
       return LedgerUser(name: $0.name, record: record)
     }
     return other
@@ -105,7 +105,9 @@ private struct UsersRecording {
     var expected = [last.known]
     if count < steps.count {
       expected.append(moments[count].known)
-      if let user = steps[count].user { expected.append(last.known.attempting(user)) }
+      for factors in [Factors.otp, .seal] {
+        if let user = steps[count].user { expected.append(last.known.attempting(user, with: factors)) }
+      }
     }
     guard expected.contains(found) else { return "knows other users after \(steps[count - 1].name)" }
     return try faultOfUse(device, last)

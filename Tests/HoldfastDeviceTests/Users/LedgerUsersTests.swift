@@ -13,6 +13,7 @@ import Testing
     var written = try #require(try device.record())
     #expect(written.lastAccepted == testTime && written.failureCount == 0 && written.clockOffsetSeconds == 0)
     (written.failureCount, written.lockedUntil) = (maximumInteger, maximumInteger - 1)
+    written.failedFactors = [.otp, .seal]
     (written.clockOffsetSeconds, written.lastAccepted) = (-4001, testTime + 7)
     written.otp?.nextPosition = maximumInteger
     written.otp?.resynchronisingPosition = 12
