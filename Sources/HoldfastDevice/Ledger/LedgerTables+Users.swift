@@ -6,8 +6,8 @@ extension LedgerTables {
   static let usersSchema: StaticString = """
     CREATE TABLE users (
       id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE NOT NULL, failures INTEGER NOT NULL,
-      failed_factors INTEGER NOT NULL DEFAULT 0, locked_until INTEGER NOT NULL, clock_offset INTEGER NOT NULL, last_accepted INTEGER NOT NULL, challenge BLOB,
-      challenge_expires INTEGER
+      failed_factors INTEGER NOT NULL DEFAULT 0, locked_until INTEGER NOT NULL, clock_offset INTEGER NOT NULL,
+      last_accepted INTEGER NOT NULL, challenge BLOB, challenge_expires INTEGER
     ) STRICT;
     CREATE TABLE accounts (
       user INTEGER NOT NULL, purpose INTEGER NOT NULL, method BLOB NOT NULL, next_position INTEGER NOT NULL,
