@@ -85,6 +85,10 @@ struct DeviceUserAdd: Verb {
     _ purpose: CodePurpose, _ method: CodeMethod, from path: String, counter: UInt64
   ) throws(Failure) -> NewAccount {
     let secret = try format.read(path)
+    if secret.count < 16 {
+      Console.warning(
+        "the secret in \(SecretInput.name(path)) has \(secret.count) bytes; RFC 4226 asks for 16 at least")
+    }
     guard let account = NewAccount(purpose: purpose, method: method, nextPosition: counter, secret: secret) else {
       throw Failure(.malformed, "\(path): a secret has 1 to 64 bytes, and a counter is at most \(maximumInteger)")
     }
