@@ -40,10 +40,12 @@ extension Authenticator {
     }
   }
 
-  /// Records that the device has the secrets of a user's unconfirmed records. Throws `unknownRecord` without any record.
-  public func confirmActivation(user: String) throws(AuthenticatorFault) {
+  /// Records that a device has the secrets of a user's unconfirmed records; nil stands for any device.
+  ///
+  /// Throws `unknownRecord` without any record that is the device's or nobody's.
+  public func confirmActivation(user: String, deviceID: DeviceID? = nil) throws(AuthenticatorFault) {
     try tables.transaction { () throws(AuthenticatorFault) in
-      let all = try tables.records(of: user)
+      let all = try tables.records(of: user).filter { $0.record.isOf(deviceID) }
       guard !all.isEmpty else { throw .unknownRecord }
       for var stored in all where !stored.record.isConfirmed {
         stored.record.isConfirmed = true
@@ -76,19 +78,20 @@ extension Authenticator {
   /// since a change of PIN and that the device has accepted confirms the change.
   ///
   /// - Parameters:
+  ///   - deviceID: Which device has said it: records of another one stay as they are. Nil for all of the user's.
   ///   - offsetSeconds: How far the device's clock is ahead of this one; nil where it said nothing. At most 2^32 - 1.
   ///   - otpNext: The first counter or time step that the device would take as a one-time password.
   ///   - sealNext: The same for a seal.
   ///   - now: Unix seconds.
-  /// - Throws: `unknownRecord`, `badRecord`.
+  /// - Throws: `unknownRecord` without a record of the user's that is that device's or nobody's, `badRecord`.
   public func synchronise(
-    user: String, offsetSeconds: Int64?, otpNext: UInt64?, sealNext: UInt64?, now: UInt64
+    user: String, deviceID: DeviceID? = nil, offsetSeconds: Int64?, otpNext: UInt64?, sealNext: UInt64?, now: UInt64
   ) throws(AuthenticatorFault) {
     guard Record.clockOffsetBounds.contains(offsetSeconds ?? 0),
       max(otpNext ?? 0, sealNext ?? 0, now) <= maximumInteger
     else { throw .badRecord }
     let accepted = try tables.transaction { () throws(AuthenticatorFault) in
-      let all = try tables.records(of: user)
+      let all = try tables.records(of: user).filter { $0.record.isOf(deviceID) }
       guard !all.isEmpty else { throw .unknownRecord }
       var accepted: [Int] = []
       for var stored in all where stored.record.purpose != .host {
@@ -120,6 +123,14 @@ extension Record {
       acknowledgedCounter: new.credential.nextCounter, clockOffsetSeconds: 0, lookAheadWindow: new.lookAheadWindow,
       sealFieldByteLimit: new.sealFieldByteLimit, protection: protection, protectionGroup: group,
       isConfirmed: isConfirmed, change: .none)
+  }
+}
+
+extension Record {
+  /// Whether what a device says is about it: it is that device's, or nobody knows whose.
+  public func isOf(_ device: DeviceID?) -> Bool {
+    guard let device, let deviceID else { return true }
+    return deviceID == device
   }
 }
 

@@ -5,7 +5,8 @@ import HoldfastOpenSSL
 ///
 /// Source: RFC 6287 §7.2 and §7.3: the server's half of a mutual challenge and response.
 extension Authenticator {
-  /// A fresh challenge for the device, recorded in the place of the one before. `record` is of purpose `host`.
+  /// A fresh challenge for the device, recorded in the place of the one before. `record` is of purpose `host`; one that
+  /// was never confirmed is asked with too, which is how its device is found out.
   public func challengeDevice<Random: RandomSource & ~Copyable>(
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
@@ -16,7 +17,7 @@ extension Authenticator {
     guard let challenge = DeviceChallenge(digits) else { throw .failed }
     try tables.transaction { () throws(AuthenticatorFault) in
       var stored = try stored(record.user, record.index)
-      _ = try stored.usableSecret()
+      guard stored.secret != nil else { throw .interrupted }
       stored.clientChallenge = challenge.digits
       try tables.save(stored)
     }
@@ -26,7 +27,7 @@ extension Authenticator {
   /// Whether a host code answers the last challenge and the device's own. A challenge serves one check, whatever comes of it.
   ///
   /// `code` has as many decimal digits as the record's suite says; others are `badQuestion`, and cost nothing. Throws
-  /// `noChallenge`, `unsuitableMethod`, `notConfirmed`; `busy`, `diskFull`, `failed`. Timing: the comparison does not show
+  /// `noChallenge`, `unsuitableMethod`, `interrupted`; `busy`, `diskFull`, `failed`. Timing: the comparison does not show
   /// where the codes differ.
   public func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
@@ -38,7 +39,7 @@ extension Authenticator {
     }
     let (secret, challenge) = try tables.transaction { () throws(AuthenticatorFault) -> (BlindedSecret, String) in
       var stored = try stored(record.user, record.index)
-      let secret = try stored.usableSecret()
+      guard let secret = stored.secret else { throw .interrupted }
       guard let challenge = stored.clientChallenge else { throw .noChallenge }
       stored.clientChallenge = nil
       try tables.save(stored)

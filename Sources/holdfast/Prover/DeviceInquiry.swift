@@ -16,6 +16,9 @@ struct DeviceInquiry {
     self.pairing = pairing
   }
 
+  /// Which device is asked, and none else answers.
+  func deviceID() throws(Failure) -> DeviceID { try folder.load().descriptor.deviceID }
+
   /// The result of the command, which the device must accept. Throws what a proof throws; `denied` for any other verdict.
   func ask(_ command: BoundedText<32>, _ parameters: [String]) throws(Failure) -> [UInt8] {
     let enrolment = try folder.load()

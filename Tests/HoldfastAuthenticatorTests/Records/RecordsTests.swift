@@ -136,6 +136,35 @@ import Testing
       } == .unknownRecord)
   }
 
+  @Test func `what a device says is taken for its own records, and not for another device's of the same name`() throws {
+    let ours = DeviceID([UInt8](repeating: 7, count: 16).span)
+    let theirs = DeviceID([UInt8](repeating: 8, count: 16).span)
+    let bytes = randomSecret
+    let secret = SecretBytes(copying: bytes.span)
+    let credential = Credential(user: "alice", method: .hotp(.sha1, .six), secret: secret)
+    try test.add(
+      NewRecord(index: 1, purpose: .otp, credential: credential, deviceID: ours), NewRecord("alice", 2),
+      isConfirmed: false)
+    func confirmed() throws -> [Bool] { try test.authenticator.records().map(\.isConfirmed) }
+    try test.authenticator.synchronise(
+      user: "alice", deviceID: theirs, offsetSeconds: nil, otpNext: 9, sealNext: nil, now: testTime)
+    try test.authenticator.confirmActivation(user: "alice", deviceID: theirs)
+    #expect(try test.authenticator.records().map(\.nextCounter) == [0, 9])
+    #expect(try confirmed() == [false, true])
+    try test.authenticator.synchronise(
+      user: "alice", deviceID: ours, offsetSeconds: nil, otpNext: 5, sealNext: nil, now: testTime)
+    try test.authenticator.confirmActivation(user: "alice", deviceID: ours)
+    #expect(try test.authenticator.records().map(\.nextCounter) == [5, 9])
+    #expect(try confirmed() == [true, true])
+    try test.authenticator.remove(user: "alice", index: 2)
+    #expect(
+      fault {
+        try test.authenticator.synchronise(
+          user: "alice", deviceID: theirs, offsetSeconds: nil, otpNext: 9, sealNext: nil, now: testTime)
+      } == .unknownRecord)
+    #expect(fault { try test.authenticator.confirmActivation(user: "alice", deviceID: theirs) } == .unknownRecord)
+  }
+
   @Test func `a folder without an authenticator, of somebody else, or open to others is told apart`() throws {
     let place = try TemporaryFolder()
     #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("none")) } == .missing)

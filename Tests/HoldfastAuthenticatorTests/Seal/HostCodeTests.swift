@@ -54,6 +54,16 @@ import Testing
     #expect(try test.again().stored("alice", 3).clientChallenge == second.digits)
   }
 
+  @Test func `an activation that was never confirmed lets its device be asked`() throws {
+    let other = try TestAuthenticator()
+    try other.add(NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16")), isConfirmed: false)
+    try other.authenticator.tables.database.run("UPDATE records SET client_challenge = '0123456789abcdef'")
+    let record = try other.authenticator.record(purpose: .host)
+    #expect(try other.authenticator.checkHostCode("39026226", deviceChallenge: deviceChallenge, of: record))
+    var random = TestRandom()
+    _ = try other.authenticator.challengeDevice(record, random: &random)
+  }
+
   @Test func `a host's record is stored without a PIN: a device's code would test one`() throws {
     #expect(try record.protection == .none)
   }

@@ -1,8 +1,6 @@
 import ArgumentParser
 import HoldfastAuthenticator
-import HoldfastDevice
 import HoldfastJSON
-import HoldfastOpenSSL
 
 struct OTPCheckHost: Verb {
   static let configuration = CommandConfiguration(
@@ -75,21 +73,8 @@ struct OTPCheckHost: Verb {
   private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
     let folder = try authenticator.open()
     let record = try record.find(.host, in: folder, authenticator)
-    var random = SystemRandom()
-    let challenge = try authenticator.using { () throws(AuthenticatorFault) in
-      try folder.challengeDevice(record, random: &random)
-    }
-    let said = try inquiry.ask(UserCommandName.hostCode, [record.user, challenge.digits])
-    guard let answer = HostAnswer(said) else { return try report(false, record, nil) }
-    let isRight: Bool
-    do throws(AuthenticatorFault) {
-      isRight = try folder.checkHostCode(answer.code, deviceChallenge: answer.challenge, of: record)
-    } catch {
-      // The device's own words: a code that cannot be one.
-      guard error == .badQuestion else { throw Failure(error, folder: authenticator.authenticator) }
-      isRight = false
-    }
-    try report(isRight, record, isRight ? answer.challenge : nil)
+    let challenge = try inquiry.proveHost(record, in: folder, authenticator)
+    try report(challenge != nil, record, challenge)
   }
 
   /// `challenge` is the device's, where it was asked for it.
@@ -109,21 +94,6 @@ struct OTPCheckHost: Verb {
           : "type no code into it; does it know \(record.user), by this activation?"
       ).reported(output.json)
     }
-  }
-}
-
-/// What a device says to `host-code`: two words, its challenge and the host code. Nothing where it does not know the user.
-private struct HostAnswer {
-  let challenge: DeviceChallenge
-  let code: String
-
-  init?(_ result: [UInt8]) {
-    let words = result.split(separator: 0x20, omittingEmptySubsequences: false)
-    guard words.count == 2, let challenge = DeviceChallenge(String(decoding: words[0], as: UTF8.self)) else {
-      return nil
-    }
-    self.challenge = challenge
-    code = String(decoding: words[1], as: UTF8.self)
   }
 }
 

@@ -28,13 +28,50 @@ struct OTPSync: Verb {
 
   mutating func perform() throws(Failure) {
     let inquiry = try DeviceInquiry(at: connect, state: state, waiting: waiting, pairing: pairing)
-    let records = try authenticator.open()
-    let user = if let user { user } else { try onlyUser(in: records) }
+    let folder = try authenticator.open()
+    let user = if let user { user } else { try onlyUser(in: folder) }
+    let deviceID = try inquiry.deviceID()
+    let own = try records(of: user, on: deviceID, in: folder)
     let answer = try inquiry.ask(UserCommandName.synchronise, [user])
     guard let said = try Synchronisation(answer) else {
       throw Failure(.denied, "the device does not know the user", hint: "holdfast otp activate")
     }
-    try takeOver(said, of: user, in: records)
+    try confirm(own, of: user, on: deviceID, by: inquiry, in: folder)
+    try takeOver(said, of: user, on: deviceID, in: folder)
+  }
+
+  /// The user's records that the device's word is about.
+  private func records(
+    of user: String, on deviceID: DeviceID, in folder: Authenticator
+  ) throws(Failure) -> [Record] {
+    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
+    guard !all.isEmpty else { throw Failure(AuthenticatorFault.unknownRecord, folder: authenticator.authenticator) }
+    let own = all.filter { $0.isOf(deviceID) }
+    guard !own.isEmpty else {
+      throw Failure(
+        .denied, "the user's records are another device's",
+        hint: "holdfast otp list --json shows whose; activate on this one into a folder of its own")
+    }
+    return own
+  }
+
+  /// An activation whose end was lost: only its host code shows whether the device has taken it. That it knows a user of the
+  /// name does not.
+  private func confirm(
+    _ records: [Record], of user: String, on deviceID: DeviceID, by inquiry: DeviceInquiry, in folder: Authenticator
+  ) throws(Failure) {
+    let open = records.filter { !$0.isConfirmed }
+    guard !open.isEmpty else { return }
+    guard let host = open.first(where: { $0.purpose == .host }),
+      try inquiry.proveHost(host, in: folder, authenticator) != nil
+    else {
+      throw Failure(
+        .denied, "the device has not taken the last activation",
+        hint: "activate again with a new code: holdfast device user add, with --replace if it has a user of the name")
+    }
+    try authenticator.using { () throws(AuthenticatorFault) in
+      try folder.confirmActivation(user: user, deviceID: deviceID)
+    }
   }
 
   private func onlyUser(in folder: Authenticator) throws(Failure) -> String {
@@ -48,14 +85,15 @@ struct OTPSync: Verb {
     return first.user
   }
 
-  private func takeOver(_ said: Synchronisation, of user: String, in folder: Authenticator) throws(Failure) {
+  private func takeOver(
+    _ said: Synchronisation, of user: String, on deviceID: DeviceID, in folder: Authenticator
+  ) throws(Failure) {
     guard let now = SystemClock().unixSeconds(), let seconds = Int64(exactly: said.time), let own = Int64(exactly: now)
     else { throw Failure(.fault, "the clock stands before 1970 or after 2106") }
     let offset = seconds - own
     try authenticator.using { () throws(AuthenticatorFault) in
       try folder.synchronise(
-        user: user, offsetSeconds: offset, otpNext: said.otpNext, sealNext: said.sealNext, now: now)
-      try folder.confirmActivation(user: user)
+        user: user, deviceID: deviceID, offsetSeconds: offset, otpNext: said.otpNext, sealNext: said.sealNext, now: now)
     }
     if output.json {
       Console.result(
