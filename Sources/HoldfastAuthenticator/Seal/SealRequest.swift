@@ -43,7 +43,8 @@ public enum SealFault: Error, Sendable, Equatable {
 public enum SealFieldFault: Sendable, Equatable {
   case empty
   case tooLong
-  /// It has control characters, or some that change the direction of text.
+  /// It has control characters, or others that nobody sees, or that change the direction of text: two requests that look
+  /// the same would not be.
   case controlCharacter
 }
 
@@ -57,7 +58,9 @@ extension String {
 
   fileprivate func fieldFault(byteLimit: Int) -> SealFieldFault? {
     if isEmpty { return .empty }
-    if unicodeScalars.contains(where: \.isControl) { return .controlCharacter }
+    if unicodeScalars.contains(where: { $0.isControl || $0.properties.isDefaultIgnorableCodePoint }) {
+      return .controlCharacter
+    }
     return utf8.count > byteLimit ? .tooLong : nil
   }
 }

@@ -156,7 +156,8 @@ extension Failure {
       switch fault {
       case .empty: "\(name) is empty"
       case .tooLong: "\(name) has more than \(limit)"
-      case .controlCharacter: "\(name) has control characters, or some that change the direction of text"
+      case .controlCharacter:
+        "\(name) has control characters, or others that are not seen or change the direction of text"
       }
     }
     let limit = fieldByteLimit.map { "\($0) bytes" } ?? "16 characters"

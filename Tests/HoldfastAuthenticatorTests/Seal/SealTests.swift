@@ -92,7 +92,9 @@ import Testing
     #expect(requestFault("a", [String](repeating: "b", count: 8)) == nil)
     #expect(requestFault("a", [String](repeating: "b", count: 9)) == .tooManyParameters)
     #expect(requestFault("a", ["b", ""]) == .parameter(2, .empty))
-    for character in ["\u{0}", "\u{1b}", "\u{7f}", "\u{85}", "\u{202e}", "\u{2066}", "\u{200f}", "\u{2028}"] {
+    for character in ["\u{0}", "\u{1b}", "\u{7f}", "\u{85}", "\u{202e}", "\u{2066}", "\u{200f}", "\u{2028}"]
+      + ["\u{200b}", "\u{ad}", "\u{61c}", "\u{2060}", "\u{feff}", "\u{3164}", "\u{fe0f}", "\u{e0041}"]
+    {
       #expect(requestFault("a", ["b" + character]) == .parameter(1, .controlCharacter))
     }
   }
