@@ -437,6 +437,25 @@ def _(world):
         (world.device_folder / "policy.json").write_text(json.dumps(policy))
 
 
+@check("holdfast otp activate leaves records that are there alone, and the code good")
+def _(world):
+    run = world.command_line
+    folder = world.folder / "keys"
+
+    def activate(code, *options):
+        return subprocess.run([run.path, "otp", "activate", "--connect", f"unix:{world.socket}", "--code", "-", "--no-pin",
+                               "--authenticator", folder, *options], input=code.encode() + b"\n", env=run.environment,
+                              cwd=world.folder, timeout=60, capture_output=True, check=False)
+
+    expect_equal(activate(world.code("add", "yves")).returncode, 0, "exit status")
+    code = world.code("add", "yves", "--replace")
+    done = activate(code)
+    expect_equal(done.returncode, 1, "exit status beside records of the same user")
+    expect(b"--replace" in done.stderr and code.encode() not in done.stderr, "what is said of it")
+    expect_equal(activate(code, "--replace").returncode, 0, "exit status with --replace")
+    world.owner("remove", "yves")
+
+
 @check("secrets of files are refused where they are none, and nothing is changed")
 def _(world):
     def users():

@@ -61,12 +61,17 @@ struct OTPActivate: Verb {
     let user = grant.user.description
     let deviceID = session.deviceID
     let records = session.withSecrets { secrets in grant.records(secrets, user: user, deviceID: deviceID) } ?? []
-    var random = SystemRandom()
-    let replaces = replace
-    try authenticator.using { () throws(AuthenticatorFault) in
-      try folder.add(records, protection: protection, isConfirmed: false, replacing: replaces, random: &random)
-    }
+    // The device's time is of when it answered; blinding takes a while.
     let now = SystemClock().unixSeconds() ?? 0
+    var random = SystemRandom()
+    do throws(AuthenticatorFault) {
+      try folder.add(records, protection: protection, isConfirmed: false, replacing: replace, random: &random)
+    } catch {
+      guard error == .exists else { throw Failure(error, folder: authenticator.authenticator) }
+      throw Failure(
+        .denied, "there are records of \(user) already, of this device or another; the code is still good",
+        hint: "give another --authenticator folder, or --replace if those may go")
+    }
     let offset = Int64(clamping: grant.time) - Int64(clamping: now)
     try authenticator.using { () throws(AuthenticatorFault) in
       try folder.synchronise(
