@@ -474,7 +474,11 @@ def _(world):
     for options in (("--otp", "none"), ("--seal", "none", "--seal-secret", file)):
         done = world.owner("add", "zoe", "--otp-secret", file, *options)
         expect(done.returncode == 64, f"exit status {done.returncode} for a secret that {options} leaves without use")
-    for name in ("", "x" * 33, "a\nb"):
+    for options in (("--counter", "1"), ("--otp", "totp", "--counter", "0"), ("--seal-secret", "-", "--otp-secret", "-")):
+        done = world.owner("add", "zoe", "--otp-secret", file, *options)
+        expect_equal(done.returncode, 64, f"exit status for {options}")
+    expect_equal(world.owner("add", "zoe", "--counter", "1").returncode, 64, "exit status for a counter without a secret")
+    for name in ("", "x" * 33, "a\nb", "a\u202eb", "a\u009bb"):
         expect_equal(world.owner("add", name, "--otp-secret", file).returncode, 64, f"exit status for the name {name!r}")
     expect_equal(users(), before, "users")
 

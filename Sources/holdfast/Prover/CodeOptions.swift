@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastJSON
 import HoldfastOpenSSL
 
 /// The codes of a user that go with a command. They come from files, standard input or a prompt, never as arguments.
@@ -44,11 +45,13 @@ struct CodeOptions: ParsableArguments {
 }
 
 extension BoundedText where capacity == 32 {
-  /// A user's name of the command line: 1 to 32 bytes, without control characters.
+  /// A user's name of the command line: 1 to 32 bytes, without what a terminal would obey. Authenticators take no other.
   init(userArgument text: String) throws(Failure) {
     guard let name = BoundedText<32>(text), !name.isEmpty,
-      text.unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value != 0x7f })
-    else { throw Failure(.usage, "a user's name has 1 to 32 bytes, without control characters") }
+      haveSameBytes(text, text.printable)
+    else {
+      throw Failure(.usage, "a user's name has 1 to 32 bytes, without control characters and changes of direction")
+    }
     self = name
   }
 }

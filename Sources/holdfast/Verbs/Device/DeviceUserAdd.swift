@@ -32,13 +32,19 @@ struct DeviceUserAdd: Verb {
   @Option(help: "How those files are written: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
-  @Option(help: "The first counter of one-time passwords from a counter.")
-  var counter: UInt64 = 0
+  @Option(help: "The first counter of an --otp-secret for --otp hotp.")
+  var counter: UInt64?
 
   mutating func perform() throws(Failure) {
     let user = try BoundedText<32>(userArgument: name)
     let folder = try device.open()
     let ledger = try device.openLedger(folder)
+    guard counter == nil || (otpSecret != nil && methods.otp == .hotp) else {
+      throw Failure(.usage, "--counter goes with --otp hotp and --otp-secret")
+    }
+    guard otpSecret != "-" || sealSecret != "-" else {
+      throw Failure(.usage, "standard input holds one secret: give the other one in a file")
+    }
     if otpSecret != nil || sealSecret != nil {
       try take(user, into: ledger)
     } else {
@@ -63,7 +69,7 @@ struct DeviceUserAdd: Verb {
     var accounts: [NewAccount] = []
     if let otpSecret {
       guard let method = try methods.otpMethod() else { throw Failure(.usage, "--otp none has no --otp-secret") }
-      accounts.append(try account(.otp, method, from: otpSecret, counter: counter))
+      accounts.append(try account(.otp, method, from: otpSecret, counter: counter ?? 0))
     }
     if let sealSecret {
       guard let method = try methods.sealMethod() else { throw Failure(.usage, "--seal none has no --seal-secret") }
