@@ -32,7 +32,10 @@ extension Status {
     case .lockedOut:
       ("the user is locked out for now", "wait, or ask the device's owner for a code: holdfast device user unlock")
     case .commandRefused:
-      ("neither policy nor token allow that command", "holdfast device policy shows what the owner allows")
+      (
+        "neither policy nor token allow that command, or a parameter is too long for a seal",
+        "holdfast device policy shows what the owner allows"
+      )
     case .challengeExpired: ("the answer came too late", "try again")
     case .malformed: ("the device could not read the message", nil)
     case .busy: ("the device is busy or its store is full", "try again later")

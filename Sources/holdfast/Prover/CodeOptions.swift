@@ -1,4 +1,5 @@
 import ArgumentParser
+import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastJSON
 import HoldfastOpenSSL
@@ -14,16 +15,28 @@ struct CodeOptions: ParsableArguments {
   @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.")
   var seal: String?
 
-  /// Reads the codes, the one-time password before the seal, and puts them into the request.
-  func add(to request: inout Request) throws(Failure) {
+  /// The request, with the codes, the one-time password read before the seal. With a seal, its text is as `seal` makes it.
+  func request(command: String, parameters: [String]) throws(Failure) -> Request {
     guard otp != nil || seal != nil else {
       guard user == nil else { throw Failure(.usage, "--user goes with --otp or --seal") }
-      return
+      return try Request(command: command, parameters: parameters)
     }
     guard let user else { throw Failure(.usage, "--otp and --seal go with --user") }
+    var request =
+      try seal == nil
+      ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)
     let name = try BoundedText<32>(userArgument: user)
     if let otp { request.otp = UserCode(user: name, code: try code(from: otp, question: "one-time password")) }
     if let seal { request.seal = UserCode(user: name, code: try code(from: seal, question: "seal")) }
+    return request
+  }
+
+  private func sealed(command: String, parameters: [String]) throws(Failure) -> Request {
+    let text: SealRequest
+    do throws(SealFault) {
+      text = try SealRequest(command: command, parameters: parameters, fieldByteLimit: 64)
+    } catch { throw Failure(error, fieldByteLimit: 64) }
+    return try Request(command: text.command, parameters: text.parameters)
   }
 
   /// A code of 1 to 16 digits, as it is typed: spaces between them do not count.

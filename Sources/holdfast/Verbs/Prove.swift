@@ -34,8 +34,7 @@ struct Prove: Verb {
 
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(peerArgument: connect)
-    var request = try Request(command: command, parameters: parameter)
-    try codes.add(to: &request)
+    let request = try codes.request(command: command, parameters: parameter)
     let timeoutMilliseconds = try waiting.milliseconds()
     let folder = ProverFolder(path: state)
     let enrolment = try folder.load()
