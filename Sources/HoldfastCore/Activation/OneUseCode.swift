@@ -13,18 +13,20 @@ public struct OneUseCode: ~Copyable {
     self.characters = characters
   }
 
-  /// Draws one. The check character is a letter or a digit, which no shell takes for its own.
+  /// Draws one. The check character is a letter or a digit, which no shell takes for its own. Throws also where the source
+  /// keeps giving the same.
   public static func random<Random: RandomSource & ~Copyable>(
     using random: inout Random
   ) throws(RandomFailure) -> OneUseCode {
-    while true {
+    for _ in 0..<128 {
       var characters: Secret<20> = try random.secret()
       characters.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
-        for index in bytes.indices { bytes[index] = symbol(for: bytes[index] & 31) }
+        for index in bytes.indices { bytes[index] = CrockfordBase32.character(bytes[index] & 31) }
       }
       let code = OneUseCode(characters: characters)
       if code.checkValue < 32 { return code }
     }
+    throw RandomFailure()
   }
 
   /// Reads what a user typed: upper or lower case, `O` for 0, `I` and `L` for 1, hyphens and spaces anywhere. Nil where
@@ -37,9 +39,9 @@ public struct OneUseCode: ~Copyable {
       for index in text.indices {
         let character = text[index]
         if character == 0x2d || character == 0x20 { continue }
-        let value = Self.value(of: character)
-        guard value != 0xff, count <= Self.characterCount else { return false }
-        if count == Self.characterCount { check = value } else { bytes[count] = Self.symbol(for: value) }
+        let value = CrockfordBase32.value(character)
+        guard value & 0x80 == 0, count <= Self.characterCount else { return false }
+        if count == Self.characterCount { check = value } else { bytes[count] = CrockfordBase32.character(value) }
         count += 1
       }
       return count == Self.characterCount + 1
@@ -57,7 +59,7 @@ public struct OneUseCode: ~Copyable {
       }
     }
     try sink.append(0x2d)
-    try sink.append(Self.symbol(for: checkValue))
+    try sink.append(CrockfordBase32.character(checkValue))
   }
 
   /// What both ends key their MACs with: `HKDF(ikm: the 20 characters, no salt, info: the purpose's label)`, 32 bytes.
@@ -88,43 +90,8 @@ public struct OneUseCode: ~Copyable {
   private var checkValue: UInt8 {
     characters.withBytes { bytes in
       var remainder: UInt32 = 0
-      for index in bytes.indices { remainder = (remainder * 32 + UInt32(Self.value(of: bytes[index]))) % 37 }
+      for index in bytes.indices { remainder = (remainder * 32 + UInt32(CrockfordBase32.value(bytes[index]))) % 37 }
       return UInt8(remainder)
     }
-  }
-
-  private static let alphabet: StaticString = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
-  /// The character of a value below 32; every one is looked at.
-  private static func symbol(for value: UInt8) -> UInt8 {
-    var symbol: UInt8 = 0
-    for candidate in 0..<UInt8(32) {
-      let mask = equalityMask(candidate, value)
-      symbol |= mask & (unsafe alphabet.utf8Start[Int(candidate)])
-    }
-    return symbol
-  }
-
-  /// The value of a character, 255 for one that has none.
-  private static func value(of character: UInt8) -> UInt8 {
-    let isLower = (0x61...0x7a).contains(character)
-    let upper = isLower ? character - 0x20 : character
-    switch upper {
-    case 0x4f: return 0
-    case 0x49, 0x4c: return 1
-    default: break
-    }
-    var value: UInt8 = 0xff
-    for candidate in 0..<UInt8(32) {
-      let mask = equalityMask(unsafe alphabet.utf8Start[Int(candidate)], upper)
-      value = (value & ~mask) | (candidate & mask)
-    }
-    return value
-  }
-
-  /// 255 where both are the same, otherwise 0.
-  private static func equalityMask(_ left: UInt8, _ right: UInt8) -> UInt8 {
-    let difference = UInt32(opaque(left ^ right))
-    return UInt8(truncatingIfNeeded: (difference &- 1) >> 24)
   }
 }

@@ -99,6 +99,18 @@ import Testing
     #expect(try key(text, .activation) != key(text, .unlock))
   }
 
+  @Test func `a random source that is stuck where there is no check character gives no code, and ends`() {
+    let stuck = (UInt8(0)..<32).filter { byte in
+      var random = RepeatingRandom(bytes: [byte])
+      do throws(RandomFailure) {
+        _ = try OneUseCode.random(using: &random)
+        return false
+      } catch { return true }
+    }
+    // Those whose twenty-fold repetition is 32 or more modulo 37.
+    #expect(stuck == [5, 14, 19, 28])
+  }
+
   @Test func `a random source that fails gives no code`() {
     struct BrokenRandom: RandomSource {
       func fill(_ span: inout MutableSpan<UInt8>) throws(RandomFailure) { throw RandomFailure() }

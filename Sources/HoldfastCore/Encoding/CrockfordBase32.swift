@@ -1,9 +1,9 @@
 /// Crockford's base32: for what people read aloud and type. No look-ups or branches on what is encoded, which is secret.
 ///
 /// Source: <https://www.crockford.com/base32.html>. Without his check symbol.
-enum CrockfordBase32 {
+public enum CrockfordBase32 {
   /// The character of five bits: the digits, then the letters without I, L, O and U.
-  static func character(_ value: UInt8) -> UInt8 {
+  public static func character(_ value: UInt8) -> UInt8 {
     let value = Int32(value)
     let code =
       0x30 + value + 7 * atLeast(10, value) + atLeast(18, value) + atLeast(20, value) + atLeast(22, value)
@@ -12,7 +12,7 @@ enum CrockfordBase32 {
   }
 
   /// The five bits of a character, small letters as large ones, O as 0, I and L as 1; 0x80 for any other.
-  static func value(_ character: UInt8) -> UInt8 {
+  public static func value(_ character: UInt8) -> UInt8 {
     let isSmall = atLeast(0x61, Int32(character)) & (1 - atLeast(0x7b, Int32(character)))
     let character = character - UInt8(truncatingIfNeeded: isSmall << 5)
     var value: UInt8 = 0x80
