@@ -100,7 +100,15 @@ private struct StubStore: ~Copyable, DeviceStore {
     user.seal = CodeAccount(method: .ocra(.usualSeal))
     return judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user))
   }
-  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret { CodeSecret() }
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {
+    stubResult() == 0 ? nil : CodeSecret()
+  }
+  mutating func user(named name: BoundedText<32>) -> UserRecord? {
+    stubResult() == 0 ? nil : UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
+  }
+  mutating func challenge(_ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?) -> UInt64? {
+    stubResult() == 0 ? nil : 1
+  }
   mutating func oneUseCode(at index: Int) -> OneUseCodeRecord? {
     guard index < Int(stubResult()) else { return nil }
     return OneUseCodeRecord(

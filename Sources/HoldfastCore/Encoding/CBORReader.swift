@@ -49,7 +49,7 @@ public struct CBORReader: ~Escapable {
 
   /// Reads the head of an array (major type 4): the number of elements that follow.
   public mutating func arrayHead() throws(EncodingFault) -> Int {
-    Int(try argument(of: .array))
+    Int(clamping: try argument(of: .array))
   }
 
   /// Reads the head of an array that must have exactly `count` elements.
@@ -59,7 +59,7 @@ public struct CBORReader: ~Escapable {
 
   /// Reads the head of a map (major type 5): the number of pairs that follow.
   public mutating func mapHead() throws(EncodingFault) -> Int {
-    Int(try argument(of: .map))
+    Int(clamping: try argument(of: .map))
   }
 
   /// Reads a tag (major type 6), which must be `tag`.

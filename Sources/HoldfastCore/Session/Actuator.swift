@@ -1,7 +1,7 @@
 /// What an accepted command moves: a lock, a charger, a pump.
 public protocol Actuator: ~Copyable {
   /// Carries out `request` and appends what it has to say, at most 1024 bytes, to `result`. Called once for each accepted
-  /// round, after its record is durable.
+  /// round, after its record is durable. The commands of users (``UserCommandName``) never come here.
   mutating func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
 }
 

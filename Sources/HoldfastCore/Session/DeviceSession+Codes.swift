@@ -23,7 +23,8 @@ where
     _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
     question: OCRAQuestion?, now: UInt64
   ) throws(StoreFailure) -> CodeMatch {
-    let secret = try store.codeSecret(of: user.id, purpose)
+    // Whose secret is gone was removed since the attempt was recorded.
+    guard let secret = try store.codeSecret(of: user.id, purpose) else { return .none }
     let search = CodeSearch(
       account: account, window: CodeWindow(account, of: user, now: now, limits: policy.codeLimits), question: question)
     do throws(CryptographyFailure) {

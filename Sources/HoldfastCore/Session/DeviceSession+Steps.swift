@@ -56,10 +56,11 @@ where
     } catch { return .internal }
   }
 
-  func perform<Machine: Actuator & ~Copyable>(
+  mutating func perform<Machine: Actuator & ~Copyable>(
     _ request: Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
   ) -> Status {
     do throws(ActuatorFailure) {
+      if try performUserCommand(request, result: &result) { return .accepted }
       try actuator.perform(request, result: &result)
       return .accepted
     } catch {

@@ -17,8 +17,17 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
     _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
   ) throws(StoreFailure) -> Decision
 
-  /// A user's secret for one kind of codes; asked for once their attempt is recorded.
-  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret
+  /// The user of that name; nil for one that is not known.
+  mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord?
+
+  /// A user's secret for one kind of codes, asked for once their attempt is recorded; nil where there is none.
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret?
+
+  /// Notes a challenge to a user, in the place of an earlier one, durable before this returns; gives the user's id, nil for one
+  /// that is not known. `realClock` is in Unix seconds.
+  mutating func challenge(
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(StoreFailure) -> UInt64?
 
   /// One of the owner's codes, from 0 on without gaps; nil past the last.
   mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastOpenSSL
 import HoldfastStorage
 
 extension Ledger {
@@ -16,12 +17,15 @@ extension Ledger {
   public func verifyAudit() throws(LedgerFault) -> AuditReport {
     let recorded = try summary().audit
     var chain = AuditChain()
+    var cryptography = OpenSSLCryptography()
     while chain.count < recorded.count {
       let rows = try auditRows(after: chain.count, limit: min(512, recorded.count - chain.count))
       guard !rows.isEmpty else { break }
       for row in rows {
         let sequence = chain.count + 1
-        do throws(CryptographyFailure) { try chain.advance(over: row.entry.span) } catch { throw .failed }
+        do throws(CryptographyFailure) { try chain.advance(over: row.entry.span, using: &cryptography) } catch {
+          throw .failed
+        }
         guard row.isEntry(sequence), chain.head.bytes.elementsEqual(row.hash.span) else {
           return AuditReport(recorded: recorded, firstBroken: sequence)
         }

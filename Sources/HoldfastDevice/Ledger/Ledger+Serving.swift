@@ -81,23 +81,17 @@ extension Ledger {
     }
   }
 
-  /// Notes a challenge to a user, in the place of an earlier one; gives the secret of the user's host codes, nil where the
-  /// user is not known or has none.
+  /// Notes a challenge to a user, in the place of an earlier one; gives the id of one who is known.
   func challenge(
-    _ name: BoundedText<64>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(LedgerError) -> CodeSecret? {
-    guard let name = BoundedText<32>(name.bytes) else { return nil }
-    let userID = try write { (tables, state) throws(DatabaseError) -> UInt64? in
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(LedgerError) -> UInt64? {
+    try write { (tables, state) throws(DatabaseError) -> UInt64? in
       guard var user = try tables.user(named: name) else { return nil }
       let now = state.time(realClock: realClock)
       user.challenge = IssuedChallenge(bytes: fresh, expires: now + IssuedChallenge.lifetimeSeconds)
       try tables.save(user)
       return user.id
     }
-    guard let userID else { return nil }
-    do throws(DatabaseError) {
-      return try read { (tables) throws(DatabaseError) in try tables.secret(.host, of: userID) }
-    } catch { throw .database(error) }
   }
 
   /// Writes the totals of answers to peers that proved nothing, if they are due or `isForced`; keeps them when that fails.

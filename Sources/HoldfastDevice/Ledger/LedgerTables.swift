@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastKeys
+import HoldfastOpenSSL
 import HoldfastStorage
 
 /// The ledger's tables: all of its SQL but the rounds'. Every method runs inside the caller's lock.
@@ -135,8 +136,12 @@ extension LedgerTables {
 
   /// Appends an entry to the audit log and its chain; `state` is then to be saved.
   func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
-    let entry = AuditEntry(sequence: state.audit.count + 1, time: time, event: event).encoded()
-    do throws(CryptographyFailure) { try state.audit.advance(over: entry.span) } catch { throw .misuse }
+    var entry: [UInt8] = []
+    AuditEntry(sequence: state.audit.count + 1, time: time, event: event).encode(into: &entry)
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      try state.audit.advance(over: entry.span, using: &cryptography)
+    } catch { throw .misuse }
     try database.run(
       "INSERT INTO audit VALUES (?, ?, ?)", .unsigned(state.audit.count), .bytes(entry),
       .copying(state.audit.head.bytes))

@@ -46,13 +46,24 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { throw StoreFailure() }
   }
 
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret {
-    let secret: CodeSecret?
+  func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
     do throws(DatabaseError) {
-      secret = try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
+      return try ledger.read { (tables) throws(DatabaseError) in try tables.user(named: name) }
     } catch { throw StoreFailure() }
-    guard let secret else { throw StoreFailure() }
-    return secret
+  }
+
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+    do throws(DatabaseError) {
+      return try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
+    } catch { throw StoreFailure() }
+  }
+
+  func challenge(
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(StoreFailure) -> UInt64? {
+    do throws(LedgerError) {
+      return try ledger.challenge(name, with: fresh, realClock: realClock)
+    } catch { throw StoreFailure() }
   }
 
   func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {

@@ -17,7 +17,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   let notify: @Sendable (ServerNotice) -> Void
   let policy: SessionPolicy
   var session: Session
-  var actuator: DeviceActuator<Random, Time>
+  var actuator: LockActuator
   /// Whether the peer's next message belongs to the round that is under way.
   private var awaitsConfirmation = false
 
@@ -36,7 +36,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch,
     table: ConnectionTable,
     notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
-    actuator: DeviceActuator<Random, Time>
+    actuator: LockActuator
   ) {
     self.connection = connection
     self.number = number

@@ -50,8 +50,7 @@ extension DeviceServer {
     var loop = ConnectionLoop(
       connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
       notify: notify, policy: policy, session: session,
-      actuator: DeviceActuator(
-        users: UserCommands(ledger: ledger, random: random, clock: clock), lock: LockActuator(lock)))
+      actuator: LockActuator(lock))
     loop.run()
     connection.linger(milliseconds: options.timing.farewellMilliseconds)
   }

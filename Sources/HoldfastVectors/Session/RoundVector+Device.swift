@@ -63,7 +63,9 @@ private struct GivenStore: DeviceStore, ~Copyable {
   func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) -> Decision {
     judge(round, LedgerSnapshot(clockFloor: 0))
   }
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret { throw StoreFailure() }
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
+  func user(named name: BoundedText<32>) -> UserRecord? { nil }
+  func challenge(_ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?) -> UInt64? { nil }
   func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
   func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool { false }
   func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }

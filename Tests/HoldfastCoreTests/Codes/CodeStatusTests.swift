@@ -86,10 +86,10 @@ import Testing
     #expect(maker.decision.attempt == nil)
   }
 
-  @Test func `a store that loses a secret denies, and the failure stays counted`() throws {
+  @Test func `a store that loses a secret rejects, and the failure stays counted`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     coded.device.store.secrets = [:]
-    #expect(try coded.ask(otp: coded.otp(0)) == .internal)
+    #expect(try coded.ask(otp: coded.otp(0)) == .otpRejected)
     #expect(coded.ann.failureCount == 1 && coded.device.lock.performed.isEmpty)
   }
 }

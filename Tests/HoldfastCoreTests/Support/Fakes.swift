@@ -97,11 +97,25 @@ final class MemoryStore: DeviceStore {
     return decision
   }
 
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret {
-    guard let bytes = secrets[purpose] else { throw StoreFailure() }
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+    guard !failsToRead else { throw StoreFailure() }
+    guard let bytes = secrets[purpose] else { return nil }
     var secret = CodeSecret()
     do throws(EncodingFault) { try secret.append(bytes.span) } catch { throw StoreFailure() }
     return secret
+  }
+
+  func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
+    guard !failsToRead else { throw StoreFailure() }
+    return users[name]
+  }
+
+  func challenge(
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(StoreFailure) -> UInt64? {
+    guard !failsToSettle else { throw StoreFailure() }
+    users[name]?.challenge = IssuedChallenge(bytes: fresh, expires: max(floor, realClock ?? 0) + 300)
+    return users[name]?.id
   }
 
   func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {

@@ -72,8 +72,8 @@ final class TestDevice {
   }
 
   /// A connection without a socket.
-  func connect(number: UInt64 = 1) throws -> TestConnection {
-    try TestConnection(self, number: number)
+  func connect(number: UInt64 = 1, seed: UInt64 = 0) throws -> TestConnection {
+    try TestConnection(self, number: number, seed: seed)
   }
 
   /// Changes the ledger behind the device's back.
@@ -96,11 +96,11 @@ final class TestConnection {
   private var actuator: LockActuator
   private var session:
     DeviceSession<
-      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, PoorRandom, TestClock
+      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, TestRandom, TestClock
     >
   private(set) var lastResponse: Response?
 
-  init(_ device: TestDevice, number: UInt64) throws {
+  init(_ device: TestDevice, number: UInt64, seed: UInt64) throws {
     self.device = device
     actuator = LockActuator(device.lock)
     let secrets = try device.folder.secrets()
@@ -108,7 +108,8 @@ final class TestConnection {
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: try secrets.key(),
       store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock), policy: policy,
-      random: PoorRandom(), clock: device.clock, challenges: secrets.challenges(bootCount: 1, connection: number))
+      random: TestRandom(state: seed), clock: device.clock,
+      challenges: secrets.challenges(bootCount: 1, connection: number))
   }
 
   /// M1.
@@ -123,6 +124,11 @@ final class TestConnection {
     lastResponse = session.respond(
       to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     return session.copyOfAnswer()
+  }
+
+  /// Carries out a command of users, as if a round had been accepted.
+  func performUserCommand(_ request: Request, result: inout ByteBuffer<1024>) throws -> Bool {
+    try session.performUserCommand(request, result: &result)
   }
 
   /// A whole round.

@@ -10,11 +10,11 @@ import Testing
   private func perform(
     _ device: TestDevice, _ command: String, _ parameters: String..., seed: UInt64 = 1
   ) throws -> [UInt8]? {
-    var commands = UserCommands(ledger: device.ledger, random: TestRandom(state: seed), clock: device.clock)
     var request = Request(command: try #require(BoundedText<32>(command)))
     for parameter in parameters { try request.append(parameter: try #require(BoundedText<64>(parameter))) }
     var result = ByteBuffer<1024>()
-    guard try commands.perform(request, result: &result) else { return nil }
+    let connection = try device.connect(seed: seed)
+    guard try connection.performUserCommand(request, result: &result) else { return nil }
     return Array(copying: result.bytes)
   }
 

@@ -29,7 +29,7 @@ extension AuditEvent {
   var details: [(String, String)] {
     switch self {
     case .round(let round): round.details
-    case .unproved(let totals): totals.map { ($0.status.name, "\($0.count)") }
+    case .unproved(let totals): Status.allCases.filter { totals[$0] > 0 }.map { ($0.name, "\(totals[$0])") }
     case .stopped: []
     case .created(let deviceID), .reset(let deviceID): [("device", hexadecimal(deviceID))]
     case .started(let bootCount): [("start", "\(bootCount)")]

@@ -1,4 +1,5 @@
 import ArgumentParser
+import HoldfastCore
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys

@@ -1,11 +1,9 @@
-import HoldfastCore
-
 /// Something that the audit log keeps.
 public enum AuditEvent: Sendable, Equatable {
   /// A round whose peer had proved the device measurement, and how it ended.
   case round(AuditedRound)
   /// How many answers of each status went to peers that had proved nothing, since the totals before.
-  case unproved([UnprovedTotal])
+  case unproved(UnprovedTotals)
   /// The folder was made, for this device.
   case created(DeviceID)
   /// The server started; `bootCount` counts its starts.
@@ -54,15 +52,5 @@ public struct AuditedRound: Sendable, Equatable {
     subject = round.subject
     isCompatibility = round.compatibilityNonce != nil
     user = round.codeUser
-  }
-}
-
-/// How often one status was given.
-public struct UnprovedTotal: Sendable, Equatable {
-  public var status: Status
-  public var count: UInt64
-
-  public init(status: Status, count: UInt64) {
-    (self.status, self.count) = (status, count)
   }
 }

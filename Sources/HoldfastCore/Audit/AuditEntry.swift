@@ -1,5 +1,3 @@
-import HoldfastCore
-
 /// One entry of the audit log.
 public struct AuditEntry: Sendable, Equatable {
   /// From 1 on, without gaps.
@@ -22,16 +20,14 @@ extension AuditEntry {
   /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset,
   /// `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]` activated, `[…, 13, user]` added,
   /// `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` as 0 and the user whose codes were needed.
-  public func encoded() -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.appendCBOR(array: 3 + event.detailCount)
-    bytes.appendCBOR(unsigned: sequence)
-    bytes.appendCBOR(unsigned: time)
-    event.append(to: &bytes)
-    return bytes
+  public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(array: 3 + event.detailCount)
+    try sink.appendCBOR(unsigned: sequence)
+    try sink.appendCBOR(unsigned: time)
+    try event.encode(into: &sink)
   }
 
-  /// Reads what ``encoded()`` wrote.
+  /// Reads what ``encode(into:)`` wrote.
   public init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
     let count = try reader.arrayHead()
@@ -56,56 +52,51 @@ extension AuditEvent {
     }
   }
 
-  fileprivate func append(to bytes: inout [UInt8]) {
+  fileprivate func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     switch self {
     case .round(let round):
-      bytes.appendCBOR(unsigned: round.user == nil ? 0 : 16)
-      round.append(to: &bytes)
+      try sink.appendCBOR(unsigned: round.user == nil ? 0 : 16)
+      try round.encode(into: &sink)
     case .unproved(let totals):
-      bytes.appendCBOR(unsigned: 1)
-      bytes.appendCBOR(array: totals.count)
-      for total in totals {
-        bytes.appendCBOR(array: 2)
-        bytes.appendCBOR(unsigned: UInt64(total.status.rawValue))
-        bytes.appendCBOR(unsigned: total.count)
-      }
+      try sink.appendCBOR(unsigned: 1)
+      try totals.encode(into: &sink)
     case .created(let deviceID):
-      bytes.appendCBOR(unsigned: 2)
-      bytes.appendCBOR(bytes: deviceID.bytes)
+      try sink.appendCBOR(unsigned: 2)
+      try sink.appendCBOR(bytes: deviceID.bytes)
     case .started(let bootCount):
-      bytes.appendCBOR(unsigned: 3)
-      bytes.appendCBOR(unsigned: bootCount)
+      try sink.appendCBOR(unsigned: 3)
+      try sink.appendCBOR(unsigned: bootCount)
     case .stopped:
-      bytes.appendCBOR(unsigned: 4)
+      try sink.appendCBOR(unsigned: 4)
     case .issuerTrusted(let keyID):
-      bytes.appendCBOR(unsigned: 5)
-      bytes.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(unsigned: 5)
+      try sink.appendCBOR(bytes: keyID.bytes)
     case .issuerRemoved(let keyID):
-      bytes.appendCBOR(unsigned: 6)
-      bytes.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(unsigned: 6)
+      try sink.appendCBOR(bytes: keyID.bytes)
     case .policySeen(let digest):
-      bytes.appendCBOR(unsigned: 7)
-      if let digest { bytes.appendCBOR(bytes: digest.bytes) } else { bytes.appendCBORNull() }
+      try sink.appendCBOR(unsigned: 7)
+      if let digest { try sink.appendCBOR(bytes: digest.bytes) } else { try sink.appendCBORNull() }
     case .clockFloorMoved(let from, let to):
-      bytes.appendCBOR(unsigned: 8)
-      bytes.appendCBOR(unsigned: from)
-      bytes.appendCBOR(unsigned: to)
+      try sink.appendCBOR(unsigned: 8)
+      try sink.appendCBOR(unsigned: from)
+      try sink.appendCBOR(unsigned: to)
     case .generationFloorMoved(let keyID, let from, let to):
-      bytes.appendCBOR(unsigned: 9)
-      bytes.appendCBOR(bytes: keyID.bytes)
-      bytes.appendCBOR(unsigned: from)
-      bytes.appendCBOR(unsigned: to)
+      try sink.appendCBOR(unsigned: 9)
+      try sink.appendCBOR(bytes: keyID.bytes)
+      try sink.appendCBOR(unsigned: from)
+      try sink.appendCBOR(unsigned: to)
     case .reset(let deviceID):
-      bytes.appendCBOR(unsigned: 10)
-      bytes.appendCBOR(bytes: deviceID.bytes)
+      try sink.appendCBOR(unsigned: 10)
+      try sink.appendCBOR(bytes: deviceID.bytes)
     case .codeIssued(let purpose, let user):
-      bytes.appendCBOR(unsigned: 11)
-      bytes.appendCBOR(unsigned: UInt64(purpose.rawValue))
-      bytes.appendCBOR(text: user.bytes)
-    case .userActivated(let user): bytes.appendUser(12, user)
-    case .userAdded(let user): bytes.appendUser(13, user)
-    case .userUnlocked(let user): bytes.appendUser(14, user)
-    case .userRemoved(let user): bytes.appendUser(15, user)
+      try sink.appendCBOR(unsigned: 11)
+      try sink.appendCBOR(unsigned: UInt64(purpose.rawValue))
+      try sink.appendCBOR(text: user.bytes)
+    case .userActivated(let user): try sink.appendUser(12, user)
+    case .userAdded(let user): try sink.appendUser(13, user)
+    case .userUnlocked(let user): try sink.appendUser(14, user)
+    case .userRemoved(let user): try sink.appendUser(15, user)
     }
   }
 
@@ -116,13 +107,7 @@ extension AuditEvent {
       var round = try AuditedRound(&reader)
       round.user = try reader.text()
       self = .round(round)
-    case 1:
-      var totals: [UnprovedTotal] = []
-      for _ in 0..<(try reader.arrayHead()) {
-        try reader.array(of: 2)
-        totals.append(UnprovedTotal(status: try reader.status(), count: try reader.unsigned()))
-      }
-      self = .unproved(totals)
+    case 1: self = .unproved(try UnprovedTotals(&reader))
     case 2: self = .created(try reader.fixedBytes())
     case 3: self = .started(bootCount: try reader.unsigned())
     case 4: self = .stopped
@@ -149,14 +134,14 @@ extension AuditEvent {
 }
 
 extension AuditedRound {
-  fileprivate func append(to bytes: inout [UInt8]) {
-    bytes.appendCBOR(unsigned: UInt64(status.rawValue))
-    bytes.appendCBOR(text: command.bytes)
-    if let verifyingKey { bytes.appendCBOR(bytes: verifyingKey.bytes) } else { bytes.appendCBORNull() }
-    bytes.appendCBOR(bytes: tokenID.bytes)
-    bytes.appendCBOR(text: subject.bytes)
-    bytes.appendCBOR(unsigned: isCompatibility ? 1 : 0)
-    if let user { bytes.appendCBOR(text: user.bytes) }
+  fileprivate func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(unsigned: UInt64(status.rawValue))
+    try sink.appendCBOR(text: command.bytes)
+    if let verifyingKey { try sink.appendCBOR(bytes: verifyingKey.bytes) } else { try sink.appendCBORNull() }
+    try sink.appendCBOR(bytes: tokenID.bytes)
+    try sink.appendCBOR(text: subject.bytes)
+    try sink.appendCBOR(unsigned: isCompatibility ? 1 : 0)
+    if let user { try sink.appendCBOR(text: user.bytes) }
   }
 
   fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
@@ -171,19 +156,14 @@ extension AuditedRound {
   }
 }
 
-extension [UInt8] {
-  fileprivate mutating func appendUser(_ kind: UInt64, _ user: BoundedText<32>) {
-    appendCBOR(unsigned: kind)
-    appendCBOR(text: user.bytes)
+extension ByteSink where Self: ~Copyable {
+  fileprivate mutating func appendUser(_ kind: UInt64, _ user: BoundedText<32>) throws(Failure) {
+    try appendCBOR(unsigned: kind)
+    try appendCBOR(text: user.bytes)
   }
 }
 
 extension CBORReader {
-  fileprivate mutating func status() throws(EncodingFault) -> Status {
-    guard let raw = UInt8(exactly: try unsigned()), let status = Status(rawValue: raw) else { throw .unexpected }
-    return status
-  }
-
   fileprivate mutating func text<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
     guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
     return text
