@@ -26,6 +26,11 @@ let package = Package(
       name: "HoldfastCore", dependencies: ["CBarrier"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
 
+    // The device for a microcontroller, without the board: standard library only, too.
+    .target(
+      name: "HoldfastFirmware", dependencies: ["HoldfastCore"],
+      swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
+
     // What the core is given on Linux.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(name: "COpenSSLStart", dependencies: ["COpenSSL"]),

@@ -18,6 +18,13 @@ public struct ChallengeSource: ~Copyable {
     self.connection = connection
   }
 
+  /// The seed that goes with a device's private key.
+  public static func seed<Crypto: Cryptography & ~Copyable>(
+    from scalar: borrowing Secret<32>, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> Secret<32> {
+    try derivedSecret("holdfast/1 challenge seed", from: scalar, using: &cryptography)
+  }
+
   mutating func next<Crypto: Cryptography & ~Copyable>(
     entropy: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> FixedBytes<16> {

@@ -13,7 +13,7 @@ public struct DeviceSession<
   let keyID: KeyID
   var cryptography: Crypto
   var key: Key
-  var store: Store
+  package var store: Store
   var policy: Rules
   var random: Random
   var clock: Time

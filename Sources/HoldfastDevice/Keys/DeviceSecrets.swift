@@ -10,7 +10,8 @@ final class DeviceSecrets: Sendable {
   /// Throws unless `scalar` is a private key's.
   init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
     publicPoint = try P256PrivateKey(scalar: scalar).publicPoint
-    challengeSeed = try Self.derive("holdfast/1 challenge seed", from: scalar)
+    var cryptography = OpenSSLCryptography()
+    challengeSeed = try ChallengeSource.seed(from: scalar, using: &cryptography)
     self.scalar = scalar
   }
 
@@ -26,23 +27,7 @@ final class DeviceSecrets: Sendable {
 
   /// What authorizes the use of the counter that anchors the device.
   func counterAuthorization() throws(CryptographyFailure) -> Secret<32> {
-    try Self.derive("holdfast/1 counter authorization", from: scalar)
-  }
-
-  /// `HKDF-SHA-256(ikm: scalar, no salt, info: label, 32 bytes)`.
-  ///
-  /// Made of the key, so that there is no second secret that could be lost, or be another device's.
-  private static func derive(
-    _ label: String, from scalar: borrowing Secret<32>
-  ) throws(CryptographyFailure) -> Secret<32> {
-    let info = Array(label.utf8)
     var cryptography = OpenSSLCryptography()
-    var seed = Secret<32>()
-    try seed.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
-      try scalar.withBytes { (inputKey: Span<UInt8>) throws(CryptographyFailure) in
-        try cryptography.hkdfSHA256(inputKey: inputKey, salt: Span(), info: info.span, into: &output)
-      }
-    }
-    return seed
+    return try derivedSecret("holdfast/1 counter authorization", from: scalar, using: &cryptography)
   }
 }

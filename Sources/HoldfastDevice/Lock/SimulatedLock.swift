@@ -2,7 +2,7 @@ import HoldfastCore
 import Synchronization
 
 /// A lock that only remembers what it was told, in a file of the device's folder, so that a restart changes nothing.
-public final class SimulatedLock: Sendable {
+public final class SimulatedLock: Lock, Sendable {
   private let file: LockStateFile
   private let position: Mutex<Position>
 
@@ -24,7 +24,7 @@ public final class SimulatedLock: Sendable {
   }
 
   /// Moves it. When the file cannot be written, it stands where the file says now.
-  func move(to target: LockState) throws(ActuatorFailure) {
+  public func move(to target: LockState) throws(ActuatorFailure) {
     let isMoved = position.withLock { position in
       if position.state == target, position.isDurable { return true }
       do throws(DeviceFileFault) {
@@ -38,9 +38,4 @@ public final class SimulatedLock: Sendable {
     }
     guard isMoved else { throw ActuatorFailure() }
   }
-}
-
-/// Where a lock stands.
-public enum LockState: Sendable, Equatable {
-  case locked, unlocked
 }

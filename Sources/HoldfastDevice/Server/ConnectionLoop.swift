@@ -17,7 +17,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   let notify: @Sendable (ServerNotice) -> Void
   let policy: SessionPolicy
   var session: Session
-  var actuator: LockActuator
+  var actuator: LockActuator<SimulatedLock>
   /// Whether the peer's next message belongs to the round that is under way.
   private var awaitsConfirmation = false
 
@@ -36,7 +36,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch,
     table: ConnectionTable,
     notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
-    actuator: LockActuator
+    actuator: LockActuator<SimulatedLock>
   ) {
     self.connection = connection
     self.number = number

@@ -1,3 +1,4 @@
+import HoldfastCore
 import HoldfastStorage
 
 @testable import HoldfastDevice

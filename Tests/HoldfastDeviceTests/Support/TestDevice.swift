@@ -93,7 +93,7 @@ final class TestDevice {
 final class TestConnection {
   private let device: TestDevice
   private let policy = SessionPolicy()
-  private var actuator: LockActuator
+  private var actuator: LockActuator<SimulatedLock>
   private var session:
     DeviceSession<
       OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, TestRandom, TestClock

@@ -1,0 +1,95 @@
+import HoldfastCore
+
+/// A whole device but for its board: answers one prover after the other along a line.
+public struct FirmwareDevice<
+  Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable,
+  Random: RandomSource & ~Copyable, Time: Clock, Hardware: Board & ~Copyable, Machine: Actuator & ~Copyable
+>: ~Copyable {
+  public typealias Session = DeviceSession<
+    Crypto, Key, FlashStore<Flash, Crypto>, FirmwarePolicy, Random, Time
+  >
+
+  private var session: Session
+  private var line: FramedLine<Hardware, Time>
+  private var machine: Machine
+  private var message = MessageBuffer()
+  private let clock: Time
+  /// When the open round began, in the clock's milliseconds.
+  private var roundStart: UInt64 = 0
+  private var lastRecorded: UInt64 = 0
+
+  /// How often strangers' failures are written down at most, in milliseconds.
+  private static var recordingMilliseconds: UInt64 { 60_000 }
+
+  public init(
+    session: consuming Session, board: consuming Hardware, machine: consuming Machine, clock: Time
+  ) {
+    self.session = session
+    self.machine = machine
+    self.clock = clock
+    line = FramedLine(board, clock: clock)
+  }
+
+  /// Serves until the line ends, which a real one does not, or a round cannot begin.
+  public mutating func run() {
+    guard beginRound() else { return }
+    while serve() {}
+  }
+
+  /// Waits for one message and answers it; says whether it goes on.
+  private mutating func serve() -> Bool {
+    session.store.rest(recordsUnproved: isRecordingDue())
+    let deadline = roundStart + Session.challengeLifetimeMilliseconds
+    switch line.receive(into: &message, until: deadline) {
+    case .message(let firstByteMilliseconds):
+      return answer(waitedMilliseconds: firstByteMilliseconds - roundStart)
+    case .emptyFrame:
+      line.sendEmptyFrame()
+      return beginRound()
+    case .unusable:
+      session.refuse(.malformed)
+      return beginRound()
+    case .slow: return refuse(.malformed)
+    case .silence: return refuse(.challengeExpired)
+    case .ended: return false
+    }
+  }
+
+  private mutating func beginRound() -> Bool {
+    do throws(SessionFault) { try session.makeChallenge() } catch {
+      line.board.notify(.sessionFault(error))
+      return false
+    }
+    line.open(with: session.challenge.bytes)
+    roundStart = clock.monotonicMilliseconds()
+    return true
+  }
+
+  private mutating func answer(waitedMilliseconds: UInt64) -> Bool {
+    line.board.notify(.answering)
+    let response = session.respond(to: message.bytes, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
+    line.board.notify(.answered(response.status))
+    message.removeAll()
+    if response.delayMilliseconds > 0 {
+      line.board.pause(until: clock.monotonicMilliseconds() + response.delayMilliseconds)
+    }
+    line.send(session.outgoing.bytes)
+    guard response.awaitsConfirmation else { return beginRound() }
+    // The peer's next message belongs to the round that is under way.
+    roundStart = clock.monotonicMilliseconds()
+    return true
+  }
+
+  private mutating func refuse(_ status: Status) -> Bool {
+    session.refuse(status)
+    line.send(session.outgoing.bytes)
+    return beginRound()
+  }
+
+  private mutating func isRecordingDue() -> Bool {
+    let now = clock.monotonicMilliseconds()
+    guard now >= lastRecorded + Self.recordingMilliseconds else { return false }
+    lastRecorded = now
+    return true
+  }
+}

@@ -1,0 +1,129 @@
+import HoldfastCore
+
+/// What a device's owner allows, in a form that needs no heap. Whatever is not named is refused.
+public struct FirmwarePolicy: Policy, Sendable {
+  /// How many commands a policy may name.
+  public static let maximumCommandCount = 16
+
+  public let acceptsUnsigned: Bool
+  public let limits: TokenLimits
+  public let codeLimits: CodeLimits
+  public let maximumIssueAdvanceSeconds: UInt64
+  private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
+  private var rules = InlineArray<16, CommandRule>(repeating: CommandRule(factors: .all))
+  public private(set) var commandCount = 0
+
+  public init(
+    limits: TokenLimits, acceptsUnsigned: Bool, maximumIssueAdvanceSeconds: UInt64, codeLimits: CodeLimits
+  ) {
+    self.limits = limits
+    self.acceptsUnsigned = acceptsUnsigned
+    self.maximumIssueAdvanceSeconds = maximumIssueAdvanceSeconds
+    self.codeLimits = codeLimits
+  }
+
+  /// Names one command more; false where there are as many as there may be, or it is named already.
+  public mutating func allow(_ command: BoundedText<32>, _ rule: CommandRule) -> Bool {
+    guard commandCount < Self.maximumCommandCount, self.rule(for: command) == nil else { return false }
+    names[commandCount] = command
+    rules[commandCount] = rule
+    commandCount += 1
+    return true
+  }
+
+  public func rule(for command: BoundedText<32>) -> CommandRule? {
+    for index in 0..<commandCount where names[index] == command { return rules[index] }
+    return nil
+  }
+
+  /// The name and the rule of a command, below ``commandCount``.
+  public func command(_ index: Int) -> (name: BoundedText<32>, rule: CommandRule) {
+    precondition(index < commandCount)
+    return (names[index], rules[index])
+  }
+
+  public var commonFactors: Factors {
+    guard commandCount > 0 else { return [] }
+    var common = Factors.all
+    for index in 0..<commandCount { common.formIntersection(rules[index].factors) }
+    return common
+  }
+}
+
+extension FirmwarePolicy {
+  /// Writes `[unsigned, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits, compatibility] …]]`,
+  /// where limits are `[generation, [major, minor, patch], age / null]`, times are in seconds and switches 0 or 1.
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(array: 5)
+    try sink.appendCBOR(unsigned: acceptsUnsigned ? 1 : 0)
+    try sink.appendCBOR(unsigned: maximumIssueAdvanceSeconds)
+    try limits.encode(into: &sink)
+    try sink.appendCBOR(array: 3)
+    try sink.appendCBOR(unsigned: codeLimits.counterLookAhead)
+    try sink.appendCBOR(unsigned: codeLimits.clockToleranceSeconds)
+    try sink.appendCBOR(unsigned: UInt64(codeLimits.sealParameterLength))
+    try sink.appendCBOR(array: commandCount)
+    for index in 0..<commandCount {
+      try sink.appendCBOR(array: 4)
+      let name = names[index]
+      try sink.appendCBOR(text: name.bytes)
+      try sink.appendCBOR(unsigned: UInt64(rules[index].factors.rawValue))
+      try rules[index].limits.encode(into: &sink)
+      try sink.appendCBOR(unsigned: rules[index].allowsCompatibility ? 1 : 0)
+    }
+  }
+
+  init(_ reader: inout CBORReader) throws(EncodingFault) {
+    try reader.array(of: 5)
+    acceptsUnsigned = try reader.flag()
+    maximumIssueAdvanceSeconds = try reader.unsigned()
+    limits = try TokenLimits(&reader)
+    try reader.array(of: 3)
+    codeLimits = CodeLimits(
+      counterLookAhead: try reader.unsigned(), clockToleranceSeconds: try reader.unsigned(),
+      sealParameterLength: Int(clamping: try reader.unsigned()))
+    for _ in 0..<(try reader.arrayHead()) {
+      try reader.array(of: 4)
+      guard let name = BoundedText<32>(try reader.textString()),
+        let factors = UInt8(exactly: try reader.unsigned()), factors <= Factors.all.rawValue
+      else { throw .unexpected }
+      let rule = CommandRule(
+        factors: Factors(rawValue: factors), limits: try TokenLimits(&reader),
+        allowsCompatibility: try reader.flag())
+      guard allow(name, rule) else { throw .unexpected }
+    }
+  }
+}
+
+extension TokenLimits {
+  fileprivate func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.appendCBOR(array: 3)
+    try sink.appendCBOR(unsigned: generationFloor)
+    try sink.appendCBOR(array: 3)
+    try sink.appendCBOR(unsigned: minimumVersion.major)
+    try sink.appendCBOR(unsigned: minimumVersion.minor)
+    try sink.appendCBOR(unsigned: minimumVersion.patch)
+    guard let maximumAgeSeconds else { return try sink.appendCBORNull() }
+    try sink.appendCBOR(unsigned: maximumAgeSeconds)
+  }
+
+  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+    try reader.array(of: 3)
+    let generationFloor = try reader.unsigned()
+    try reader.array(of: 3)
+    let version = AppVersion(
+      major: try reader.unsigned(), minor: try reader.unsigned(), patch: try reader.unsigned())
+    let age: UInt64?
+    if reader.null() { age = nil } else { age = try reader.unsigned() }
+    self.init(generationFloor: generationFloor, minimumVersion: version, maximumAgeSeconds: age)
+  }
+}
+
+extension CBORReader {
+  /// 0 or 1.
+  mutating func flag() throws(EncodingFault) -> Bool {
+    let value = try unsigned()
+    guard value <= 1 else { throw .unexpected }
+    return value == 1
+  }
+}

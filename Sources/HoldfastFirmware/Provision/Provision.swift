@@ -1,0 +1,123 @@
+import HoldfastCore
+
+/// What the owner gives a device and it only reads: its identity, the issuers that it trusts, its policy.
+///
+/// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array
+/// `[device id, scalar, point, issuers, policy]` of that length, padded with 0xFF to whole words, and SHA-256 over all before.
+public struct Provision: ~Copyable {
+  public let deviceID: DeviceID
+  /// The device's private key, big-endian.
+  public let scalar: Secret<32>
+  /// What belongs to ``scalar``.
+  public let publicPoint: P256Point
+  public var issuers: IssuerTable
+  public var policy: FirmwarePolicy
+
+  public init(
+    deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: IssuerTable,
+    policy: FirmwarePolicy
+  ) {
+    self.deviceID = deviceID
+    self.scalar = scalar
+    self.publicPoint = publicPoint
+    self.issuers = issuers
+    self.policy = policy
+  }
+}
+
+extension Provision {
+  private static var headByteCount: Int { 12 }
+  /// The longest array, in bytes.
+  private static var longestBody: Int { 4096 }
+  /// "HfFw".
+  private static var magic: UInt32 { 0x7746_6648 }
+  private static var version: UInt32 { 1 }
+
+  /// Reads it from flash.
+  public init<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+    reading flash: borrowing Flash, using cryptography: inout Crypto
+  ) throws(ProvisionFault) {
+    let (magic, version) = (flash.word(at: 0), flash.word(at: 4))
+    guard magic == Self.magic else { throw magic == .max ? .blank : .foreign }
+    guard version == Self.version else { throw version > Self.version && version != .max ? .newerVersion : .damaged }
+    let byteCount = Int(clamping: flash.word(at: 8))
+    guard byteCount <= Self.longestBody else { throw .damaged }
+    let digestOffset = Self.headByteCount + (byteCount + 3) / 4 * 4
+    let bytes = flash.bytes
+    do throws(CryptographyFailure) {
+      var hash = try cryptography.sha256()
+      hash.append(bytes.extracting(0..<digestOffset))
+      let digest = try hash.finish()
+      guard digest.bytes.elementsEqual(bytes.extracting(digestOffset..<digestOffset + 32)) else {
+        throw CryptographyFailure()
+      }
+    } catch { throw .damaged }
+    do throws(EncodingFault) {
+      try self.init(bytes.extracting(Self.headByteCount..<Self.headByteCount + byteCount))
+    } catch { throw .damaged }
+  }
+
+  private init(_ body: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(body)
+    try reader.array(of: 5)
+    let deviceID: DeviceID = try reader.fixedBytes()
+    guard let scalar = Secret<32>(copying: try reader.byteString()) else { throw .unexpected }
+    let publicPoint: P256Point = try reader.fixedBytes()
+    let issuers = try IssuerTable(&reader)
+    let policy = try FirmwarePolicy(&reader)
+    try reader.finish()
+    self.init(deviceID: deviceID, scalar: scalar, publicPoint: publicPoint, issuers: issuers, policy: policy)
+  }
+
+  /// Erases the owner's pages and writes it there: the digest last, so that half of it is none.
+  public borrowing func write<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+    into flash: inout Flash, using cryptography: inout Crypto
+  ) throws(ProvisionFault) {
+    var image = ByteBuffer<4160>()
+    do throws(EncodingFault) { try encode(into: &image) } catch { throw .tooLarge }
+    do throws(CryptographyFailure) {
+      var hash = try cryptography.sha256()
+      hash.append(image.bytes)
+      let digest = try hash.finish()
+      do throws(EncodingFault) { try image.append(digest.bytes) } catch { throw CryptographyFailure() }
+    } catch { throw .tooLarge }
+    do throws(FlashFailure) {
+      for page in stride(from: 0, to: FlashLayout.provision.upperBound, by: FlashLayout.pageByteCount) {
+        try flash.erasePage(at: page)
+      }
+      for position in stride(from: 0, to: image.count, by: 4) {
+        try flash.programVerified(image.bytes.word(at: position), at: position)
+      }
+    } catch { throw .flash }
+  }
+
+  private borrowing func encode(into image: inout ByteBuffer<4160>) throws(EncodingFault) {
+    var body = ByteBuffer<4096>()
+    try body.appendCBOR(array: 5)
+    try body.appendCBOR(bytes: deviceID.bytes)
+    try scalar.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try body.appendCBOR(bytes: bytes) }
+    try body.appendCBOR(bytes: publicPoint.bytes)
+    try issuers.encode(into: &body)
+    try policy.encode(into: &body)
+    try image.append(bigEndian: Self.magic.byteSwapped)
+    try image.append(bigEndian: Self.version.byteSwapped)
+    try image.append(bigEndian: UInt32(body.count).byteSwapped)
+    try image.append(body.bytes)
+    while image.count % 4 != 0 { try image.append(0xff) }
+  }
+}
+
+/// Why a device has no identity.
+public enum ProvisionFault: Error {
+  /// Nobody has provisioned it.
+  case blank
+  /// The flash holds something else.
+  case foreign
+  /// A later version provisioned it.
+  case newerVersion
+  /// It is half written, or changed since.
+  case damaged
+  /// There is more of it than there is room for.
+  case tooLarge
+  case flash
+}

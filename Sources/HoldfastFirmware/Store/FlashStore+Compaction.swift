@@ -1,0 +1,106 @@
+import HoldfastCore
+
+/// Moving to the other slot with what still counts.
+extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// How many of the newest audit entries go along.
+  private static var keptAuditEntryCount: UInt64 { 16 }
+  /// Below this much room the journal moves as soon as nobody waits, in bytes.
+  private static var comfortableRoom: Int { 4096 }
+
+  /// What is done while nobody waits, so that a round need not: strangers' failures are written down where that is due, and
+  /// room is made.
+  public mutating func rest(recordsUnproved: Bool) {
+    if recordsUnproved, unproved.statusCount > 0 {
+      let totals = unproved
+      do throws(StoreFailure) {
+        try record { (store: inout Self) throws(EncodingFault) in try store.draft(.unproved(totals)) }
+        unproved = UnprovedTotals()
+      } catch { return }
+    }
+    guard !isFailed, journal.room < Self.comfortableRoom else { return }
+    do throws(StoreFault) { try compact() } catch { isFailed = true }
+  }
+
+  /// Writes what counts into the other slot. Throws `full` where that leaves no room.
+  mutating func compact() throws(StoreFault) {
+    let old = (slot: journal.slot, cursor: journal.cursor)
+    index.dropOutdated(clockFloor: state.clockFloor)
+    do throws(FlashFailure) { try journal.beginSlot() } catch { throw .flash }
+    try appendState()
+    try copyAudit(old.cursor)
+    for position in index.generations.indices { try copy(index.generations[position], from: old.slot) }
+    for position in index.kept.indices { try copy(index.kept[position].item, from: old.slot) }
+    for position in index.users.indices {
+      let user = index.users[position]
+      try copy(user.item, from: old.slot)
+      for purpose in user.secrets.indices { try copy(user.secrets[purpose], from: old.slot) }
+    }
+    for position in index.codes.indices { try copy(index.codes[position], from: old.slot) }
+    do throws(FlashFailure) { try journal.finishSlot() } catch { throw .flash }
+    try load()
+  }
+
+  private mutating func appendState() throws(StoreFault) {
+    var item = ByteBuffer<64>()
+    do throws(EncodingFault) { try state.encode(into: &item) } catch { throw .full }
+    _ = try journal.append(item.bytes)
+  }
+
+  private mutating func copy(_ place: UInt16, from oldSlot: Int) throws(StoreFault) {
+    guard place != 0 else { return }
+    try journal.append(copyOf: try journal.itemRange(at: oldSlot + Int(place)))
+  }
+
+  /// Copies the newest entries, behind the chain up to them.
+  private mutating func copyAudit(_ old: JournalCursor) throws(StoreFault) {
+    let dropped = audit.count - min(audit.count, Self.keptAuditEntryCount)
+    var base = AuditChain()
+    try walkAudit(old) { (store, item, chain) throws(StoreFault) in
+      if chain.count <= dropped { base = chain }
+    }
+    var item = ByteBuffer<64>()
+    do throws(EncodingFault) {
+      try item.begin(.auditBase, elementCount: 3)
+      try item.appendCBOR(unsigned: base.count)
+      try item.appendCBOR(bytes: base.head.bytes)
+    } catch { throw .full }
+    _ = try journal.append(item.bytes)
+    try walkAudit(old) { (store, item, chain) throws(StoreFault) in
+      if chain.count > base.count { try store.journal.append(copyOf: item) }
+    }
+  }
+
+  /// Gives each audit item of a slot, with the chain up to and with it.
+  private mutating func walkAudit(
+    _ cursor: JournalCursor, _ body: (inout Self, Range<Int>, AuditChain) throws(StoreFault) -> Void
+  ) throws(StoreFault) {
+    var cursor = cursor
+    var chain = AuditChain()
+    while let transaction = try cursor.next(in: journal.flash) {
+      var position = transaction.lowerBound
+      while position < transaction.upperBound {
+        let item = try journal.itemRange(at: position)
+        position = item.upperBound
+        if try advance(&chain, over: item) { try body(&self, item, chain) }
+      }
+    }
+  }
+
+  /// Says whether the item is about the audit chain.
+  private mutating func advance(_ chain: inout AuditChain, over item: Range<Int>) throws(StoreFault) -> Bool {
+    do throws(EncodingFault) {
+      var reader = CBORReader(journal.bytes.extracting(item))
+      switch try reader.itemKind() {
+      case .auditBase:
+        chain = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
+      case .auditEntry:
+        let entry = try reader.byteString()
+        do throws(CryptographyFailure) { try chain.advance(over: entry, using: &cryptography) } catch {
+          throw .unexpected
+        }
+      default: return false
+      }
+      return true
+    } catch { throw .damaged }
+  }
+}

@@ -1,0 +1,134 @@
+import HoldfastCore
+
+/// Judging rounds. What it reads and writes is what a ledger on Linux does.
+extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  public mutating func settle(
+    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
+  ) throws(StoreFailure) -> Decision {
+    index.dropOutdated(clockFloor: state.clockFloor)
+    let snapshot: LedgerSnapshot
+    do throws(EncodingFault) { snapshot = try self.snapshot(for: round) } catch { throw StoreFailure() }
+    let decision = judge(round, snapshot)
+    try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
+    isSettled = true
+    return decision
+  }
+
+  private func snapshot(for round: Round) throws(EncodingFault) -> LedgerSnapshot {
+    var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
+    if let keyID = round.verifyingKey {
+      snapshot.isIssuerTrusted = issuers[keyID] != nil
+      snapshot.generationFloor = try generationFloor(of: keyID)
+    }
+    if let name = round.codeUser { snapshot.user = try findUser(name)?.record }
+    let room = index.kept.count - index.keptCount
+    if round.maximumUses != nil {
+      let uses = try findKept(KeptItem(round, .uses(0)))
+      if case .uses(let count)? = uses?.content { snapshot.uses = count }
+      // The nonce of the same round takes its place first.
+      snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
+    }
+    if let nonce = round.compatibilityNonce {
+      snapshot.isNonceUsed = try findKept(KeptItem(round, .nonce(nonce))) != nil
+      // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
+      snapshot.canKeepNonce = room > index.kept.count / 2
+    }
+    return snapshot
+  }
+
+  /// Floors only rise.
+  private mutating func draft(
+    _ decision: Decision, on round: Round, _ snapshot: LedgerSnapshot
+  ) throws(EncodingFault) {
+    if decision.clockFloor > state.clockFloor {
+      var next = state
+      next.clockFloor = decision.clockFloor
+      try next.encode(into: &draft)
+    }
+    if let floor = decision.generationFloor, floor > snapshot.generationFloor, let keyID = round.verifyingKey {
+      try draft.begin(.generation, elementCount: 3)
+      try draft.appendCBOR(bytes: keyID.bytes)
+      try draft.appendCBOR(unsigned: floor)
+    }
+    if let user = decision.user, let name = round.codeUser {
+      try UserItem(name: name, record: user).encode(into: &draft)
+    }
+    if decision.countsUse {
+      var uses = KeptItem(round, .uses(snapshot.uses + 1))
+      // A token that comes again with a later `exp` is kept for as long as the later one says.
+      if let known = try findKept(uses) { uses.expires = max(uses.expires, known.expires) }
+      try uses.encode(into: &draft)
+    }
+    if decision.keepsNonce, let nonce = round.compatibilityNonce {
+      try KeptItem(round, .nonce(nonce)).encode(into: &draft)
+    }
+    // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
+    if decision.attempt == nil {
+      try draft(.round(AuditedRound(round, status: decision.status)), realClock: round.realClock)
+    }
+  }
+
+  private func findKept(_ wanted: KeptItem) throws(EncodingFault) -> KeptItem? {
+    guard let found = try keptIndex(wanted) else { return nil }
+    return try KeptItem(try journal.item(index.kept[found].item))
+  }
+
+  private func keptIndex(_ wanted: KeptItem) throws(EncodingFault) -> Int? {
+    let tag = KeptPlace.tag(of: wanted.tokenID)
+    for position in index.kept.indices where index.kept[position].item != 0 && index.kept[position].tag == tag {
+      if try KeptItem(try journal.item(index.kept[position].item)).isAbout(theSameAs: wanted) { return position }
+    }
+    return nil
+  }
+
+  mutating func put(_ place: UInt16, _ kept: KeptItem) throws(EncodingFault) {
+    index.dropOutdated(clockFloor: state.clockFloor)
+    var position = try keptIndex(kept)
+    if position == nil {
+      for free in index.kept.indices where index.kept[free].item == 0 {
+        position = free
+        break
+      }
+    }
+    guard let position else { throw .unexpected }
+    index.kept[position] = KeptPlace(item: place, kept)
+  }
+
+  /// The highest generation that was accepted from a key; 0 for a key that never was.
+  public func generationFloor(of keyID: KeyID) throws(EncodingFault) -> UInt64 {
+    guard let position = try generationIndex(of: keyID) else { return 0 }
+    return try generation(index.generations[position]).floor
+  }
+
+  mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
+    if let position = try generationIndex(of: keyID) {
+      index.generations[position] = place
+      return
+    }
+    for free in index.generations.indices where index.generations[free] == 0 {
+      index.generations[free] = place
+      return
+    }
+    throw .unexpected
+  }
+
+  private func generationIndex(of keyID: KeyID) throws(EncodingFault) -> Int? {
+    for position in index.generations.indices where index.generations[position] != 0 {
+      if try generation(index.generations[position]).keyID == keyID { return position }
+    }
+    return nil
+  }
+
+  private func generation(_ place: UInt16) throws(EncodingFault) -> (keyID: KeyID, floor: UInt64) {
+    var reader = CBORReader(try journal.item(place))
+    _ = try reader.itemKind()
+    return (try reader.fixedBytes(), try reader.unsigned())
+  }
+}
+
+extension KeptItem {
+  fileprivate init(_ round: Round, _ content: Content) {
+    self.init(
+      verifyingKey: round.verifyingKey, tokenID: round.tokenID, expires: round.expires, content: content)
+  }
+}

@@ -1,0 +1,197 @@
+import HoldfastCore
+
+/// Users, their secrets, and the owner's codes for them.
+extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  public mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
+    do throws(EncodingFault) { return try findUser(name)?.record } catch { throw StoreFailure() }
+  }
+
+  public mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+    do throws(EncodingFault) {
+      guard let position = try knownUserIndex(id: userID) else { return nil }
+      let place = index.users[position].secrets[Int(purpose.rawValue) - 1]
+      guard place != 0 else { return nil }
+      var reader = CBORReader(try journal.item(place))
+      _ = try reader.itemKind()
+      _ = try reader.unsigned()
+      _ = try reader.purpose()
+      var secret = CodeSecret()
+      try secret.append(try reader.byteString())
+      return secret
+    } catch { throw StoreFailure() }
+  }
+
+  public mutating func challenge(
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(StoreFailure) -> UInt64? {
+    guard var user = try user(named: name) else { return nil }
+    user.challenge = IssuedChallenge(bytes: fresh, expires: time(realClock) + IssuedChallenge.lifetimeSeconds)
+    let challenged = UserItem(name: name, record: user)
+    try record { (store: inout Self) throws(EncodingFault) in try challenged.encode(into: &store.draft) }
+    return user.id
+  }
+
+  public mutating func oneUseCode(at wanted: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+    var passed = 0
+    for position in index.codes.indices where index.codes[position] != 0 {
+      if passed == wanted { return try code(at: position) }
+      passed += 1
+    }
+    return nil
+  }
+
+  public mutating func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(StoreFailure) -> Bool {
+    guard let code = try goodCode(codeID, .activation, realClock: realClock) else { return false }
+    let isThere = try user(named: code.user) != nil
+    guard isThere || index.userCount < index.users.count else { return false }
+    let otp = secrets.otp.copy()
+    let seal = secrets.seal.copy()
+    let host = secrets.host.copy()
+    try record { (store: inout Self) throws(EncodingFault) in
+      try store.draftRemoval(of: code.user)
+      let id = try store.draftUser(code.user, otp: code.otp, seal: code.seal, realClock: realClock)
+      if code.otp != nil { try store.draft(secret: otp, .otp, of: id) }
+      if code.seal != nil { try store.draft(secret: seal, .seal, of: id) }
+      try store.draft(secret: host, .host, of: id)
+      try store.draft(.userActivated(code.user), realClock: realClock)
+    }
+    isSettled = true
+    return true
+  }
+
+  public mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+    guard let code = try goodCode(codeID, .unlock, realClock: realClock), var user = try user(named: code.user) else {
+      return false
+    }
+    user.unlock()
+    let unlocked = UserItem(name: code.user, record: user)
+    try record { (store: inout Self) throws(EncodingFault) in
+      try unlocked.encode(into: &store.draft)
+      try store.draftCodeGone(codeID)
+      try store.draft(.userUnlocked(unlocked.name), realClock: realClock)
+    }
+    isSettled = true
+    return true
+  }
+
+  private func goodCode(
+    _ id: UInt64, _ purpose: OneUseCode.Purpose, realClock: UInt64?
+  ) throws(StoreFailure) -> OneUseCodeRecord? {
+    for position in index.codes.indices where index.codes[position] != 0 {
+      let code = try code(at: position)
+      guard code.id == id else { continue }
+      guard code.purpose == purpose, time(realClock) < code.expires else { return nil }
+      return code
+    }
+    return nil
+  }
+
+  func code(at position: Int) throws(StoreFailure) -> OneUseCodeRecord {
+    do throws(EncodingFault) { return try CodeItem.decode(try journal.item(index.codes[position])) } catch {
+      throw StoreFailure()
+    }
+  }
+}
+
+/// What users are made of in the journal.
+extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// Drafts a new user, without secrets; gives the id.
+  mutating func draftUser(
+    _ name: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?
+  ) throws(EncodingFault) -> UInt64 {
+    var user = UserRecord(id: state.nextUserID, lastAccepted: time(realClock))
+    user.otp = otp.map { CodeAccount(method: $0) }
+    user.seal = seal.map { CodeAccount(method: $0) }
+    var next = state
+    next.nextUserID += 1
+    try next.encode(into: &draft)
+    try UserItem(name: name, record: user).encode(into: &draft)
+    return user.id
+  }
+
+  mutating func draft<let count: Int>(
+    secret: borrowing Secret<count>, _ purpose: CodePurpose, of userID: UInt64
+  ) throws(EncodingFault) {
+    try draft.begin(.secret, elementCount: 4)
+    try draft.appendCBOR(unsigned: userID)
+    try draft.appendCBOR(unsigned: UInt64(purpose.rawValue))
+    try draft.appendCBOR(byteStringHead: count)
+    try secret.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try draft.append(bytes) }
+  }
+
+  /// Drafts that a user of that name, if there is one, and the owner's codes for the name are gone.
+  mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
+    if let user = try findUser(name) {
+      try draft.begin(.userGone, elementCount: 2)
+      try draft.appendCBOR(unsigned: user.record.id)
+    }
+    for position in index.codes.indices where index.codes[position] != 0 {
+      let code = try CodeItem.decode(try journal.item(index.codes[position]))
+      if code.user == name { try draftCodeGone(code.id) }
+    }
+  }
+
+  mutating func draftCodeGone(_ id: UInt64) throws(EncodingFault) {
+    try draft.begin(.codeGone, elementCount: 2)
+    try draft.appendCBOR(unsigned: id)
+  }
+
+  func findUser(_ name: BoundedText<32>) throws(EncodingFault) -> UserItem? {
+    for position in index.users.indices where index.users[position].item != 0 {
+      let user = try UserItem(try journal.item(index.users[position].item))
+      if user.name == name { return user }
+    }
+    return nil
+  }
+
+  private func knownUserIndex(id: UInt64) throws(EncodingFault) -> Int? {
+    for position in index.users.indices where index.users[position].item != 0 {
+      var reader = CBORReader(try journal.item(index.users[position].item))
+      _ = try reader.itemKind()
+      if try reader.unsigned() == id { return position }
+    }
+    return nil
+  }
+
+  func userIndex(id: UInt64) throws(EncodingFault) -> Int {
+    guard let position = try knownUserIndex(id: id) else { throw .unexpected }
+    return position
+  }
+
+  mutating func putUser(_ place: UInt16, id: UInt64) throws(EncodingFault) {
+    if let known = try knownUserIndex(id: id) {
+      index.users[known].item = place
+      return
+    }
+    for free in index.users.indices where index.users[free].item == 0 {
+      index.users[free] = UserPlace(item: place)
+      return
+    }
+    throw .unexpected
+  }
+
+  mutating func putSecret(_ place: UInt16, of id: UInt64, _ purpose: CodePurpose) throws(EncodingFault) {
+    index.users[try userIndex(id: id)].secrets[Int(purpose.rawValue) - 1] = place
+  }
+
+  func freeCodeIndex() throws(EncodingFault) -> Int {
+    for position in index.codes.indices where index.codes[position] == 0 { return position }
+    throw .unexpected
+  }
+
+  func codeIndex(id: UInt64) throws(EncodingFault) -> Int {
+    for position in index.codes.indices where index.codes[position] != 0 {
+      if try CodeItem.decode(try journal.item(index.codes[position])).id == id { return position }
+    }
+    throw .unexpected
+  }
+}
+
+extension CBORReader {
+  mutating func purpose() throws(EncodingFault) -> CodePurpose {
+    guard let purpose = CodePurpose(rawValue: UInt8(clamping: try unsigned())) else { throw .unexpected }
+    return purpose
+  }
+}

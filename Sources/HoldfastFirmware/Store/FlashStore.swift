@@ -1,0 +1,132 @@
+import HoldfastCore
+
+/// What a small device keeps: a journal in flash, an index of it in memory, and the tokens that it remembers.
+///
+/// Whatever is written goes through ``record(_:)``, and counts from the moment at which it is read back. Where the flash fails,
+/// nothing is accepted any more until the device starts again.
+public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>: ~Copyable, DeviceStore {
+  var journal: Journal<Flash>
+  var cryptography: Crypto
+  public let issuers: IssuerTable
+  var index = StoreIndex()
+  var state = StoreState()
+  public internal(set) var audit = AuditChain()
+  private var tokens = TokenSlots()
+  /// The transaction that is being made.
+  var draft = ByteBuffer<1024>()
+  var isFailed = false
+  /// Whether the round has an audit entry of its own.
+  var isSettled = false
+  var unproved = UnprovedTotals()
+
+  /// Reads what the journal in `flash` holds.
+  public static func open(
+    _ flash: consuming Flash, issuers: IssuerTable, using cryptography: consuming Crypto
+  ) throws(StoreFault) -> FlashStore {
+    let journal = try Journal(opening: flash)
+    var store = FlashStore(journal, issuers, cryptography)
+    try store.load()
+    return store
+  }
+
+  /// Begins a journal; the clock floor is in Unix seconds.
+  public static func create(
+    in flash: consuming Flash, issuers: IssuerTable, clockFloor: UInt64, using cryptography: consuming Crypto
+  ) throws(StoreFault) -> FlashStore {
+    let journal = try Journal(creatingIn: flash)
+    var store = FlashStore(journal, issuers, cryptography)
+    var first = StoreState()
+    first.clockFloor = clockFloor
+    do throws(StoreFailure) {
+      try store.record { (store: inout Self) throws(EncodingFault) in try first.encode(into: &store.draft) }
+    } catch { throw .flash }
+    return store
+  }
+
+  private init(_ journal: consuming Journal<Flash>, _ issuers: IssuerTable, _ cryptography: consuming Crypto) {
+    self.journal = journal
+    self.issuers = issuers
+    self.cryptography = cryptography
+  }
+
+  /// Counts a start of the device, which makes its challenges unlike those of every start before.
+  public mutating func start() throws(StoreFailure) -> UInt64 {
+    var next = state
+    next.bootCount += 1
+    try record { (store: inout Self) throws(EncodingFault) in
+      try next.encode(into: &store.draft)
+      try store.draft(.started(bootCount: next.bootCount))
+    }
+    return next.bootCount
+  }
+
+  public mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { issuers[keyID] }
+
+  /// Asked for at the start of each round, so a round is not settled yet.
+  public mutating func clockFloor() throws(StoreFailure) -> UInt64 {
+    guard !isFailed else { throw StoreFailure() }
+    isSettled = false
+    return state.clockFloor
+  }
+
+  public mutating func recall(_ reference: TokenReference) -> VerifiedToken? { tokens.recall(reference) }
+
+  public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+    tokens.remember(token, as: reference)
+  }
+
+  /// A settled round whose answer has no seal, a compatibility round's, stands in the audit log already.
+  public mutating func countUnproved(_ status: Status) {
+    if !isSettled { unproved[status] += 1 }
+  }
+
+  /// Drafts a transaction and appends it: all of it counts, or nothing.
+  mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(StoreFailure) {
+    guard !isFailed else { throw StoreFailure() }
+    defer { draft.removeAll() }
+    do throws(EncodingFault) { try body(&self) } catch { throw StoreFailure() }
+    do throws(StoreFault) {
+      if journal.room < draft.count { try compact() }
+      try absorb(try journal.append(draft.bytes))
+    } catch {
+      isFailed = true
+      throw StoreFailure()
+    }
+  }
+
+  /// Reads the whole slot in force.
+  mutating func load() throws(StoreFault) {
+    (index, state, audit) = (StoreIndex(), StoreState(), AuditChain())
+    var cursor = journal.cursor
+    while let transaction = try cursor.next(in: journal.flash) { try absorb(transaction) }
+  }
+}
+
+/// The few numbers of which there is one.
+struct StoreState {
+  /// Unix seconds; it only rises.
+  var clockFloor: UInt64 = 0
+  /// How often the device started.
+  var bootCount: UInt64 = 0
+  var nextUserID: UInt64 = 1
+  var nextCodeID: UInt64 = 1
+
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.begin(.state, elementCount: 5)
+    try sink.appendCBOR(unsigned: clockFloor)
+    try sink.appendCBOR(unsigned: bootCount)
+    try sink.appendCBOR(unsigned: nextUserID)
+    try sink.appendCBOR(unsigned: nextCodeID)
+  }
+}
+
+/// Why a store cannot be opened.
+public enum StoreFault: Error {
+  /// Nothing was ever written.
+  case blank
+  /// It holds what was never written.
+  case damaged
+  /// It holds more than there is room for.
+  case full
+  case flash
+}

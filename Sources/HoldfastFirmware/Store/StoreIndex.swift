@@ -1,0 +1,59 @@
+import HoldfastCore
+
+/// Where in the slot in force the newest item about each thing begins, as an offset into the slot: 0 for none.
+struct StoreIndex {
+  var kept = InlineArray<64, KeptPlace>(repeating: KeptPlace())
+  var users = InlineArray<16, UserPlace>(repeating: UserPlace())
+  var codes = InlineArray<16, UInt16>(repeating: 0)
+  var generations = InlineArray<16, UInt16>(repeating: 0)
+
+  var userCount: Int {
+    var count = 0
+    for index in users.indices where users[index].item != 0 { count += 1 }
+    return count
+  }
+
+  var keptCount: Int {
+    var count = 0
+    for index in kept.indices where kept[index].item != 0 { count += 1 }
+    return count
+  }
+
+  /// Forgets what only tokens need that can never count again, by the clock floor.
+  mutating func dropOutdated(clockFloor: UInt64) {
+    for index in kept.indices where kept[index].item != 0 && kept[index].isOutdated(clockFloor: clockFloor) {
+      kept[index] = KeptPlace()
+    }
+  }
+}
+
+/// Where uses or a nonce are.
+struct KeptPlace {
+  var item: UInt16 = 0
+  /// When the token expires, in hours since 1970, rounded up; the last of them where it is beyond.
+  private var expiresHours: UInt32 = 0
+  /// The first bytes of the token's id: saves looking at most of the others.
+  private(set) var tag: UInt32 = 0
+
+  init() {}
+
+  init(item: UInt16, _ kept: KeptItem) {
+    self.item = item
+    expiresHours = UInt32(clamping: kept.expires / 3600 + 1)
+    tag = Self.tag(of: kept.tokenID)
+  }
+
+  static func tag(of tokenID: TokenID) -> UInt32 {
+    UInt32(tokenID[0]) << 24 | UInt32(tokenID[1]) << 16 | UInt32(tokenID[2]) << 8 | UInt32(tokenID[3])
+  }
+
+  func isOutdated(clockFloor: UInt64) -> Bool {
+    expiresHours != .max && UInt64(expiresHours) * 3600 <= clockFloor
+  }
+}
+
+/// Where a user is, and their secrets by purpose.
+struct UserPlace {
+  var item: UInt16 = 0
+  var secrets = InlineArray<3, UInt16>(repeating: 0)
+}

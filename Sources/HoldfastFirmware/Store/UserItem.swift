@@ -1,0 +1,79 @@
+import HoldfastCore
+
+/// A user as the journal has them: `[7, id, name, failures, failed factors, locked until, clock offset, last accepted,
+/// [challenge, expires] / null, account / null, account / null]`, where an account is `[method, next position, resynchronising /
+/// null]`, that of passwords first.
+struct UserItem {
+  let name: BoundedText<32>
+  var record: UserRecord
+
+  init(name: BoundedText<32>, record: UserRecord) {
+    (self.name, self.record) = (name, record)
+  }
+
+  init(_ item: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(item)
+    guard try reader.itemKind() == .user else { throw .unexpected }
+    let id = try reader.unsigned()
+    name = try reader.name()
+    let failureCount = try reader.unsigned()
+    guard let factors = UInt8(exactly: try reader.unsigned()) else { throw .unexpected }
+    let lockedUntil = try reader.unsigned()
+    let clockOffset = try reader.integer()
+    record = UserRecord(id: id, lastAccepted: try reader.unsigned())
+    (record.failureCount, record.failedFactors) = (failureCount, Factors(rawValue: factors))
+    (record.lockedUntil, record.clockOffsetSeconds) = (lockedUntil, clockOffset)
+    record.challenge = try reader.challenge()
+    record.otp = try reader.account()
+    record.seal = try reader.account()
+    try reader.finish()
+  }
+
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    try sink.begin(.user, elementCount: 11)
+    try sink.appendCBOR(unsigned: record.id)
+    try sink.appendCBOR(text: name.bytes)
+    try sink.appendCBOR(unsigned: record.failureCount)
+    try sink.appendCBOR(unsigned: UInt64(record.failedFactors.rawValue))
+    try sink.appendCBOR(unsigned: record.lockedUntil)
+    try sink.appendCBOR(integer: record.clockOffsetSeconds)
+    try sink.appendCBOR(unsigned: record.lastAccepted)
+    try sink.append(record.challenge)
+    try sink.append(record.otp)
+    try sink.append(record.seal)
+  }
+}
+
+extension ByteSink where Self: ~Copyable {
+  fileprivate mutating func append(_ challenge: IssuedChallenge?) throws(Failure) {
+    guard let challenge else { return try appendCBORNull() }
+    try appendCBOR(array: 2)
+    try appendCBOR(bytes: challenge.bytes.bytes)
+    try appendCBOR(unsigned: challenge.expires)
+  }
+
+  fileprivate mutating func append(_ account: CodeAccount?) throws(Failure) {
+    guard let account else { return try appendCBORNull() }
+    try appendCBOR(array: 3)
+    try account.method.encode(into: &self)
+    try appendCBOR(unsigned: account.nextPosition)
+    guard let position = account.resynchronisingPosition else { return try appendCBORNull() }
+    try appendCBOR(unsigned: position)
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func challenge() throws(EncodingFault) -> IssuedChallenge? {
+    if null() { return nil }
+    try array(of: 2)
+    return IssuedChallenge(bytes: try fixedBytes(), expires: try unsigned())
+  }
+
+  fileprivate mutating func account() throws(EncodingFault) -> CodeAccount? {
+    if null() { return nil }
+    try array(of: 3)
+    var account = CodeAccount(method: try CodeMethod(&self), nextPosition: try unsigned())
+    if !null() { account.resynchronisingPosition = try unsigned() }
+    return account
+  }
+}
