@@ -52,8 +52,10 @@ struct TestRandom: RandomSource, Sendable {
 
 /// The poorest source that there can be: a device must not rest on it.
 struct PoorRandom: RandomSource, Sendable {
+  /// Not 0, which is no key.
+  var byte: UInt8 = 1
+
   mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
-    // Not 0, which is no key.
-    for index in bytes.indices { bytes[index] = 1 }
+    for index in bytes.indices { bytes[index] = byte }
   }
 }

@@ -72,8 +72,8 @@ final class TestDevice {
   }
 
   /// A connection without a socket.
-  func connect(number: UInt64 = 1, seed: UInt64 = 0) throws -> TestConnection {
-    try TestConnection(self, number: number, seed: seed)
+  func connect(number: UInt64 = 1, random: UInt8 = 1) throws -> TestConnection {
+    try TestConnection(self, number: number, random: PoorRandom(byte: random))
   }
 
   /// Changes the ledger behind the device's back.
@@ -96,11 +96,11 @@ final class TestConnection {
   private var actuator: LockActuator<SimulatedLock>
   private var session:
     DeviceSession<
-      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, TestRandom, TestClock
+      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, PoorRandom, TestClock
     >
   private(set) var lastResponse: Response?
 
-  init(_ device: TestDevice, number: UInt64, seed: UInt64) throws {
+  init(_ device: TestDevice, number: UInt64, random: PoorRandom) throws {
     self.device = device
     actuator = LockActuator(device.lock)
     let secrets = try device.folder.secrets()
@@ -108,7 +108,7 @@ final class TestConnection {
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: try secrets.key(),
       store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock), policy: policy,
-      random: TestRandom(state: seed), clock: device.clock,
+      random: random, clock: device.clock,
       challenges: secrets.challenges(bootCount: 1, connection: number))
   }
 

@@ -8,12 +8,12 @@ import Testing
 /// `user-sync` and `host-code`, as a device carries them out once policy has allowed them.
 @Suite struct UserCommandsTests {
   private func perform(
-    _ device: TestDevice, _ command: String, _ parameters: String..., seed: UInt64 = 1
+    _ device: TestDevice, _ command: String, _ parameters: String..., random: UInt8 = 1
   ) throws -> [UInt8]? {
     var request = Request(command: try #require(BoundedText<32>(command)))
     for parameter in parameters { try request.append(parameter: try #require(BoundedText<64>(parameter))) }
     var result = ByteBuffer<1024>()
-    let connection = try device.connect(seed: seed)
+    let connection = try device.connect(random: random)
     guard try connection.performUserCommand(request, result: &result) else { return nil }
     return Array(copying: result.bytes)
   }
@@ -70,7 +70,7 @@ import Testing
       challenge
         == Array(kept.bytes).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined())
     #expect(kept.expires == testTime + 300 && code.count == 8)
-    let again = try #require(try perform(device, "host-code", "ann", "0123456789abcdef", seed: 2))
+    let again = try #require(try perform(device, "host-code", "ann", "0123456789abcdef", random: 2))
     #expect(again != answer)
     #expect(try device.record()?.challenge != kept)
   }
