@@ -141,7 +141,8 @@ let package = Package(
       name: "MeasurementProofKeyToolTests", dependencies: ["MeasurementProofKeyTool", "HoldfastOpenSSL"],
       swiftSettings: strict),
     .target(
-      name: "VerifyPathCheck", dependencies: ["HoldfastCore"], path: "Tests/VerifyPathCheck", exclude: ["run"],
+      name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",
+      exclude: ["run"],
       swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),

@@ -7,7 +7,7 @@ import HoldfastCore
 @_silgen_name("stub_result") func stubResult() -> UInt8
 @_silgen_name("stub_receive") func stubReceive() -> UInt8
 
-private struct StubDigest: StreamingDigest {
+struct StubDigest: StreamingDigest {
   mutating func append(_ bytes: Span<UInt8>) {
     for index in bytes.indices { stubUpdate(bytes[index]) }
   }
@@ -17,7 +17,7 @@ private struct StubDigest: StreamingDigest {
   }
 }
 
-private struct StubCryptography: Cryptography {
+struct StubCryptography: Cryptography {
   mutating func sha1() -> StubDigest { StubDigest() }
   mutating func sha256() -> StubDigest { StubDigest() }
   mutating func sha512() -> StubDigest { StubDigest() }
@@ -58,19 +58,19 @@ private struct StubCryptography: Cryptography {
 }
 
 extension StubCryptography {
-  fileprivate mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
+  mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
     if stubResult() == 0 { throw CryptographyFailure() }
     return P256Point()
   }
 
-  fileprivate mutating func p256Agree(
+  mutating func p256Agree(
     scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
   ) throws(CryptographyFailure) {
     if stubResult() == 0 { throw CryptographyFailure() }
   }
 }
 
-private struct StubKey: AgreementKey {
+struct StubKey: AgreementKey {
   var publicPoint: P256Point { P256Point() }
 
   mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
@@ -132,7 +132,7 @@ private struct StubPolicy: Policy {
   var maximumIssueAdvanceSeconds: UInt64 { 86_400 * 400 }
 }
 
-private struct StubHost: RandomSource, Clock, Actuator {
+struct StubHost: RandomSource, Clock, Actuator {
   mutating func fill(_ bytes: inout MutableSpan<UInt8>) {
     for index in bytes.indices { bytes[index] = stubResult() }
   }

@@ -29,23 +29,50 @@ where
   ) throws(FirmwareFault) -> Session {
     var crypto = cryptography()
     let provision = try readProvision(flash, using: &crypto)
+    let keyID = try makeKeyID(provision.publicPoint, using: &crypto)
+    let deviceKey = try makeKey(provision.scalar, provision.publicPoint, key)
+    let seed = try makeChallengeSeed(provision.scalar, using: &crypto)
     var store = try openStore(flash, provision.issuers, cryptography())
     let bootCount: UInt64
     do throws(StoreFailure) { bootCount = try store.start() } catch { throw .store(.flash) }
-    let source: Random
-    do throws(CryptographyFailure) {
-      let seed = try derivedSecret("holdfast/1 random seed", from: provision.scalar, using: &crypto)
-      do throws(RandomFailure) { source = try random(seed, bootCount) } catch { throw CryptographyFailure() }
-    } catch { throw .cryptography }
+    let source = try makeRandom(provision.scalar, bootCount, random, using: &crypto)
     board.notify(.started(bootCount: bootCount))
+    return Session(
+      deviceID: provision.deviceID, keyID: keyID, cryptography: crypto, key: deviceKey, store: store,
+      policy: provision.policy, random: source, clock: clock,
+      challenges: ChallengeSource(seed: seed, bootCount: bootCount, connection: 1))
+  }
+
+  private static func makeKeyID(
+    _ point: P256Point, using crypto: inout Crypto
+  ) throws(FirmwareFault) -> KeyID {
+    do throws(CryptographyFailure) { return try keyID(of: point, using: &crypto) } catch { throw .cryptography }
+  }
+
+  private static func makeKey(
+    _ scalar: borrowing Secret<32>, _ point: P256Point,
+    _ key: (borrowing Secret<32>, P256Point) throws(CryptographyFailure) -> Key
+  ) throws(FirmwareFault) -> Key {
+    do throws(CryptographyFailure) { return try key(scalar, point) } catch { throw .cryptography }
+  }
+
+  private static func makeChallengeSeed(
+    _ scalar: borrowing Secret<32>, using crypto: inout Crypto
+  ) throws(FirmwareFault) -> Secret<32> {
+    do throws(CryptographyFailure) { return try ChallengeSource.seed(from: scalar, using: &crypto) } catch {
+      throw .cryptography
+    }
+  }
+
+  private static func makeRandom(
+    _ scalar: borrowing Secret<32>, _ bootCount: UInt64,
+    _ random: (borrowing Secret<32>, UInt64) throws(RandomFailure) -> Random, using crypto: inout Crypto
+  ) throws(FirmwareFault) -> Random {
+    let seed: Secret<32>
     do throws(CryptographyFailure) {
-      return Session(
-        deviceID: provision.deviceID, keyID: try keyID(of: provision.publicPoint, using: &crypto),
-        cryptography: cryptography(), key: try key(provision.scalar, provision.publicPoint), store: store,
-        policy: provision.policy, random: source, clock: clock,
-        challenges: ChallengeSource(
-          seed: try ChallengeSource.seed(from: provision.scalar, using: &crypto), bootCount: bootCount, connection: 1))
+      seed = try derivedSecret("holdfast/1 random seed", from: scalar, using: &crypto)
     } catch { throw .cryptography }
+    do throws(RandomFailure) { return try random(seed, bootCount) } catch { throw .cryptography }
   }
 
   private static func readProvision(

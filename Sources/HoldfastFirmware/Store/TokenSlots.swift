@@ -2,33 +2,65 @@ import HoldfastCore
 
 /// Opened tokens by reference, at most eight; the oldest goes first. Never written anywhere.
 struct TokenSlots: ~Copyable {
-  private var slots = InlineArray<8, TokenSlot> { _ in TokenSlot() }
+  private var slots = Both<Both<Both<TokenSlot>>>()
   private var oldest = 0
 
   init() {}
 
   func recall(_ reference: TokenReference) -> VerifiedToken? {
-    for index in slots.indices where slots[index].reference == reference { return slots[index].copy() }
-    return nil
+    slots.recall(reference)
   }
 
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
-    for index in slots.indices where slots[index].reference == reference { return }
-    slots[oldest].fill(reference, token)
-    oldest = (oldest + 1) % slots.count
+    guard !slots.holds(reference) else { return }
+    slots.fill(oldest, reference, token)
+    oldest = (oldest + 1) % Both<Both<Both<TokenSlot>>>.capacity
   }
 }
 
-private struct TokenSlot: ~Copyable {
-  private(set) var reference: TokenReference?
+/// Room for one token, or for more.
+private protocol TokenRoom: ~Copyable {
+  static var capacity: Int { get }
+  init()
+  func holds(_ reference: TokenReference) -> Bool
+  func recall(_ reference: TokenReference) -> VerifiedToken?
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken)
+}
+
+private struct TokenSlot: ~Copyable, TokenRoom {
+  private var reference: TokenReference?
   private var token: VerifiedToken?
 
-  init() {}
+  static var capacity: Int { 1 }
 
-  func copy() -> VerifiedToken? { token?.copy() }
+  func holds(_ reference: TokenReference) -> Bool { self.reference == reference }
 
-  mutating func fill(_ reference: TokenReference, _ token: borrowing VerifiedToken) {
+  func recall(_ reference: TokenReference) -> VerifiedToken? { holds(reference) ? token?.copy() : nil }
+
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {
     self.reference = reference
     self.token = token.copy()
+  }
+}
+
+/// Twice the room. Embedded Swift 6.3 cannot destroy an array of what has secrets in it.
+private struct Both<Half: TokenRoom & ~Copyable>: ~Copyable, TokenRoom {
+  private var first = Half()
+  private var second = Half()
+
+  static var capacity: Int { 2 * Half.capacity }
+
+  func holds(_ reference: TokenReference) -> Bool { first.holds(reference) || second.holds(reference) }
+
+  func recall(_ reference: TokenReference) -> VerifiedToken? {
+    first.holds(reference) ? first.recall(reference) : second.recall(reference)
+  }
+
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {
+    if index < Half.capacity {
+      first.fill(index, reference, token)
+    } else {
+      second.fill(index - Half.capacity, reference, token)
+    }
   }
 }

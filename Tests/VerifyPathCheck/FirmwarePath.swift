@@ -1,0 +1,39 @@
+/// A whole device for a microcontroller, over a board that is not there.
+
+import HoldfastCore
+import HoldfastFirmware
+
+@_silgen_name("stub_flash") func stubFlash() -> UnsafeMutableRawPointer
+
+private struct StubBoard: Board {
+  mutating func receive(until deadlineMilliseconds: UInt64) -> Reception {
+    stubResult() == 0 ? .silence : .byte(stubReceive())
+  }
+
+  mutating func send(_ bytes: Span<UInt8>) {
+    for index in bytes.indices { stubUpdate(bytes[index]) }
+  }
+
+  mutating func pause(until milliseconds: UInt64) {}
+  mutating func notify(_ notice: FirmwareNotice) {}
+}
+
+private struct StubLock: Lock {
+  var current: LockState { stubResult() == 0 ? .locked : .unlocked }
+  mutating func move(to target: LockState) throws(ActuatorFailure) { stubUpdate(1) }
+}
+
+/// Starts, and serves for ever.
+@_cdecl("firmware_path_check")
+public func firmwarePathCheck() {
+  let memory = unsafe UnsafeMutableRawBufferPointer(start: stubFlash(), count: FlashLayout.byteCount)
+  do throws(FirmwareFault) {
+    var device = try FirmwareDevice.start(
+      flash: unsafe SimulatedFlash(memory), board: StubBoard(), machine: LockActuator(StubLock()), clock: StubHost(),
+      cryptography: { StubCryptography() }, key: { _, _ in StubKey() }, random: { _, _ in StubHost() })
+    device.run()
+  } catch {
+    var denied = DeniedDevice(board: StubBoard(), clock: StubHost())
+    denied.run()
+  }
+}
