@@ -16,6 +16,8 @@ public enum TransportError: Error, Equatable, Sendable {
   case overPeerLimit
   /// The peer ended the connection in the middle of a message, or a message has no bytes.
   case truncated
+  /// On a serial line: an empty frame, by which the other end says that a round begins anew. The connection goes on.
+  case emptyFrame
   /// The operating system refuses access to this user.
   case permissionDenied
   /// There is no such file, folder or device.

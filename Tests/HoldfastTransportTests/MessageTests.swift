@@ -54,11 +54,26 @@ struct MessageTests {
     #expect(throws: TransportError.closed) { try right.receiveBytes() }
   }
 
-  @Test(arguments: Framing.allCases)
-  func `a message without bytes is refused`(framing: Framing) throws {
-    let (left, right) = try Connection.pair(framing: framing)
-    try left.sendRaw(framing == .packets ? [] : [0, 0])
+  @Test func `a packet without bytes is refused`() throws {
+    let (left, right) = try Connection.pair(framing: .packets)
+    try left.sendRaw([])
     #expect(throws: TransportError.truncated) { try right.receiveBytes() }
+  }
+
+  @Test func `an empty frame on a stream is told, and the next message is read`() throws {
+    let (left, right) = try Connection.pair(framing: .stream)
+    try left.sendEmptyFrame(by: Deadline(afterMilliseconds: generousMilliseconds))
+    try left.sendBytes([1])
+    #expect(throws: TransportError.emptyFrame) { try right.receiveBytes() }
+    #expect(try right.receiveBytes() == [1])
+  }
+
+  @Test func `an empty frame on RFCOMM is refused and ends receiving`() throws {
+    let (near, far) = try OpenFile.socketPair(framing: .stream)
+    let connection = Connection(file: near, framing: .stream, port: .rfcomm(channel: 5))
+    try Connection(file: far, framing: .stream).sendRaw([0, 0, 0, 1, 1])
+    #expect(throws: TransportError.truncated) { try connection.receiveBytes() }
+    #expect(throws: TransportError.closed) { try connection.receiveBytes() }
   }
 
   @Test(arguments: Framing.allCases)

@@ -81,7 +81,7 @@ extension Connection {
     #expect(try reader.value() == frame)
   }
 
-  @Test(arguments: [[0xff, 0xff], [0, 0], [0x10, 0x01, 0, 1, 9]] as [[UInt8]])
+  @Test(arguments: [[0xff, 0xff], [0x10, 0x01, 0, 1, 9]] as [[UInt8]])
   func `garbage is dropped until a silence, then messages are read again`(garbage: [UInt8]) throws {
     let connection = try line.connect()
     try line.write(garbage)
@@ -89,6 +89,15 @@ extension Connection {
     try connection.waitForSilence()
     try line.write([0, 2, 5, 6])
     #expect(try connection.receiveBytes() == [5, 6])
+  }
+
+  @Test func `an empty frame is told, and the next message is read`() throws {
+    let connection = try line.connect()
+    try line.write([0, 0, 0, 2, 5, 6])
+    #expect(throws: TransportError.emptyFrame) { try connection.receiveBytes() }
+    #expect(try connection.receiveBytes() == [5, 6])
+    try connection.sendEmptyFrame(by: Deadline(afterMilliseconds: generousMilliseconds))
+    #expect(try line.read(byteCount: 2) == [0, 0])
   }
 
   @Test func `a message right after garbage is dropped with it`() throws {

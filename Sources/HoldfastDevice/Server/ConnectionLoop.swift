@@ -28,6 +28,8 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     case silence
     /// What came was no whole message.
     case unusable
+    /// The peer wants to begin anew.
+    case emptyFrame
     /// The peer is gone, or the server stops.
     case ended
   }
@@ -69,6 +71,9 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
       case .unusable:
         _ = refuse(.malformed)
         return
+      case .emptyFrame:
+        silenceCount = 0
+        guard beginAnew() else { return }
       case .ended:
         return
       }
@@ -105,6 +110,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
       switch error {
       case .timedOutWaiting: return .silence
       case .timedOutReading, .tooLong, .truncated: return .unusable
+      case .emptyFrame: return .emptyFrame
       default: return .ended
       }
     }
@@ -121,6 +127,14 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
     if delay > 0, connection.isEnded(withinMilliseconds: Int(delay)) { return false }
     return send(session.outgoing.bytes) && !response.closesConnection
+  }
+
+  /// Answers an empty frame: what follows it is fresh. Says whether the peer has taken it.
+  private func beginAnew() -> Bool {
+    do throws(TransportError) {
+      try connection.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
+      return true
+    } catch { return false }
   }
 
   private mutating func refuse(_ status: Status) -> Bool {

@@ -16,8 +16,9 @@ extension Connection {
       }
       guard isComplete else { continue }
       let byteCount = Int(UInt16(bigEndian: length))
-      guard 1...Connection.maximumMessageByteCount ~= byteCount else {
-        guard let terminal else { throw byteCount == 0 ? .truncated : .tooLong }
+      guard byteCount > 0 else { throw isSerial ? .emptyFrame : .truncated }
+      guard byteCount <= Connection.maximumMessageByteCount else {
+        guard let terminal else { throw .tooLong }
         terminal.silenceDeadline = terminal.nextSilence
         continue
       }

@@ -20,7 +20,8 @@ extension Connection {
   ///   - wholeMilliseconds: how long the message may take from its first byte on.
   /// - Returns: the number of bytes of the message, 1 to 4096.
   /// - Throws: ``TransportError/closed``, ``TransportError/timedOutWaiting``, ``TransportError/timedOutReading``,
-  ///   ``TransportError/tooLong``, ``TransportError/truncated``, ``TransportError/cancelled`` after ``shutdown()``.
+  ///   ``TransportError/tooLong``, ``TransportError/truncated``, ``TransportError/emptyFrame`` (a serial line),
+  ///   ``TransportError/cancelled`` after ``shutdown()``.
   public func receive(
     into buffer: inout MutableSpan<UInt8>,
     firstByteWithin firstByteMilliseconds: Int,
@@ -47,8 +48,10 @@ extension Connection {
         }
       }
     } catch {
-      // Waiting in vain loses nothing; on a terminal, the next silence finds the way back.
-      if error != .timedOutWaiting && terminal == nil { hasReceivingEnded.store(true, ordering: .relaxed) }
+      // Waiting in vain loses nothing, nor does an empty frame; on a terminal, the next silence finds the way back.
+      if error != .timedOutWaiting && error != .emptyFrame && terminal == nil {
+        hasReceivingEnded.store(true, ordering: .relaxed)
+      }
       throw isShutDown.load(ordering: .sequentiallyConsistent) ? .cancelled : error
     }
   }

@@ -30,6 +30,14 @@ extension Connection {
     }
   }
 
+  /// Sends an empty frame, on a serial line alone. Errors are those of ``send(_:timeoutMilliseconds:)``.
+  public func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
+    precondition(isSerial)
+    guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
+    guard !hasSendingEnded.load(ordering: .relaxed) else { throw .closed }
+    try sendFrame(Span(), by: deadline)
+  }
+
   private func sendFrame(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
     var frame = [UInt8](repeating: 0, count: 2 + message.count)
     frame[0] = UInt8(truncatingIfNeeded: message.count >> 8)

@@ -18,6 +18,8 @@ public final class Connection: Sendable {
   let terminal: TerminalLine?
   /// What Bluetooth calls the peer's end; nil for another transport.
   let port: BluetoothPort?
+  /// Whether this is a serial line, or a stream of bytes that stands in for one: empty frames have a meaning there.
+  public var isSerial: Bool { framing == .stream && port == nil }
   let isShutDown = Atomic(false)
   /// Set once the place where the next message begins is lost, or must not be looked for.
   let hasReceivingEnded = Atomic(false)

@@ -33,6 +33,8 @@ extension Failure {
       self.init(.unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone")
     case .tooLong, .truncated:
       self.init(.malformed, "the other end sent a message that is too long or not whole")
+    case .emptyFrame:
+      self.init(.unavailable, "the device began anew in the middle of a round", hint: "try again")
     case .overPeerLimit:
       self.init(
         .unavailable, "the other end takes no packets as long as this message",

@@ -4,43 +4,38 @@ import HoldfastTransport
 /// A prover's connection to a device, and the session on it: each message that comes is received, then answered.
 struct Conversation: ~Copyable {
   private let endpoint: Endpoint
-  private let connection: Connection
-  private var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
-  /// Bytes of the message that came last.
-  private(set) var receivedByteCount = 0
+  private var link: DeviceLink
+  /// The message that came last.
+  private(set) var received: [UInt8] = []
   var session: Enrolment.Session
 
-  /// Connects; nothing is sent before the device has spoken.
+  /// Connects; no message is sent before the device has spoken.
   init(
     at endpoint: Endpoint, session: consuming Enrolment.Session, timeoutMilliseconds: Int
   ) throws(Failure) {
     self.endpoint = endpoint
     self.session = session
     do throws(TransportError) {
-      connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+      link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
   }
 
   /// Waits for the device's next message.
   mutating func receive(by deadline: Deadline) throws(Failure) {
-    let connection = connection
     do throws(TransportError) {
-      var span = buffer.mutableSpan
-      let message = try connection.receive(
-        into: &span, firstByteBy: deadline, wholeWithin: max(deadline.remainingMilliseconds, 1))
-      receivedByteCount = message.byteCount
+      received = try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
   }
 
   /// Gives the session the message that came, and sends what it answers.
   mutating func answer(by deadline: Deadline) throws(Failure) -> ProverStep {
     let step: ProverStep
-    let message = buffer
+    let message = received
     do throws(ProverFault) {
-      step = try session.receive(message.span.extracting(0..<receivedByteCount))
+      step = try session.receive(message.span)
     } catch { throw Failure(error, endpoint: endpoint) }
     if case .send = step {
-      do throws(TransportError) { try connection.send(session.outgoing.bytes, by: deadline) } catch {
+      do throws(TransportError) { try link.connection.send(session.outgoing.bytes, by: deadline) } catch {
         throw Failure(error, endpoint: endpoint)
       }
     }
@@ -49,7 +44,7 @@ struct Conversation: ~Copyable {
 
   /// The most bytes of a packet each way; nil where the transport has no such limit.
   func packetLimits() throws(Failure) -> PacketLimits? {
-    do throws(TransportError) { return try connection.packetLimits() } catch {
+    do throws(TransportError) { return try link.connection.packetLimits() } catch {
       throw Failure(error, endpoint: endpoint)
     }
   }

@@ -7,21 +7,17 @@ extension ConnectionAttempt {
   init(to endpoint: Endpoint, timeoutMilliseconds: Int) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     do throws(TransportError) {
-      let connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-      self = try ConnectionAttempt.challenge(over: connection, by: deadline)
+      var link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+      self = try ConnectionAttempt.challenge(over: &link, by: deadline)
     } catch { self = .failed(error) }
   }
 
   private static func challenge(
-    over connection: Connection, by deadline: Deadline
+    over link: inout DeviceLink, by deadline: Deadline
   ) throws(TransportError) -> ConnectionAttempt {
-    var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
-    let count: Int
+    let message: [UInt8]
     do throws(TransportError) {
-      var span = buffer.mutableSpan
-      count = try connection.receive(
-        into: &span, firstByteBy: deadline, wholeWithin: max(deadline.remainingMilliseconds, 1)
-      ).byteCount
+      message = try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
     } catch {
       switch error {
       case .timedOutWaiting: return .silent
@@ -30,8 +26,7 @@ extension ConnectionAttempt {
       }
     }
     do throws(EncodingFault) {
-      let message = buffer
-      return .device(id: hexadecimal(try Challenge(message.span.extracting(0..<count)).deviceID.bytes))
+      return .device(id: hexadecimal(try Challenge(message.span).deviceID.bytes))
     } catch { return .stranger }
   }
 }

@@ -17,16 +17,15 @@ struct UserConversation: ~Copyable {
     _ session: consuming Session, store: (borrowing Session) throws(Failure) -> Void
   ) throws(Failure) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
-    let connection: Connection
+    var link: DeviceLink
     do throws(TransportError) {
-      connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+      link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
     var session = session
-    var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
     while true {
-      let count = try receive(connection, into: &buffer, by: deadline)
+      let message = try receive(over: &link, by: deadline)
       let step: UserStep
-      do throws(UserFault) { step = try session.receive(buffer.span.extracting(0..<count)) } catch {
+      do throws(UserFault) { step = try session.receive(message.span) } catch {
         throw Failure(error, endpoint: endpoint)
       }
       switch step {
@@ -36,20 +35,15 @@ struct UserConversation: ~Copyable {
         do throws(UserFault) { try session.confirm() } catch { throw Failure(error, endpoint: endpoint) }
       case .done: return
       }
-      do throws(TransportError) { try connection.send(session.outgoing.bytes, by: deadline) } catch {
+      do throws(TransportError) { try link.connection.send(session.outgoing.bytes, by: deadline) } catch {
         throw Failure(error, endpoint: endpoint)
       }
     }
   }
 
-  private func receive(
-    _ connection: Connection, into buffer: inout [UInt8], by deadline: Deadline
-  ) throws(Failure) -> Int {
+  private func receive(over link: inout DeviceLink, by deadline: Deadline) throws(Failure) -> [UInt8] {
     do throws(TransportError) {
-      var span = buffer.mutableSpan
-      return try connection.receive(
-        into: &span, firstByteBy: deadline, wholeWithin: max(deadline.remainingMilliseconds, 1)
-      ).byteCount
+      return try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
   }
 }

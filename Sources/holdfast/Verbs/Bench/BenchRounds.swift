@@ -61,11 +61,11 @@ struct BenchRounds: Verb {
       try conversation.receive(by: deadline)
       switch try conversation.answer(by: deadline) {
       case .send:
-        sizes.challenge = conversation.receivedByteCount
+        sizes.challenge = conversation.received.count
         sizes.answer = conversation.session.outgoing.bytes.count
       case .awaitChallenge: break
       case .done(let verdict):
-        sizes.verdict = conversation.receivedByteCount
+        sizes.verdict = conversation.received.count
         guard verdict.status == .accepted else {
           throw Failure(
             .denied, "round \(number) was denied: \(verdict.status.name)", hint: verdict.status.explanation.hint)
