@@ -19,16 +19,11 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   let memory: TokenMemory
   let lock: SimulatedLock
   let watch: PolicyWatch
-  let listeners: [Listener]
+  let reception: Reception
   let bootCount: UInt64
   let connections: ConnectionTable
   /// Counts threads: an ended connection has one for a moment longer than its place.
   let gate: WorkerGate
-  let stopFlag: StopFlag
-  /// Counts the threads that accept, the one of ``run()`` apart.
-  let acceptors: WorkerGate
-  /// Why an endpoint is gone; the first one ends the server.
-  let loss = Mutex<ServerFault?>(nil)
   /// Nothing once the server has ended.
   private let serving: Mutex<DirectoryLock?>
 
@@ -44,7 +39,6 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
     notify: @escaping @Sendable (ServerNotice) -> Void = { _ in }
   ) throws(ServerFault) {
-    precondition(!endpoints.isEmpty)
     do throws(FileError) {
       serving = Mutex(try DirectoryLock(directory: folder.path))
     } catch { throw .folder(DeviceFolderFault(lock: error, in: folder.path)) }
@@ -55,21 +49,16 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     } catch { throw .folder(error) }
     // Two for each thread that there may be, and some: strangers must not keep the policy from being read.
     guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
-      let gate = WorkerGate(limit: 2 * options.connectionCount), let stopFlag = StopFlag(),
-      let acceptors = WorkerGate(limit: endpoints.count)
+      let gate = WorkerGate(limit: 2 * options.connectionCount)
     else {
       throw .noDescriptors
     }
-    listeners = try endpoints.map { endpoint throws(ServerFault) in
-      do throws(TransportError) { return try Listener(endpoint, backlog: options.waitingCount) } catch {
-        throw .endpoint(endpoint, error)
-      }
-    }
+    reception = try Reception(at: endpoints, waitingCount: options.waitingCount)
     do throws(LedgerError) {
       bootCount = try ledger.start(realClock: clock.unixSeconds())
     } catch { throw .ledger(LedgerFault(error)) }
     (self.folder, self.options, self.random, self.clock) = (folder, options, random, clock)
-    (self.notify, self.gate, self.acceptors, self.stopFlag) = (notify, gate, acceptors, stopFlag)
+    (self.notify, self.gate) = (notify, gate)
     connections = ConnectionTable(
       limit: options.connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
     memory = TokenMemory(capacity: options.rememberedTokenCount)
@@ -77,7 +66,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   }
 
   /// Where it is reached; a Bluetooth port that was left open is filled in.
-  public var endpoints: [Endpoint] { listeners.map(\.endpoint) }
+  public var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
 
   /// Serves until ``stop()``, then ends every connection, leaves the ledger complete and gives the folder up. A second call
   /// does nothing.
@@ -86,20 +75,17 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   public func run() throws(ServerFault) {
     guard let serving = serving.withLock({ $0.take() }) else { return }
     _ = watch.policy(realClock: clock.unixSeconds())
-    acceptEverywhere()
-    stopFlag.raise()
-    for listener in listeners { listener.close() }
+    reception.run(admit: { self.admit($0) }, report: { self.notify(.acceptFault($0)) })
     connections.endAll()
     gate.closeAndWait()
     finishLedger()
     _ = consume serving
-    if let fault = loss.withLock({ $0 }) { throw fault }
+    if let fault = reception.fault { throw fault }
   }
 
   /// Ends ``run()``: from any thread, any number of times, also before it began.
   public func stop() {
-    stopFlag.raise()
-    for listener in listeners { listener.cancel() }
+    reception.stop()
   }
 
   private func finishLedger() {

@@ -39,7 +39,7 @@ func pause(milliseconds: Int) throws(TransportError) {
 }
 
 /// Source: poll(2), begun again after each signal of the process. Returns false once `deadline` has passed.
-private func poll<let count: Int>(
+func poll<let count: Int>(
   _ entries: inout InlineArray<count, pollfd>, until deadline: Deadline
 ) throws(TransportError) -> Bool {
   while true {

@@ -154,7 +154,7 @@ extension Failure {
   }
 
   /// A server could not start, or an endpoint of it is gone.
-  init(_ fault: ServerFault, folder: String) {
+  init(_ fault: ServerFault, folder: String = "") {
     switch fault {
     case .folder(let fault): self.init(fault, folder: folder)
     case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)

@@ -10,7 +10,7 @@ import Testing
 final class ServedDevice: Sendable {
   let server: DeviceServer<PoorRandom, TestClock>
   let endpoint: Endpoint
-  let notices: NoticeLog
+  let notices: NoticeLog<ServerNotice>
   private let ended: StopFlag
   private let fault = Mutex<ServerFault?>(nil)
 
@@ -22,7 +22,7 @@ final class ServedDevice: Sendable {
     keepsNotices: Bool = true
   ) throws {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
-    let notices = NoticeLog()
+    let notices = NoticeLog<ServerNotice>()
     self.notices = notices
     ended = try #require(StopFlag())
     server = try DeviceServer(
@@ -102,29 +102,29 @@ final class TestPeer {
 }
 
 /// What a server has said so far.
-final class NoticeLog: Sendable {
+final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
   private let state = Mutex(State())
 
   private struct State {
-    var notices: [ServerNotice] = []
-    var waiting: [(notice: ServerNotice, count: Int, flag: StopFlag)] = []
+    var notices: [Notice] = []
+    var waiting: [(notice: Notice, count: Int, flag: StopFlag)] = []
 
-    func has(_ notice: ServerNotice, _ count: Int) -> Bool {
+    func has(_ notice: Notice, _ count: Int) -> Bool {
       notices.count { $0 == notice } >= count
     }
   }
 
-  func add(_ notice: ServerNotice) {
+  func add(_ notice: Notice) {
     state.withLock { state in
       state.notices.append(notice)
       for wait in state.waiting where wait.notice == notice && state.has(notice, wait.count) { wait.flag.raise() }
     }
   }
 
-  var all: [ServerNotice] { state.withLock { $0.notices } }
+  var all: [Notice] { state.withLock { $0.notices } }
 
   /// Waits until `notice` was given so often, at most five seconds; says whether it was.
-  func wait(for notice: ServerNotice, count: Int = 1) -> Bool {
+  func wait(for notice: Notice, count: Int = 1) -> Bool {
     guard let flag = StopFlag() else { return false }
     state.withLock { state in
       if state.has(notice, count) { flag.raise() }

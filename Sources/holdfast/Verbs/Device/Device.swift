@@ -6,7 +6,7 @@ struct Device: ParsableCommand {
     abstract: "Make, show and serve a device: the embedded verifier.",
     subcommands: [
       DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyShow.self, DeviceFloor.self, DeviceUser.self,
-      DeviceServe.self, DeviceAudit.self, DeviceReset.self,
+      DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceReset.self,
     ])
 }
 

@@ -1,0 +1,150 @@
+import HoldfastCore
+import HoldfastTransport
+import Synchronization
+
+/// The front end of a device behind a serial line: it carries messages between one prover at a time and the line, and knows
+/// nothing of them but where they end (docs/protocol.md, "A device behind a serial line").
+///
+/// Threads: one for each endpoint accepts, and one carries. ``run()`` blocks; ``stop()`` ends it from any other thread.
+public final class Bridge: Sendable {
+  /// How many provers may wait for a moment until they are told that they cannot come in.
+  private static let waitingCount = 16
+
+  let hardware: Endpoint
+  let timing: BridgeTiming
+  let notify: @Sendable (BridgeNotice) -> Void
+  let reception: Reception
+  let place: ProverPlace
+  let stopFlag: StopFlag
+  /// The line while it is open, to be ended with the bridge.
+  let line: Mutex<Connection?>
+
+  /// Opens the line and begins to listen; provers wait until ``run()``.
+  ///
+  /// - Parameters:
+  ///   - endpoints: where provers come, at least one.
+  ///   - hardware: a terminal, or a socket of bytes in the file system.
+  ///   - notify: called from any thread; it must not block for long.
+  /// - Throws: `endpoint`, `noDescriptors`.
+  public init(
+    endpoints: [Endpoint], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
+    notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
+  ) throws(BridgeFault) {
+    guard let stopFlag = StopFlag() else { throw .server(.noDescriptors) }
+    let line: Connection
+    do throws(TransportError) {
+      line = try Connection.connect(to: hardware, timeoutMilliseconds: timing.openMilliseconds)
+      place = try ProverPlace()
+    } catch { throw .hardware(hardware, error) }
+    self.line = Mutex(line)
+    do throws(ServerFault) { reception = try Reception(at: endpoints, waitingCount: Bridge.waitingCount) } catch {
+      throw .server(error)
+    }
+    (self.hardware, self.timing, self.notify, self.stopFlag) = (hardware, timing, notify, stopFlag)
+  }
+
+  /// Where provers come; a Bluetooth port that was left open is filled in.
+  public var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
+
+  /// Carries messages until ``stop()``, then ends every connection. Once only.
+  ///
+  /// Throws `server` when an endpoint is gone, after everything was ended all the same.
+  public func run() throws(BridgeFault) {
+    guard let carriers = WorkerGate(limit: 1), carriers.enter() else { throw .server(.noDescriptors) }
+    let isStarted = startThread { [self] in
+      defer { carriers.leave() }
+      var carrier = Carrier(of: self)
+      carrier.run()
+    }
+    guard isStarted else { throw .server(.noDescriptors) }
+    reception.run(admit: { self.admit($0) }, report: { self.notify(.acceptFault($0)) })
+    stop()
+    carriers.closeAndWait()
+    if let fault = reception.fault { throw .server(fault) }
+  }
+
+  /// Ends ``run()``: from any thread, any number of times, also before it began.
+  public func stop() {
+    stopFlag.raise()
+    reception.stop()
+    place.close()
+    line.withLock { $0?.shutdown() }
+  }
+
+  /// Lets the line go: a terminal or an emulator takes one connection at a time.
+  func closeLine() { line.withLock { $0 = nil } }
+
+  /// Opens the line again.
+  func openLine() throws(TransportError) -> Connection {
+    let opened = try Connection.connect(to: hardware, timeoutMilliseconds: timing.openMilliseconds)
+    line.withLock { $0 = opened }
+    if stopFlag.isRaised { opened.shutdown() }
+    return opened
+  }
+
+  /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
+  private func admit(_ prover: Connection) {
+    guard !place.take(prover) else { return }
+    Bridge.refuse(prover, .busy, milliseconds: 0)
+    notify(.busy)
+  }
+
+  /// Answers without a seal, as far as the peer takes it.
+  static func refuse(_ prover: Connection, _ status: Status, milliseconds: Int) {
+    let message = refusal(status)
+    try? prover.send(message.span, timeoutMilliseconds: milliseconds)
+  }
+
+  static func refusal(_ status: Status) -> [UInt8] {
+    var message: [UInt8] = []
+    VerdictMessage.encode(unsealed: status, into: &message)
+    return message
+  }
+}
+
+/// Why a bridge could not start, or ended by itself.
+public enum BridgeFault: Error, Equatable {
+  /// What provers come to.
+  case server(ServerFault)
+  /// The line could not be opened.
+  case hardware(Endpoint, TransportError)
+}
+
+/// How long a bridge waits, in milliseconds.
+public struct BridgeTiming: Sendable {
+  /// For the first byte of a prover's message.
+  public var answerMilliseconds: Int
+  /// From the first byte of a prover's message to its last.
+  public var messageMilliseconds: Int
+  /// For the hardware to answer an empty frame, before it gets another one; after that one, the line is lost.
+  public var freshMilliseconds: Int
+  /// For the hardware to answer a message.
+  public var judgingMilliseconds: Int
+  /// From the first byte of a message of the hardware to its last.
+  public var frameMilliseconds: Int
+  /// For either end to take a message.
+  public var sendMilliseconds: Int
+  /// For a socket of the hardware to take a connection.
+  public var openMilliseconds: Int
+  /// Between two tries to open the line.
+  public var retryMilliseconds: Int
+  /// For a prover to read the last message before its connection is closed, where closing could take it back.
+  public var farewellMilliseconds: Int
+
+  public init(
+    answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
+    freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
+    frameMilliseconds: Int = 2000, sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000,
+    retryMilliseconds: Int = 1000, farewellMilliseconds: Int = 1000
+  ) {
+    self.answerMilliseconds = answerMilliseconds
+    self.messageMilliseconds = messageMilliseconds
+    self.freshMilliseconds = freshMilliseconds
+    self.judgingMilliseconds = judgingMilliseconds
+    self.frameMilliseconds = frameMilliseconds
+    self.sendMilliseconds = sendMilliseconds
+    self.openMilliseconds = openMilliseconds
+    self.retryMilliseconds = retryMilliseconds
+    self.farewellMilliseconds = farewellMilliseconds
+  }
+}

@@ -1,0 +1,100 @@
+import HoldfastCore
+import HoldfastTransport
+
+/// What a bridge does on the thread that owns the line: it keeps the line open and read, and serves one prover after the other.
+struct Carrier {
+  private let bridge: Bridge
+  /// nil while the line is lost.
+  private var line: HardwareLine?
+  /// Before it, the line is not opened again: one that ends at once must not keep the bridge busy.
+  private var nextOpening: Deadline
+  /// Whether the loss of the line was said.
+  private var isLossKnown = false
+  private var connectionCount: UInt64 = 0
+
+  init(of bridge: Bridge) {
+    self.bridge = bridge
+    line = bridge.line.withLock { $0 }.map { HardwareLine($0, timing: bridge.timing) }
+    nextOpening = Deadline(afterMilliseconds: bridge.timing.retryMilliseconds)
+  }
+
+  mutating func run() {
+    while !bridge.stopFlag.isRaised {
+      guard var open = line.take() else {
+        reopen()
+        continue
+      }
+      do throws(HardwareFault) {
+        try step(&open)
+        line = open
+      } catch {
+        bridge.closeLine()
+      }
+    }
+  }
+
+  /// Drops what has come on the line, or serves a prover that has come.
+  private mutating func step(_ line: inout HardwareLine) throws(HardwareFault) {
+    let (hasArrived, hasRung) = try line.wait(or: .arrival(on: bridge.place.bell), until: .never)
+    if hasArrived { _ = try line.take() }
+    if hasRung, let prover = bridge.place.next() { try serve(prover, over: &line) }
+  }
+
+  private mutating func serve(_ prover: Connection, over line: inout HardwareLine) throws(HardwareFault) {
+    connectionCount += 1
+    bridge.notify(.connected(connection: connectionCount))
+    var relay = Relay(prover: prover, timing: bridge.timing)
+    defer {
+      end(prover)
+      bridge.notify(.disconnected(connection: connectionCount, messageCount: relay.messageCount))
+    }
+    do throws(HardwareFault) {
+      if case .refused(let status) = try relay.run(over: &line) { refuse(prover, status) }
+    } catch {
+      sayLost(error)
+      refuse(prover, .internal)
+      throw error
+    }
+  }
+
+  private func refuse(_ prover: Connection, _ status: Status) {
+    guard !bridge.stopFlag.isRaised else { return }
+    bridge.notify(.refused(connection: connectionCount, status))
+    Bridge.refuse(prover, status, milliseconds: bridge.timing.farewellMilliseconds)
+  }
+
+  private func end(_ prover: Connection) {
+    prover.linger(milliseconds: bridge.timing.farewellMilliseconds)
+    bridge.place.leave()
+  }
+
+  /// Tries to open the line, at once where it was open for long enough, and tells the provers that come meanwhile.
+  private mutating func reopen() {
+    waitForOpening()
+    guard !bridge.stopFlag.isRaised else { return }
+    nextOpening = Deadline(afterMilliseconds: bridge.timing.retryMilliseconds)
+    do throws(TransportError) {
+      line = HardwareLine(try bridge.openLine(), timing: bridge.timing)
+    } catch { return sayLost(.transport(error)) }
+    if isLossKnown { bridge.notify(.hardwareBack) }
+    isLossKnown = false
+  }
+
+  private mutating func waitForOpening() {
+    let bell = bridge.place.bell
+    while !nextOpening.hasPassed, !bridge.stopFlag.isRaised {
+      let hasRung = try? Connection.wait(for: .arrival(on: bell), or: .end(of: bell), until: nextOpening).first
+      guard hasRung == true, let prover = bridge.place.next() else { continue }
+      connectionCount += 1
+      refuse(prover, .internal)
+      end(prover)
+    }
+  }
+
+  /// Says it once, until the line is back.
+  private mutating func sayLost(_ fault: HardwareFault) {
+    guard !isLossKnown, !bridge.stopFlag.isRaised else { return }
+    isLossKnown = true
+    bridge.notify(.hardwareLost(fault))
+  }
+}

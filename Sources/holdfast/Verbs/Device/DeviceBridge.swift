@@ -1,0 +1,111 @@
+import ArgumentParser
+import Glibc
+import HoldfastCore
+import HoldfastDevice
+import HoldfastTransport
+
+struct DeviceBridge: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "bridge", abstract: "Carry messages between provers and a device behind a serial line.",
+    discussion: """
+      One prover at a time, until SIGTERM or Ctrl-C. The bridge knows no key and opens no message: what a prover proves, the \
+      device alone can tell.
+      """)
+
+  @Option(help: "Where to listen for provers, such as rfcomm:00:00:00:00:00:00; may be repeated.")
+  var listen: [String]
+
+  @Option(help: "The line, such as tty:/dev/ttyUSB0 or unix-stream:/run/uart.sock.")
+  var to: String
+
+  @Flag(help: "Say nothing of single provers.")
+  var quiet = false
+
+  @Flag(help: "Let any Bluetooth device pair with this host meanwhile, which takes CAP_NET_ADMIN.")
+  var pair = false
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let hardware = try Endpoint(argument: to)
+    guard hardware.isLine else {
+      throw Failure(.usage, "\(hardware) is no serial line", hint: "--to takes tty:PATH or unix-stream:PATH")
+    }
+    let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
+    guard !endpoints.contains(hardware) else {
+      throw Failure(.usage, "\(hardware) cannot be both ends", hint: "provers listen elsewhere than the hardware")
+    }
+    TerminationSignals.hold()
+    // A terminal that does not let background processes write must not stop it.
+    signal(SIGTTOU, SIG_IGN)
+    guard let notices = NoticePipe() else { throw Failure(ServerFault.noDescriptors) }
+    defer { notices.finish(withinMilliseconds: 500) }
+    let isQuiet = quiet
+    let bridge: Bridge
+    do throws(BridgeFault) {
+      bridge = try Bridge(endpoints: endpoints, hardware: hardware) { notice in
+        if let line = notice.line(quiet: isQuiet, hardware: hardware) { notices.note(line) }
+      }
+    } catch { throw Failure(error) }
+    TerminationSignals.whenRaised { bridge.stop() }
+    for endpoint in bridge.endpoints {
+      if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
+      notices.note("listening at \(endpoint), for the device at \(hardware)")
+    }
+    let presence = BluetoothPresence(of: bridge.endpoints, isPairing: pair) { notices.note("warning: \($0)") }
+    defer { withExtendedLifetime(presence) {} }
+    do throws(BridgeFault) { try bridge.run() } catch { throw Failure(error) }
+    notices.note("ended")
+  }
+}
+
+extension Endpoint {
+  /// Whether a device without connections can be at its other end.
+  fileprivate var isLine: Bool {
+    switch address {
+    case .terminal, .unixStream: true
+    case .unix, .bluetooth: false
+    }
+  }
+}
+
+extension BridgeNotice {
+  /// What the person who runs the bridge reads; nil for what is not worth a line.
+  fileprivate func line(quiet: Bool, hardware: Endpoint) -> String? {
+    switch self {
+    case .connected: return nil
+    case .disconnected(let connection, let count):
+      return quiet ? nil : "connection \(connection): ended after \(count) messages of the device"
+    case .refused(let connection, let status):
+      return quiet ? nil : "warning: connection \(connection): \(status.name), said by the bridge"
+    case .busy: return quiet ? nil : "warning: a prover was sent away, another is served"
+    case .hardwareLost(.silent): return "warning: \(hardware): the device does not answer; the line is opened again"
+    case .hardwareLost(.transport(let error)):
+      return "warning: \(Failure(line: error, endpoint: hardware).message); the line is opened again"
+    case .hardwareBack: return "\(hardware): the line is open again"
+    case .acceptFault: return "warning: a prover could not be accepted just now"
+    }
+  }
+}
+
+extension Failure {
+  fileprivate init(_ fault: BridgeFault) {
+    switch fault {
+    case .server(let fault): self.init(fault)
+    case .hardware(let endpoint, let error): self.init(line: error, endpoint: endpoint)
+    }
+  }
+
+  /// A line to a device cannot be opened, or was lost.
+  fileprivate init(line error: TransportError, endpoint: Endpoint) {
+    switch error {
+    case .notFound, .refused:
+      self.init(
+        .unavailable, "nothing is at \(endpoint)", hint: "is the device plugged in, or its emulator running?")
+    case .closed: self.init(.unavailable, "\(endpoint): the device's end was closed")
+    case .tooLong, .truncated, .timedOutReading:
+      self.init(.unavailable, "\(endpoint): the device sent what is no message")
+    default: self.init(error, endpoint: endpoint)
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import HoldfastCore
+import HoldfastTransport
+import Testing
+
+@testable import HoldfastDevice
+
+@Suite struct BridgeRelayTests {
+  @Test(arguments: ["unix", "unix-stream"], ["unix", "unix-stream"])
+  func `provers prove themselves to a device through a bridge, one after the other`(
+    front: String, other: String
+  ) throws {
+    let device = try TestDevice()
+    let served = try ServedDevice(device, scheme: "unix-stream")
+    let endpoints = try [front, other].enumerated().map {
+      try Endpoint(parsing: "\($0.element):\(device.place.path)/front\($0.offset)")
+    }
+    let bridge = try Bridge(endpoints: endpoints, hardware: served.endpoint)
+    let crowd = try Crowd()
+    crowd.start { try bridge.run() }
+    let prover = try device.prover()
+    for endpoint in endpoints + endpoints {
+      let peer = try untilFree { TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: 5000)) }
+      for (command, result) in [("unlock", "unlocked"), ("lock", "locked")] {
+        #expect(try peer.round(prover, command).result == result)
+      }
+    }
+    bridge.stop()
+    crowd.wait()
+    try served.stop()
+  }
+
+  @Test func `the longest messages go both ways unchanged`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    let messages = [1, 672, 4096].map { count in (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) } }
+    let peer = try line.connect(hardware, challenge: messages[2])
+    for message in messages {
+      try peer.send(message)
+      #expect(try hardware.peer.receive() == message)
+      try hardware.peer.send(message + (message.count < 4096 ? [7] : []))
+      #expect(try peer.receive().starts(with: message))
+      try hardware.peer.send([9, UInt8(truncatingIfNeeded: message.count)])
+      #expect(try peer.receive().first == 9)
+    }
+    #expect(line.stop())
+  }
+
+  @Test func `what the hardware said before the answer to the empty frame reaches nobody`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    for stale: UInt8 in 1...3 { try hardware.peer.send([stale]) }
+    let peer = try line.connect()
+    hardware.expectEmptyFrame()
+    for stale: UInt8 in 4...6 { try hardware.peer.send([stale]) }
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([42])
+    #expect(try peer.receive() == [42])
+    #expect(line.stop())
+  }
+
+  @Test func `a prover that leaves in the middle of a round leaves nothing to the next`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    var first: TestPeer? = try line.connect(hardware, challenge: [1])
+    try first?.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    first = nil
+    #expect(line.notices.wait(for: .disconnected(connection: 1, messageCount: 1)))
+    let second = try line.connect()
+    hardware.expectEmptyFrame()
+    // The answer to the first prover's message, and a challenge that was meant for it.
+    try hardware.peer.send([3])
+    try hardware.peer.send([4])
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([5])
+    #expect(try second.receive() == [5])
+    #expect(line.stop())
+  }
+
+  @Test func `provers that leave before the hardware answers cost it one empty frame`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    for number: UInt64 in 1...5 {
+      _ = try line.connect()
+      #expect(line.notices.wait(for: .disconnected(connection: number, messageCount: 0)))
+    }
+    let peer = try line.connect()
+    #expect(line.notices.wait(for: .connected(connection: 6)))
+    hardware.expectEmptyFrame()
+    try hardware.sendEmptyFrame()
+    try hardware.peer.send([1])
+    #expect(try peer.receive() == [1])
+    try peer.send([2])
+    // No second empty frame lies before the message.
+    #expect(try hardware.peer.receive() == [2])
+    #expect(line.stop())
+  }
+
+  @Test func `repetitions of a challenge are dropped, before and after the prover has it`() throws {
+    let line = try BridgedLine()
+    let hardware = try line.hardware()
+    let peer = try line.connect(hardware, challenge: [1, 1])
+    for _ in 0..<3 { try hardware.peer.send([1, 1]) }
+    try peer.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    try hardware.peer.send([1, 1])
+    try hardware.peer.send([3])
+    #expect(try peer.receive() == [3])
+    #expect(line.stop())
+  }
+
+  @Test func `a prover's own empty frame is passed on, and so is its answer`() throws {
+    let line = try BridgedLine(scheme: "unix-stream")
+    let hardware = try line.hardware()
+    let peer = try line.connect(hardware, challenge: [1])
+    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: 5000))
+    try hardware.answerEmptyFrame(with: [2])
+    #expect(throws: TransportError.emptyFrame) { try peer.receive() }
+    #expect(try peer.receive() == [2])
+    #expect(line.stop())
+  }
+
+  @Test func `a terminal carries messages as a socket does`() throws {
+    let terminal = try SerialLine()
+    let place = try TemporaryFolder()
+    let front = try Endpoint(parsing: "unix:\(place.path)/front")
+    let bridge = try Bridge(endpoints: [front], hardware: try Endpoint(parsing: "tty:\(terminal.path)"))
+    let crowd = try Crowd()
+    crowd.start { try bridge.run() }
+    let peer = TestPeer(try Connection.connect(to: front, timeoutMilliseconds: 5000))
+    #expect(try terminal.readFrame().isEmpty)
+    try terminal.writeFrame([])
+    try terminal.writeFrame([1, 2, 3])
+    #expect(try peer.receive() == [1, 2, 3])
+    try peer.send([0x0d, 0x0a, 0x11, 0x13, 0x04])
+    #expect(try terminal.readFrame() == [0x0d, 0x0a, 0x11, 0x13, 0x04])
+    bridge.stop()
+    crowd.wait()
+  }
+}
+
+/// Repeats `body` while the place is still another prover's, who left a moment ago.
+private func untilFree(_ body: () throws -> TestPeer) throws -> TestPeer {
+  while true {
+    let peer = try body()
+    if !peer.connection.isEnded(withinMilliseconds: 50) { return peer }
+  }
+}

@@ -1,0 +1,82 @@
+import Glibc
+import Testing
+
+@testable import HoldfastDevice
+@testable import HoldfastTransport
+
+/// A running bridge whose hardware is played by the test, at a socket or at the far end of a terminal.
+final class BridgedLine: Sendable {
+  let bridge: Bridge
+  let notices: NoticeLog<BridgeNotice>
+  let endpoint: Endpoint
+  private let listener: Listener
+  private let place: TemporaryFolder
+  private let ended: StopFlag
+
+  init(scheme: String = "unix", timing: BridgeTiming = BridgeTiming(retryMilliseconds: 50)) throws {
+    let place = try TemporaryFolder()
+    let listener = try Listener(try Endpoint(parsing: "unix-stream:\(place.path)/line"))
+    let notices = NoticeLog<BridgeNotice>()
+    let endpoint = try Endpoint(parsing: "\(scheme):\(place.path)/front")
+    let ended = try #require(StopFlag())
+    let bridge = try Bridge(endpoints: [endpoint], hardware: listener.endpoint, timing: timing) { notices.add($0) }
+    (self.place, self.listener, self.notices, self.endpoint) = (place, listener, notices, endpoint)
+    (self.ended, self.bridge) = (ended, bridge)
+    let isStarted = startThread {
+      do { try bridge.run() } catch { Issue.record(error) }
+      ended.raise()
+    }
+    #expect(isStarted)
+  }
+
+  /// The hardware's end of the line, which the bridge has opened or opens now.
+  func hardware() throws -> FakeHardware { FakeHardware(try listener.accept()) }
+
+  /// Nobody is at the hardware's end any more, nor comes.
+  func endHardware(_ hardware: FakeHardware) {
+    listener.close()
+    hardware.peer.connection.shutdown()
+  }
+
+  func connect() throws -> TestPeer { TestPeer(try Connection.connect(to: endpoint, timeoutMilliseconds: 5000)) }
+
+  /// The next prover, once the hardware was asked for its challenge and has sent `challenge`.
+  func connect(_ hardware: FakeHardware, challenge: [UInt8]) throws -> TestPeer {
+    let peer = try connect()
+    try hardware.answerEmptyFrame(with: challenge)
+    #expect(try peer.receive() == challenge)
+    return peer
+  }
+
+  /// Says whether the bridge ends within a second.
+  func stop() -> Bool {
+    bridge.stop()
+    return ended.wait(milliseconds: 1000)
+  }
+}
+
+/// The hardware's end of a line; a test says what it does.
+struct FakeHardware {
+  let peer: TestPeer
+
+  init(_ connection: Connection) { peer = TestPeer(connection) }
+
+  func expectEmptyFrame(sourceLocation: SourceLocation = #_sourceLocation) {
+    #expect(throws: TransportError.emptyFrame, sourceLocation: sourceLocation) { try peer.receive() }
+  }
+
+  func sendEmptyFrame() throws {
+    try peer.connection.sendEmptyFrame(by: Deadline(afterMilliseconds: 5000))
+  }
+
+  func writeRaw(_ bytes: [UInt8]) throws {
+    let count = unsafe send(peer.connection.file.descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL))
+    try #require(count == bytes.count)
+  }
+
+  func answerEmptyFrame(with challenge: [UInt8]) throws {
+    expectEmptyFrame()
+    try sendEmptyFrame()
+    try peer.send(challenge)
+  }
+}
