@@ -1,4 +1,4 @@
-"""One message a packet over a Unix SOCK_SEQPACKET socket; every operation has a timeout."""
+"""Messages over a Unix socket, one a packet or in frames; every operation has a timeout."""
 
 import contextlib
 import os
@@ -48,6 +48,37 @@ class Connection:
 
     def __exit__(self, *_):
         self.close()
+
+
+class StreamConnection(Connection):
+    """A connected socket of bytes: u16 length, then the message. Of empty frames it knows nothing."""
+
+    def send(self, message):
+        super().send(len(message).to_bytes(2, "big") + message)
+
+    def receive(self, timeout=None):
+        length = int.from_bytes(self._exactly(2, timeout), "big")
+        return self._exactly(length, timeout)
+
+    def _exactly(self, count, timeout):
+        data = b""
+        self.handle.settimeout(timeout or self.handle.gettimeout())
+        while len(data) < count:
+            try:
+                part = self.handle.recv(count - len(data))
+            except ConnectionError as error:
+                raise Closed from error
+            if not part:
+                raise Closed
+            data += part
+        return data
+
+
+def connect_stream(path, timeout=5.0):
+    handle = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    handle.settimeout(timeout)
+    handle.connect(path)
+    return StreamConnection(handle, timeout)
 
 
 def connect(path, timeout=5.0):
