@@ -7,8 +7,11 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev l
 TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
+# For the firmware and the board it runs on, likewise.
+FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
+SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-.PHONY: help build demo demo-bluetooth test bench soak vectors format lint packages clean
+.PHONY: help build demo demo-bluetooth firmware test bench soak vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,9 +26,14 @@ demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Li
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@/usr/bin/python3 Tests/BluetoothLab/demo.py --holdfast .build/release/holdfast
 
+firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
+	@Tests/install-packages $(FIRMWARE_PACKAGES)
+	@$(MAKE) --no-print-directory -C firmware-sim
+
 test: packages ## Build and check everything.
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
+	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@Tests/run
 
 bench: build ## Measure the latency of a proof against the 100 ms budget.
@@ -39,13 +47,13 @@ vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json
 
 format: ## Format the sources.
-	@$(SWIFT) format --in-place --recursive Sources Tests Plugins Package.swift
+	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
 
 lint: ## Check the format of the sources.
-	@$(SWIFT) format lint --strict --recursive Sources Tests Plugins Package.swift
+	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
 
 packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)
 
 clean: ## Remove what was built.
-	@rm -rf .build .build-embedded .build-tests
+	@rm -rf .build .build-embedded .build-tests firmware-sim/.build firmware-sim/.bearssl

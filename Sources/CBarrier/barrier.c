@@ -1,8 +1,7 @@
 #include "barrier.h"
 
 void holdfast_wipe(void *bytes, size_t count) {
-  uint8_t *cursor = bytes;
-  for (size_t index = 0; index < count; index++) cursor[index] = 0;
+  __builtin_memset(bytes, 0, count);
   __asm__ __volatile__("" : : "r"(bytes) : "memory");
 }
 

@@ -1,0 +1,52 @@
+import CBearSSL
+import CBoardTest
+import HoldfastBoard
+import HoldfastCore
+
+/// Operations from 48 on.
+func answerBoard(
+  _ question: borrowing Question, _ answer: inout Answer, _ clock: BoardClock, _ entropy: borrowing Secret<64>
+) throws(OperationFailure) {
+  switch question.operation {
+  case 48: answer.append(UInt32(truncatingIfNeeded: clock.monotonicMilliseconds()))
+  case 49:
+    answer.append(UInt32(MainStack.usedByteCount))
+    answer.append(UInt32(MainStack.byteCount))
+  case 50: entropy.withBytes { answer.set($0) }
+  // Taken a second time: there must be nothing left.
+  case 51: SimulatedEntropy.take().withBytes { answer.set($0) }
+  case 52: layouts(&answer)
+  case 53: fail(question.integer(0))
+  case 54: break
+  default: throw OperationFailure()
+  }
+}
+
+/// The sizes of what Swift and BearSSL share, as clang sees them and as BearSSL's compiler does.
+private func layouts(_ answer: inout Answer) {
+  let theirs = unsafe board_test_layouts()
+  let ours: InlineArray<5, Int> = unsafe [
+    MemoryLayout<br_hash_compat_context>.size, MemoryLayout<br_hmac_context>.size,
+    MemoryLayout<br_aesctr_drbg_context>.size, MemoryLayout<br_ec_public_key>.size, MemoryLayout<br_ec_impl>.size,
+  ]
+  for index in ours.indices {
+    answer.append(UInt32(ours[index]))
+    unsafe answer.append(theirs[index])
+  }
+}
+
+/// Faults in the way that is asked for.
+private func fail(_ way: UInt32) {
+  switch way {
+  case 0: board_test_read_nowhere()
+  case 1: board_test_undefined()
+  case 2: _ = overflow(1)
+  default: preconditionFailure()
+  }
+}
+
+@inline(never)
+private func overflow(_ depth: UInt32) -> UInt32 {
+  let room = InlineArray<64, UInt32>(repeating: depth)
+  return depth == 0 ? 0 : overflow(depth &+ 1) &+ room[Int(depth & 63)]
+}

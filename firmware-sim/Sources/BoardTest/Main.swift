@@ -1,0 +1,34 @@
+import HoldfastBoard
+import HoldfastCore
+
+/// Answers questions about the board and its cryptography, one after the other, for ever.
+@c(firmware_main)
+func main() -> Never {
+  Console.start()
+  Console.write("Holdfast board test\n")
+  let clock = BoardClock()
+  var link = PeerLink()
+  let entropy = SimulatedEntropy.take()
+  var flash = SimulatedFlash()
+  var question = Question()
+  var answer = Answer()
+  while true {
+    question.receive(from: &link)
+    answer.begin(shift: question.shift)
+    let begun = clock.ticks()
+    do throws(OperationFailure) {
+      switch question.operation {
+      case 0..<32: try answerCryptography(question, &answer, clock)
+      case 32..<48: try answerFlash(question, &answer, &flash)
+      default: try answerBoard(question, &answer, clock, entropy)
+      }
+    } catch {
+      answer.isSuccess = false
+    }
+    if answer.ticks == 0 { answer.ticks = clock.ticks() - begun }
+    answer.send(to: &link)
+  }
+}
+
+/// What was asked for failed, as it may have been meant to.
+struct OperationFailure: Error {}

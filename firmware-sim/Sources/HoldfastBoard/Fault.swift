@@ -1,0 +1,35 @@
+import CBoard
+
+/// What a fault handler ends in: it says what happened where, and the processor stops for good.
+///
+/// Source: Armv7-M Architecture Reference Manual §B3.2.15.
+@c(board_fault)
+func reportFault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
+  let status = board_load(0xE000_ED28)
+  Console.write("\nfault: exception ")
+  Console.write(UInt64(exception))
+  report(", status ", status)
+  report(", hard ", board_load(0xE000_ED2C))
+  // Where the registers could not be stacked, there are none to read.
+  if unsafe status & (1 << 4 | 1 << 12) != 0 || MainStack.isOverrun(by: frame) {
+    Console.write(", stack overflow")
+  } else {
+    report(", pc ", unsafe frame[6])
+    report(", lr ", unsafe frame[5])
+  }
+  if status & 1 << 7 != 0 { report(", address ", board_load(0xE000_ED34)) }
+  if status & 1 << 15 != 0 { report(", address ", board_load(0xE000_ED38)) }
+  Console.write("\n")
+  stop()
+}
+
+private func report(_ name: StaticString, _ word: UInt32) {
+  Console.write(name)
+  Console.write(hexadecimal: word)
+}
+
+/// Stops for good: no interrupt comes through any more.
+public func stop() -> Never {
+  board_hold_interrupts()
+  while true { board_sleep() }
+}
