@@ -41,6 +41,8 @@ private func fail(_ way: UInt32) {
   case 0: board_test_read_nowhere()
   case 1: board_test_undefined()
   case 2: _ = overflow(1)
+  case 4: board_test_write_code()
+  case 5: board_test_run_memory()
   default: preconditionFailure()
   }
 }

@@ -1,15 +1,43 @@
-// The C library's memset goes byte by byte; Swift and BearSSL clear much.
+// Copying and clearing by words: the C library goes byte by byte, which was a third of an HMAC.
 
 #include <stddef.h>
 #include <stdint.h>
 
+/// A word at any address: the processor reads those as they are.
+typedef struct __attribute__((packed)) {
+  uint32_t value;
+} Word;
+
+__attribute__((no_builtin("memcpy"))) void *memcpy(
+    void *restrict destination, const void *restrict source, size_t count) {
+  uint8_t *to = destination;
+  const uint8_t *from = source;
+  for (; count > 0 && (uintptr_t)to % 4 != 0; count--) *to++ = *from++;
+  for (; count >= 16; count -= 16, to += 16, from += 16) {
+    uint32_t *words = (uint32_t *)to;
+    const Word *read = (const Word *)from;
+    words[0] = read[0].value, words[1] = read[1].value, words[2] = read[2].value, words[3] = read[3].value;
+  }
+  for (; count >= 4; count -= 4, to += 4, from += 4) *(uint32_t *)to = ((const Word *)from)->value;
+  for (; count > 0; count--) *to++ = *from++;
+  return destination;
+}
+
 __attribute__((no_builtin("memset"))) void *memset(void *start, int value, size_t count) {
-  uint8_t *byte = start;
-  for (; count > 0 && (uintptr_t)byte % 4 != 0; count--) *byte++ = (uint8_t)value;
-  uint32_t filled = 0x01010101u * (uint8_t)value;
-  uint32_t *word = (uint32_t *)byte;
-  for (; count >= 16; count -= 16, word += 4) word[0] = filled, word[1] = filled, word[2] = filled, word[3] = filled;
-  for (; count >= 4; count -= 4) *word++ = filled;
-  for (byte = (uint8_t *)word; count > 0; count--) *byte++ = (uint8_t)value;
+  uint8_t *to = start;
+  for (; count > 0 && (uintptr_t)to % 4 != 0; count--) *to++ = (uint8_t)value;
+  uint32_t word = 0x01010101u * (uint8_t)value;
+  for (; count >= 16; count -= 16, to += 16) {
+    uint32_t *words = (uint32_t *)to;
+    words[0] = word, words[1] = word, words[2] = word, words[3] = word;
+  }
+  for (; count >= 4; count -= 4, to += 4) *(uint32_t *)to = word;
+  for (; count > 0; count--) *to++ = (uint8_t)value;
   return start;
 }
+
+// What compilers call them. Source: Run-time ABI for the Arm Architecture §5.3.5.
+#define COPY __attribute__((alias("memcpy")))
+COPY void __aeabi_memcpy(void *restrict destination, const void *restrict source, size_t count);
+COPY void __aeabi_memcpy4(void *restrict destination, const void *restrict source, size_t count);
+COPY void __aeabi_memcpy8(void *restrict destination, const void *restrict source, size_t count);

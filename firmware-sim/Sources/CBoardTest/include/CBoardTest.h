@@ -18,4 +18,10 @@ void board_test_read_nowhere(void);
 /// Runs an instruction that there is none of.
 void board_test_undefined(void);
 
+/// Writes over code.
+void board_test_write_code(void);
+
+/// Runs what lies in memory.
+void board_test_run_memory(void);
+
 #endif
