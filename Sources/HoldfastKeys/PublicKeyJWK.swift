@@ -49,7 +49,7 @@ public struct PublicKeyJWK: Sendable, Equatable {
 public enum KeyFault: Error, Equatable {
   /// Not strict JSON, or too long.
   case malformed
-  /// Strict JSON, but not a P-256 key: a member is missing or of another kind or length.
+  /// Strict JSON, but not such a key: a member is missing or of another kind or length.
   case unexpected
   /// A private key where a public one belongs: nobody should hand it out.
   case privateKey

@@ -83,7 +83,13 @@ private struct StubStore: ~Copyable, DeviceStore {
   var reference = TokenReference()
   var token: VerifiedToken?
 
-  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { stubResult() == 0 ? nil : P256Point() }
+  mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+    switch stubResult() {
+    case 0: nil
+    case 1: .mac(Secret())
+    default: .signing(P256Point())
+    }
+  }
   mutating func clockFloor() -> UInt64 { UInt64(stubResult()) }
   mutating func recall(_ reference: TokenReference) -> VerifiedToken? {
     guard self.reference == reference, let slot = token.take() else { return nil }
@@ -129,6 +135,7 @@ private struct StubPolicy: Policy {
   var commonFactors: Factors { .device }
   var codeLimits: CodeLimits { CodeLimits() }
   var acceptsUnsigned: Bool { stubResult() == 1 }
+  var acceptsMAC: Bool { stubResult() == 1 }
   var maximumIssueAdvanceSeconds: UInt64 { 86_400 * 400 }
 }
 

@@ -47,7 +47,7 @@ extension FixedBytes: Hashable {
   }
 }
 
-/// First 8 bytes of SHA-256 over a public key's SEC1 uncompressed point.
+/// First 8 bytes of SHA-256 over a public key's SEC1 uncompressed point; for other keys, see what names them.
 public typealias KeyID = FixedBytes<8>
 /// 16 random bytes that name one device.
 public typealias DeviceID = FixedBytes<16>

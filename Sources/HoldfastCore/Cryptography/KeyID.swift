@@ -6,8 +6,13 @@ public func keyID(
 ) throws(CryptographyFailure) -> KeyID {
   var hash = try cryptography.sha256()
   hash.append(point.bytes)
-  let digest = try hash.finish()
-  var id = KeyID()
-  for index in 0..<8 { id[index] = digest[index] }
-  return id
+  return KeyID(startOf: try hash.finish())
+}
+
+extension FixedBytes where count == 8 {
+  /// The first 8 bytes of a digest.
+  init(startOf digest: Digest) {
+    self.init()
+    for index in 0..<8 { self[index] = digest[index] }
+  }
 }

@@ -62,9 +62,14 @@ public struct CBORReader: ~Escapable {
     Int(clamping: try argument(of: .map))
   }
 
-  /// Reads a tag (major type 6), which must be `tag`.
-  public mutating func tag(_ tag: UInt64) throws(EncodingFault) {
-    guard try argument(of: .tag) == tag else { throw .unexpected }
+  /// Reads a tag (major type 6).
+  public mutating func tag() throws(EncodingFault) -> UInt64 {
+    try argument(of: .tag)
+  }
+
+  /// Reads a tag, which must be `expected`.
+  public mutating func tag(_ expected: UInt64) throws(EncodingFault) {
+    guard try tag() == expected else { throw .unexpected }
   }
 
   /// Reads null if it is next; says whether it was.

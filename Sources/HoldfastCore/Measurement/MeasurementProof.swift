@@ -10,10 +10,7 @@ public func measurementProofKeyID<Backend: Cryptography & ~Copyable>(
   var hash = try cryptography.sha256()
   hash.append(domain: "holdfast/1 mpk id")
   key.withBytes { hash.append($0) }
-  let digest = try hash.finish()
-  var id = KeyID()
-  for index in 0..<8 { id[index] = digest[index] }
-  return id
+  return KeyID(startOf: try hash.finish())
 }
 
 /// Proves a measurement without showing it: `HMAC-SHA-256(MPK, nonce ‖ measurement)`.

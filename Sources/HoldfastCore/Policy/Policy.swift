@@ -38,6 +38,8 @@ public protocol Policy: ~Copyable {
   var commonFactors: Factors { get }
   /// Whether tokens without a signature are taken.
   var acceptsUnsigned: Bool { get }
+  /// Whether tokens are taken whose issuer shares a MAC key with the device.
+  var acceptsMAC: Bool { get }
   /// Which codes are looked for.
   var codeLimits: CodeLimits { get }
   /// How far above the clock floor an `iat` may be, in seconds.

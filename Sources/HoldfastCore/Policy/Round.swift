@@ -5,7 +5,7 @@ public enum ProofResult: Sendable, Equatable {
 
 /// What one round is judged by, once its token was opened and its proofs were compared. It holds no secret.
 public struct Round: Sendable {
-  /// The key that signed the token; nil for an unsigned one.
+  /// The key that signed or authenticated the token; nil for an unsigned one.
   public let verifyingKey: KeyID?
   public let tokenID: TokenID
   public let subject: BoundedText<64>

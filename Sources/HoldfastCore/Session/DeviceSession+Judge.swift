@@ -34,18 +34,20 @@ where
     do throws(TokenFault) {
       let token = try opener.open(
         answer.token, encoding: answer.encoding, key: &key, keyID: keyID, trust: &store,
-        acceptsUnsigned: policy.acceptsUnsigned, using: &cryptography)
+        acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC, using: &cryptography)
       return checked(token)
     } catch {
       return .denied(.tokenInvalid)
     }
   }
 
-  /// The token is for this device, its issuer is trusted now, and its `iat` is not in an unlikely future.
+  /// The token is for this device, its issuer is trusted now in this way, and its `iat` is not in an unlikely future.
   private mutating func checked(_ token: consuming VerifiedToken) -> TokenLookup {
     guard token.claims.audience == deviceID else { return .denied(.tokenInvalid) }
     if let verifyingKey = token.verifyingKey {
-      guard store.trustedIssuer(verifyingKey) != nil else { return .denied(.tokenInvalid) }
+      guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
+        return .denied(.tokenInvalid)
+      }
     } else {
       guard policy.acceptsUnsigned else { return .denied(.tokenInvalid) }
     }

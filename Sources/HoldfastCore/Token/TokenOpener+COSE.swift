@@ -35,27 +35,47 @@ extension TokenOpener {
     return contentKey
   }
 
-  /// Checks the `COSE_Sign1` in `plaintext` and decodes its claims; bare claims only where they are accepted.
+  /// Checks the `COSE_Sign1` or `COSE_Mac0` in `plaintext` and decodes its claims; bare claims, and claims under a MAC, only
+  /// where they are accepted.
   ///
-  /// Source: RFC 9052 §4.4.
+  /// Source: RFC 9052 §4.4 and §6.3.
   func verifyCOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
-    trust: inout Trust, acceptsUnsigned: Bool, using cryptography: inout Crypto
+    trust: inout Trust, acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto
   ) throws(TokenFault) -> VerifiedToken {
-    let signed: COSESignedClaims
+    let issued: COSEIssuedClaims
     do throws(EncodingFault) {
       if acceptsUnsigned, try CBORReader(plaintext.bytes).nextMajorType() == .map {
         return VerifiedToken(claims: try MeasurementClaims(cbor: plaintext.bytes), verifyingKey: nil)
       }
-      signed = try COSESignedClaims(plaintext.bytes)
+      issued = try COSEIssuedClaims(plaintext.bytes)
     } catch { throw TokenFault(error) }
-    guard let issuer = trust.trustedIssuer(signed.issuerKeyID) else { throw .untrusted }
-    do throws(CryptographyFailure) {
-      var hash = try cryptography.sha256()
-      hash.appendCOSESignatureContext(protected: signed.protected, payload: signed.payload)
-      try cryptography.p256Verify(key: issuer, digest: try hash.finish(), signature: signed.signature)
-    } catch { throw .cryptography }
+    guard let issuer = trust.trustedIssuer(issued.issuerKeyID), acceptsMAC || !issuer.isMAC else { throw .untrusted }
+    do throws(CryptographyFailure) { try issuer.verify(issued, using: &cryptography) } catch { throw .cryptography }
     do throws(EncodingFault) {
-      return VerifiedToken(claims: try MeasurementClaims(cbor: signed.payload), verifyingKey: signed.issuerKeyID)
+      return VerifiedToken(claims: try MeasurementClaims(cbor: issued.payload), verifyingKey: issued.issuerKeyID)
     } catch { throw TokenFault(error) }
+  }
+}
+
+extension IssuerKey {
+  /// Throws unless the claims were signed with this key, or authenticated where it is a MAC key: the key decides which.
+  fileprivate borrowing func verify<Crypto: Cryptography & ~Copyable>(
+    _ issued: borrowing COSEIssuedClaims, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) {
+    switch self {
+    case .signing(let point):
+      guard case .signature(let signature) = issued.seal else { throw CryptographyFailure() }
+      var hash = try cryptography.sha256()
+      hash.appendCOSEClaimsContext(COSE.signatureContext, protected: issued.protected, payload: issued.payload)
+      try cryptography.p256Verify(key: point, digest: try hash.finish(), signature: signature)
+    case .mac(let key):
+      guard case .mac(let tag) = issued.seal else { throw CryptographyFailure() }
+      var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hmacSHA256(key: bytes)
+      }
+      mac.appendCOSEClaimsContext(COSE.macContext, protected: issued.protected, payload: issued.payload)
+      let expected = try mac.finishSecret()
+      guard expected.withBytes({ constantTimeEqual($0, tag.bytes) }) else { throw CryptographyFailure() }
+    }
   }
 }

@@ -47,11 +47,11 @@ extension TokenOpener {
       try payload.append(base64URL: parts[1])
       signature = try decodeFixed(parts[2])
     } catch { throw TokenFault(error) }
-    guard let issuer = trust.trustedIssuer(keyID) else { throw .untrusted }
+    guard let issuer = trust.trustedIssuer(keyID), case .signing(let point) = issuer else { throw .untrusted }
     do throws(CryptographyFailure) {
       var hash = try cryptography.sha256()
       hash.append(plaintext.bytes.extracting(0..<plaintext.count - 87))
-      try cryptography.p256Verify(key: issuer, digest: try hash.finish(), signature: signature)
+      try cryptography.p256Verify(key: point, digest: try hash.finish(), signature: signature)
     } catch { throw .cryptography }
     do throws(EncodingFault) {
       return VerifiedToken(claims: try MeasurementClaims(json: payload.bytes), verifyingKey: keyID)

@@ -12,20 +12,21 @@ public struct TokenOpener: ~Copyable {
 
   public init() {}
 
-  /// Decrypts a token, checks its signature and decodes its claims.
+  /// Decrypts a token, checks its signature or MAC and decodes its claims.
   ///
   /// - Parameters:
   ///   - token: `COSE_Encrypt` or a compact JWE, at most 3072 bytes.
   ///   - encoding: which of the two; a reference is `malformed`.
   ///   - key: the device's key; `keyID` is its id, which the token must name.
-  ///   - trust: whose signatures count.
+  ///   - trust: whose signatures and MACs count.
   ///   - acceptsUnsigned: whether bare claims (COSE alone) are taken too.
+  ///   - acceptsMAC: whether claims under a MAC (COSE alone) are taken too.
   /// - Returns: the token, whose audience and times are not looked at yet.
   public mutating func open<
     Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Trust: IssuerTrust & ~Copyable
   >(
     _ token: Span<UInt8>, encoding: TokenEncoding, key: inout Key, keyID: KeyID, trust: inout Trust,
-    acceptsUnsigned: Bool, using cryptography: inout Crypto
+    acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto
   ) throws(TokenFault) -> VerifiedToken {
     guard token.count <= Self.maximumTokenByteCount else { throw .malformed }
     defer {
@@ -39,7 +40,8 @@ public struct TokenOpener: ~Copyable {
       throw .malformed
     case .cose:
       try decryptCOSE(token, key: &key, keyID: keyID, using: &cryptography)
-      return try verifyCOSE(trust: &trust, acceptsUnsigned: acceptsUnsigned, using: &cryptography)
+      return try verifyCOSE(
+        trust: &trust, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography)
     case .jose:
       try decryptJOSE(token, key: &key, keyID: keyID, using: &cryptography)
       return try verifyJOSE(trust: &trust, using: &cryptography)

@@ -1,9 +1,10 @@
-/// Claims that were decrypted with the device's key and, unless policy accepts unsigned ones, signed by a trusted issuer.
+/// Claims that were decrypted with the device's key and, unless policy accepts unsigned ones, signed by a trusted issuer or
+/// authenticated with the key that the device shares with one.
 ///
 /// Only ``TokenOpener`` makes one. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
 public struct VerifiedToken: ~Copyable, Sendable {
   public let claims: MeasurementClaims
-  /// The key that signed it; nil for an unsigned token.
+  /// The key that signed or authenticated it; nil for an unsigned token.
   public let verifyingKey: KeyID?
 
   init(claims: consuming MeasurementClaims, verifyingKey: KeyID?) {
@@ -25,7 +26,7 @@ public enum TokenFault: Error {
   case structure
   /// Its `kid` is another device's.
   case anotherDevice
-  /// Its signer is not trusted, or there is none.
+  /// Its issuer is not trusted, or there is none.
   case untrusted
   /// Something did not decrypt or verify; opaque on purpose.
   case cryptography
@@ -39,7 +40,7 @@ public enum TokenFault: Error {
 public enum TokenEncoding: UInt8, Sendable {
   /// The first 16 bytes of SHA-256 over a token that the device remembers.
   case reference = 0
-  /// `COSE_Encrypt` around `COSE_Sign1` (RFC 9052).
+  /// `COSE_Encrypt` around `COSE_Sign1` or `COSE_Mac0` (RFC 9052).
   case cose = 1
   /// Compact JWE around compact JWS (RFC 7516, RFC 7515).
   case jose = 2
@@ -47,12 +48,6 @@ public enum TokenEncoding: UInt8, Sendable {
 
 /// The first 16 bytes of SHA-256 over a whole token.
 public typealias TokenReference = FixedBytes<16>
-
-/// The keys whose signatures a device believes.
-public protocol IssuerTrust: ~Copyable {
-  /// The trusted issuer key whose id is `keyID`; nil when there is none.
-  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point?
-}
 
 /// The reference under which a token is remembered.
 public func tokenReference<Crypto: Cryptography & ~Copyable>(

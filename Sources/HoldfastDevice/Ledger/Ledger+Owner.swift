@@ -1,5 +1,4 @@
 import HoldfastCore
-import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
 
@@ -7,22 +6,22 @@ import HoldfastStorage
 extension Ledger {
   /// Trusts an issuer; says whether it is new.
   ///
-  /// Throws `tooManyIssuers` beyond 64, `keyIDTaken` for another key of the same id, `busy`, `failed`. `realClock` is in
-  /// Unix seconds.
+  /// Throws `tooManyIssuers` beyond 64 of both kinds, `keyIDTaken` for another key of the same id, `busy`, `failed`.
+  /// `realClock` is in Unix seconds.
   @discardableResult
-  public func trust(_ issuer: PublicKeyJWK, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  public func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     let keyID: KeyID
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
-      keyID = try HoldfastCore.keyID(of: issuer.point, using: &cryptography)
+      keyID = try HoldfastCore.keyID(of: issuer, using: &cryptography)
     } catch { throw .failed }
     let limit = limits.issuerCount
     let outcome = try change { (tables, state) throws(DatabaseError) -> Result<Bool, LedgerFault> in
       if let known = try tables.issuer(keyID) {
-        return known == issuer.point ? .success(false) : .failure(.keyIDTaken)
+        return known.isSame(as: issuer) ? .success(false) : .failure(.keyIDTaken)
       }
-      guard try UInt64(tables.issuers().count) < limit else { return .failure(.tooManyIssuers) }
-      try tables.insertIssuer(keyID, issuer.point)
+      guard try tables.issuerCount() < limit else { return .failure(.tooManyIssuers) }
+      try tables.insertIssuer(keyID, issuer)
       try tables.append(.issuerTrusted(keyID), time: state.time(realClock: realClock), to: &state)
       return .success(true)
     }
@@ -74,7 +73,7 @@ extension Ledger {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     let from = try change { (tables, state) throws(DatabaseError) -> UInt64? in
       let from = try tables.generationFloor(keyID)
-      let isTrusted = try tables.issuer(keyID) != nil
+      let isTrusted = try tables.isTrusted(keyID)
       guard isTrusted || from > 0 else { return nil }
       guard floor != from else { return from }
       try tables.setGenerationFloor(keyID, to: floor)

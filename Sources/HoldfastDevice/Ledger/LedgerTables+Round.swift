@@ -9,7 +9,7 @@ extension LedgerTables {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
     if let keyID = round.verifyingKey {
-      snapshot.isIssuerTrusted = try issuer(keyID) != nil
+      snapshot.isIssuerTrusted = try isTrusted(keyID)
       snapshot.generationFloor = try generationFloor(keyID)
     }
     if let name = round.codeUser { snapshot.user = try user(named: name) }

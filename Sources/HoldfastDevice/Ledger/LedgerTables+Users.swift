@@ -158,10 +158,7 @@ extension LedgerTables {
   private func code(_ sql: StaticString, _ number: UInt64) throws(DatabaseError) -> OneUseCodeRecord? {
     try database.one(sql, .unsigned(number)) { (row) throws(DatabaseError) in
       guard let purpose = OneUseCode.Purpose(rawValue: UInt8(clamping: try row.unsigned(1))) else { throw .corrupt }
-      let key = try row.withBytes(2) { (bytes) throws(DatabaseError) in
-        guard let key = Secret<32>(copying: bytes) else { throw .corrupt }
-        return key
-      }
+      let key: Secret<32> = try row.secret(2)
       return OneUseCodeRecord(
         id: try row.unsigned(0), purpose: purpose, key: key, user: try row.name(3), expires: try row.unsigned(4),
         otp: try row.isNull(5) ? nil : try row.method(5), seal: try row.isNull(6) ? nil : try row.method(6))

@@ -1,5 +1,4 @@
 import HoldfastCore
-import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
 
@@ -34,7 +33,7 @@ struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
-    usersSchema,
+    usersSchema, macIssuersSchema,
   ]
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
@@ -99,27 +98,6 @@ struct LedgerTables {
 }
 
 extension LedgerTables {
-  func issuer(_ keyID: KeyID) throws(DatabaseError) -> P256Point? {
-    try database.one("SELECT point FROM issuers WHERE kid = ?", .copying(keyID.bytes)) {
-      (row) throws(DatabaseError) in try row.fixedBytes(0)
-    }
-  }
-
-  func issuers() throws(DatabaseError) -> [TrustedIssuer] {
-    let sql: StaticString = """
-      SELECT issuers.kid, point, coalesce(floor, 0) FROM issuers LEFT JOIN generations USING (kid) ORDER BY issuers.kid
-      """
-    return try database.all(sql) { (row) throws(DatabaseError) in
-      TrustedIssuer(
-        keyID: try row.fixedBytes(0), publicKey: PublicKeyJWK(point: try row.fixedBytes(1)),
-        generationFloor: try row.unsigned(2))
-    }
-  }
-
-  func insertIssuer(_ keyID: KeyID, _ point: P256Point) throws(DatabaseError) {
-    try database.run("INSERT INTO issuers VALUES (?, ?)", .copying(keyID.bytes), .copying(point.bytes))
-  }
-
   /// The highest generation that was accepted from a key, or where the owner put it; 0 for a key that never was.
   func generationFloor(_ keyID: KeyID) throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", .copying(keyID.bytes)) ?? 0
@@ -127,11 +105,6 @@ extension LedgerTables {
 
   func setGenerationFloor(_ keyID: KeyID, to floor: UInt64) throws(DatabaseError) {
     try database.run("INSERT OR REPLACE INTO generations VALUES (?, ?)", .copying(keyID.bytes), .unsigned(floor))
-  }
-
-  /// Says whether there was one.
-  func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
-    try database.run("DELETE FROM issuers WHERE kid = ?", .copying(keyID.bytes)) > 0
   }
 
   /// Appends an entry to the audit log and its chain; `state` is then to be saved.
@@ -161,14 +134,6 @@ struct AuditRow {
   let sequence: UInt64
   let entry: [UInt8]
   let hash: [UInt8]
-}
-
-/// A key whose signatures the device believes.
-public struct TrustedIssuer: Sendable, Equatable {
-  public let keyID: KeyID
-  public let publicKey: PublicKeyJWK
-  /// The highest generation that was accepted from it.
-  public let generationFloor: UInt64
 }
 
 extension Row {

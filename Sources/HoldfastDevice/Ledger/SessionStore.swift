@@ -21,7 +21,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { throw StoreFailure() }
   }
 
-  func trustedIssuer(_ keyID: KeyID) -> P256Point? {
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.issuer(keyID) }
     } catch { return nil }

@@ -19,6 +19,7 @@ extension DevicePolicy {
     else { throw .unexpected }
     self.init()
     acceptsUnsigned = try value.flag("accept_unsigned") ?? false
+    if let issuer = value["issuer"] { acceptsMAC = try Self.acceptsMAC(issuer) }
     limits = try value.limits(otherwise: TokenLimits())
     maximumIssueAdvanceDays = try value.number("maximum_issue_advance_days") ?? Self.usualIssueAdvanceDays
     guard maximumIssueAdvanceDays <= Self.greatestIssueAdvanceDays else { throw .unexpected }
@@ -29,11 +30,18 @@ extension DevicePolicy {
     }
   }
 
-  /// The text of `policy.json`, every member written out.
+  /// Reads `issuer`: how issuers may vouch for tokens besides signatures.
+  private static func acceptsMAC(_ issuer: JSONValue) throws(PolicyFault) -> Bool {
+    guard issuer.hasOnly(["mac"]) else { throw .unexpected }
+    return try issuer.flag("mac") ?? false
+  }
+
+  /// The text of `policy.json`, every member written out but `issuer` where it would allow nothing.
   public func json() -> [UInt8] {
     let rules = commands.sorted { $0.key.bytes.precedes($1.key.bytes) }
     return JSONValue.object(
-      [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))] + limits.members()
+      [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
+        + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()
         + [
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
           ("commands", .object(rules.map { ($0.key.description, $0.value.json(fileLimits: limits)) })),
@@ -42,7 +50,7 @@ extension DevicePolicy {
   }
 
   private static let memberNames = [
-    "version", "accept_unsigned", "generation_floor", "minimum_version", "maximum_age_seconds",
+    "version", "accept_unsigned", "issuer", "generation_floor", "minimum_version", "maximum_age_seconds",
     "maximum_issue_advance_days", "codes", "commands",
   ]
 }

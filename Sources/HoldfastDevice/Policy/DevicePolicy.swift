@@ -10,6 +10,7 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public static let greatestIssueAdvanceDays: UInt64 = 36_500
 
   public var acceptsUnsigned: Bool
+  public var acceptsMAC: Bool
   /// For commands without limits of their own, and for those that are not named.
   public var limits: TokenLimits
   public var maximumIssueAdvanceDays: UInt64
@@ -19,11 +20,13 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
 
   public init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
-    maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays, codeLimits: CodeLimits = CodeLimits()
+    acceptsMAC: Bool = false, maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays,
+    codeLimits: CodeLimits = CodeLimits()
   ) {
     self.commands = commands
     self.limits = limits
     self.acceptsUnsigned = acceptsUnsigned
+    self.acceptsMAC = acceptsMAC
     self.maximumIssueAdvanceDays = maximumIssueAdvanceDays
     self.codeLimits = codeLimits
   }

@@ -10,6 +10,7 @@ final class SessionPolicy: Policy {
   var limits: TokenLimits { current.limits }
   var commonFactors: Factors { current.commonFactors }
   var acceptsUnsigned: Bool { current.acceptsUnsigned }
+  var acceptsMAC: Bool { current.acceptsMAC }
   var codeLimits: CodeLimits { current.codeLimits }
   var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
 }

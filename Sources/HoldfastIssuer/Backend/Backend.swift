@@ -8,16 +8,16 @@ import HoldfastOpenSSL
 public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   var encryption: JWEKey
   let signing: JWSKey
-  var issuer: P256PrivateKey
+  var issuer: IssuerSecrets
   public let policy: ServicePolicy
   var issued: Issued
 
   /// - Parameters:
   ///   - encryption: the key to which attestation tokens are encrypted.
   ///   - signing: what verifies their signature.
-  ///   - issuer: signs measurement tokens, and nothing else.
+  ///   - issuer: vouches for measurement tokens, and for nothing else.
   public init(
-    encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming P256PrivateKey, policy: ServicePolicy,
+    encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets, policy: ServicePolicy,
     issued: consuming Issued
   ) {
     self.encryption = encryption
@@ -28,7 +28,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 
   /// What devices must trust.
-  public var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.publicPoint) }
+  public var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.signing.publicPoint) }
 
   /// How far clocks may differ.
   static var skewSeconds: UInt64 { 30 }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
 
@@ -26,7 +27,7 @@ extension ServiceFolder {
     do throws(FileError) { try Files.createPrivateDirectory(at: path) } catch { throw .file(error) }
     try folder.createScalar(.issuer)
     if signature == .es256 { try folder.createScalar(.attestation) }
-    try folder.createAccount()
+    try folder.createSecret(.account)
     try folder.createEncryptionKey()
     try folder.create(.proofKeys, proofKeys)
     do throws(LedgerFault) {
@@ -56,6 +57,19 @@ extension ServiceFolder {
     } catch { throw .file(error) }
   }
 
+  /// The key that the issuer shares with a device. The first one makes the secret that all of them follow from.
+  public func macKey(for device: DeviceDescriptor) throws(ServiceFolderFault) -> Secret<32> {
+    try checkKeysDiffer()
+    do throws(ServiceFolderFault) { try createSecret(.mac) } catch {
+      guard case .file(let fault) = error, fault.kind == .exists else { throw error }
+    }
+    let secret = try macSecret()
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      return try deviceMACKey(from: secret, for: device.deviceID, device.publicKey.point, using: &cryptography)
+    } catch { throw .cryptography }
+  }
+
   private func create(_ file: ServiceFile, _ bytes: Span<UInt8>) throws(ServiceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(bytes, at: path(of: file), overwrite: false)
@@ -68,11 +82,11 @@ extension ServiceFolder {
     try scalar.withBytes { (bytes) throws(ServiceFolderFault) in try create(file, bytes) }
   }
 
-  private func createAccount() throws(ServiceFolderFault) {
+  private func createSecret(_ file: ServiceFile) throws(ServiceFolderFault) {
     var random = SystemRandom()
     let secret: Secret<32>
     do throws(RandomFailure) { secret = try random.secret() } catch { throw .cryptography }
-    try secret.withBytes { (bytes) throws(ServiceFolderFault) in try create(.account, bytes) }
+    try secret.withBytes { (bytes) throws(ServiceFolderFault) in try create(file, bytes) }
   }
 
   /// A P-256 key for `ECDH-ES` with `A256GCM`.

@@ -25,9 +25,12 @@ extension ServiceFolder {
   }
 
   /// Whether attestation tokens are signed with ES256; the file decides.
-  private func hasAttestationKey() throws(ServiceFolderFault) -> Bool {
+  private func hasAttestationKey() throws(ServiceFolderFault) -> Bool { try has(.attestation) }
+
+  /// Whether a key file is there that need not be.
+  func has(_ file: ServiceFile) throws(ServiceFolderFault) -> Bool {
     do throws(ServiceFolderFault) {
-      _ = try secret(.attestation)
+      _ = try secret(file)
       return true
     } catch {
       if case .file(let fault) = error, fault.kind == .notFound { return false }
@@ -47,6 +50,17 @@ extension ServiceFolder {
     return .es256Public(try signingKey(.attestation).publicPoint)
   }
 
+  /// What the issuer vouches for measurement tokens with.
+  func issuerSecrets() throws(ServiceFolderFault) -> IssuerSecrets {
+    IssuerSecrets(signing: try signingKey(.issuer), macSecret: try has(.mac) ? try macSecret() : nil)
+  }
+
+  func macSecret() throws(ServiceFolderFault) -> Secret<32> {
+    let bytes = try secret(.mac)
+    guard let secret = Secret<32>(copying: bytes.bytes) else { throw .key(.mac) }
+    return secret
+  }
+
   /// The backend's key for attestation tokens.
   func encryptionKey() throws(ServiceFolderFault) -> JWEKey {
     let json = try secret(.attestationEncryption)
@@ -62,12 +76,18 @@ extension ServiceFolder {
     } catch { throw .key(.proofKeys) }
   }
 
-  /// The issuer's key signs measurement tokens and nothing else; throws when a file holds it a second time.
+  /// The issuer's keys vouch for measurement tokens and for nothing else; throws when a file holds one a second time.
   func checkKeysDiffer() throws(ServiceFolderFault) {
     let issuer = try signingKey(.issuer).publicPoint
     let issuerScalar = try secret(.issuer)
     let account = try secret(.account)
     guard !constantTimeEqual(account.bytes, issuerScalar.bytes) else { throw .sharedKey }
+    if try has(.mac) {
+      let mac = try secret(.mac)
+      guard !constantTimeEqual(mac.bytes, issuerScalar.bytes), !constantTimeEqual(mac.bytes, account.bytes) else {
+        throw .sharedKey
+      }
+    }
     if try hasAttestationKey() {
       guard try signingKey(.attestation).publicPoint != issuer else { throw .sharedKey }
     }

@@ -52,7 +52,7 @@ public struct ServiceFolder: Sendable {
       issued = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
     } catch { throw .ledger(error) }
     return Backend(
-      encryption: try encryptionKey(), signing: try verifyingKey(), issuer: try signingKey(.issuer),
+      encryption: try encryptionKey(), signing: try verifyingKey(), issuer: try issuerSecrets(),
       policy: try policy(), issued: issued)
   }
 

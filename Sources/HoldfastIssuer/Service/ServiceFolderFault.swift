@@ -26,6 +26,8 @@ public enum ServiceFile: String, Sendable, CaseIterable {
   case attestationEncryption = "attestation-encryption.jwk"
   /// The issuer's signing key, a scalar of 32 bytes.
   case issuer = "issuer.key"
+  /// What the keys that the issuer shares with devices follow from, 32 bytes; not there where it shares none.
+  case mac = "mac.key"
   /// The measurement proof keys, 16 bytes each.
   case proofKeys = "mpk.keys"
   /// The policy.

@@ -4,49 +4,6 @@ import HoldfastOpenSSL
 /// Claims on their way into a COSE token; wiped when done with.
 typealias COSEText = ByteBuffer<2560>
 
-/// The bytes that an issuer's `COSE_Sign1` is made of.
-///
-/// Source: RFC 9052 §4.2 and §4.4.
-struct COSESigner {
-  let keyID: KeyID
-
-  /// The protected header `{1: -7, 4: kid, 16: "holdfast-mt"}`.
-  func protectedHeader() -> [UInt8] {
-    var header: [UInt8] = []
-    header.appendCBOR(map: 3)
-    header.appendCBOR(integer: COSE.algorithmLabel)
-    header.appendCBOR(integer: COSE.es256)
-    header.appendCBOR(integer: COSE.keyIDLabel)
-    header.appendCBOR(bytes: keyID.bytes)
-    header.appendCBOR(integer: COSE.typeLabel)
-    header.appendCBOR(text: COSE.measurementTokenType)
-    return header
-  }
-
-  /// What is signed.
-  func digest(
-    of payload: Span<UInt8>, using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> Digest {
-    let header = protectedHeader()
-    var hash = cryptography.sha256()
-    hash.appendCOSESignatureContext(protected: header.span, payload: payload)
-    return try hash.finish()
-  }
-
-  /// The signed message.
-  func message(payload: Span<UInt8>, signature: FixedBytes<64>) throws(EncodingFault) -> COSEText {
-    let header = protectedHeader()
-    var text = COSEText()
-    try text.appendCBOR(tag: COSE.sign1Tag)
-    try text.appendCBOR(array: 4)
-    try text.appendCBOR(bytes: header.span)
-    try text.appendCBOR(map: 0)
-    try text.appendCBOR(bytes: payload)
-    try text.appendCBOR(bytes: signature.bytes)
-    return text
-  }
-}
-
 /// Encrypts to a device with ECDH-ES + HKDF-256 and A256GCM.
 ///
 /// Source: RFC 9052 §5, RFC 9053 §4.1, §5.2 and §6.3.

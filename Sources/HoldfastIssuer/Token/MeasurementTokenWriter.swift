@@ -5,6 +5,8 @@ import HoldfastOpenSSL
 public enum MeasurementTokenFormat: Sendable, Hashable {
   /// `COSE_Sign1` in `COSE_Encrypt`.
   case cose
+  /// `COSE_Mac0` in `COSE_Encrypt`, under the key that the issuer shares with the device.
+  case macCOSE
   /// Bare claims in `COSE_Encrypt`: anybody can write one, and devices refuse it unless told otherwise.
   case unsignedCOSE
   /// A compact JWS in a compact JWE with `ECDH-ES`.
@@ -15,7 +17,7 @@ public enum MeasurementTokenFormat: Sendable, Hashable {
   /// How a device is told about it.
   public var encoding: TokenEncoding {
     switch self {
-    case .cose, .unsignedCOSE: .cose
+    case .cose, .macCOSE, .unsignedCOSE: .cose
     case .jose, .joseKeyWrap: .jose
     }
   }
@@ -27,11 +29,13 @@ public enum TokenWritingFault: Error, Equatable {
   case claims
   /// Longer than the 3072 bytes that a device takes.
   case tooLong
+  /// The issuer shares no MAC keys.
+  case noMACSecret
   /// The device's point is not on the curve, or libcrypto or the random source failed.
   case cryptography
 }
 
-/// Writes measurement tokens: signed by the issuer, then encrypted to one device.
+/// Writes measurement tokens: signed or authenticated by the issuer, then encrypted to one device.
 public struct MeasurementTokenWriter: Sendable {
   public let format: MeasurementTokenFormat
 
@@ -41,25 +45,25 @@ public struct MeasurementTokenWriter: Sendable {
 
   /// Writes one token.
   ///
-  /// Source: RFC 9052 §4 and §5; RFC 7515 and RFC 7516.
+  /// Source: RFC 9052 §4, §5 and §6; RFC 7515 and RFC 7516.
   /// - Parameters:
   ///   - claims: what it says.
   ///   - device: the device's public point.
-  ///   - issuer: the issuer's signing key; not used by ``MeasurementTokenFormat/unsignedCOSE``.
+  ///   - issuer: what the issuer vouches with; not used by ``MeasurementTokenFormat/unsignedCOSE``.
   ///   - random: gives the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the initialization
   ///     vector (12 bytes), in that order.
   /// - Returns: at most 3072 bytes.
   public func write(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
     try check(claims)
     let token =
       switch format {
-      case .cose, .unsignedCOSE:
+      case .cose, .macCOSE, .unsignedCOSE:
         try writeCOSE(claims, to: device, issuer: &issuer, random: &random, using: &cryptography)
       case .jose, .joseKeyWrap:
-        try writeJOSE(claims, to: device, issuer: &issuer, random: &random, using: &cryptography)
+        try writeJOSE(claims, to: device, issuer: &issuer.signing, random: &random, using: &cryptography)
       }
     guard token.count <= TokenOpener.maximumTokenByteCount else { throw .tooLong }
     return token
@@ -75,10 +79,10 @@ public struct MeasurementTokenWriter: Sendable {
   }
 
   private func writeCOSE(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
-    var plaintext = try cosePlaintext(claims, issuer: &issuer, using: &cryptography)
+    var plaintext = try cosePlaintext(claims, to: device, issuer: &issuer, using: &cryptography)
     var ephemeral = try ephemeralP256Key(random: &random)
     let vector: FixedBytes<12>
     do throws(RandomFailure) { vector = try random.fixedBytes() } catch { throw .cryptography }
@@ -90,19 +94,55 @@ public struct MeasurementTokenWriter: Sendable {
   }
 
   private func cosePlaintext(
-    _ claims: borrowing MeasurementClaims, issuer: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
+    using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> COSEText {
     var payload = COSEText()
     do throws(EncodingFault) { try claims.appendCBOR(to: &payload) } catch { throw .tooLong }
-    guard format == .cose else { return payload }
-    let signer: COSESigner
+    switch format {
+    case .cose: return try sign(payload, key: &issuer.signing, using: &cryptography)
+    case .macCOSE:
+      let key: Secret<32>?
+      do throws(CryptographyFailure) {
+        key = try issuer.macKey(for: claims.audience, device, using: &cryptography)
+      } catch { throw .cryptography }
+      guard let key else { throw .noMACSecret }
+      return try authenticate(payload, key: key, using: &cryptography)
+    case .unsignedCOSE, .jose, .joseKeyWrap: return payload
+    }
+  }
+
+  private func sign(
+    _ payload: borrowing COSEText, key: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> COSEText {
+    let writer: COSEClaimsWriter
     let signature: FixedBytes<64>
     do throws(CryptographyFailure) {
-      signer = COSESigner(keyID: try keyID(of: issuer.publicPoint, using: &cryptography))
-      signature = try issuer.sign(signer.digest(of: payload.bytes, using: &cryptography))
+      writer = COSEClaimsWriter(keyID: try keyID(of: key.publicPoint, using: &cryptography), isMAC: false)
+      var hash = cryptography.sha256()
+      writer.append(contextOf: payload.bytes, to: &hash)
+      signature = try key.sign(hash.finish())
     } catch { throw .cryptography }
     do throws(EncodingFault) {
-      return try signer.message(payload: payload.bytes, signature: signature)
+      return try writer.message(payload: payload.bytes, seal: signature.bytes)
+    } catch { throw .tooLong }
+  }
+
+  private func authenticate(
+    _ payload: borrowing COSEText, key: consuming Secret<32>, using cryptography: inout OpenSSLCryptography
+  ) throws(TokenWritingFault) -> COSEText {
+    let writer: COSEClaimsWriter
+    let tag: Digest
+    do throws(CryptographyFailure) {
+      var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
+        try cryptography.hmacSHA256(key: bytes)
+      }
+      writer = COSEClaimsWriter(keyID: try keyID(of: .mac(key), using: &cryptography), isMAC: true)
+      writer.append(contextOf: payload.bytes, to: &mac)
+      tag = try mac.finish()
+    } catch { throw .cryptography }
+    do throws(EncodingFault) {
+      return try writer.message(payload: payload.bytes, seal: tag.bytes)
     } catch { throw .tooLong }
   }
 

@@ -1,12 +1,12 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// The device and the only trusted issuer of a group of tests.
+/// The device of a group of tests and whom it trusts: one issuer, and where the group has one, an issuer's MAC key.
 struct Parties {
   private let devicePrivateKey: FixedBytes<32>
   let deviceKeyID: KeyID
   let deviceID: DeviceID
-  let trust: OneIssuer
+  let trust: TrustedIssuers
 
   /// Reads them, and checks that the keys and their ids belong together.
   init(_ group: VectorNode) throws(VectorFault) {
@@ -17,7 +17,11 @@ struct Parties {
     let issuerKeyID = try group.member("issuerKid")
     deviceID = try group.member("deviceId").fixed()
     self.deviceKeyID = try deviceKeyID.fixed()
-    trust = OneIssuer(keyID: try issuerKeyID.fixed(), publicKey: try issuerPublicKey.fixed())
+    let macKey = group.optional("macKey")
+    let macKeyID = group.optional("macKid")
+    trust = TrustedIssuers(
+      keyID: try issuerKeyID.fixed(), publicKey: try issuerPublicKey.fixed(),
+      macKey: try macKey?.fixed(), macKeyID: try macKeyID?.fixed())
     let devicePoint: P256Point = try devicePublicKey.fixed()
 
     var cryptography = OpenSSLCryptography()
@@ -30,6 +34,14 @@ struct Parties {
     do throws(CryptographyFailure) {
       guard try keyID(of: trust.publicKey, using: &cryptography) == trust.keyID else { throw CryptographyFailure() }
     } catch { throw issuerKeyID.fault(.keysDiffer) }
+    guard let key = trust.macKey, let macKeyID else {
+      if let lonely = macKey ?? macKeyID { throw lonely.fault(.keysDiffer) }
+      return
+    }
+    do throws(CryptographyFailure) {
+      let id = try keyID(of: .mac(secret(key)), using: &cryptography)
+      guard id == trust.macKeyID else { throw CryptographyFailure() }
+    } catch { throw macKeyID.fault(.keysDiffer) }
   }
 
   /// The device's private key.
@@ -37,9 +49,9 @@ struct Parties {
     try P256PrivateKey(scalar: secret(devicePrivateKey))
   }
 
-  /// Opens a token as this device does: decrypted, signed by the one issuer, and for this device.
+  /// Opens a token as this device does: decrypted, of an issuer that it trusts, and for this device.
   func open(
-    _ token: [UInt8], encoding: TokenEncoding, acceptsUnsigned: Bool = false
+    _ token: [UInt8], encoding: TokenEncoding, acceptsUnsigned: Bool = false, acceptsMAC: Bool = false
   ) throws(Refusal) -> VerifiedToken {
     var opener = TokenOpener()
     var trust = trust
@@ -50,19 +62,23 @@ struct Parties {
     do throws(TokenFault) {
       verified = try opener.open(
         token.span, encoding: encoding, key: &key, keyID: deviceKeyID, trust: &trust,
-        acceptsUnsigned: acceptsUnsigned, using: &cryptography)
+        acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography)
     } catch { throw Refusal(reason: "token: \(error)") }
     guard verified.claims.audience == deviceID else { throw Refusal(reason: "token: another audience") }
     return verified
   }
 }
 
-/// Trust in one key.
-struct OneIssuer: IssuerTrust {
+/// Trust in one public key, and perhaps in one MAC key.
+struct TrustedIssuers: IssuerTrust {
   let keyID: KeyID
   let publicKey: P256Point
+  let macKey: FixedBytes<32>?
+  let macKeyID: KeyID?
 
-  func trustedIssuer(_ keyID: KeyID) -> P256Point? {
-    keyID == self.keyID ? publicKey : nil
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+    if keyID == self.keyID { return .signing(publicKey) }
+    guard let macKey, keyID == macKeyID else { return nil }
+    return .mac(secret(macKey))
   }
 }

@@ -6,10 +6,12 @@ import HoldfastCore
 struct TokenVectors<Form: TokenForm>: ReplayableGroup {
   private let parties: Parties
   private let acceptsUnsigned: Bool
+  private let acceptsMAC: Bool
 
   init(_ group: VectorNode, frame: VectorNode) throws(VectorFault) {
     parties = try Parties(group)
     acceptsUnsigned = try group.member("acceptUnsigned").flag()
+    acceptsMAC = try group.optional("acceptMac")?.flag() ?? false
   }
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
@@ -18,7 +20,8 @@ struct TokenVectors<Form: TokenForm>: ReplayableGroup {
     let expected: ExpectedClaims?
     if let claims { expected = try ExpectedClaims(claims) } else { expected = nil }
     do throws(Refusal) {
-      let verified = try parties.open(token, encoding: Form.encoding, acceptsUnsigned: acceptsUnsigned)
+      let verified = try parties.open(
+        token, encoding: Form.encoding, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC)
       guard let expected, let name = expected.difference(from: verified.claims) else { return .accepted }
       return .differs("claims.\(name)")
     } catch { return .refused(error.reason) }

@@ -44,7 +44,7 @@ extension RoundVector {
     do throws(CryptographyFailure) { key = try parties.deviceKey() } catch { throw Refusal(reason: "no device key") }
     return DeviceSession(
       deviceID: parties.deviceID, keyID: parties.deviceKeyID, cryptography: cryptography, key: key,
-      store: GivenStore(issuer: parties.trust, reference: reference, token: token), policy: PermissivePolicy(),
+      store: GivenStore(issuers: parties.trust, reference: reference, token: token), policy: PermissivePolicy(),
       random: GivenRandom(bytes: proverRandom), clock: NoClock(),
       challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }
@@ -52,11 +52,11 @@ extension RoundVector {
 
 /// A store that remembers one token and has recorded nothing.
 private struct GivenStore: DeviceStore, ~Copyable {
-  let issuer: OneIssuer
+  let issuers: TrustedIssuers
   let reference: TokenReference
   let token: VerifiedToken
 
-  func trustedIssuer(_ keyID: KeyID) -> P256Point? { issuer.trustedIssuer(keyID) }
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
   func clockFloor() -> UInt64 { 0 }
   func recall(_ reference: TokenReference) -> VerifiedToken? { reference == self.reference ? token.copy() : nil }
   func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {}
@@ -79,6 +79,7 @@ private struct PermissivePolicy: Policy {
   var commonFactors: Factors { .device }
   var codeLimits: CodeLimits { CodeLimits() }
   var acceptsUnsigned: Bool { false }
+  var acceptsMAC: Bool { false }
   var maximumIssueAdvanceSeconds: UInt64 { .max }
 }
 

@@ -175,7 +175,7 @@ extension Failure {
     }
   }
 
-  /// A public key could not be taken.
+  /// A key could not be taken.
   init(_ fault: KeyFault, path: String) {
     switch fault {
     case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long", hint: Self.whereKeysAre)
@@ -188,5 +188,5 @@ extension Failure {
   }
 
   private static let whereKeysAre =
-    "holdfast service show --json prints an issuer's key, device show --json a descriptor"
+    "holdfast service show --json prints an issuer's key, service mac-key writes one, device show --json prints a descriptor"
 }

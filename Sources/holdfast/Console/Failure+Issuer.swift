@@ -98,6 +98,10 @@ extension Failure {
     case .ledger(let fault): self.init(fault, folder: folder)
     case .writing(.claims): self.init(.usage, "a time or a number of the token is out of range")
     case .writing(.tooLong): self.init(.usage, "the token would be longer than a device takes")
+    case .writing(.noMACSecret):
+      self.init(
+        .malformed, "the service in \(folder) shares no key with any device", hint: "holdfast service mac-key makes one"
+      )
     case .writing(.cryptography): self.init(.fault, "the cryptographic library or the random source failed")
     }
   }

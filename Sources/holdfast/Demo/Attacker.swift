@@ -131,7 +131,7 @@ struct Attacker {
 
   /// A token with this app's own measurements, made without the issuer.
   func forgeToken(
-    format: MeasurementTokenFormat, issuer: inout P256PrivateKey, issuedAt: UInt64, expires: UInt64
+    format: MeasurementTokenFormat, issuer: inout IssuerSecrets, issuedAt: UInt64, expires: UInt64
   ) throws(Failure) -> [UInt8] {
     let measurements = try measure()
     var random = SystemRandom()

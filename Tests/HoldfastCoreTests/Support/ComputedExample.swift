@@ -100,7 +100,7 @@ extension ComputedExample {
     trust.issuers[fixed(self["issuer-kid"])] = fixed(self["issuer-point"])
     var opener = TokenOpener()
     _ = try opener.open(
-      token.span, encoding: encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false,
+      token.span, encoding: encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
       using: &cryptography)
     if encoding == .jose {
       try opener.decryptJOSE(token.span, key: &key, keyID: keyID, using: &cryptography)

@@ -23,6 +23,8 @@ struct RepeatingRandom: RandomSource {
 /// A store in memory that keeps what it is told and can be made to fail.
 final class MemoryStore: DeviceStore {
   var issuers: [KeyID: P256Point] = [:]
+  /// The keys that issuers share with the device.
+  var macKeys: [KeyID: [UInt8]] = [:]
   var floor: UInt64 = 0
   var generations: [KeyID: UInt64] = [:]
   var uses: [TokenID: UInt64] = [:]
@@ -59,7 +61,11 @@ final class MemoryStore: DeviceStore {
   }
   var remembered: [TokenReference: Box] = [:]
 
-  func trustedIssuer(_ keyID: KeyID) -> P256Point? { issuers[keyID] }
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+    if let point = issuers[keyID] { return .signing(point) }
+    guard let key = macKeys[keyID], let secret = Secret<32>(copying: key.span) else { return nil }
+    return .mac(secret)
+  }
 
   func clockFloor() throws(StoreFailure) -> UInt64 {
     guard !failsToRead else { throw StoreFailure() }
@@ -74,7 +80,7 @@ final class MemoryStore: DeviceStore {
 
   func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
     guard !failsToSettle else { throw StoreFailure() }
-    if losesTrust { issuers = [:] }
+    if losesTrust { (issuers, macKeys) = ([:], [:]) }
     let decision = judge(
       round,
       LedgerSnapshot(
@@ -82,7 +88,7 @@ final class MemoryStore: DeviceStore {
         uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
         isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
         canKeepNonce: nonces.count < nonceCapacity,
-        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil } ?? true,
+        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil || macKeys[$0] != nil } ?? true,
         user: round.codeUser.flatMap { users[$0] }))
     if let name = round.codeUser, let user = decision.user, users[name]?.id == user.id { users[name] = user }
     floor = decision.clockFloor
@@ -163,6 +169,7 @@ final class TestPolicy: Policy {
   var commonFactors: Factors = .device
   var codeLimits = CodeLimits()
   var acceptsUnsigned = false
+  var acceptsMAC = false
   var maximumIssueAdvanceSeconds: UInt64 = 400 * 86_400
 
   func rule(for command: BoundedText<32>) -> CommandRule? { rules[command] }

@@ -18,17 +18,27 @@ struct TokenMaker {
   var recipientKeyLabel: UInt8 = 4
   /// The unprotected header of the signature.
   var unprotected: [UInt8] = [0xa0]
+  /// The key of a `COSE_Mac0` in the place of the signature.
+  var macKey: [UInt8]?
   /// The issuer's scalar; the example's unless a stranger signs.
   var issuer = WorkedExample.shared.bytes("keys.issuer_private")
   /// Changes the claims before they are signed.
   var changeClaims: (inout [UInt8]) -> Void = { _ in }
+  /// Changes what is encrypted.
+  var changePlaintext: (inout [UInt8]) -> Void = { _ in }
 
   func token() throws -> [UInt8] {
     let example = WorkedExample.shared
     var cryptography = OpenSSLCryptography()
     var claims = claims()
     changeClaims(&claims)
-    var plaintext = isSigned ? try signed(claims, &cryptography) : claims
+    var plaintext = claims
+    if let macKey {
+      plaintext = try authenticated(claims, macKey, &cryptography)
+    } else if isSigned {
+      plaintext = try signed(claims, &cryptography)
+    }
+    changePlaintext(&plaintext)
     var ephemeral = try P256PrivateKey()
     let device: P256Point = fixed(example.bytes("keys.device_point"))
     var shared = Secret<32>()
@@ -81,7 +91,7 @@ struct TokenMaker {
     protected.append(0x10)
     protected.appendCBOR(text: "holdfast-mt")
     var hash = cryptography.sha256()
-    hash.appendCOSESignatureContext(protected: protected.span, payload: claims.span)
+    hash.appendCOSEClaimsContext("Signature1", protected: protected.span, payload: claims.span)
     let signature = try key.sign(try hash.finish())
     var signed: [UInt8] = [0xd2, 0x84]
     signed.appendCBOR(bytes: protected.span)
@@ -89,6 +99,23 @@ struct TokenMaker {
     signed.appendCBOR(bytes: claims.span)
     signed.appendCBOR(bytes: signature.bytes)
     return signed
+  }
+
+  private func authenticated(
+    _ claims: [UInt8], _ key: [UInt8], _ cryptography: inout OpenSSLCryptography
+  ) throws -> [UInt8] {
+    var protected: [UInt8] = [0xa3, 0x01, 0x05, 0x04]
+    protected.appendCBOR(bytes: try keyID(of: .mac(secret(key)), using: &cryptography).bytes)
+    protected.append(0x10)
+    protected.appendCBOR(text: "holdfast-mt")
+    var mac = try cryptography.hmacSHA256(key: key.span)
+    mac.appendCOSEClaimsContext("MAC0", protected: protected.span, payload: claims.span)
+    var message: [UInt8] = [0xd1, 0x84]
+    message.appendCBOR(bytes: protected.span)
+    message += unprotected
+    message.appendCBOR(bytes: claims.span)
+    message.appendCBOR(bytes: try mac.finish().bytes)
+    return message
   }
 
   private func claims() -> [UInt8] {

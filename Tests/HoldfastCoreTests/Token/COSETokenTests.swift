@@ -15,7 +15,8 @@ import Testing
     var trust = try ExampleDevice().store
     var opener = TokenOpener()
     _ = try opener.open(
-      token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, using: &cryptography)
+      token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
+      using: &cryptography)
   }
 
   @Test func `a token as it is made opens`() throws {

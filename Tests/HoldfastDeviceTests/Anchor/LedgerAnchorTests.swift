@@ -55,7 +55,7 @@ import Testing
     let device = try TestDevice(tpm: tpm)
     let prover = try device.prover { $0.maximumUses = 1 }
     let removed = try TestIssuer()
-    try device.ledger.trust(PublicKeyJWK(point: removed.point), realClock: nil)
+    try device.ledger.trust(.signing(removed.point), realClock: nil)
     try device.copyFolder(to: "old")
     #expect(try device.connect().round(prover).status == .accepted)
     try device.copyFolder(to: "used")

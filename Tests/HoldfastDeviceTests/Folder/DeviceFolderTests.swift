@@ -217,7 +217,7 @@ import Testing
     try FileManager.default.removeItem(atPath: file(.ledger))
     expect(.missing)
     let device = try TestDevice()
-    try device.tamper("PRAGMA user_version = 4")
+    try device.tamper("PRAGMA user_version = 5")
     #expect(throws: DeviceFolderFault.file(.ledger, .newerVersion)) { try device.folder.openLedger() }
   }
 

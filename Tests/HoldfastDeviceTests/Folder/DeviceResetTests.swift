@@ -37,7 +37,7 @@ import Testing
     #expect(try ledger.verifyAudit().firstBroken == nil)
     #expect(try folder.openLock().current == .locked)
     #expect(folder.policy.read().policy == device.policy)
-    try ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    try ledger.trust(.signing(device.issuer.point), realClock: testTime)
     #expect(try ledger.issuers().map(\.generationFloor) == [0])
   }
 
@@ -115,7 +115,7 @@ import Testing
     try use(device)
     _ = try reset(device)
     let after = try TestDevice(opening: device.folder.path, in: device.place, issuer: device.issuer)
-    try after.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    try after.ledger.trust(.signing(device.issuer.point), realClock: testTime)
     try use(after)
   }
 

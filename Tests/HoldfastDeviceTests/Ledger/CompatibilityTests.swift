@@ -35,7 +35,7 @@ import Testing
   @Test func `the same nonce and jti of another issuer are another round`() throws {
     let device = try device()
     let other = try TestIssuer()
-    try device.ledger.trust(PublicKeyJWK(point: other.point), realClock: testTime)
+    try device.ledger.trust(.signing(other.point), realClock: testTime)
     let connection = try device.connect()
     #expect(try connection.compatibilityRound(try device.prover(), nonce: nonce(1)) == .accepted)
     #expect(try connection.compatibilityRound(try device.prover(from: other), nonce: nonce(1)) == .accepted)

@@ -1,14 +1,10 @@
 import HoldfastCore
-import HoldfastKeys
 import HoldfastOpenSSL
 import Testing
 
 @testable import HoldfastDevice
 
 @Suite struct IssuersTests {
-  /// `issuer`'s public key, as an owner gives it to a device.
-  private func key(_ issuer: TestIssuer) -> PublicKeyJWK { PublicKeyJWK(point: issuer.point) }
-
   @Test func `an issuer's key is rolled over without a round in between that fails`() throws {
     let device = try TestDevice()
     let successor = try TestIssuer()
@@ -18,7 +14,7 @@ import Testing
 
     let new = try device.prover(from: successor)
     #expect(try connection.round(new).status == .tokenInvalid)
-    try device.ledger.trust(key(successor), realClock: testTime)
+    try device.ledger.trust(successor.trustedKey(), realClock: testTime)
     for _ in 0..<2 {
       for prover in [old, new] {
         #expect(try connection.round(prover).status == .accepted)
@@ -36,7 +32,7 @@ import Testing
   @Test func `each issuer has generations and uses of its own`() throws {
     let device = try TestDevice()
     let other = try TestIssuer()
-    try device.ledger.trust(key(other), realClock: testTime)
+    try device.ledger.trust(other.trustedKey(), realClock: testTime)
     let connection = try device.connect()
     #expect(try connection.round(try device.prover { $0.generation = 9 }).status == .accepted)
     #expect(try connection.round(try device.prover(from: other)).status == .accepted)
@@ -52,15 +48,16 @@ import Testing
   }
 
   @Test func `64 issuers are trusted and each is believed, and there is no room for another`() throws {
-    let device = try TestDevice()
+    let device = try TestDevice(policy: withMAC)
     var issuers = [device.issuer]
     while issuers.count < 64 {
-      let issuer = try TestIssuer()
-      try device.ledger.trust(key(issuer), realClock: testTime)
+      let issuer = try TestIssuer(
+        sharing: issuers.count % 2 == 0 ? [UInt8](repeating: UInt8(issuers.count), count: 32) : nil)
+      try device.ledger.trust(issuer.trustedKey(), realClock: testTime)
       issuers.append(issuer)
     }
     #expect(throws: LedgerFault.tooManyIssuers) {
-      try device.ledger.trust(key(try TestIssuer()), realClock: testTime)
+      try device.ledger.trust(try TestIssuer().trustedKey(), realClock: testTime)
     }
     let connection = try device.connect()
     for issuer in issuers {

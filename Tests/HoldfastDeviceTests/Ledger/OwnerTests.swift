@@ -1,6 +1,6 @@
 import HoldfastCore
-import HoldfastKeys
 import HoldfastOpenSSL
+import HoldfastStorage
 import Testing
 
 @testable import HoldfastDevice
@@ -8,7 +8,7 @@ import Testing
 @Suite struct OwnerTests {
   @Test func `trusting twice is as good as once`() throws {
     let device = try TestDevice()
-    let issuer = PublicKeyJWK(point: try TestIssuer().point)
+    let issuer = IssuerKey.signing(try TestIssuer().point)
     #expect(try device.ledger.trust(issuer, realClock: testTime))
     #expect(try !device.ledger.trust(issuer, realClock: testTime))
     #expect(try device.ledger.issuers().count == 2)
@@ -17,23 +17,27 @@ import Testing
   @Test func `another key of the same id is not trusted in an issuer's place`() throws {
     let device = try TestDevice()
     let other = try TestIssuer().point
-    try device.tamper("UPDATE issuers SET point = ?", .copying(other.bytes))
+    try device.tamper("UPDATE issuers SET key = ?", .copying(other.bytes))
     #expect(throws: LedgerFault.keyIDTaken) {
-      try device.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+      try device.ledger.trust(.signing(device.issuer.point), realClock: testTime)
     }
-    #expect(try device.ledger.issuers().map(\.publicKey.point) == [other])
+    let keyID = try device.issuer.keyID()
+    let kept = try device.ledger.read { (tables) throws(DatabaseError) in
+      try tables.issuer(keyID)?.isSame(as: .signing(other))
+    }
+    #expect(kept == true)
   }
 
   @Test func `there are at most so many issuers`() throws {
     let device = try TestDevice(limits: LedgerLimits(issuerCount: 2))
-    let second = PublicKeyJWK(point: try TestIssuer().point)
+    let second = IssuerKey.signing(try TestIssuer().point)
     try device.ledger.trust(second, realClock: testTime)
     #expect(throws: LedgerFault.tooManyIssuers) {
-      try device.ledger.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime)
+      try device.ledger.trust(.signing(try TestIssuer().point), realClock: testTime)
     }
     #expect(try !device.ledger.trust(second, realClock: testTime))
     #expect(try device.ledger.removeTrust(device.issuer.keyID(), realClock: testTime))
-    #expect(try device.ledger.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime))
+    #expect(try device.ledger.trust(.signing(try TestIssuer().point), realClock: testTime))
   }
 
   @Test func `an issuer that was never trusted cannot be removed, and the log says nothing of it`() throws {
@@ -143,7 +147,7 @@ import Testing
     let keyID = try device.issuer.keyID()
     try device.ledger.removeTrust(keyID, realClock: testTime)
     #expect(try device.ledger.moveGenerationFloor(of: keyID, to: 8, realClock: testTime) == 9)
-    try device.ledger.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    try device.ledger.trust(.signing(device.issuer.point), realClock: testTime)
     #expect(try device.connect().round(try device.prover()).status == .tokenRevoked)
     #expect(try device.connect().round(try device.prover { $0.generation = 8 }).status == .accepted)
   }
@@ -154,7 +158,7 @@ import Testing
     let connection = try device.connect()
     for _ in 0..<5 {
       #expect(try connection.round(try device.prover()).status == .accepted)
-      try elsewhere.trust(PublicKeyJWK(point: try TestIssuer().point), realClock: testTime)
+      try elsewhere.trust(.signing(try TestIssuer().point), realClock: testTime)
     }
     #expect(try device.ledger.verifyAudit() == elsewhere.verifyAudit())
     #expect(try elsewhere.verifyAudit().firstBroken == nil)

@@ -65,7 +65,7 @@ import Testing
     #expect(try elsewhere.removeTrust(try device.issuer.keyID(), realClock: testTime))
     #expect(try connection.round(prover, flaws: .asReference).status == .tokenInvalid)
     #expect(try connection.round(prover).status == .tokenInvalid)
-    try elsewhere.trust(PublicKeyJWK(point: device.issuer.point), realClock: testTime)
+    try elsewhere.trust(.signing(device.issuer.point), realClock: testTime)
     #expect(try connection.round(prover, flaws: .asReference).status == .accepted)
   }
 
@@ -83,7 +83,7 @@ import Testing
   @Test func `the highest accepted generation revokes older tokens of the same issuer alone`() throws {
     let device = try TestDevice()
     let other = try TestIssuer()
-    try device.ledger.trust(PublicKeyJWK(point: other.point), realClock: testTime)
+    try device.ledger.trust(.signing(other.point), realClock: testTime)
     let connection = try device.connect()
     #expect(try connection.round(try device.prover { $0.generation = 5 }, "open").status == .commandRefused)
     #expect(try connection.round(try device.prover { $0.generation = 4 }).status == .accepted)

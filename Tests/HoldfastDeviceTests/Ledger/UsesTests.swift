@@ -53,7 +53,7 @@ import Testing
   @Test func `the same jti of another issuer is another token`() throws {
     let device = try TestDevice()
     let other = try TestIssuer()
-    try device.ledger.trust(PublicKeyJWK(point: other.point), realClock: testTime)
+    try device.ledger.trust(.signing(other.point), realClock: testTime)
     let connection = try device.connect()
     #expect(try connection.round(try device.prover { $0.maximumUses = 1 }).status == .accepted)
     #expect(try connection.round(try device.prover(from: other) { $0.maximumUses = 1 }).status == .accepted)

@@ -15,7 +15,7 @@ import Testing
     #expect(policy.rule(for: BoundedText("status"))?.factors == .device)
     #expect(policy.rule(for: BoundedText("open")) == nil)
     #expect(policy.commonFactors == .device)
-    #expect(!policy.acceptsUnsigned)
+    #expect(!policy.acceptsUnsigned && !policy.acceptsMAC)
     #expect(!policy.allowsCompatibility)
     #expect(policy.maximumIssueAdvanceSeconds == 400 * 86_400)
   }
@@ -26,6 +26,25 @@ import Testing
     #expect(!policy.allowsCompatibility)
     #expect(policy.limits == TokenLimits())
     #expect(DevicePolicy.denyAll.commonFactors == [])
+  }
+
+  @Test func `tokens under a MAC are allowed by one member alone, which a policy without it does not write`() throws {
+    func policy(_ issuer: String) throws(PolicyFault) -> DevicePolicy {
+      try parse(#"{"version": 1, \#(issuer) "commands": {}}"#)
+    }
+    #expect(try policy(#""issuer": {"mac": true},"#).acceptsMAC)
+    for issuer in [#""issuer": {"mac": false},"#, #""issuer": {},"#, ""] {
+      #expect(try !policy(issuer).acceptsMAC)
+    }
+    for issuer in ["true", "[]", "null", #""mac""#, #"{"mac": 1}"#, #"{"mac": "true"}"#, #"{"mac": null}"#] {
+      #expect(throws: PolicyFault.unexpected) { try policy(#""issuer": \#(issuer),"#) }
+    }
+    for issuer in [#"{"mac": true, "jose": true}"#, #"{"MAC": true}"#, #"{"sign": true}"#] {
+      #expect(throws: PolicyFault.unexpected) { try policy(#""issuer": \#(issuer),"#) }
+    }
+    #expect(throws: PolicyFault.malformed) { try policy(#""issuer": {"mac": false, "mac": true},"#) }
+    #expect(try DevicePolicy(json: DevicePolicy(acceptsMAC: true).json()).acceptsMAC)
+    #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("issuer"))
   }
 
   @Test func `a token's iat is nowhere more than a century ahead`() {

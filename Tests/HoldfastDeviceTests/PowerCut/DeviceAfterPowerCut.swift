@@ -52,7 +52,7 @@ struct DeviceAfterPowerCut {
     guard try device.ledger.verifyAudit().firstBroken == nil else { return "has a broken audit chain" }
     let bootCount = try device.ledger.summary().bootCount
     guard try device.ledger.start(realClock: testTime) == bootCount + 1 else { return "does not count its starts" }
-    try device.ledger.trust(PublicKeyJWK(point: issuer.point), realClock: testTime)
+    try device.ledger.trust(.signing(issuer.point), realClock: testTime)
     let kept = try DeviceContents(device).tables
     if kept["uses"] != [], try device.connect().round(used).status == .accepted { return "gives a use back" }
     if kept["nonces"] != [] {

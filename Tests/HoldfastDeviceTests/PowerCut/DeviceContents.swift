@@ -21,7 +21,8 @@ struct DeviceContents: Equatable {
             || ' ' || quote(policy_seen) FROM state
           """
         ) { (row) throws(DatabaseError) in try row.text(0) },
-        "issuers": try database.all("SELECT hex(kid) || ' ' || hex(point) FROM issuers ORDER BY kid") {
+        "issuers": try database.all("SELECT hex(kid) || ' ' || algorithm || ' ' || hex(key) FROM issuers ORDER BY kid")
+        {
           (row) throws(DatabaseError) in try row.text(0)
         },
         "generations": try database.all("SELECT hex(kid) || ' ' || floor FROM generations ORDER BY kid") {

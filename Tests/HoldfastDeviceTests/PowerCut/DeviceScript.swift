@@ -108,7 +108,7 @@ extension DeviceStep {
 
   static func trust(_ issuer: Int) -> DeviceStep {
     DeviceStep("trust") { script in
-      try script.device.ledger.trust(PublicKeyJWK(point: script.issuers[issuer].point), realClock: testTime)
+      try script.device.ledger.trust(.signing(script.issuers[issuer].point), realClock: testTime)
     }
   }
 

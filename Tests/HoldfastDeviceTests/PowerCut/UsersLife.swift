@@ -116,7 +116,7 @@ struct UsersStep {
       UsersStep("open") { try $0.open() },
       owner("start") { _ = try $0.start(realClock: testTime) },
       UsersStep("trust") {
-        try $0.device.ledger.trust(PublicKeyJWK(point: $0.script.issuers[0].point), realClock: testTime)
+        try $0.device.ledger.trust(.signing($0.script.issuers[0].point), realClock: testTime)
       },
       UsersStep("a code for ann") { try $0.issue(.activation) },
       UsersStep("ann activates") { try $0.use(.activation) },

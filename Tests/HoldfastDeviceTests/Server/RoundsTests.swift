@@ -106,7 +106,7 @@ import Testing
     let peer = try served.connect()
     #expect(try peer.round(prover).status == .tokenInvalid)
     let owner = try device.folder.openLedger()
-    try owner.trust(PublicKeyJWK(point: other.point), realClock: testTime)
+    try owner.trust(.signing(other.point), realClock: testTime)
     #expect(try peer.round(prover).status == .accepted)
     try owner.removeTrust(try other.keyID(), realClock: testTime)
     #expect(try peer.round(prover, flaws: .asReference).status == .tokenInvalid)

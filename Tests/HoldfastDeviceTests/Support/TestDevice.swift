@@ -33,7 +33,7 @@ final class TestDevice {
     issuer = try TestIssuer()
     lock = try folder.openLock()
     self.policy = policy
-    try ledger.trust(PublicKeyJWK(point: issuer.point), realClock: clock.seconds)
+    try ledger.trust(.signing(issuer.point), realClock: clock.seconds)
   }
 
   /// Opens the folder at `path` as a new process would; `issuer` is the one whose tokens it will be shown.

@@ -53,42 +53,56 @@ struct TestClaims {
 /// An issuer of tokens, as COSE.
 final class TestIssuer {
   private var key: P256PrivateKey
+  /// The key that it shares with the device, where it makes a `COSE_Mac0`.
+  private let macKey: [UInt8]?
   private var cryptography = OpenSSLCryptography()
 
-  init() throws {
+  init(sharing macKey: [UInt8]? = nil) throws {
     key = try P256PrivateKey()
+    self.macKey = macKey
   }
 
   var point: P256Point { key.publicPoint }
 
+  /// What a device is to trust.
+  func trustedKey() -> IssuerKey {
+    guard let macKey, let secret = Secret<32>(copying: macKey.span) else { return .signing(point) }
+    return .mac(secret)
+  }
+
   func keyID() throws -> KeyID {
-    try HoldfastCore.keyID(of: point, using: &cryptography)
+    try HoldfastCore.keyID(of: trustedKey(), using: &cryptography)
   }
 
-  /// `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, or around bare claims.
+  /// `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, a `COSE_Mac0` or bare claims.
   func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
-    try encrypt(isSigned ? sign(claims.encoded()) : claims.encoded(), to: recipient)
+    try encrypt(isSigned ? vouch(for: claims.encoded()) : claims.encoded(), to: recipient)
   }
 
-  private func sign(_ payload: [UInt8]) throws -> [UInt8] {
+  private func vouch(for payload: [UInt8]) throws -> [UInt8] {
     var protected: [UInt8] = []
     protected.appendCBOR(map: 3)
     protected.appendCBOR(integer: COSE.algorithmLabel)
-    protected.appendCBOR(integer: COSE.es256)
+    protected.appendCBOR(integer: macKey == nil ? COSE.es256 : COSE.hmac256)
     protected.appendBytes(COSE.keyIDLabel, Array(try keyID()))
     protected.appendCBOR(integer: COSE.typeLabel)
     protected.appendCBOR(text: COSE.measurementTokenType)
-    var hash = cryptography.sha256()
-    hash.appendCOSESignatureContext(protected: protected.span, payload: payload.span)
-    let signature = try key.sign(try hash.finish())
-    var signed: [UInt8] = []
-    signed.appendCBOR(tag: COSE.sign1Tag)
-    signed.appendCBOR(array: 4)
-    signed.appendCBOR(bytes: protected.span)
-    signed.appendCBOR(map: 0)
-    signed.appendCBOR(bytes: payload.span)
-    signed.appendCBOR(bytes: signature.bytes)
-    return signed
+    var message: [UInt8] = []
+    message.appendCBOR(tag: macKey == nil ? COSE.sign1Tag : COSE.mac0Tag)
+    message.appendCBOR(array: 4)
+    message.appendCBOR(bytes: protected.span)
+    message.appendCBOR(map: 0)
+    message.appendCBOR(bytes: payload.span)
+    if let macKey {
+      var mac = try cryptography.hmacSHA256(key: macKey.span)
+      mac.appendCOSEClaimsContext(COSE.macContext, protected: protected.span, payload: payload.span)
+      message.appendCBOR(bytes: try mac.finish().bytes)
+    } else {
+      var hash = cryptography.sha256()
+      hash.appendCOSEClaimsContext(COSE.signatureContext, protected: protected.span, payload: payload.span)
+      message.appendCBOR(bytes: try key.sign(try hash.finish()).bytes)
+    }
+    return message
   }
 
   private func encrypt(_ plaintext: [UInt8], to recipient: P256Point) throws -> [UInt8] {

@@ -57,7 +57,7 @@ import Testing
     #expect(first != second)
   }
 
-  @Test(arguments: [MeasurementTokenFormat.cose, .unsignedCOSE, .jose, .joseKeyWrap])
+  @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
   func `options become claims`(format: MeasurementTokenFormat) throws {
     var options = IssuanceOptions()
     options.format = format

@@ -25,7 +25,7 @@ import Testing
   }
 
   /// Everything once, with the folder's own keys and records.
-  private func enroll(_ folder: ServiceFolder) throws -> Issuance {
+  private func enroll(_ folder: ServiceFolder, _ format: MeasurementTokenFormat = .cose) throws -> Issuance {
     var random = SystemRandom()
     let clock = FixedClock(seconds: parties.now)
     let evidence = try parties.evidence()
@@ -33,7 +33,10 @@ import Testing
     let appraisal = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
     guard case .approved(let token, _) = appraisal else { throw UnreadableFile() }
     var backend = try folder.backend()
-    return try backend.issue(attestation: token.span, for: parties.device(), clock: clock, random: &random)
+    var options = IssuanceOptions()
+    options.format = format
+    return try backend.issue(
+      attestation: token.span, for: parties.device(), options: options, clock: clock, random: &random)
   }
 
   @Test(arguments: [ServiceFolder.AttestationSignature.hs256, .es256])
@@ -45,15 +48,60 @@ import Testing
       Issue.record("refused")
       return
     }
+    #expect(try open(token, SingleIssuer(point: try folder.issuerKey().point)) == "example-app")
+  }
+
+  @Test func `a folder that shares a key with a device enrolls with it`() throws {
+    let folder = try create()
+    let key = try folder.macKey(for: parties.device()).withBytes { $0.array }
+    guard case .issued(let token, _, _, _) = try enroll(folder, .macCOSE) else {
+      Issue.record("refused")
+      return
+    }
+    let point = try folder.issuerKey().point
+    #expect(try open(token, SingleIssuer(point: point, macKey: key)) == "example-app")
+    #expect(throws: TokenFault.untrusted) { try open(token, SingleIssuer(point: point)) }
+    let other = try folder.macKey(for: parties.device(id: DeviceID())).withBytes { $0.array }
+    #expect(throws: TokenFault.untrusted) { try open(token, SingleIssuer(point: point, macKey: other)) }
+  }
+
+  @Test func `the secret of shared keys is made with the first one, and stays`() throws {
+    let folder = try create()
+    #expect(throws: UnreadableFile.self) { try readFile(folder.path(of: .mac)) }
+    #expect(throws: IssuanceFault.writing(.noMACSecret)) { _ = try enroll(folder, .macCOSE) }
+    let key = try folder.macKey(for: parties.device()).withBytes { $0.array }
+    #expect(mode(of: folder.path(of: .mac)) == 0o600)
+    #expect(try folder.macKey(for: parties.device()).withBytes { $0.array } == key)
+  }
+
+  @Test(arguments: [ServiceFile.issuer, .account])
+  func `a secret of shared keys that serves elsewhere too is refused`(file: ServiceFile) throws {
+    let folder = try create()
+    let secret = try readFile(folder.path(of: file))
+    try Files.writeFileAtomically(secret, at: folder.path(of: .mac), overwrite: false)
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.backend() }
+    #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.macKey(for: parties.device()) }
+  }
+
+  @Test func `a secret of shared keys that is cut short, or open to others, is refused`() throws {
+    let folder = try create()
+    _ = try folder.macKey(for: parties.device())
+    let (path, bytes) = (folder.path(of: .mac), try readFile(folder.path(of: .mac)))
+    try Files.writeFileAtomically(Array(bytes.dropLast()), at: path, overwrite: true)
+    #expect(throws: ServiceFolderFault.key(.mac)) { _ = try folder.backend() }
+    try Files.writeFileAtomically(bytes, at: path, mode: 0o640, overwrite: true)
+    #expect(throws: ServiceFolderFault.file(FileError(.tooOpen(mode: 0o640), at: path))) { _ = try folder.backend() }
+  }
+
+  private func open(_ token: [UInt8], _ issuer: SingleIssuer) throws -> String {
     var cryptography = OpenSSLCryptography()
-    let issuer = try folder.issuerKey().point
-    var trust = SingleIssuer(id: try keyID(of: issuer, using: &cryptography), point: issuer)
+    var trust = issuer
     var key = try parties.example.key("keys.device_private")
     var opener = TokenOpener()
     let verified = try opener.open(
       token.span, encoding: .cose, key: &key, keyID: parties.example.fixed("keys.device_kid"), trust: &trust,
-      acceptsUnsigned: false, using: &cryptography)
-    #expect(verified.claims.subject.description == "example-app")
+      acceptsUnsigned: false, acceptsMAC: true, using: &cryptography)
+    return verified.claims.subject.description
   }
 
   @Test(arguments: [ServiceFolder.AttestationSignature.hs256, .es256])
@@ -63,6 +111,7 @@ import Testing
     let folder = try create(signature)
     _ = try enroll(folder)
     #expect(mode(of: path) == 0o700)
+    _ = try folder.macKey(for: parties.device())
     for file in ServiceFile.allCases where file != .attestation || signature == .es256 {
       #expect(mode(of: folder.path(of: file)) == 0o600, "\(file)")
     }

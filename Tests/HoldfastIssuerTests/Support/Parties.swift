@@ -82,7 +82,8 @@ struct Parties {
 
   func backend(_ issued: MemoryIssued = MemoryIssued()) throws -> Backend<MemoryIssued> {
     Backend(
-      encryption: try encryptionKey(), signing: try signingKey(), issuer: try example.key("keys.issuer_private"),
+      encryption: try encryptionKey(), signing: try signingKey(),
+      issuer: IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: try example.macSecret()),
       policy: policy, issued: issued)
   }
 

@@ -36,11 +36,12 @@ import Testing
     var cryptography = OpenSSLCryptography()
     let signature = try signatureOfExample()
     let claims = example.bytes("claims_cbor")
-    let signer = COSESigner(keyID: example.fixed("keys.issuer_kid"))
+    let writer = COSEClaimsWriter(keyID: example.fixed("keys.issuer_kid"), isMAC: false)
     var issuer = try example.key("keys.issuer_private")
-    try cryptography.p256Verify(
-      key: issuer.publicPoint, digest: signer.digest(of: claims.span, using: &cryptography), signature: signature)
-    var plaintext = try signer.message(payload: claims.span, signature: signature)
+    var hash = cryptography.sha256()
+    writer.append(contextOf: claims.span, to: &hash)
+    try cryptography.p256Verify(key: issuer.publicPoint, digest: hash.finish(), signature: signature)
+    var plaintext = try writer.message(payload: claims.span, seal: signature.bytes)
     let encrypter = COSEEncrypter(
       device: example.fixed("keys.device_point"), deviceKeyID: example.fixed("keys.device_kid"))
     var ephemeral = try example.key("keys.ephemeral_private")
@@ -70,16 +71,22 @@ import Testing
     #expect(hex(key.bytes.array) == example.text("jose.content_key"))
   }
 
-  @Test(arguments: [MeasurementTokenFormat.cose, .unsignedCOSE, .jose, .joseKeyWrap])
+  @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
   func `a device opens what is written, and reads the claims back`(format: MeasurementTokenFormat) throws {
     let token = try write(format, random: nil)
     let opened = try open(token, format)
     #expect(opened.isSigned == (format != .unsignedCOSE))
     #expect(opened.claims == example.text("claims_cbor"))
-    #expect(opened.issuerKeyID == (format == .unsignedCOSE ? nil : example.fixed("keys.issuer_kid")))
+    let expected: KeyID? =
+      switch format {
+      case .unsignedCOSE: nil
+      case .macCOSE: try example.macKeyID()
+      case .cose, .jose, .joseKeyWrap: example.fixed("keys.issuer_kid")
+      }
+    #expect(opened.issuerKeyID == expected)
   }
 
-  @Test(arguments: [MeasurementTokenFormat.cose, .unsignedCOSE, .jose, .joseKeyWrap])
+  @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
   func `optional claims come back too, also at their largest`(format: MeasurementTokenFormat) throws {
     let name = BoundedText<32>("0123456789abcdef0123456789abcd\"\\" as StaticString)
     var commands = CommandList()
@@ -96,6 +103,42 @@ import Testing
     var expected: [UInt8] = []
     claims.appendCBOR(to: &expected)
     #expect(try open(token, format).claims == hex(expected))
+  }
+
+  @Test func `each device has a MAC key of its own, and so has each public key that comes with a device's id`() throws {
+    let keys = [
+      try example.macKey(), try example.macKey(id: DeviceID()),
+      try example.macKey(point: try P256PrivateKey().publicPoint),
+    ]
+    #expect(Set(keys).count == 3)
+    #expect(try example.macKey() == keys[0])
+    #expect(keys.allSatisfy { $0.count == 32 })
+  }
+
+  @Test func `a MAC key is HKDF-SHA-256 of the secret over label, id and point`() throws {
+    // Extract and expand of RFC 5869, written out: one block of 32 bytes.
+    var cryptography = OpenSSLCryptography()
+    var extract = try cryptography.hmacSHA256(key: [UInt8](repeating: 0, count: 32).span)
+    extract.append([UInt8](repeating: 0x5a, count: 32).span)
+    let pseudorandom = try extract.finish()
+    var expand = try cryptography.hmacSHA256(key: pseudorandom.bytes)
+    expand.append((Array("holdfast/1 mac key".utf8) + [0]).span)
+    expand.append(example.deviceID.bytes)
+    expand.append(example.bytes("keys.device_point").span)
+    expand.append(1)
+    let expected = try expand.finish()
+    #expect(try example.macKey() == expected.bytes.array)
+  }
+
+  @Test func `an issuer that shares no key writes no MAC`() throws {
+    var cryptography = OpenSSLCryptography()
+    var issuer = IssuerSecrets(signing: try example.key("keys.issuer_private"))
+    var random = SystemRandom()
+    #expect(throws: TokenWritingFault.noMACSecret) {
+      _ = try MeasurementTokenWriter(format: .macCOSE).write(
+        example.claims(), to: example.fixed("keys.device_point"), issuer: &issuer, random: &random,
+        using: &cryptography)
+    }
   }
 
   @Test func `a usual COSE token has 400 to 450 bytes`() throws {
@@ -121,7 +164,7 @@ import Testing
     }
   }
 
-  @Test(arguments: [MeasurementTokenFormat.cose, .unsignedCOSE, .jose, .joseKeyWrap])
+  @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
   func `a random source that fails, or a point off the curve, gives no token`(format: MeasurementTokenFormat) {
     #expect(throws: TokenWritingFault.cryptography) { try write(format, random: []) }
     #expect(throws: TokenWritingFault.cryptography) {

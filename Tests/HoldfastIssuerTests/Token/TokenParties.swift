@@ -11,12 +11,21 @@ struct OpenedToken {
   var isSigned: Bool { issuerKeyID != nil }
 }
 
-/// Trust in one issuer.
+/// Trust in one issuer: in its public key, and in a MAC key where the two share one.
 struct SingleIssuer: IssuerTrust {
-  let id: KeyID
   let point: P256Point
+  var macKey: [UInt8]?
 
-  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { keyID == id ? point : nil }
+  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+    do {
+      var cryptography = OpenSSLCryptography()
+      if try HoldfastCore.keyID(of: point, using: &cryptography) == keyID { return .signing(point) }
+      guard let macKey, let secret = Secret<32>(copying: macKey.span) else { return nil }
+      let key = IssuerKey.mac(secret)
+      guard try HoldfastCore.keyID(of: key, using: &cryptography) == keyID else { return nil }
+      return key
+    } catch { return nil }
+  }
 }
 
 extension MeasurementTokenWriterTests {
@@ -43,7 +52,7 @@ extension MeasurementTokenWriterTests {
     _ format: MeasurementTokenFormat, claims: borrowing MeasurementClaims, device: P256Point? = nil, random: [UInt8]?
   ) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
-    var issuer = try example.key("keys.issuer_private")
+    var issuer = IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: try example.macSecret())
     let device = device ?? example.fixed("keys.device_point")
     let writer = MeasurementTokenWriter(format: format)
     guard let random else {
@@ -59,11 +68,11 @@ extension MeasurementTokenWriterTests {
     var cryptography = OpenSSLCryptography()
     var key = try example.key("keys.device_private")
     let issuer = try example.key("keys.issuer_private")
-    var trust = SingleIssuer(id: example.fixed("keys.issuer_kid"), point: issuer.publicPoint)
+    var trust = SingleIssuer(point: issuer.publicPoint, macKey: try example.macKey())
     var opener = TokenOpener()
     let verified = try opener.open(
       token.span, encoding: format.encoding, key: &key, keyID: example.fixed("keys.device_kid"), trust: &trust,
-      acceptsUnsigned: format == .unsignedCOSE, using: &cryptography)
+      acceptsUnsigned: format == .unsignedCOSE, acceptsMAC: format == .macCOSE, using: &cryptography)
     var claims: [UInt8] = []
     verified.claims.appendCBOR(to: &claims)
     return OpenedToken(issuerKeyID: verified.verifyingKey, claims: hex(claims))
@@ -88,5 +97,29 @@ extension MeasurementTokenWriterTests {
       key: key, nonce: vector.span, authenticating: context.span, message: &span, tag: tag)
     let signature = Array(message.suffix(64))
     return FixedBytes(signature.span)!
+  }
+}
+
+extension WorkedExample {
+  /// What the example's issuer derives MAC keys from.
+  func macSecret() throws -> Secret<32> {
+    let bytes = [UInt8](repeating: 0x5a, count: 32)
+    guard let secret = Secret<32>(copying: bytes.span) else { throw UnreadableFile() }
+    return secret
+  }
+
+  /// The key that it shares with the example's device, or with another one.
+  func macKey(id: DeviceID? = nil, point: P256Point? = nil) throws -> [UInt8] {
+    var cryptography = OpenSSLCryptography()
+    let key = try deviceMACKey(
+      from: macSecret(), for: id ?? deviceID, point ?? fixed("keys.device_point"), using: &cryptography)
+    return key.withBytes { $0.array }
+  }
+
+  func macKeyID() throws -> KeyID {
+    var cryptography = OpenSSLCryptography()
+    let bytes = try macKey()
+    guard let secret = Secret<32>(copying: bytes.span) else { throw UnreadableFile() }
+    return try keyID(of: .mac(secret), using: &cryptography)
   }
 }

@@ -15,7 +15,7 @@ extension Demonstration {
     for (text, format) in [
       ("an unsigned token", MeasurementTokenFormat.unsignedCOSE), ("a token signed by a stranger", .cose),
     ] {
-      var stranger = try makeKey()
+      var stranger = IssuerSecrets(signing: try makeKey())
       let forged = try attacker.forgeToken(format: format, issuer: &stranger, issuedAt: now, expires: now + 3600)
       expect(text, .tokenInvalid, try attacker.status(ofToken: forged))
     }

@@ -28,7 +28,7 @@ struct DeviceShow: Verb {
     Console.result("anchor       \(folder.counter?.text ?? "none")")
     Console.result("policy       \(reading.summary)")
     Console.result("issuers      \(issuers.isEmpty ? "none" : "\(issuers.count)")")
-    for issuer in issuers { Console.result("  \(hexadecimal(issuer.keyID))") }
+    for issuer in issuers { Console.result("  \(hexadecimal(issuer.keyID))\(issuer.algorithm.note)") }
   }
 }
 

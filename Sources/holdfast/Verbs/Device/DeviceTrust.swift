@@ -4,7 +4,6 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
-import HoldfastStorage
 
 struct DeviceTrust: Verb {
   static let configuration = CommandConfiguration(
@@ -17,7 +16,8 @@ struct DeviceTrust: Verb {
   @Flag(help: "Trust it no longer; the key may be given by its id.")
   var remove = false
 
-  @Argument(help: "A file with the issuer's public JWK, as service show prints it.")
+  @Argument(
+    help: "A file with the issuer's public JWK, as service show prints it, or with a key that service mac-key wrote.")
   var issuer: String
 
   mutating func perform() throws(Failure) {
@@ -30,42 +30,29 @@ struct DeviceTrust: Verb {
       guard wasTrusted else { throw Failure(.denied, "issuer \(hexadecimal(keyID)) was not trusted") }
       report(keyID, "trusted no longer")
     } else {
-      let key = try PublicKeyJWK(file: issuer)
+      let key = try IssuerKey(file: issuer)
       let keyID = try key.keyID()
       let isNew = try recording { () throws(LedgerFault) in try ledger.trust(key, realClock: now) }
-      report(keyID, isNew ? "trusted" : "trusted already")
+      report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
+      if key.isMAC, !folder.policy.read().policy.acceptsMAC {
+        Console.note("its tokens count once policy.json has the member \"issuer\": {\"mac\": true}")
+      }
     }
   }
 
   private func keyIDToRemove() throws(Failure) -> KeyID {
     if let keyID: KeyID = fixedBytes(hexadecimal: issuer) { return keyID }
-    return try PublicKeyJWK(file: issuer).keyID()
+    return try IssuerKey(file: issuer).keyID()
   }
 
-  private func report(_ keyID: KeyID, _ state: String) {
+  private func report(_ keyID: KeyID, _ state: String, algorithm: IssuerAlgorithm? = nil) {
     if output.json {
-      Console.result(.object([("kid", .string(hexadecimal(keyID))), ("state", .string(state))]))
+      Console.result(
+        .object(
+          [("kid", .string(hexadecimal(keyID))), ("state", .string(state))]
+            + (algorithm.map { [("algorithm", .string($0.rawValue))] } ?? [])))
     } else {
-      Console.result("issuer \(hexadecimal(keyID)): \(state)")
-    }
-  }
-}
-
-extension PublicKeyJWK {
-  /// Reads a JWK, or the `issuer` of what `service show --json` prints; `-` is standard input.
-  init(file path: String) throws(Failure) {
-    let bytes = try Input.read(path, limit: 16_384)
-    let value: JSONValue
-    do throws(JSONFault) { value = try JSONValue(parsing: bytes, byteLimit: 16_384) } catch {
-      throw Failure(KeyFault.malformed, path: path)
-    }
-    do throws(KeyFault) { try self.init(value["issuer"] ?? value) } catch { throw Failure(error, path: path) }
-  }
-
-  func keyID() throws(Failure) -> KeyID {
-    var cryptography = OpenSSLCryptography()
-    do throws(CryptographyFailure) { return try HoldfastCore.keyID(of: point, using: &cryptography) } catch {
-      throw Failure(.fault, "the cryptographic library failed")
+      Console.result("issuer \(hexadecimal(keyID))\(algorithm?.note ?? ""): \(state)")
     }
   }
 }

@@ -45,6 +45,9 @@ struct TokenOptions: ParsableArguments {
   @Option(help: "How the token is written: cose or jose.")
   var format: TokenFormat = .cose
 
+  @Flag(help: "A MAC instead of a signature, under the key that service mac-key writes for the device; cose alone.")
+  var mac = false
+
   @Option(help: "A command that the token allows; may be repeated, at most 16. All that policy allows when absent.")
   var allow: [String] = []
 
@@ -62,7 +65,8 @@ struct TokenOptions: ParsableArguments {
 
   func options() throws(Failure) -> IssuanceOptions {
     var options = IssuanceOptions()
-    options.format = format.format
+    guard !mac || format == .cose else { throw Failure(.usage, "--mac goes with --format cose alone") }
+    options.format = mac ? .macCOSE : format.format
     options.maximumUses = maximumUses
     guard (1...maximumInteger).contains(validFor ?? 1) else {
       throw Failure(.usage, "--valid-for is from 1 to \(maximumInteger) seconds")

@@ -9,7 +9,7 @@ import HoldfastOpenSSL
 struct Service: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "The simulated attestation service and backend.",
-    subcommands: [ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceRevoke.self])
+    subcommands: [ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceRevoke.self, ServiceMACKey.self])
 }
 
 /// Where the service is.
@@ -126,7 +126,7 @@ struct ServiceRevoke: Verb {
 private func show(_ folder: ServiceFolder, json: Bool) throws(Failure) {
   let issuer = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.issuerKey() }
   let policy = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.policy() }
-  let keyID = try issuer.keyID()
+  let keyID = try IssuerKey.signing(issuer.point).keyID()
   if json {
     Console.result(
       .object([("issuer", issuer.json), ("kid", .string(hexadecimal(keyID))), ("policy", policy.json)]))
