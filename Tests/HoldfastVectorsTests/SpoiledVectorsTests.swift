@@ -80,6 +80,36 @@ import Testing
     expectNothingPasses(spoiled, name, mayBeMalformed: name != "deviceId")
   }
 
+  @Test(arguments: ["macKey", "macKid"])
+  func `a group's MAC key has its id, and neither comes without the other`(name: String) throws {
+    let root = try committedFile("measurement_token_test.json")
+    for value in [JSONValue.string(String(repeating: "ab", count: name == "macKey" ? 32 : 8)), nil] {
+      let spoiled = root.changed { file in
+        file["testGroups"] = .array(
+          (file["testGroups"]?.elements ?? []).filter { $0["macKid"] != nil }.map { $0.changed { $0[name] = value } })
+      }
+      #expect(throws: VectorFault.self) { try replay(spoiled) }
+    }
+  }
+
+  @Test func `under a policy that takes no MAC, the same tokens are refused`() throws {
+    let root = try committedFile("measurement_token_test.json").keepingTests { _, test in
+      test["result"] == .string("valid") && test["comment"] == .string("required claims only")
+    }
+    func report(acceptMac: Bool) throws -> Int {
+      let groups = (root["testGroups"]?.elements ?? []).filter { $0["acceptMac"] == .bool(true) }
+      #expect(groups.count == 1)
+      return try replay(
+        root.changed { file in
+          file["numberOfTests"] = .integer(1)
+          file["testGroups"] = .array(groups.map { $0.changed { $0["acceptMac"] = .bool(acceptMac) } })
+        }
+      ).passed
+    }
+    #expect(try report(acceptMac: true) == 1)
+    #expect(try report(acceptMac: false) == 0)
+  }
+
   /// Replays a file in which no test may pass; to be malformed may be as good.
   private func expectNothingPasses(_ file: JSONValue, _ comment: String, mayBeMalformed: Bool = false) {
     guard file["numberOfTests"] != .integer(0) else { return }

@@ -7,7 +7,7 @@ usage: generate_vectors.py [FOLDER]     (default: the vectors folder of this tre
 import pathlib
 import sys
 
-from vector_writers import cose_vectors, jose_vectors, measurement_vectors, oath_vectors, schemas, session_vectors, token_cases
+from vector_writers import cose_vectors, jose_vectors, mac_vectors, measurement_vectors, oath_vectors, schemas, session_vectors, token_cases
 
 
 def main():
@@ -17,6 +17,7 @@ def main():
     tokens = token_cases.file()
     cose_vectors.add(tokens)
     jose_vectors.add(tokens)
+    mac_vectors.add(tokens)
     for file in (measurement_vectors.measurement_file(), measurement_vectors.proof_file(), tokens,
                  session_vectors.session_file(), oath_vectors.hotp_file(), oath_vectors.totp_file(), oath_vectors.ocra_file()):
         count = file.write(folder)

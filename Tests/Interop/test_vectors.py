@@ -34,9 +34,12 @@ def replay(group, test):
             raise Refused("WrongProof")
     elif kind.startswith("MeasurementToken"):
         module = cose if kind.endswith("COSE") else jose
-        more = (group["acceptUnsigned"],) if module is cose else ()
+        more = {}
+        if module is cose:
+            more = {"accept_unsigned": group["acceptUnsigned"], "accept_mac": group.get("acceptMac", False),
+                    "mac_keys": [value["macKey"]] if "macKey" in value else []}
         claims, _ = module.open_token(value["token"], PrivateKey(value["devicePrivateKey"]), [value["issuerPublicKey"]],
-                                      value["deviceId"], *more)
+                                      value["deviceId"], **more)
         assert {k: v.hex() if isinstance(v, bytes) else v for k, v in claims.items()} == test["claims"]
     elif kind == "SessionRound":
         replay_round(test, value)
@@ -49,7 +52,7 @@ def replay(group, test):
 
 
 FRAME = {"tcId", "comment", "flags", "result"}
-HEX_FIELDS = set("""configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey
+HEX_FIELDS = set("""configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey macKey
     deviceId message m1 m2 m3 head th kProverToDevice kDeviceToProver imp dmp request m3Plaintext proverRandom""".split())
 
 

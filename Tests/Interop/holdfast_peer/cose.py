@@ -1,14 +1,16 @@
-"""The measurement token as COSE (RFC 9052, RFC 9053): COSE_Sign1 inside COSE_Encrypt.
+"""The measurement token as COSE (RFC 9052, RFC 9053): COSE_Sign1 or COSE_Mac0 inside COSE_Encrypt.
 
 The layers take overrides, by which the vectors break one rule at a time; without any they write what the specification says.
 """
 
+import hmac
+
 from . import cbor, claims as claim_rules
-from .keys import key_id, verify
-from .primitives import gcm_open, gcm_seal, hkdf_sha256
+from .keys import key_id, mac_key_id, verify
+from .primitives import gcm_open, gcm_seal, hkdf_sha256, hmac_sha256
 from .refusal import require
 
-SIGN1, ENCRYPT = 18, 96
+MAC0, SIGN1, ENCRYPT = 17, 18, 96
 CONTENT_PROTECTED = cbor.encode({1: 3})
 LARGEST_TOKEN = 3072
 
@@ -20,6 +22,15 @@ def sign_protected(kid):
 def signature_input(protected, payload):
     """Sig_structure of RFC 9052 section 4.4."""
     return cbor.encode(["Signature1", protected, b"", payload])
+
+
+def mac_protected(kid):
+    return cbor.encode({1: 5, 4: kid, 16: "holdfast-mt"})
+
+
+def mac_input(protected, payload, context="MAC0"):
+    """MAC_structure of RFC 9052 section 6.3."""
+    return cbor.encode([context, protected, b"", payload])
 
 
 def encryption_aad(protected):
@@ -47,6 +58,13 @@ def sign(payload, issuer, *, protected=None, unprotected=None, signature=None, t
     signature = issuer.sign(signature_input(protected, payload)) if signature is None else signature
     body = [protected, cbor.Encoded(b"\xa0" if unprotected is None else unprotected), payload, signature]
     return cbor.encode(body if tag is None else cbor.Tag(tag, body))
+
+
+def authenticate(payload, key, *, protected=None, unprotected=b"\xa0", code=None, tag=MAC0):
+    """COSE_Mac0 of `payload` under 32 bytes that the issuer shares with the device. `unprotected` is encoded."""
+    protected = mac_protected(mac_key_id(key)) if protected is None else protected
+    code = hmac_sha256(key, mac_input(protected, payload)) if code is None else code
+    return cbor.encode(cbor.Tag(tag, [protected, cbor.Encoded(unprotected), payload, code]))
 
 
 def ephemeral_header(point):
@@ -94,16 +112,17 @@ def _protected(value, kinds):
     return _header(cbor.decode(value), kinds)
 
 
-def _tagged(data, tag):
-    item = cbor.decode(data, tags=(tag,))
+def _tagged(data, *tags):
+    item = cbor.decode(data, tags=tags)
     require(isinstance(item, cbor.Tag), "UnknownTag")
-    return item.value
+    return item
 
 
-def open_token(token, device, issuers, device_id, accept_unsigned=False):
-    """The claims of a valid token and the point of its verifying key (None: unsigned), or a refusal.
+def open_token(token, device, issuers, device_id, accept_unsigned=False, *, mac_keys=(), accept_mac=False):
+    """The claims of a valid token and the point of its verifying key (the id of a MAC key, None: unsigned), or a refusal.
 
-    `device` is the device's PrivateKey, `issuers` the trusted uncompressed points. Time is not looked at.
+    `device` is the device's PrivateKey, `issuers` the trusted uncompressed points, `mac_keys` what issuers share with the
+    device. Time is not looked at.
     """
     require(len(token) <= LARGEST_TOKEN, "TooLarge")
     plaintext = _decrypt(token, device)
@@ -111,14 +130,14 @@ def open_token(token, device, issuers, device_id, accept_unsigned=False):
         claims, signer = claim_rules.from_cbor(plaintext), None
     else:
         require(not plaintext[:1] or plaintext[0] >> 5 != cbor.MAP, "Unsigned")
-        payload, signer = _verified_payload(plaintext, issuers)
+        payload, signer = _verified_payload(plaintext, issuers, mac_keys, accept_mac)
         claims = claim_rules.from_cbor(payload)
     require(claims["audience"] == device_id, "WrongAudience")
     return claims, signer
 
 
 def _decrypt(token, device):
-    protected, unprotected, ciphertext, recipients = _array(_tagged(token, ENCRYPT), 4)
+    protected, unprotected, ciphertext, recipients = _array(_tagged(token, ENCRYPT).value, 4)
     require(_protected(protected, {1: int})[1] == 3, "WrongAlgorithm")
     iv = _header(unprotected, {5: bytes})[5]
     require(len(iv) == 12, "WrongSize")
@@ -138,14 +157,22 @@ def _decrypt(token, device):
     return gcm_open(content_key(secret, recipient), iv, ciphertext, encryption_aad(protected))
 
 
-def _verified_payload(plaintext, issuers):
-    protected, unprotected, payload, signature = _array(_tagged(plaintext, SIGN1), 4)
+def _verified_payload(plaintext, issuers, mac_keys, accept_mac):
+    item = _tagged(plaintext, SIGN1, MAC0)
+    protected, unprotected, payload, code = _array(item.value, 4)
     labels = _protected(protected, {1: int, 4: bytes, 16: str})
-    require(labels[1] == -7, "WrongAlgorithm")
+    require(labels[1] == (-7 if item.number == SIGN1 else 5), "WrongAlgorithm")
     require(labels[16] == "holdfast-mt", "WrongTyp")
     _header(unprotected, {})
-    require(isinstance(payload, bytes) and isinstance(signature, bytes), "WrongType")
-    signer = next((p for p in issuers if key_id(p) == labels[4]), None)
-    require(signer is not None, "WrongKeyId")
-    verify(signer, signature_input(protected, payload), signature)
-    return payload, signer
+    require(isinstance(payload, bytes) and isinstance(code, bytes), "WrongType")
+    keys = {**{key_id(point): (SIGN1, point) for point in issuers}, **{mac_key_id(key): (MAC0, key) for key in mac_keys}}
+    require(labels[4] in keys, "WrongKeyId")
+    kind, key = keys[labels[4]]
+    require(item.number == kind, "WrongKeyKind")
+    if kind == SIGN1:
+        verify(key, signature_input(protected, payload), code)
+        return payload, key
+    require(accept_mac, "MacNotAccepted")
+    require(len(code) == 32, "MacSize")
+    require(hmac.compare_digest(code, hmac_sha256(key, mac_input(protected, payload))), "Mac")
+    return payload, labels[4]

@@ -19,6 +19,16 @@ def key_id(point):
     return sha256(point)[:8]
 
 
+def mac_key_id(key):
+    """The first 8 bytes of a hash of a MAC key that no other hash of it equals."""
+    return sha256(b"holdfast/1 mac kid\0" + key)[:8]
+
+
+def mac_jwk(key):
+    """The JWK of a MAC key as `service mac-key` writes it."""
+    return {"kty": "oct", "k": base64strict.url_encode(key), "alg": "HS256", "use": "sig"}
+
+
 def load_point(point):
     """The public key of 65 SEC1 bytes; a point off the curve is refused."""
     require(len(point) == 65 and point[0] == 4, "Point")

@@ -1,7 +1,5 @@
 """The groups of type MeasurementTokenCOSE."""
 
-import hmac
-
 from holdfast_peer import cbor, claims as claim_rules, cose, jose
 from holdfast_peer.cbor import Encoded, encode, head
 from holdfast_peer.claims import LABELS
@@ -272,10 +270,8 @@ def _signature(writer):
     writer.outer("tag of the signed layer in two bytes", "NonMinimalInteger", b"\xd8\x12" + one)
     writer.outer("length of the signed layer in two bytes", "NonMinimalInteger", b"\xd2\x98\x04" + one[1:])
     writer.outer("plaintext empty", "Truncated", b"")
-    mac_header = encode({1: 5, 4: ISSUER.kid, 16: "holdfast-mt"})
-    mac = hmac.new(ISSUER.point, encode(["MAC0", mac_header, b"", payload]), "sha256").digest()
-    writer.outer("COSE_Mac0 keyed by the issuer's public key", "UnknownTag",
-                 encode(cbor.Tag(17, [mac_header, {}, payload, mac])))
+    writer.outer("COSE_Mac0 keyed by the issuer's public key", "WrongKeyKind",
+                 cose.authenticate(payload, ISSUER.point, protected=cose.mac_protected(ISSUER.kid)))
 
 
 def der(signature):

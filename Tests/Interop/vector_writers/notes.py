@@ -68,6 +68,10 @@ NOTES = {
     "Point": ("INVALID_CURVE", "A point that is not on the curve, or not in the required form."),
     "Signature": (_AUTH, "A signature that does not verify."),
     "SignatureForm": (_AUTH, "A signature that is not 64 bytes, or with r or s out of range."),
+    "Mac": (_AUTH, "A COSE_Mac0 whose tag is not the shared key's over what it should be."),
+    "MacSize": (_AUTH, "A COSE_Mac0 with a tag that does not have 32 bytes."),
+    "MacNotAccepted": (_AUTH, "A COSE_Mac0 under a policy that takes signatures alone."),
+    "WrongKeyKind": (_AUTH, "A MAC that names a signing key, or a signature that names a MAC key."),
     "Decryption": (_AUTH, "A ciphertext or wrapped key that was changed, or made for other inputs."),
     "WrongProof": (_AUTH, "A proof of something else."),
     # one-time passwords

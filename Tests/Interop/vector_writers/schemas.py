@@ -24,6 +24,8 @@ def closed(properties, optional=()):
 COMPONENTS = {"type": "array", "items": {"type": "array", "items": [TEXT, hex_of(32)], "minItems": 2, "maxItems": 2}}
 TOKEN_KEYS = {"devicePrivateKey": hex_of(32), "devicePublicKey": hex_of(65), "deviceKid": hex_of(8), "deviceId": hex_of(16),
               "issuerPublicKey": hex_of(65), "issuerKid": hex_of(8)}
+TOKEN = {**TOKEN_KEYS, "acceptUnsigned": BOOLEAN}
+MAC = {"macKey": hex_of(32), "macKid": hex_of(8), "acceptMac": BOOLEAN}
 CLAIMS = closed({
     "issuer": TEXT, "subject": TEXT, "audience": hex_of(16), "expires": UINT, "issuedAt": UINT, "tokenId": hex_of(16),
     "integrity": hex_of(32), "device": hex_of(32), "proofKey": hex_of(16), "generation": UINT, "maximumUses": UINT,
@@ -38,7 +40,7 @@ ROUND = {
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
 
-# file: {group type: (group inputs, test fields, optional test fields)}
+# file: {group type: (group inputs, test fields, those of both that are optional)}
 FILES = {
     "measurement": {
         "Measurement": ({}, {"mpk": hex_of(16), "appComponents": COMPONENTS, "deviceComponents": COMPONENTS, "salt": hex_of(32),
@@ -47,8 +49,8 @@ FILES = {
         "MeasurementConfiguration": ({}, {"configuration": HEX}, ())},
     "proof": {"Proof": ({}, {"mpk": HEX, "nonce": HEX, "measurement": HEX, "proof": HEX}, ())},
     "measurement_token": {
-        kind: ({**TOKEN_KEYS, "acceptUnsigned": BOOLEAN}, {"token": HEX, "claims": CLAIMS}, ("claims",))
-        for kind in ("MeasurementTokenCOSE", "MeasurementTokenJOSE")},
+        "MeasurementTokenCOSE": ({**TOKEN, **MAC}, {"token": HEX, "claims": CLAIMS}, ("claims", *MAC)),
+        "MeasurementTokenJOSE": (TOKEN, {"token": HEX, "claims": CLAIMS}, ("claims",))},
     "oath_hotp": {"HOTP": ({}, {"secret": HEX, "counter": hex_of(8), **CODE}, ())},
     "oath_totp": {"TOTP": ({}, {"secret": HEX, "time": UINT, "period": UINT, **CODE}, ())},
     "oath_ocra": {
@@ -65,7 +67,7 @@ def _group(kind, inputs, fields, optional):
     test = closed({"tcId": {"type": "integer", "minimum": 1}, "comment": TEXT, "flags": {"type": "array", "items": TEXT, "minItems": 1},
                    **fields, "result": {"enum": ["valid", "invalid"]}}, optional)
     return closed({"type": {"const": kind}, "source": closed({"name": TEXT, "version": TEXT}), **inputs,
-                   "tests": {"type": "array", "items": test, "minItems": 1}})
+                   "tests": {"type": "array", "items": test, "minItems": 1}}, optional)
 
 
 def schema(name):

@@ -1,11 +1,12 @@
 """Keys and claims that the token vectors share, and the cases that both encodings have in common."""
 
 from holdfast_peer import cose, jose
-from holdfast_peer.keys import PrivateKey
+from holdfast_peer.keys import PrivateKey, mac_key_id
 
 from .notes import NOTES
 from .vector_file import VectorFile, pin
 
+MAC_KEY, OTHER_MAC_KEY = pin("mac key", 32), pin("other mac key", 32)
 ISSUER, STRANGER = PrivateKey(pin("issuer", 32)), PrivateKey(pin("stranger", 32))
 DEVICE, OTHER_DEVICE = PrivateKey(pin("device", 32)), PrivateKey(pin("other device", 32))
 # An id whose base64url form has a '-' and a '_', so that the standard alphabet shows.
@@ -115,8 +116,9 @@ def initialization_vector(label):
 
 def file():
     return VectorFile("HoldfastMeasurementToken", "measurement_token_schema_v1.json", [
-        "Measurement tokens: signed by an issuer, encrypted to a device. Time and generation floor are not part of the test.",
-        "A group gives the device's key and id and the only trusted issuer. Valid tests give the claims."], NOTES)
+        "Measurement tokens: signed or authenticated by an issuer, encrypted to a device. Time and generation floor are not part of the test.",
+        "A group gives the device's key and id, the only trusted issuer, and in some groups a key that another issuer shares",
+        "with the device. Valid tests give the claims."], NOTES)
 
 
 def group_inputs(accept_unsigned):
@@ -125,11 +127,16 @@ def group_inputs(accept_unsigned):
             "acceptUnsigned": accept_unsigned}
 
 
-def checker(encoding, accept_unsigned):
+def mac_inputs(accept_mac):
+    """What a group says of the key that an issuer shares with the device."""
+    return {"macKey": MAC_KEY, "macKid": mac_key_id(MAC_KEY), "acceptMac": accept_mac}
+
+
+def checker(encoding, accept_unsigned, **mac):
     """A check that opens the token and compares its claims."""
     def check(*, token, claims=None):
         if encoding == "COSE":
-            opened, _ = cose.open_token(token, DEVICE, [ISSUER.point], DEVICE_ID, accept_unsigned)
+            opened, _ = cose.open_token(token, DEVICE, [ISSUER.point], DEVICE_ID, accept_unsigned, **mac)
         else:
             opened, _ = jose.open_token(token, DEVICE, [ISSUER.point], DEVICE_ID)
         assert opened == claims
