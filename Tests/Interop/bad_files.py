@@ -117,12 +117,15 @@ SHOW_ALL = ["device", "show", "--dir", "{D}"]
 AUDIT = ["device", "audit", "--dir", "{D}"]
 VERIFY = [*AUDIT, "--verify", "--json"]
 TRUST = ["device", "trust", "--dir", "{D}", "{issuer2.jwk}", "--json"]
+TRUST_MAC = [*TRUST[:4], "{mac.jwk}", "--json"]
 FLOOR = ["device", "floor", "--dir", "{D}", "--clock", "now", "--json"]
 RESET = ["device", "reset", "--dir", "{D}", "--yes", "--json"]
 POLICY = ["device", "policy", "--dir", "{D}", "--json"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen", "unix:{case}/served.sock", "--json"]
 SERVICE = ["service", "show", "--dir", "{S}", "--json"]
 ENROLL = ["enroll", "--device", "{d.json}", "--service", "{S}", "--state", "{case}/new", "--json"]
+ENROLL_MAC = [*ENROLL, "--mac"]
+MAC_KEY = ["service", "mac-key", "--dir", "{S}", "--device", "{d.json}", "{case}/mac.out", "--json"]
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/evidence.out", "--json"]
 PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{P}", "--command", "status", "--json"]
 PROVE_JOSE = [*PROVE[:4], "{PJ}", *PROVE[5:]]
@@ -152,12 +155,16 @@ TARGETS = [
            other="S2", holds_secret=True),
     Target("S", "attestation-encryption.jwk", [ENROLL], {**SECRET, **LINKED, "flipped": {OK, MALFORMED}}, other="S2", holds_secret=True),
     Target("S", "issuer.key", [SERVICE, ENROLL], {**SECRET, **LINKED, "flipped": {OK}}, other="S2", holds_secret=True),
+    Target("S", "mac.key", [ENROLL_MAC], {**SECRET, **LINKED, "flipped": {OK}}, other="S2", holds_secret=True),
+    Target("S", "mac.key", [MAC_KEY], {**SECRET, **LINKED, "missing": {OK}, "flipped": {OK}, "dangling link": {OK, MALFORMED}},
+           other="S2", holds_secret=True),
     Target("S", "mpk.keys", [ENROLL],
            {**SECRET, **LINKED, "flipped": {DENIED}, "random bytes": {DENIED}, "text": {DENIED, MALFORMED}}, other="S2", holds_secret=True),
     Target("S", "policy.json", [SERVICE, ENROLL], {**LINKED, "flipped": ANY, "of another": {OK}}, other="S2"),
     Target("S", "attestation.sqlite", [ENROLL], RECORD, other="S2"),
     Target("S", "issuer.sqlite", [ENROLL], RECORD, other="S2"),
     Target("issuer2.jwk", "", [TRUST], PUBLIC, other="issuer.jwk"),
+    Target("mac.jwk", "", [TRUST_MAC], {"link": {OK}, "flipped": {OK, MALFORMED}, "of another": {OK}}, other="mac2.jwk", holds_secret=True),
     Target("d.json", "", [ENROLL], PUBLIC, other="d2.json"),
     Target("P", "measurement_config.bin", [PROVE, EXPLAIN],
            {"flipped": {DENIED, MALFORMED}, "of another": {DENIED, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}, other="P2"),

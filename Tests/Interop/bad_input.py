@@ -20,7 +20,7 @@ from bad_world import fill, judge, names_in, worlds
 from holdfast_peer.base64strict import encode, url_encode
 from holdfast_peer.checks import Checks, expect
 
-NAMES = ("D", "S", "P", "PJ", "begun", "d.json", "issuer2.jwk", "evidence", "attestation", "vectors.json", "data")
+NAMES = ("D", "S", "P", "PJ", "begun", "d.json", "issuer2.jwk", "mac.jwk", "evidence", "attestation", "vectors.json", "data")
 LEFT_BY_SQLITE = ("-wal", "-shm", "-journal")
 
 

@@ -108,6 +108,9 @@ class World:
                 self.succeed("enroll", "--device", base / f"d{number}.json", "--service", service, "--state", base / name,
                              "--format", form, environment=data)
         self.succeed("device", "trust", "--dir", base / "D", base / "issuer.jwk")
+        for number in ("", "2"):
+            self.succeed("service", "mac-key", "--dir", base / f"S{number}", "--device", base / f"d{number}.json",
+                         base / f"mac{number}.jwk")
         self.succeed("measure", "--state", base / "begun", "--out", base / "evidence")
         spent = shutil.copytree(base / "S", base / "spent")
         self.own(spent)

@@ -100,7 +100,8 @@ extension Failure {
     case .writing(.tooLong): self.init(.usage, "the token would be longer than a device takes")
     case .writing(.noMACSecret):
       self.init(
-        .malformed, "the service in \(folder) shares no key with any device", hint: "holdfast service mac-key makes one"
+        .malformed, "the service shares no key with any device: \(folder)/mac.key is not there",
+        hint: "holdfast service mac-key makes one"
       )
     case .writing(.cryptography): self.init(.fault, "the cryptographic library or the random source failed")
     }
