@@ -15,6 +15,7 @@ struct ComputedExample: ~Copyable {
     try measure()
     try agreeOnKeys()
     try makeCOSEToken()
+    try makeMACClaims()
     try makeJOSEToken()
     try playRounds()
     try askSealQuestion()
