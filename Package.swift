@@ -13,6 +13,7 @@ let package = Package(
   products: [
     .executable(name: "holdfast", targets: ["holdfast"]),
     .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
+    .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
     .library(name: "HoldfastMeasurement", targets: ["HoldfastMeasurement"]),
   ],
   dependencies: [

@@ -22,7 +22,11 @@ let package = Package(
     // The board: QEMU's mps2-an386.
     .target(name: "CBoard"),
     .target(
-      name: "HoldfastBoard", dependencies: ["CBoard", .product(name: "HoldfastCore", package: "holdfast")],
+      name: "HoldfastBoard",
+      dependencies: [
+        "CBoard", .product(name: "HoldfastCore", package: "holdfast"),
+        .product(name: "HoldfastFirmware", package: "holdfast"),
+      ],
       swiftSettings: strict),
 
     // The core's cryptography on it.
@@ -31,6 +35,16 @@ let package = Package(
       name: "HoldfastBearSSL",
       dependencies: ["CBearSSL", .product(name: "HoldfastCore", package: "holdfast")], swiftSettings: strict),
 
+    // The device.
+    .target(name: "CFirmware"),
+    .target(
+      name: "Firmware",
+      dependencies: [
+        "HoldfastBoard", "HoldfastBearSSL", "CFirmware", .product(name: "HoldfastCore", package: "holdfast"),
+        .product(name: "HoldfastFirmware", package: "holdfast"),
+      ],
+      swiftSettings: strict),
+
     // An image that answers questions about both.
     .target(name: "CBoardTest", exclude: ["layouts.c"]),
     .target(
@@ -38,6 +52,7 @@ let package = Package(
       dependencies: [
         "HoldfastBoard", "HoldfastBearSSL", "CBearSSL", "CBoardTest",
         .product(name: "HoldfastCore", package: "holdfast"),
+        .product(name: "HoldfastFirmware", package: "holdfast"),
       ],
       swiftSettings: strict),
   ]

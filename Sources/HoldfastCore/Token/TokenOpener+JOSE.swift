@@ -20,10 +20,10 @@ extension TokenOpener {
   /// Decodes the parts of a compact JWE; ciphertext and tag go into `plaintext`.
   private mutating func load(_ parts: borrowing CompactJOSE<5>) throws(TokenFault) -> JOSEEnvelope {
     do throws(EncodingFault) {
-      try header.append(base64URL: parts[0])
+      let header = try Self.readHeader(parts[0], &part)
       try plaintext.append(base64URL: parts[3])
       try plaintext.append(decodeFixed(parts[4], as: FixedBytes<16>.self).bytes)
-      return try JOSEEnvelope(header: try JOSEHeader(header.bytes), encryptedKey: parts[1], iv: parts[2])
+      return try JOSEEnvelope(header: header, encryptedKey: parts[1], iv: parts[2])
     } catch { throw TokenFault(error) }
   }
 
@@ -37,14 +37,13 @@ extension TokenOpener {
     let signature: FixedBytes<64>
     do throws(EncodingFault) {
       let parts = try CompactJOSE<3>(plaintext.bytes)
-      header.removeAll()
-      try header.append(base64URL: parts[0])
-      let joseHeader = try JOSEHeader(header.bytes)
+      let joseHeader = try Self.readHeader(parts[0], &part)
       guard joseHeader.algorithm == .es256, joseHeader.isMeasurementToken, let named = joseHeader.keyID else {
         throw .unexpected
       }
       keyID = named
-      try payload.append(base64URL: parts[1])
+      part.removeAll()
+      try part.append(base64URL: parts[1])
       signature = try decodeFixed(parts[2])
     } catch { throw TokenFault(error) }
     guard let issuer = trust.trustedIssuer(keyID), case .signing(let point) = issuer else { throw .untrusted }
@@ -54,7 +53,17 @@ extension TokenOpener {
       try cryptography.p256Verify(key: point, digest: try hash.finish(), signature: signature)
     } catch { throw .cryptography }
     do throws(EncodingFault) {
-      return VerifiedToken(claims: try MeasurementClaims(json: payload.bytes), verifyingKey: keyID)
+      return VerifiedToken(claims: try MeasurementClaims(json: part.bytes), verifyingKey: keyID)
     } catch { throw TokenFault(error) }
+  }
+
+  /// Decodes a JOSE header, at most 1024 bytes, in `part`.
+  private static func readHeader(
+    _ encoded: Span<UInt8>, _ part: inout ByteBuffer<2304>
+  ) throws(EncodingFault) -> JOSEHeader {
+    part.removeAll()
+    try part.append(base64URL: encoded)
+    guard part.count <= 1024 else { throw .tooLong }
+    return try JOSEHeader(part.bytes)
   }
 }

@@ -3,12 +3,11 @@ public struct TokenOpener: ~Copyable {
   /// The longest token, in bytes.
   public static let maximumTokenByteCount = 3072
 
-  /// A decoded JOSE header.
-  var header = ByteBuffer<1024>()
   /// What a COSE key is derived with.
   var context = ByteBuffer<64>()
   var plaintext = ByteBuffer<3072>()
-  var payload = ByteBuffer<2304>()
+  /// A decoded part of a JOSE token: a header, then the claims.
+  var part = ByteBuffer<2304>()
 
   public init() {}
 
@@ -30,10 +29,9 @@ public struct TokenOpener: ~Copyable {
   ) throws(TokenFault) -> VerifiedToken {
     guard token.count <= Self.maximumTokenByteCount else { throw .malformed }
     defer {
-      header.removeAll()
       context.removeAll()
       plaintext.removeAll()
-      payload.removeAll()
+      part.removeAll()
     }
     switch encoding {
     case .reference:

@@ -32,7 +32,7 @@ where
     let keyID = try makeKeyID(provision.publicPoint, using: &crypto)
     let deviceKey = try makeKey(provision.scalar, provision.publicPoint, key)
     let seed = try makeChallengeSeed(provision.scalar, using: &crypto)
-    var store = try openStore(flash, provision.issuers, cryptography())
+    var store = try openStore(flash, cryptography())
     let bootCount: UInt64
     do throws(StoreFailure) { bootCount = try store.start() } catch { throw .store(.flash) }
     let source = try makeRandom(provision.scalar, bootCount, random, using: &crypto)
@@ -84,10 +84,10 @@ where
   }
 
   private static func openStore(
-    _ flash: consuming Flash, _ issuers: IssuerTable, _ crypto: consuming Crypto
+    _ flash: consuming Flash, _ crypto: consuming Crypto
   ) throws(FirmwareFault) -> FlashStore<Flash, Crypto> {
     do throws(StoreFault) {
-      return try FlashStore.open(flash, issuers: issuers, using: crypto)
+      return try FlashStore.open(flash, using: crypto)
     } catch { throw .store(error) }
   }
 }

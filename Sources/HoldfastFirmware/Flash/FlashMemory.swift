@@ -18,7 +18,7 @@ public protocol FlashMemory: ~Copyable {
 
 extension FlashMemory where Self: ~Copyable {
   /// The word at `offset`, little-endian.
-  func word(at offset: Int) -> UInt32 {
+  public func word(at offset: Int) -> UInt32 {
     bytes.word(at: offset)
   }
 

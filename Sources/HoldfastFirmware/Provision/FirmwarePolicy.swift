@@ -6,6 +6,7 @@ public struct FirmwarePolicy: Policy, Sendable {
   public static let maximumCommandCount = 16
 
   public let acceptsUnsigned: Bool
+  public let acceptsMAC: Bool
   public let limits: TokenLimits
   public let codeLimits: CodeLimits
   public let maximumIssueAdvanceSeconds: UInt64
@@ -14,10 +15,12 @@ public struct FirmwarePolicy: Policy, Sendable {
   public private(set) var commandCount = 0
 
   public init(
-    limits: TokenLimits, acceptsUnsigned: Bool, maximumIssueAdvanceSeconds: UInt64, codeLimits: CodeLimits
+    limits: TokenLimits, acceptsUnsigned: Bool, acceptsMAC: Bool, maximumIssueAdvanceSeconds: UInt64,
+    codeLimits: CodeLimits
   ) {
     self.limits = limits
     self.acceptsUnsigned = acceptsUnsigned
+    self.acceptsMAC = acceptsMAC
     self.maximumIssueAdvanceSeconds = maximumIssueAdvanceSeconds
     self.codeLimits = codeLimits
   }
@@ -51,11 +54,12 @@ public struct FirmwarePolicy: Policy, Sendable {
 }
 
 extension FirmwarePolicy {
-  /// Writes `[unsigned, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits, compatibility] …]]`,
+  /// Writes `[unsigned, MAC, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits, compatibility] …]]`,
   /// where limits are `[generation, [major, minor, patch], age / null]`, times are in seconds and switches 0 or 1.
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.appendCBOR(array: 5)
+    try sink.appendCBOR(array: 6)
     try sink.appendCBOR(unsigned: acceptsUnsigned ? 1 : 0)
+    try sink.appendCBOR(unsigned: acceptsMAC ? 1 : 0)
     try sink.appendCBOR(unsigned: maximumIssueAdvanceSeconds)
     try limits.encode(into: &sink)
     try sink.appendCBOR(array: 3)
@@ -74,8 +78,9 @@ extension FirmwarePolicy {
   }
 
   init(_ reader: inout CBORReader) throws(EncodingFault) {
-    try reader.array(of: 5)
+    try reader.array(of: 6)
     acceptsUnsigned = try reader.flag()
+    acceptsMAC = try reader.flag()
     maximumIssueAdvanceSeconds = try reader.unsigned()
     limits = try TokenLimits(&reader)
     try reader.array(of: 3)

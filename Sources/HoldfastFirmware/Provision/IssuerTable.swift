@@ -1,53 +1,108 @@
 import HoldfastCore
 
-/// The issuers that a device trusts, at most eight.
-public struct IssuerTable: Sendable {
+/// The issuers that a device trusts, at most eight, as the owner puts them together.
+public struct IssuerTable: ~Copyable {
   public static let maximumCount = 8
 
-  private var points = InlineArray<8, P256Point>(repeating: P256Point())
-  private var keyIDs = InlineArray<8, KeyID>(repeating: KeyID())
+  /// `[kid, key]` one behind the other.
+  private var entries = ByteBuffer<640>()
   public private(set) var count = 0
 
   /// Nobody.
   public init() {}
 
   /// Trusts one more; false where there are as many as there may be, or one of that id is there already.
-  public mutating func append(_ keyID: KeyID, _ point: P256Point) -> Bool {
+  public mutating func append(_ keyID: KeyID, _ key: borrowing IssuerKey) -> Bool {
     guard count < Self.maximumCount, self[keyID] == nil else { return false }
-    (keyIDs[count], points[count]) = (keyID, point)
+    do throws(EncodingFault) {
+      try entries.appendCBOR(array: 2)
+      try entries.appendCBOR(bytes: keyID.bytes)
+      switch key {
+      case .signing(let point): try entries.appendCBOR(bytes: point.bytes)
+      case .mac(let secret):
+        try secret.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try entries.appendCBOR(bytes: bytes) }
+      }
+    } catch { return false }
     count += 1
     return true
   }
 
   /// The key whose id is `keyID`; nil for one that is not trusted.
-  public subscript(keyID: KeyID) -> P256Point? {
-    for index in 0..<count where keyIDs[index] == keyID { return points[index] }
-    return nil
+  public subscript(keyID: KeyID) -> IssuerKey? {
+    var reader = CBORReader(entries.bytes)
+    return reader.issuerKey(keyID, among: count)
   }
 
   /// The id of an issuer, below ``count``.
   public func keyID(_ index: Int) -> KeyID {
     precondition(index < count)
-    return keyIDs[index]
+    var reader = CBORReader(entries.bytes)
+    do throws(EncodingFault) {
+      for _ in 0..<index { try reader.skip() }
+      try reader.array(of: 2)
+      return try reader.fixedBytes()
+    } catch { return KeyID() }
   }
 }
 
 extension IssuerTable {
-  /// Writes `[[kid, point] …]`.
+  /// Writes `[[kid, point of 65 bytes / MAC key of 32 bytes] …]`.
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: count)
-    for index in 0..<count {
-      try sink.appendCBOR(array: 2)
-      let (keyID, point) = (keyIDs[index], points[index])
-      try sink.appendCBOR(bytes: keyID.bytes)
-      try sink.appendCBOR(bytes: point.bytes)
-    }
+    try sink.append(entries.bytes)
   }
 
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     for _ in 0..<(try reader.arrayHead()) {
       try reader.array(of: 2)
-      guard append(try reader.fixedBytes(), try reader.fixedBytes()) else { throw .unexpected }
+      let keyID: KeyID = try reader.fixedBytes()
+      guard let key = IssuerKey(try reader.byteString()), append(keyID, key) else { throw .unexpected }
+    }
+  }
+}
+
+/// Where in a device's flash its trusted issuers are.
+struct ProvisionedIssuers {
+  /// Of the CBOR array; nil where there is none, and nobody is trusted.
+  private let offset: Int?
+
+  init<Flash: FlashMemory & ~Copyable>(in flash: borrowing Flash) {
+    offset = Provision.issuersOffset(in: flash.bytes)
+  }
+
+  func find(_ keyID: KeyID, in bytes: Span<UInt8>) -> IssuerKey? {
+    guard let offset else { return nil }
+    var reader = CBORReader(bytes.extracting(offset..<FlashLayout.provision.upperBound))
+    do throws(EncodingFault) {
+      let count = try reader.arrayHead()
+      return reader.issuerKey(keyID, among: count)
+    } catch { return nil }
+  }
+}
+
+extension CBORReader {
+  fileprivate mutating func issuerKey(_ wanted: KeyID, among count: Int) -> IssuerKey? {
+    do throws(EncodingFault) {
+      for _ in 0..<count {
+        try array(of: 2)
+        let keyID: KeyID = try fixedBytes()
+        let key = try byteString()
+        if keyID == wanted { return IssuerKey(key) }
+      }
+    } catch { return nil }
+    return nil
+  }
+}
+
+extension IssuerKey {
+  /// A point or a MAC key, by its length.
+  fileprivate init?(_ bytes: Span<UInt8>) {
+    if let point = P256Point(bytes) {
+      self = .signing(point)
+    } else if let secret = Secret<32>(copying: bytes) {
+      self = .mac(secret)
+    } else {
+      return nil
     }
   }
 }

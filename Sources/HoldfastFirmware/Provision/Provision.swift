@@ -14,7 +14,7 @@ public struct Provision: ~Copyable {
   public var policy: FirmwarePolicy
 
   public init(
-    deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: IssuerTable,
+    deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
     policy: FirmwarePolicy
   ) {
     self.deviceID = deviceID
@@ -67,6 +67,17 @@ extension Provision {
     let policy = try FirmwarePolicy(&reader)
     try reader.finish()
     self.init(deviceID: deviceID, scalar: scalar, publicPoint: publicPoint, issuers: issuers, policy: policy)
+  }
+
+  /// Where the trusted issuers are; nil where nothing is provisioned.
+  static func issuersOffset(in bytes: Span<UInt8>) -> Int? {
+    guard bytes.word(at: 0) == magic else { return nil }
+    var reader = CBORReader(bytes.extracting(headByteCount..<FlashLayout.provision.upperBound))
+    do throws(EncodingFault) {
+      try reader.array(of: 5)
+      for _ in 0..<3 { try reader.skip() }
+      return headByteCount + reader.position
+    } catch { return nil }
   }
 
   /// Erases the owner's pages and writes it there: the digest last, so that half of it is none.

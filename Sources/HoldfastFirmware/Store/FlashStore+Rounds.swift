@@ -17,7 +17,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private func snapshot(for round: Round) throws(EncodingFault) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     if let keyID = round.verifyingKey {
-      snapshot.isIssuerTrusted = issuers[keyID] != nil
+      snapshot.isIssuerTrusted = issuers.find(keyID, in: journal.bytes) != nil
       snapshot.generationFloor = try generationFloor(of: keyID)
     }
     if let name = round.codeUser { snapshot.user = try findUser(name)?.record }

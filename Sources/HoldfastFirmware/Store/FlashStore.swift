@@ -7,7 +7,7 @@ import HoldfastCore
 public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>: ~Copyable, DeviceStore {
   var journal: Journal<Flash>
   var cryptography: Crypto
-  public let issuers: IssuerTable
+  let issuers: ProvisionedIssuers
   var index = StoreIndex()
   var state = StoreState()
   public internal(set) var audit = AuditChain()
@@ -21,20 +21,20 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   /// Reads what the journal in `flash` holds.
   public static func open(
-    _ flash: consuming Flash, issuers: IssuerTable, using cryptography: consuming Crypto
+    _ flash: consuming Flash, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
     let journal = try Journal(opening: flash)
-    var store = FlashStore(journal, issuers, cryptography)
+    var store = FlashStore(journal, cryptography)
     try store.load()
     return store
   }
 
   /// Begins a journal; the clock floor is in Unix seconds.
   public static func create(
-    in flash: consuming Flash, issuers: IssuerTable, clockFloor: UInt64, using cryptography: consuming Crypto
+    in flash: consuming Flash, clockFloor: UInt64, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
     let journal = try Journal(creatingIn: flash)
-    var store = FlashStore(journal, issuers, cryptography)
+    var store = FlashStore(journal, cryptography)
     var first = StoreState()
     first.clockFloor = clockFloor
     do throws(StoreFailure) {
@@ -43,9 +43,9 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return store
   }
 
-  private init(_ journal: consuming Journal<Flash>, _ issuers: IssuerTable, _ cryptography: consuming Crypto) {
+  private init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
+    issuers = ProvisionedIssuers(in: journal.flash)
     self.journal = journal
-    self.issuers = issuers
     self.cryptography = cryptography
   }
 
@@ -60,7 +60,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return next.bootCount
   }
 
-  public mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { issuers[keyID] }
+  public mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.find(keyID, in: journal.bytes) }
 
   /// Asked for at the start of each round, so a round is not settled yet.
   public mutating func clockFloor() throws(StoreFailure) -> UInt64 {

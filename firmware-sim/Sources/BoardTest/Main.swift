@@ -9,7 +9,7 @@ func main() -> Never {
   let clock = BoardClock()
   var link = PeerLink()
   let entropy = SimulatedEntropy.take()
-  var flash = SimulatedFlash()
+  var flash = BoardFlash()
   var question = Question()
   var answer = Answer()
   while true {
