@@ -6,6 +6,7 @@ let strict: [SwiftSetting] = [
   .strictMemorySafety(),
   .treatAllWarnings(as: .error),
   .enableExperimentalFeature("Lifetimes"),
+  .enableExperimentalFeature("RawLayout"),
 ]
 
 let package = Package(

@@ -36,11 +36,10 @@ let package = Package(
       dependencies: ["CBearSSL", .product(name: "HoldfastCore", package: "holdfast")], swiftSettings: strict),
 
     // The device.
-    .target(name: "CFirmware"),
     .target(
       name: "Firmware",
       dependencies: [
-        "HoldfastBoard", "HoldfastBearSSL", "CFirmware", .product(name: "HoldfastCore", package: "holdfast"),
+        "HoldfastBoard", "HoldfastBearSSL", .product(name: "HoldfastCore", package: "holdfast"),
         .product(name: "HoldfastFirmware", package: "holdfast"),
       ],
       swiftSettings: strict),

@@ -28,9 +28,13 @@ private struct StubLock: Lock {
 public func firmwarePathCheck() {
   let memory = unsafe UnsafeMutableRawBufferPointer(start: stubFlash(), count: FlashLayout.byteCount)
   do throws(FirmwareFault) {
-    var device = try FirmwareDevice.start(
-      flash: unsafe SimulatedFlash(memory), board: StubBoard(), machine: LockActuator(StubLock()), clock: StubHost(),
-      cryptography: { StubCryptography() }, key: { _, _ in StubKey() }, random: { _, _ in StubHost() })
+    var cryptography = StubCryptography()
+    let parts = try unsafe FirmwareParts.read(
+      SimulatedFlash(memory), using: &cryptography, key: { _ in StubKey() }, random: { _, _ in StubHost() })
+    var device = FirmwareDevice(
+      parts, board: StubBoard(), machine: LockActuator(StubLock()), clock: StubHost(),
+      cryptography: { StubCryptography() })
+    try device.start()
     device.run()
   } catch {
     var denied = DeniedDevice(board: StubBoard(), clock: StubHost())

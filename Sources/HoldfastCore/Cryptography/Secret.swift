@@ -5,7 +5,8 @@ import CBarrier
 /// There is no `==`, no `description` and no way to copy by accident. A move may leave a copy in a dead stack frame; what
 /// lives long (keys, remembered tokens) is therefore kept in one place and borrowed.
 public struct Secret<let count: Int>: ~Copyable, Sendable {
-  private var storage: InlineArray<count, UInt8>
+  @usableFromInline var storage: InlineArray<count, UInt8>
+  @usableFromInline let pin = Pinned()
 
   /// All bytes zero, to be filled in place.
   public init() {
@@ -18,11 +19,11 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
     storage = InlineArray { bytes[$0] }
   }
 
-  deinit {
+  @inlinable deinit {
     wipeInPlace()
   }
 
-  private borrowing func wipeInPlace() {
+  @usableFromInline borrowing func wipeInPlace() {
     unsafe storage.span.withUnsafeBufferPointer { unsafe wipe($0) }
   }
 

@@ -1,6 +1,7 @@
 /// Up to `capacity` bytes, stored inline and wiped when they go out of scope.
 public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   @usableFromInline var storage: InlineArray<capacity, UInt8>
+  @usableFromInline let pin = Pinned()
   /// How many bytes are held.
   public private(set) var count: Int
 
@@ -17,11 +18,11 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
     count = zeroCount
   }
 
-  deinit {
+  @inlinable deinit {
     wipeInPlace()
   }
 
-  private borrowing func wipeInPlace() {
+  @usableFromInline borrowing func wipeInPlace() {
     unsafe storage.span.withUnsafeBufferPointer { unsafe wipe($0) }
   }
 

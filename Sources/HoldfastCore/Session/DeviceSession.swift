@@ -31,6 +31,7 @@ public struct DeviceSession<
   public internal(set) var outgoing = ByteBuffer<1152>()
 
   /// `keyID` is the id of `key`'s public point.
+  @inline(__always)
   public init(
     deviceID: DeviceID, keyID: KeyID, cryptography: consuming Crypto, key: consuming Key, store: consuming Store,
     policy: consuming Rules, random: consuming Random, clock: consuming Time, challenges: consuming ChallengeSource

@@ -21,13 +21,26 @@ public struct FirmwareDevice<
   /// How often strangers' failures are written down at most, in milliseconds.
   private static var recordingMilliseconds: UInt64 { 60_000 }
 
+  /// Takes its parts; it has to ``start()`` before it can ``run()``. `cryptography` makes what session and store have one of.
   public init(
-    session: consuming Session, board: consuming Hardware, machine: consuming Machine, clock: Time
+    _ parts: consuming FirmwareParts<Flash, Key, Random>, board: consuming Hardware, machine: consuming Machine,
+    clock: Time, cryptography: () -> Crypto
   ) {
-    self.session = session
+    session = Session(
+      deviceID: parts.deviceID, keyID: parts.keyID, cryptography: cryptography(), key: parts.key,
+      store: FlashStore(parts.journal, cryptography()), policy: parts.policy, random: parts.random, clock: clock,
+      challenges: parts.challenges)
     self.machine = machine
     self.clock = clock
     line = FramedLine(board, clock: clock)
+  }
+
+  /// Reads what the device keeps, and counts the start, durably.
+  public mutating func start() throws(FirmwareFault) {
+    do throws(StoreFault) { try session.store.load() } catch { throw .store(error) }
+    do throws(StoreFailure) { line.board.notify(.started(bootCount: try session.store.start())) } catch {
+      throw .store(.flash)
+    }
   }
 
   /// Serves until the line ends, which a real one does not, or a round cannot begin.

@@ -31,9 +31,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     var reader = CBORReader(try journal.item(place))
     switch try reader.itemKind() {
     case .state:
-      state = StoreState(
-        clockFloor: try reader.unsigned(), bootCount: try reader.unsigned(), nextUserID: try reader.unsigned(),
-        nextCodeID: try reader.unsigned())
+      state = try StoreState(&reader)
     case .auditBase:
       audit = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
     case .auditEntry:

@@ -43,7 +43,8 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return store
   }
 
-  private init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
+  /// Knows nothing of what is in the journal until ``load()``.
+  init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
     issuers = ProvisionedIssuers(in: journal.flash)
     self.journal = journal
     self.cryptography = cryptography
@@ -110,6 +111,32 @@ struct StoreState {
   var bootCount: UInt64 = 0
   var nextUserID: UInt64 = 1
   var nextCodeID: UInt64 = 1
+
+  init() {}
+
+  /// What a journal's last word on it is.
+  init<Flash: FlashMemory & ~Copyable>(lastIn journal: borrowing Journal<Flash>) throws(StoreFault) {
+    var cursor = journal.cursor
+    while let transaction = try cursor.next(in: journal.flash) {
+      var position = transaction.lowerBound
+      while position < transaction.upperBound {
+        let item = try journal.itemRange(at: position)
+        position = item.upperBound
+        var reader = CBORReader(journal.bytes.extracting(item))
+        do throws(EncodingFault) {
+          if try reader.itemKind() == .state { self = try StoreState(&reader) }
+        } catch { throw .damaged }
+      }
+    }
+  }
+
+  /// Reads what follows the kind.
+  init(_ reader: inout CBORReader) throws(EncodingFault) {
+    clockFloor = try reader.unsigned()
+    bootCount = try reader.unsigned()
+    nextUserID = try reader.unsigned()
+    nextCodeID = try reader.unsigned()
+  }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.begin(.state, elementCount: 5)

@@ -1,4 +1,3 @@
-import CFirmware
 import HoldfastBearSSL
 import HoldfastBoard
 import HoldfastCore
@@ -27,17 +26,25 @@ func main() -> Never {
 
 /// Returns when it can serve no more.
 private func serve(_ clock: BoardClock, _ entropy: borrowing Secret<64>) throws(FirmwareFault) {
-  precondition(MemoryLayout<Device>.size <= FIRMWARE_BYTE_COUNT)
-  let device = unsafe UnsafeMutableRawPointer(firmware_memory()).assumingMemoryBound(to: Device.self)
-  unsafe device.initialize(
-    to: try Device.start(
-      flash: BoardFlash(), board: SerialBoard(clock: clock), machine: LockActuator(BoardLock()), clock: clock,
-      cryptography: { BearSSLCryptography() },
-      key: { (scalar, _) throws(CryptographyFailure) in try SoftwareAgreementKey(scalar: scalar.copy()) },
-      random: { (secret, bootCount) throws(RandomFailure) in
-        do throws(CryptographyFailure) {
-          return try SeededRandom(entropy: entropy, deviceSecret: secret, bootCount: bootCount)
-        } catch { throw RandomFailure() }
-      }))
-  unsafe device.pointee.run()
+  var cryptography = BearSSLCryptography()
+  var parts: Parts? = try Parts.read(
+    BoardFlash(), using: &cryptography,
+    key: { (scalar) throws(CryptographyFailure) in try SoftwareAgreementKey(scalar: scalar.copy()) },
+    random: { (secret, bootCount) throws(CryptographyFailure) in
+      try SeededRandom(entropy: entropy, deviceSecret: secret, bootCount: bootCount)
+    })
+  unsafe boardClock = clock
+  unsafe withUnsafeMutablePointer(to: &parts) { unsafe deviceParts = $0 }
+  try unsafe device.start()
+  unsafe device.run()
 }
+
+private typealias Parts = FirmwareParts<BoardFlash, SoftwareAgreementKey, SeededRandom>
+nonisolated(unsafe) private var deviceParts: UnsafeMutablePointer<Parts?>? = nil
+nonisolated(unsafe) private var boardClock: BoardClock? = nil
+
+/// Made where it stays, when it is first named: too large for the stack.
+nonisolated(unsafe) private var device = unsafe Device(
+  deviceParts!.pointee.take()!, board: SerialBoard(clock: boardClock!), machine: LockActuator(BoardLock()),
+  clock: boardClock!,
+  cryptography: { BearSSLCryptography() })
