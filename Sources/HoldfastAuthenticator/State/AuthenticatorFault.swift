@@ -21,6 +21,8 @@ public enum AuthenticatorFault: Error, Equatable {
   /// Another process held the file for too long, or changed the record meanwhile.
   case busy
   case diskFull
+  /// The file or its file system is read-only.
+  case readOnly
   /// The folder could not be made.
   case folder(FileError)
   /// The system, the random source or the cryptographic library failed.
@@ -98,7 +100,7 @@ extension AuthenticatorFault {
       case .newerVersion: .newerVersion
       case .cannotOpen: .missing
       case .permission: .tooOpen
-      case .readOnly: .noPermission
+      case .readOnly: .readOnly
       case .full: .diskFull
       case .busy: .busy
       case .outOfRange, .misuse, .other: .failed
@@ -114,7 +116,7 @@ extension AuthenticatorFault {
       case .tooOpen, .wrongOwner: .tooOpen
       case .noPermission: .noPermission
       case .diskFull: .diskFull
-      case .exists, .tooLarge, .locked, .other: .folder(error)
+      case .readOnly, .exists, .tooLarge, .locked, .other: .folder(error)
       }
   }
 }

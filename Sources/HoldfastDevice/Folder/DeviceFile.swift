@@ -39,6 +39,8 @@ public enum DeviceFileFault: Error, Equatable {
   case olderVersion
   case noPermission
   case diskFull
+  /// It or its file system is read-only.
+  case readOnly
   /// It is an older copy, as the counter that anchors it tells.
   case rolledBack
   /// Another process held it for too long.
@@ -57,6 +59,7 @@ extension DeviceFileFault {
       case .symbolicLink, .notRegular, .isDirectory, .notDirectory: .notRegular
       case .tooLarge: .corrupt
       case .noPermission: .noPermission
+      case .readOnly: .readOnly
       case .diskFull: .diskFull
       case .exists, .locked, .other: .failed
       }
@@ -69,7 +72,7 @@ extension DeviceFileFault {
       case .newerVersion: .newerVersion
       case .cannotOpen: .missing
       case .permission: .tooOpen
-      case .readOnly: .noPermission
+      case .readOnly: .readOnly
       case .full: .diskFull
       case .busy: .busy
       case .outOfRange, .misuse, .other: .failed

@@ -27,6 +27,11 @@ struct Descriptor: ~Copyable, Sendable {
     return status
   }
 
+  /// Takes the lock on the file that one process has at a time, without waiting; `EWOULDBLOCK` where another one has it.
+  func lock() throws(SystemError) {
+    try retrying { flock(number, LOCK_EX | LOCK_NB) }
+  }
+
   /// Fills a part of a buffer; 0 is the end of the file.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
     try retrying { unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }

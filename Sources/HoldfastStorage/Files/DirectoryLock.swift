@@ -12,8 +12,7 @@ public struct DirectoryLock: ~Copyable, Sendable {
   ///   `diskFull`.
   public init(directory path: String) throws(FileError) {
     let opened = try Self.openFile(in: path)
-    let number = opened.number
-    do { try retrying { flock(number, LOCK_EX | LOCK_NB) } } catch { throw FileError(error, at: path) }
+    do { try opened.lock() } catch { throw FileError(error, at: path) }
     file = opened
   }
 

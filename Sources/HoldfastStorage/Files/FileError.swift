@@ -8,6 +8,8 @@ public struct FileError: Error, Equatable, Sendable {
     case notFound
     /// The system refuses access.
     case noPermission
+    /// The file system is mounted so that nothing is written.
+    case readOnly
     /// A folder, where a file is needed.
     case isDirectory
     /// Something else, where a folder is needed.
@@ -57,7 +59,8 @@ extension FileError.Kind {
   init(_ number: Int32) {
     switch number {
     case ENOENT: self = .notFound
-    case EACCES, EPERM, EROFS: self = .noPermission
+    case EACCES, EPERM: self = .noPermission
+    case EROFS: self = .readOnly
     case EISDIR: self = .isDirectory
     case ENOTDIR: self = .notDirectory
     case ELOOP: self = .symbolicLink

@@ -43,25 +43,6 @@ extension Files {
     at path: String, limit: Int, requirements: FileRequirements = .secret, _ body: (Span<UInt8>) -> Result
   ) throws(FileError) -> Result {
     let file = try ReadableFile(path, limit: limit, requirements: requirements)
-    let capacity = min(limit, max(file.byteCount, 1 << 16))
-    let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity + 1)
-    unsafe buffer.initialize(repeating: 0)
-    defer {
-      unsafe explicit_bzero(buffer.baseAddress!, buffer.count)
-      unsafe buffer.deallocate()
-    }
-    var byteCount = 0
-    do throws(SystemError) {
-      while true {
-        let free = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[byteCount...])
-        let readCount = try unsafe file.descriptor.read(into: free)
-        if readCount == 0 { break }
-        byteCount += readCount
-        guard byteCount <= capacity else { throw SystemError(EFBIG) }
-      }
-    } catch {
-      throw FileError(error, at: path)
-    }
-    return body(unsafe UnsafeBufferPointer(rebasing: buffer[..<byteCount]).span)
+    return try file.lend(limit: limit, at: path, body)
   }
 }

@@ -18,6 +18,13 @@ extension Files {
     _ bytes: Span<UInt8>, at path: String, mode: UInt32 = 0o600, overwrite: Bool,
     operations: FileOperations = .system
   ) throws(FileError) {
+    _ = try writtenFile(bytes, at: path, mode: mode, overwrite: overwrite, isLocked: false, operations: operations)
+  }
+
+  /// The same, with the new file left open, and locked before it has its name where `isLocked`.
+  static func writtenFile(
+    _ bytes: Span<UInt8>, at path: String, mode: UInt32, overwrite: Bool, isLocked: Bool, operations: FileOperations
+  ) throws(FileError) -> Descriptor {
     let place = try FilePath(path)
     do throws(SystemError) {
       let directory = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
@@ -26,12 +33,14 @@ extension Files {
         opening: temporaryName, in: directory.number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
       do throws(SystemError) {
         try fill(file, with: bytes, mode: mode, operations: operations)
+        if isLocked { try file.lock() }
         try operations.rename(directory.number, temporaryName, place.name, overwrite)
       } catch {
         _ = unsafe unlinkat(directory.number, temporaryName, 0)
         throw error
       }
       try operations.synchronize(directory.number)
+      return file
     } catch {
       throw FileError(error, at: path)
     }

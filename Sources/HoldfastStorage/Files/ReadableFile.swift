@@ -21,6 +21,9 @@ struct ReadableFile: ~Copyable {
     descriptor = opened
   }
 
+  /// Gives up all but the open file.
+  consuming func intoDescriptor() -> Descriptor { descriptor }
+
   private static func open(_ path: String, followsSymbolicLinks: Bool) throws(FileError) -> Descriptor {
     // Not blocking: opening a FIFO would wait for a writer.
     let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | (followsSymbolicLinks ? 0 : O_NOFOLLOW)
@@ -29,5 +32,31 @@ struct ReadableFile: ~Copyable {
 
   private static func status(of descriptor: borrowing Descriptor, at path: String) throws(FileError) -> stat {
     do { return try descriptor.status() } catch { throw FileError(error, at: path) }
+  }
+
+  /// Lends the contents, once, and wipes this only copy afterwards; see ``Files/readSecretFile(at:limit:requirements:_:)``.
+  func lend<Result: ~Copyable>(
+    limit: Int, at path: String, _ body: (Span<UInt8>) -> Result
+  ) throws(FileError) -> Result {
+    let capacity = min(limit, max(byteCount, 1 << 16))
+    let buffer = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: capacity + 1)
+    unsafe buffer.initialize(repeating: 0)
+    defer {
+      unsafe explicit_bzero(buffer.baseAddress!, buffer.count)
+      unsafe buffer.deallocate()
+    }
+    var readCount = 0
+    do throws(SystemError) {
+      while true {
+        let free = unsafe UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(buffer)[readCount...])
+        let count = try unsafe descriptor.read(into: free)
+        if count == 0 { break }
+        readCount += count
+        guard readCount <= capacity else { throw SystemError(EFBIG) }
+      }
+    } catch {
+      throw FileError(error, at: path)
+    }
+    return body(unsafe UnsafeBufferPointer(rebasing: buffer[..<readCount]).span)
   }
 }

@@ -15,6 +15,8 @@ extension Failure {
         hint: "give the folder itself, or another name")
     case .noPermission:
       self.init(.noPermission, "no permission for \(folder)", hint: "run as the user whom it belongs to")
+    case .readOnly:
+      self.init(.fault, "\(Self.file(folder)) or its file system is read-only", hint: Self.whenReadOnly)
     case .tooOpen:
       self.init(
         .noPermission, "\(folder) or the file in it is open to others, or another user's",

@@ -68,6 +68,7 @@ extension Failure {
         hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
     case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
     case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
+    case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
     case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
     case .failed: self.init(.fault, "\(path): the system failed")
     }

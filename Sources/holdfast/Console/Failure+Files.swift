@@ -10,6 +10,8 @@ extension Failure {
       self.init(.malformed, "\(path) is not there", hint: hint)
     case .noPermission:
       self.init(.noPermission, "no permission for \(path)", hint: "run as the user whom it belongs to")
+    case .readOnly:
+      self.init(.fault, "\(path) is on a file system that is read-only", hint: hint ?? Self.whenReadOnly)
     case .isDirectory:
       self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
     case .notDirectory:
@@ -66,6 +68,10 @@ extension Failure {
     default: self.init(.fault, "standard output could not be written: system error \(number)")
     }
   }
+}
+
+extension Failure {
+  static let whenReadOnly = "make it writable, or take another place"
 }
 
 private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }

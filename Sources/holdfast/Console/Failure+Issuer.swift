@@ -52,7 +52,7 @@ extension Failure {
       self.init(
         .noPermission, "\(path) is not this user's alone",
         hint: "chmod 600 \(path.shellWord), as the user it belongs to")
-    case .readOnly: self.init(.noPermission, "\(path) cannot be written")
+    case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
     case .full: self.init(.fault, "the disk is full, \(path) was not written", hint: "free some space and run it again")
     case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
     case nil, .outOfRange, .misuse, .other: self.init(.fault, "\(path) could not be read or written")

@@ -55,8 +55,10 @@ extension Failure {
       self.init(
         .noPermission, "the folder of \(secret) is not this user's alone",
         hint: "chmod 700 the folder, as the user whom it belongs to")
-    case .system(EACCES), .system(EPERM), .system(EROFS):
+    case .system(EACCES), .system(EPERM):
       self.init(.noPermission, "no permission for \(secret)", hint: "run as the user who enrolled")
+    case .system(EROFS):
+      self.init(.fault, "\(secret) is on a file system that is read-only", hint: Self.whenReadOnly)
     case .system(ENOSPC), .system(EDQUOT):
       self.init(.fault, "the disk is full, \(secret) was not written", hint: "free some space and run it again")
     case .system(ENAMETOOLONG), .system(ENOTDIR):

@@ -99,7 +99,7 @@ import Testing
     arguments: [
       (.corrupt, .corrupt), (.foreign, .corrupt), (.wrongType(column: 1), .corrupt), (.constraint, .corrupt),
       (.newerVersion(found: 2), .newerVersion), (.cannotOpen, .missing), (.permission, .tooOpen),
-      (.readOnly, .noPermission), (.full, .diskFull), (.busy, .busy), (.outOfRange, .failed), (.misuse, .failed),
+      (.readOnly, .readOnly), (.full, .diskFull), (.busy, .busy), (.outOfRange, .failed), (.misuse, .failed),
       (.other(code: 1), .failed),
     ] as [(DatabaseError, DeviceFileFault)])
   func `what is wrong with the ledger's file keeps its name`(error: DatabaseError, fault: DeviceFileFault) {
