@@ -124,6 +124,21 @@ extension Request {
         throw Failure(.usage, "a command has at most 8 parameters")
       }
     }
+    try checkUserCommand()
+  }
+
+  /// The device's own commands for users say no more than `internal` where a parameter is missing.
+  private func checkUserCommand() throws(Failure) {
+    if command == UserCommandName.synchronise, parameterCount != 1 {
+      throw Failure(.usage, "user-sync has one --parameter: the user", hint: "holdfast otp sync does it all")
+    }
+    guard command == UserCommandName.hostCode else { return }
+    let challenge = parameterCount == 2 ? parameter(1).description : ""
+    guard challenge.utf8.count == 16, challenge.allSatisfy(\.isHexDigit) else {
+      throw Failure(
+        .usage, "host-code has two --parameter: the user, and a challenge of 16 hexadecimal digits",
+        hint: "holdfast otp check-host does it all")
+    }
   }
 }
 
