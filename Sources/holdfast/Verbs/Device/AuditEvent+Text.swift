@@ -37,12 +37,12 @@ extension AuditEvent {
     case .policySeen(let digest): [("sha256", digest.map { hexadecimal($0) } ?? "none")]
     case .clockFloorMoved(let from, let to): [("from", "\(from)"), ("to", "\(to)")]
     case .codeIssued(let purpose, let user):
-      [("for", purpose == .activation ? "activation" : "unlock"), ("user", printable(Array(user.bytes)))]
+      [("for", purpose == .activation ? "activation" : "unlock"), ("user", user.description)]
     // One by one: Swift 6.3 crashes on a pattern that binds the same text in several cases.
-    case .userActivated(let user): [("user", printable(Array(user.bytes)))]
-    case .userAdded(let user): [("user", printable(Array(user.bytes)))]
-    case .userUnlocked(let user): [("user", printable(Array(user.bytes)))]
-    case .userRemoved(let user): [("user", printable(Array(user.bytes)))]
+    case .userActivated(let user): [("user", user.description)]
+    case .userAdded(let user): [("user", user.description)]
+    case .userUnlocked(let user): [("user", user.description)]
+    case .userRemoved(let user): [("user", user.description)]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", hexadecimal(keyID)), ("from", "\(from)"), ("to", "\(to)")]
     }
@@ -52,11 +52,11 @@ extension AuditEvent {
 extension AuditedRound {
   fileprivate var details: [(String, String)] {
     var details = [
-      ("status", status.name), ("command", printable(Array(command.bytes))),
-      ("subject", printable(Array(subject.bytes))), ("issuer", verifyingKey.map { hexadecimal($0) } ?? "none"),
+      ("status", status.name), ("command", command.description),
+      ("subject", subject.description), ("issuer", verifyingKey.map { hexadecimal($0) } ?? "none"),
       ("token", hexadecimal(tokenID)),
     ]
-    if let user { details.append(("user", printable(Array(user.bytes)))) }
+    if let user { details.append(("user", user.description)) }
     return details
   }
 }
