@@ -56,7 +56,8 @@ let package = Package(
     .target(
       name: "HoldfastDevice",
       dependencies: [
-        "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage", "HoldfastTransport",
+        "HoldfastCore", "HoldfastFirmware", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage",
+        "HoldfastTransport",
       ],
       swiftSettings: strict),
 
@@ -92,8 +93,8 @@ let package = Package(
       name: "holdfast",
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastAuthenticator", "HoldfastDevice",
-        "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage", "HoldfastTransport",
-        "HoldfastVectors", "CTrace",
+        "HoldfastFirmware", "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage",
+        "HoldfastTransport", "HoldfastVectors", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -120,8 +121,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastDeviceTests",
       dependencies: [
-        "HoldfastDevice", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage",
-        "HoldfastTransport", "PowerCut",
+        "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL",
+        "HoldfastStorage", "HoldfastTransport", "PowerCut",
       ],
       swiftSettings: strict),
     .testTarget(

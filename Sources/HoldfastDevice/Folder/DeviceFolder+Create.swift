@@ -95,16 +95,10 @@ extension DeviceFolder {
     }
   }
 
-  /// Source: FIPS 186-5 §A.2.2, testing candidates: hardly ever is the first one not a scalar.
   private static func newKey<Random: RandomSource & ~Copyable>(
     _ random: inout Random
   ) throws(DeviceFolderFault) -> P256PrivateKey {
-    for _ in 0..<8 {
-      let scalar: Secret<32>
-      do throws(RandomFailure) { scalar = try random.secret() } catch { throw .failed }
-      do throws(CryptographyFailure) { return try P256PrivateKey(scalar: scalar) } catch { continue }
-    }
-    throw .failed
+    do throws(CryptographyFailure) { return try P256PrivateKey(random: &random) } catch { throw .failed }
   }
 
   /// A new id, with a counter in `tpm` where one is named, and how far that has counted.
@@ -133,11 +127,7 @@ extension DeviceFolder {
   private static func newDescriptor<Random: RandomSource & ~Copyable>(
     _ key: borrowing P256PrivateKey, _ random: inout Random
   ) throws(DeviceFolderFault) -> DeviceDescriptor {
-    let deviceID: DeviceID
-    do throws(RandomFailure) { deviceID = try random.fixedBytes() } catch { throw .failed }
-    do throws(CryptographyFailure) {
-      return try DeviceDescriptor(deviceID: deviceID, publicPoint: key.publicPoint)
-    } catch { throw .failed }
+    do throws(CryptographyFailure) { return try DeviceDescriptor(of: key, random: &random) } catch { throw .failed }
   }
 
   /// Where the description of the device at `path` says that its TPM is; the owner may have changed that.

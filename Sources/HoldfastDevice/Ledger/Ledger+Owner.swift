@@ -106,7 +106,8 @@ extension Ledger {
     try look { (tables) throws(DatabaseError) in
       let state = try tables.state()
       return LedgerSummary(
-        clockFloor: state.clockFloor, bootCount: state.bootCount, keptCount: state.keptCount, audit: state.audit)
+        clockFloor: state.clockFloor, bootCount: state.bootCount, keptCount: state.keptCount,
+        userCount: try tables.userCount(), audit: state.audit)
     }
   }
 
@@ -121,16 +122,4 @@ extension Ledger {
   ) throws(LedgerFault) -> Result {
     do throws(LedgerError) { return try write(body) } catch { throw LedgerFault(error) }
   }
-}
-
-/// What a ledger says of itself.
-public struct LedgerSummary: Sendable, Equatable {
-  /// Unix seconds: the device's time is never before it.
-  public let clockFloor: UInt64
-  /// How often the server was started.
-  public let bootCount: UInt64
-  /// How many counted tokens and nonces are kept.
-  public let keptCount: UInt64
-  /// How many audit entries there are, and the hash of the last one.
-  public let audit: AuditChain
 }

@@ -22,9 +22,7 @@ extension Ledger {
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    guard otp != nil || seal != nil, otp.map({ CodeAccount.canVerify($0, for: .otp) }) ?? true,
-      seal.map({ CodeAccount.canVerify($0, for: .seal) }) ?? true
-    else { throw .unsupportedMethod }
+    guard DrawnCode.canActivate(otp: otp, seal: seal) else { throw .unsupportedMethod }
     let limit = limits.userCount
     return try issue(.activation, user, otp: otp, seal: seal, realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in
@@ -49,12 +47,8 @@ extension Ledger {
     _ purpose: OneUseCode.Purpose, _ user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?,
     random: inout Random, unless objection: (borrowing LedgerTables) throws(DatabaseError) -> LedgerFault?
   ) throws(LedgerFault) -> OneUseCode {
-    let code: OneUseCode
-    do throws(RandomFailure) { code = try OneUseCode.random(using: &random) } catch { throw .failed }
-    var cryptography = OpenSSLCryptography()
-    let key: Secret<32>
-    do throws(CryptographyFailure) { key = try code.key(for: purpose, using: &cryptography) } catch { throw .failed }
-    let keyBytes = key.withBytes { Value.copying($0) }
+    let drawn = try DrawnCode(purpose, random: &random)
+    let keyBytes = drawn.key.withBytes { Value.copying($0) }
     let fault = try change { (tables, state) throws(DatabaseError) -> LedgerFault? in
       let now = state.time(realClock: realClock)
       if let fault = try objection(tables) { return fault }
@@ -66,32 +60,37 @@ extension Ledger {
       return nil
     }
     if let fault { throw fault }
-    return code
+    return drawn.intoCode()
   }
 
-  /// Adds a user whose secrets were made elsewhere.
+  /// Adds a user whose secrets were made elsewhere. No code that the device has used up counts again: where a user is replaced
+  /// with the same secret, it begins no sooner than that one was.
   ///
   /// `realClock` is in Unix seconds. Throws `userExists` unless `replaces`, `tooManyUsers`, `unsupportedMethod`, `busy`,
   /// `failed`, and `rolledBack` or `counter` where the ledger is anchored.
   public func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
-    guard !accounts.isEmpty, accounts.allSatisfy({ CodeAccount.canVerify($0.method, for: $0.purpose) })
+    guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable)
     else { throw .unsupportedMethod }
     let limit = limits.userCount
     let fault = try change { (tables, state) throws(DatabaseError) -> LedgerFault? in
-      let isThere = try tables.user(named: user) != nil
-      guard replaces || !isThere else { return .userExists }
+      let known = try tables.user(named: user)
+      guard replaces || known == nil else { return .userExists }
       let userCount = try tables.userCount()
-      guard isThere || userCount < limit else { return .tooManyUsers }
+      guard known != nil || userCount < limit else { return .tooManyUsers }
+      let begun = try accounts.map { (account) throws(DatabaseError) in
+        guard let known, let secret = try tables.secret(account.purpose, of: known.id) else { return account.account }
+        return account.account(after: known, secret)
+      }
       // A code of that name that waits to be used, too: it would take the place of what is added now.
       try tables.deleteUser(user)
       let now = state.time(realClock: realClock)
       let id = try tables.insertUser(user, now: now)
-      for account in accounts {
+      for (account, begun) in zip(accounts, begun) {
         try account.secret.withBytes { (secret) throws(DatabaseError) in
           try tables.insertAccount(
-            account.purpose, account.method, nextPosition: account.nextPosition, secret: secret, of: id)
+            account.purpose, begun.method, nextPosition: begun.nextPosition, secret: secret, of: id)
         }
       }
       try tables.append(.userAdded(user), time: now, to: &state)
@@ -129,21 +128,4 @@ extension Ledger {
 public struct LedgerUser: Sendable, Equatable {
   public let name: BoundedText<32>
   public let record: UserRecord
-}
-
-/// An account whose secret was made elsewhere.
-public final class NewAccount: Sendable {
-  let purpose: CodePurpose
-  let method: CodeMethod
-  let nextPosition: UInt64
-  let secret: SecretBytes
-
-  /// Nil unless `secret` has 1 to 64 bytes and `nextPosition` is at most 2^53 - 1.
-  public init?(purpose: CodePurpose, method: CodeMethod, nextPosition: UInt64 = 0, secret: consuming SecretBytes) {
-    guard (1...64).contains(secret.count), nextPosition <= maximumInteger else { return nil }
-    self.purpose = purpose
-    self.method = method
-    self.nextPosition = nextPosition
-    self.secret = secret
-  }
 }

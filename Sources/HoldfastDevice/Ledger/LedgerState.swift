@@ -54,33 +54,3 @@ public struct LedgerLimits: Sendable {
     self.dropCount = dropCount
   }
 }
-
-/// Why a ledger could not do what it was asked.
-public enum LedgerFault: Error, Equatable {
-  /// Its file could not be read or written, or holds what was never written.
-  case failed
-  /// Another process held it for too long.
-  case busy
-  /// There are as many trusted issuers already as there may be.
-  case tooManyIssuers
-  /// Another issuer's key has the same key id.
-  case keyIDTaken
-  /// An integer is at most 2^53 - 1.
-  case floorOutOfRange
-  /// No issuer of that key id is trusted, and none was.
-  case unknownIssuer
-  /// There is a user of that name already.
-  case userExists
-  /// There is no user of that name.
-  case unknownUser
-  /// There are as many users as there may be.
-  case tooManyUsers
-  /// As many of the owner's codes as there may be wait to be used.
-  case tooManyCodes
-  /// The device cannot verify codes that are made this way.
-  case unsupportedMethod
-  /// It is not the newest one, as the counter that anchors it tells.
-  case rolledBack
-  /// The counter that anchors it could not be used.
-  case counter(CounterFault)
-}

@@ -38,15 +38,19 @@ extension DevicePolicy {
 
   /// The text of `policy.json`, every member written out but `issuer` where it would allow nothing.
   public func json() -> [UInt8] {
-    let rules = commands.sorted { $0.key.bytes.precedes($1.key.bytes) }
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
         + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()
         + [
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
-          ("commands", .object(rules.map { ($0.key.description, $0.value.json(fileLimits: limits)) })),
+          ("commands", .object(sortedCommands.map { ($0.name.description, $0.rule.json(fileLimits: limits)) })),
         ]
     ).pretty()
+  }
+
+  /// By the UTF-8 bytes of the names.
+  var sortedCommands: [(name: BoundedText<32>, rule: CommandRule)] {
+    commands.sorted { $0.key.bytes.precedes($1.key.bytes) }.map { ($0.key, $0.value) }
   }
 
   private static let memberNames = [

@@ -46,6 +46,11 @@ public struct PolicyReading: Sendable, Equatable {
     (self.policy, fault, self.digest) = (policy, nil, digest)
   }
 
+  /// A policy that needs no file.
+  public init(_ policy: DevicePolicy) {
+    self.init(policy.json())
+  }
+
   init(fault: PolicyFault) {
     (policy, self.fault, digest) = (.denyAll, fault, nil)
   }

@@ -46,9 +46,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try next.encode(into: &draft)
     }
     if let floor = decision.generationFloor, floor > snapshot.generationFloor, let keyID = round.verifyingKey {
-      try draft.begin(.generation, elementCount: 3)
-      try draft.appendCBOR(bytes: keyID.bytes)
-      try draft.appendCBOR(unsigned: floor)
+      try draftGeneration(keyID, floor: floor)
     }
     if let user = decision.user, let name = round.codeUser {
       try UserItem(name: name, record: user).encode(into: &draft)
@@ -100,6 +98,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return try generation(index.generations[position]).floor
   }
 
+  mutating func draftGeneration(_ keyID: KeyID, floor: UInt64) throws(EncodingFault) {
+    try draft.begin(.generation, elementCount: 3)
+    try draft.appendCBOR(bytes: keyID.bytes)
+    try draft.appendCBOR(unsigned: floor)
+  }
+
   mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
     if let position = try generationIndex(of: keyID) {
       index.generations[position] = place
@@ -119,7 +123,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  private func generation(_ place: UInt16) throws(EncodingFault) -> (keyID: KeyID, floor: UInt64) {
+  func generation(_ place: UInt16) throws(EncodingFault) -> (keyID: KeyID, floor: UInt64) {
     var reader = CBORReader(try journal.item(place))
     _ = try reader.itemKind()
     return (try reader.fixedBytes(), try reader.unsigned())

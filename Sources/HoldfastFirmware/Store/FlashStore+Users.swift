@@ -51,7 +51,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     let host = secrets.host.copy()
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: code.user)
-      let id = try store.draftUser(code.user, otp: code.otp, seal: code.seal, realClock: realClock)
+      let id = try store.draftUser(
+        code.user, otp: code.otp.map { CodeAccount(method: $0) }, seal: code.seal.map { CodeAccount(method: $0) },
+        realClock: realClock)
       if code.otp != nil { try store.draft(secret: otp, .otp, of: id) }
       if code.seal != nil { try store.draft(secret: seal, .seal, of: id) }
       try store.draft(secret: host, .host, of: id)
@@ -99,11 +101,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts a new user, without secrets; gives the id.
   mutating func draftUser(
-    _ name: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?
+    _ name: BoundedText<32>, otp: CodeAccount?, seal: CodeAccount?, realClock: UInt64?
   ) throws(EncodingFault) -> UInt64 {
     var user = UserRecord(id: state.nextUserID, lastAccepted: time(realClock))
-    user.otp = otp.map { CodeAccount(method: $0) }
-    user.seal = seal.map { CodeAccount(method: $0) }
+    (user.otp, user.seal) = (otp, seal)
     var next = state
     next.nextUserID += 1
     try next.encode(into: &draft)
@@ -114,11 +115,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   mutating func draft<let count: Int>(
     secret: borrowing Secret<count>, _ purpose: CodePurpose, of userID: UInt64
   ) throws(EncodingFault) {
+    try secret.withBytes { (bytes) throws(EncodingFault) in try draft(secret: bytes, purpose, of: userID) }
+  }
+
+  mutating func draft(secret: Span<UInt8>, _ purpose: CodePurpose, of userID: UInt64) throws(EncodingFault) {
     try draft.begin(.secret, elementCount: 4)
     try draft.appendCBOR(unsigned: userID)
     try draft.appendCBOR(unsigned: UInt64(purpose.rawValue))
-    try draft.appendCBOR(byteStringHead: count)
-    try secret.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try draft.append(bytes) }
+    try draft.appendCBOR(bytes: secret)
   }
 
   /// Drafts that a user of that name, if there is one, and the owner's codes for the name are gone.

@@ -134,8 +134,12 @@ extension Failure {
         hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
     case .counter(let fault): self.init(fault)
     case .tooManyIssuers:
-      self.init(.denied, "64 issuers are trusted, and that is the most", hint: "remove one: --remove KID")
+      self.init(.denied, "as many issuers are trusted as there may be", hint: "remove one: --remove KID")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
+    case .unwritable(let error): self.init(image: error)
+    case .floorOnlyRises:
+      self.init(
+        .denied, "in an image floors only rise", hint: "what the device knew of tokens below them is no longer kept")
     case .floorOutOfRange: self.init(.usage, "a floor is at most \(maximumInteger)")
     case .userExists:
       self.init(.denied, "there is a user of that name already", hint: "--replace takes the secrets away from that one")
@@ -143,7 +147,7 @@ extension Failure {
       self.init(.denied, "there is no user of that name", hint: "holdfast device user list")
     case .tooManyUsers: self.init(.denied, "there are as many users as there may be", hint: "remove one")
     case .tooManyCodes:
-      self.init(.denied, "64 codes wait to be used, and that is the most", hint: "wait ten minutes")
+      self.init(.denied, "as many codes wait to be used as there may be", hint: "wait ten minutes")
     case .unsupportedMethod:
       self.init(
         .usage, "the device cannot verify codes that are made this way",

@@ -63,7 +63,7 @@ extension TestDevice {
   }
 }
 
-extension Ledger {
+extension OwnerLedger {
   func add(
     _ user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, secret: [UInt8] = usersSecret,
     nextPosition: UInt64 = 0, replaces: Bool = false

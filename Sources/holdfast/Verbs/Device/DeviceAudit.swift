@@ -4,7 +4,7 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
 
-struct DeviceAudit: Verb {
+struct DeviceAudit: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "audit", abstract: "Print the device's audit log, or check its chain.")
 
@@ -17,14 +17,16 @@ struct DeviceAudit: Verb {
   @Option(help: "Print the last entries only.")
   var last: Int?
 
-  mutating func perform() throws(Failure) {
+  func check() throws(Failure) {
     if let last, last < 0 { throw Failure(.usage, "--last is not negative") }
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
+  }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let ledger = try owned.ledger()
     if verify { try check(ledger) } else { try print(ledger) }
   }
 
-  private func check(_ ledger: Ledger) throws(Failure) {
+  private func check(_ ledger: some OwnerLedger) throws(Failure) {
     let report = try recording { () throws(LedgerFault) in try ledger.verifyAudit() }
     if output.json {
       var members: [(String, JSONValue)] = [
@@ -42,10 +44,11 @@ struct DeviceAudit: Verb {
     }
     if !output.json {
       Console.result("\(report.recorded.count) entries, whole, head \(hexadecimal(report.recorded.head))")
+      if report.firstKept > 1 { Console.note("entries before \(report.firstKept) are no longer kept") }
     }
   }
 
-  private func print(_ ledger: Ledger) throws(Failure) {
+  private func print(_ ledger: some OwnerLedger) throws(Failure) {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let wanted = UInt64(last ?? 1_000_000)
     var position = summary.audit.count > wanted ? summary.audit.count - wanted : 0

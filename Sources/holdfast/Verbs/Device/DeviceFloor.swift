@@ -5,12 +5,12 @@ import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
 
-struct DeviceFloor: Verb {
+struct DeviceFloor: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "floor", abstract: "Show the floors below which tokens do not count, or move one by hand.",
     discussion: """
       Floors rise by themselves. Only here can they be lowered, for a device that was led into the future, say; each move \
-      is written to the audit log. A clock floor that goes back brings no use of a token back.
+      is written to the audit log. A clock floor that goes back brings no use of a token back. In an image they only rise.
       """)
 
   @OptionGroup var device: DeviceOptions
@@ -25,17 +25,20 @@ struct DeviceFloor: Verb {
   @Option(help: "Move the generation floor of --issuer to this number.")
   var generation: UInt64?
 
-  mutating func perform() throws(Failure) {
+  func check() throws(Failure) {
     guard (issuer == nil) == (generation == nil) else {
       throw Failure(.usage, "--issuer and --generation go together")
     }
     guard clock == nil || issuer == nil else {
       throw Failure(.usage, "one floor is moved at a time", hint: "run it once for the clock and once for the issuer")
     }
+  }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     let now = SystemClock().unixSeconds()
     let time = try clock.map { (text) throws(Failure) in try Self.time(text, now: now) }
     let keyID = try issuer.map { (text) throws(Failure) in try Self.keyID(text) }
-    let ledger = try device.openLedger(device.open())
+    let ledger = try owned.ledger()
     if let time {
       try recording { () throws(LedgerFault) in try ledger.moveClockFloor(to: time, realClock: now) }
     }
@@ -65,7 +68,7 @@ struct DeviceFloor: Verb {
     return keyID
   }
 
-  private func show(_ ledger: Ledger) throws(Failure) {
+  private func show(_ ledger: some OwnerLedger) throws(Failure) {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let issuers = try recording { () throws(LedgerFault) in try ledger.issuers() }
     if output.json {

@@ -5,10 +5,20 @@ import HoldfastOpenSSL
 
 struct DeviceInit: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Make a new device: key, id, ledger, and a policy for the simulated lock.")
+    commandName: "init", abstract: "Make a new device: key, id, ledger, and a policy for the simulated lock.",
+    discussion: """
+      With --firmware it is an image of a microcontroller's flash, which is put on the board or given to an emulator. It \
+      holds the private key: whoever can read the file can be the device.
+      """)
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
+
+  @Option(help: "A file with the public JWK of an issuer that it trusts; may be repeated.")
+  var trust: [String] = []
+
+  @Option(help: "A file with the policy, in place of that for the simulated lock.")
+  var policy: String?
 
   @Option(
     help:
@@ -16,16 +26,67 @@ struct DeviceInit: Verb {
   var tpm: String?
 
   mutating func perform() throws(Failure) {
+    let place = try device.place()
+    if case .image = place, tpm != nil {
+      throw Failure(.usage, "--tpm does not go with --firmware: no TPM is on such a board", hint: "leave it out")
+    }
+    let policy = try policy.map { (path) throws(Failure) in try DevicePolicy(file: path) } ?? .forSimulatedLock
+    let issuers = try trust.map { (path) throws(Failure) in try PublicKeyJWK(file: path) }
+    switch place {
+    case .folder(let path): try report(makeFolder(path, policy, issuers), issuers)
+    case .image(let path): try report(makeImage(path, policy, issuers), issuers)
+    }
+  }
+
+  private func makeFolder(
+    _ path: String, _ policy: DevicePolicy, _ issuers: [PublicKeyJWK]
+  ) throws(Failure) -> DeviceFolder {
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try DeviceFolder.create(at: device.dir, tpm: tpm, random: &random, clock: SystemClock())
-    } catch { throw Failure(making: error, folder: device.dir) }
+      folder = try DeviceFolder.create(at: path, policy: policy, tpm: tpm, random: &random, clock: SystemClock())
+    } catch { throw Failure(making: error, folder: path) }
+    guard !issuers.isEmpty else { return folder }
+    let ledger = try folder.ledger()
+    let now = SystemClock().unixSeconds()
+    for issuer in issuers {
+      try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
+    }
+    return folder
+  }
+
+  private func makeImage(
+    _ path: String, _ policy: DevicePolicy, _ issuers: [PublicKeyJWK]
+  ) throws(Failure) -> FirmwareImage {
+    var random = SystemRandom()
+    do throws(FirmwareImageFault) {
+      return try FirmwareImage.create(
+        at: path, policy: policy, trusting: issuers, random: &random, clock: SystemClock())
+    } catch { throw Failure(making: error, image: path) }
+  }
+
+  private func report<Owned: OwnedDevice>(_ owned: Owned, _ issuers: [PublicKeyJWK]) {
     if output.json {
-      Console.result(folder.descriptor.json)
+      Console.result(owned.descriptor.json)
     } else {
-      Console.result("device \(hexadecimal(folder.descriptor.deviceID)) in \(device.dir)")
-      Console.note("it trusts nobody yet; next: holdfast device trust --dir \(device.dir.shellWord) ISSUER.jwk")
+      Console.result("device \(hexadecimal(owned.descriptor.deviceID)) in \(owned.path)")
+      if issuers.isEmpty { Console.noteThatNobodyIsTrusted(by: owned) }
+    }
+  }
+}
+
+extension Console {
+  static func noteThatNobodyIsTrusted<Owned: OwnedDevice>(by owned: Owned) {
+    note("it trusts nobody yet; next: holdfast device trust \(Owned.option) \(owned.path.shellWord) ISSUER.jwk")
+  }
+}
+
+extension DevicePolicy {
+  /// Reads a policy; `-` is standard input.
+  fileprivate init(file path: String) throws(Failure) {
+    let bytes = try Input.read(path, limit: DevicePolicy.maximumByteCount)
+    do throws(PolicyFault) { try self.init(json: bytes) } catch {
+      throw Failure(.malformed, error.text(path), hint: "holdfast device policy prints one that is good")
     }
   }
 }

@@ -24,16 +24,17 @@ struct DeviceReset: Verb {
         hint: "add --yes to do it"
       )
     }
+    let dir = try device.folder(because: "to be rid of an image, make another one and delete this")
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try DeviceFolder.reset(at: device.dir, random: &random, clock: SystemClock())
-    } catch { throw Failure(error, folder: device.dir) }
+      folder = try DeviceFolder.reset(at: dir, random: &random, clock: SystemClock())
+    } catch { throw Failure(error, folder: dir) }
     if output.json {
       Console.result(folder.descriptor.json)
     } else {
-      Console.result("device \(hexadecimal(folder.descriptor.deviceID)) in \(device.dir)")
-      Console.note("it trusts nobody yet; next: holdfast device trust --dir \(device.dir.shellWord) ISSUER.jwk")
+      Console.result("device \(hexadecimal(folder.descriptor.deviceID)) in \(dir)")
+      Console.noteThatNobodyIsTrusted(by: folder)
     }
   }
 }

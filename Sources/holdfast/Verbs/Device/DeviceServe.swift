@@ -25,7 +25,8 @@ struct DeviceServe: Verb {
 
   mutating func perform() throws(Failure) {
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
-    let folder = try device.open()
+    let dir = try device.folder(because: "the device of an image runs on its board, or in an emulator of it")
+    let folder = try DeviceFolder.opened(dir)
     TerminationSignals.hold()
     // A log that nobody reads any more must not end the device.
     signal(SIGPIPE, SIG_IGN)
@@ -33,7 +34,7 @@ struct DeviceServe: Verb {
     signal(SIGTTOU, SIG_IGN)
     if Swap.isPossible { Console.warnOfSwap() }
     guard let notices = NoticePipe() else {
-      throw Failure(ServerFault.noDescriptors, folder: device.dir)
+      throw Failure(ServerFault.noDescriptors, folder: dir)
     }
     // Whoever ends the server does not wait for a log that nobody reads.
     defer { notices.finish(withinMilliseconds: 500) }
@@ -43,7 +44,7 @@ struct DeviceServe: Verb {
       server = try DeviceServer(
         folder: folder, endpoints: endpoints, random: SystemRandom(), clock: SystemClock()
       ) { notice in if let line = notice.line(quiet: isQuiet) { notices.note(line) } }
-    } catch { throw Failure(error, folder: device.dir) }
+    } catch { throw Failure(error, folder: dir) }
     TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
       if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
@@ -51,7 +52,7 @@ struct DeviceServe: Verb {
     }
     let presence = BluetoothPresence(of: server.endpoints, isPairing: pair) { notices.note("warning: \($0)") }
     defer { withExtendedLifetime(presence) {} }
-    do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: device.dir) }
+    do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: dir) }
     notices.note("ended")
   }
 }

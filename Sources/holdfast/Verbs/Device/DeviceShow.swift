@@ -3,55 +3,57 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
 
-struct DeviceShow: Verb {
+struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "show", abstract: "Show a device; with --json its descriptor, which enroll takes.")
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  mutating func perform() throws(Failure) {
-    let folder = try device.open()
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     if output.json {
-      Console.result(folder.descriptor.json)
+      Console.result(owned.descriptor.json)
       return
     }
-    let ledger = try device.openLedger(folder)
+    let ledger = try owned.ledger()
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let issuers = try recording { () throws(LedgerFault) in try ledger.issuers() }
-    let reading = folder.policy.read()
-    Console.result("device id    \(hexadecimal(folder.descriptor.deviceID))")
-    Console.result("key id       \(hexadecimal(folder.descriptor.keyID))")
+    let storage = try owned.storage(of: ledger)
+    Console.result("device id    \(hexadecimal(owned.descriptor.deviceID))")
+    Console.result("key id       \(hexadecimal(owned.descriptor.keyID))")
     Console.result("clock floor  \(summary.clockFloor)")
     Console.result("starts       \(summary.bootCount)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
-    Console.result("anchor       \(folder.counter?.text ?? "none")")
-    Console.result("policy       \(reading.summary)")
+    Console.result("kept         \(summary.keptCount) uses of tokens and nonces")
+    Console.result(storage.name.padded(to: 13) + storage.state)
+    Console.result("policy       \(owned.policyReading.summary)")
+    Console.result("users        \(summary.userCount == 0 ? "none" : "\(summary.userCount)")")
     Console.result("issuers      \(issuers.isEmpty ? "none" : "\(issuers.count)")")
     for issuer in issuers { Console.result("  \(hexadecimal(issuer.keyID))\(issuer.algorithm.note)") }
   }
 }
 
-extension CounterPlace {
-  fileprivate var text: String { "counter 0x\(String(index, radix: 16)) of the TPM at \(tpm)" }
+extension String {
+  fileprivate func padded(to count: Int) -> String { self + String(repeating: " ", count: max(count - self.count, 0)) }
 }
 
 extension PolicyReading {
   /// The policy in one line.
   var summary: String {
-    if let fault { return "denies everything: \(fault.text)" }
+    if let fault { return "denies everything: \(fault.text())" }
     let names = policy.commands.keys.map { "\($0)" }.sorted()
     return names.isEmpty ? "denies everything: it names no command" : names.joined(separator: ", ")
   }
 }
 
 extension PolicyFault {
-  var text: String {
+  /// What is wrong with a policy that is in the file `name`.
+  func text(_ name: String = "policy.json") -> String {
     switch self {
-    case .unreadable: "policy.json is missing, not to be read, or not the owner's regular file"
-    case .malformed: "policy.json is not strict JSON, or too long"
-    case .unexpected: "policy.json has a member that is missing, unknown or of another kind"
-    case .newerVersion: "policy.json is of a later version"
+    case .unreadable: "\(name) is missing, not to be read, or not the owner's regular file"
+    case .malformed: "\(name) is not strict JSON, or too long"
+    case .unexpected: "\(name) has a member that is missing, unknown or of another kind"
+    case .newerVersion: "\(name) is of a later version"
     }
   }
 }

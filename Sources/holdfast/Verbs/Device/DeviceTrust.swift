@@ -5,7 +5,7 @@ import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
 
-struct DeviceTrust: Verb {
+struct DeviceTrust: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "trust", abstract: "Trust an issuer's key from now on, or no longer. A running device sees it at once."
   )
@@ -20,9 +20,8 @@ struct DeviceTrust: Verb {
     help: "A file with the issuer's public JWK, as service show prints it, or with a key that service mac-key wrote.")
   var issuer: String
 
-  mutating func perform() throws(Failure) {
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let ledger = try owned.ledger()
     let now = SystemClock().unixSeconds()
     if remove {
       let keyID = try keyIDToRemove()

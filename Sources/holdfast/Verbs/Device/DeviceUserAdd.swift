@@ -5,7 +5,7 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
 
-struct DeviceUserAdd: Verb {
+struct DeviceUserAdd: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Add a user: print an activation code, or take secrets that were made elsewhere.",
     discussion: """
@@ -32,19 +32,22 @@ struct DeviceUserAdd: Verb {
   @Option(help: "How those files are written: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
-  @Option(help: "The first counter of an --otp-secret for --otp hotp.")
+  @Option(help: "The first counter of an --otp-secret for --otp hotp. Used codes of a replaced secret stay used.")
   var counter: UInt64?
 
-  mutating func perform() throws(Failure) {
-    let user = try BoundedText<32>(userArgument: name)
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
+  func check() throws(Failure) {
+    _ = try BoundedText<32>(userArgument: name)
     guard counter == nil || (otpSecret != nil && methods.otp == .hotp) else {
       throw Failure(.usage, "--counter goes with --otp hotp and --otp-secret")
     }
     guard otpSecret != "-" || sealSecret != "-" else {
       throw Failure(.usage, "standard input holds one secret: give the other one in a file")
     }
+  }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let user = try BoundedText<32>(userArgument: name)
+    let ledger = try owned.ledger()
     if otpSecret != nil || sealSecret != nil {
       try take(user, into: ledger)
     } else {
@@ -52,20 +55,19 @@ struct DeviceUserAdd: Verb {
     }
   }
 
-  private func activate(_ user: BoundedText<32>, _ ledger: Ledger) throws(Failure) {
+  private func activate(_ user: BoundedText<32>, _ ledger: some OwnerLedger) throws(Failure) {
     let (otp, seal) = (try methods.otpMethod(), try methods.sealMethod())
     let now = SystemClock().unixSeconds()
-    let code: OneUseCode
-    do throws(LedgerFault) {
+    let code = try recording { () throws(LedgerFault) in
       var random = SystemRandom()
-      code = try ledger.issueActivation(
+      return try ledger.issueActivation(
         of: user, otp: otp, seal: seal, replaces: replace, realClock: now, random: &random)
-    } catch { throw Failure(error) }
+    }
     Console.result(user, code: code, json: output.json)
     Console.note("\(user) activates with it: holdfast otp activate --connect ENDPOINT --code -")
   }
 
-  private func take(_ user: BoundedText<32>, into ledger: Ledger) throws(Failure) {
+  private func take(_ user: BoundedText<32>, into ledger: some OwnerLedger) throws(Failure) {
     var accounts: [NewAccount] = []
     if let otpSecret {
       guard let method = try methods.otpMethod() else { throw Failure(.usage, "--otp none has no --otp-secret") }

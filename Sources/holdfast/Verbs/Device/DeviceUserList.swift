@@ -4,16 +4,15 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
 
-struct DeviceUserList: Verb {
+struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "list", abstract: "List the users, how their codes are made, and who is locked out.")
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  mutating func perform() throws(Failure) {
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let ledger = try owned.ledger()
     let users = try recording { () throws(LedgerFault) in try ledger.users() }
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
     let now = max(summary.clockFloor, SystemClock().unixSeconds() ?? 0)
@@ -30,8 +29,7 @@ extension LedgerUser {
   fileprivate func line(at now: UInt64) -> String {
     let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
     let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) codes rejected"
-    return
-      "\(printable(Array(name.bytes)))  \(methods)\(failures)\(lock(at: now).map { "; locked out for \($0) s" } ?? "")"
+    return "\(name)  \(methods)\(failures)\(lock(at: now).map { "; locked out for \($0) s" } ?? "")"
   }
 
   fileprivate func json(at now: UInt64) -> JSONValue {

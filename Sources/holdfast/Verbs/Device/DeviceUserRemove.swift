@@ -4,7 +4,7 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
 
-struct DeviceUserRemove: Verb {
+struct DeviceUserRemove: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "remove", abstract: "Forget a user; a running device sees it at once.")
 
@@ -14,10 +14,11 @@ struct DeviceUserRemove: Verb {
   @Argument(help: "The user's name.")
   var name: String
 
-  mutating func perform() throws(Failure) {
+  func check() throws(Failure) { _ = try BoundedText<32>(userArgument: name) }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     let user = try BoundedText<32>(userArgument: name)
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
+    let ledger = try owned.ledger()
     let now = SystemClock().unixSeconds()
     let isRemoved = try recording { () throws(LedgerFault) in try ledger.removeUser(user, realClock: now) }
     guard isRemoved else { throw Failure(LedgerFault.unknownUser) }

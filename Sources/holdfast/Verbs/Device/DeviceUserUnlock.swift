@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastOpenSSL
 
-struct DeviceUserUnlock: Verb {
+struct DeviceUserUnlock: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Print a code by which a user who is locked out may try again, once.",
     discussion: "The user takes it with: holdfast otp unlock --connect ENDPOINT --code CODE.")
@@ -14,15 +14,15 @@ struct DeviceUserUnlock: Verb {
   @Argument(help: "The user's name.")
   var name: String
 
-  mutating func perform() throws(Failure) {
+  func check() throws(Failure) { _ = try BoundedText<32>(userArgument: name) }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     let user = try BoundedText<32>(userArgument: name)
-    let folder = try device.open()
-    let ledger = try device.openLedger(folder)
-    let code: OneUseCode
-    do throws(LedgerFault) {
+    let ledger = try owned.ledger()
+    let code = try recording { () throws(LedgerFault) in
       var random = SystemRandom()
-      code = try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
-    } catch { throw Failure(error) }
+      return try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
+    }
     Console.result(user, code: code, json: output.json)
   }
 }
