@@ -54,6 +54,17 @@ import Testing
     #expect(try open() == [1])
   }
 
+  @Test func `a file that was replaced after it was opened has its name no longer`() throws {
+    let path = try folder.makeFile("file", [1])
+    let old = try Descriptor(opening: path, flags: O_RDONLY)
+    #expect(try old.isNamed(path))
+    try Files.writeFileAtomically([1], at: path, overwrite: true)
+    let isNamed = try old.isNamed(path)
+    #expect(!isNamed)
+    #expect(unsafe unlink(path) == 0)
+    #expect(throws: SystemError(ENOENT)) { try old.isNamed(path) }
+  }
+
   @Test func `where it cannot be replaced, the old one stays, and stays locked`() throws {
     try folder.makeFile("file", [1])
     var file = try LockedFile(path: folder.file("file"), limit: 10) { _ in }

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 from holdfast_peer import cbor
 from holdfast_peer.checks import Checks, expect, expect_equal
@@ -313,6 +314,28 @@ def locked(world):
     expect_equal(len(world.json("device", "user", "list", "--firmware", image)["users"]), 1, "users")
 
 
+def side_by_side(world, worker_count=4, change_count=8):
+    """Commands at the same time: each is refused or done, and what is done is not lost."""
+    image = world.copy()
+
+    def change(worker):
+        tries = done = 0
+        while done < change_count and tries < 2000:
+            tries += 1
+            status = subprocess.run([world.line.path, "device", "user", "add", "--firmware", image, "--replace", f"user-{worker}"],
+                                    env=world.line.environment, cwd=world.path, stdin=subprocess.DEVNULL, capture_output=True,
+                                    check=False).returncode
+            expect(status in (OK, UNAVAILABLE), f"exit status {status}")
+            done += status == OK
+        return done
+
+    with ThreadPoolExecutor(worker_count) as pool:
+        done = sum(pool.map(change, range(worker_count)))
+    expect_equal(done, worker_count * change_count, "changes")
+    report = world.json("device", "audit", "--firmware", image, "--verify")
+    expect_equal((report["entries"], report["whole"]), (3 + done, True), "entries")
+
+
 def interrupted(world, count):
     """Ctrl-C at any moment: the image is the old one or the new one."""
     image = world.copy()
@@ -402,7 +425,8 @@ def main():
                            ("a folder and an image say the same", same_as_folder), ("what an owner does", owned),
                            ("floors only rise", floors), ("used codes stay used", used_codes_stay_used), ("limits", limits),
                            ("nothing is overwritten", bad_init), ("usage", usage), ("spoiled images", spoiled),
-                           ("what lies behind is kept", behind), ("places", places), ("locks", locked)):
+                           ("what lies behind is kept", behind), ("places", places), ("locks", locked),
+                           ("commands side by side", side_by_side)):
             checks.run(name, body, world)
         checks.run("Ctrl-C", interrupted, world, arguments.interruptions)
         if os.geteuid() == 0 and can_mount(world):

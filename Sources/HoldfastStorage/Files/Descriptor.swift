@@ -27,6 +27,14 @@ struct Descriptor: ~Copyable, Sendable {
     return status
   }
 
+  /// Whether the file that is open is the one at `path`.
+  func isNamed(_ path: String) throws(SystemError) -> Bool {
+    let status = try status()
+    var named = stat()
+    try retrying { unsafe lstat(path, &named) }
+    return status.st_dev == named.st_dev && status.st_ino == named.st_ino
+  }
+
   /// Takes the lock on the file that one process has at a time, without waiting; `EWOULDBLOCK` where another one has it.
   func lock() throws(SystemError) {
     try retrying { flock(number, LOCK_EX | LOCK_NB) }

@@ -20,10 +20,7 @@ public struct LockedFile: ~Copyable, Sendable {
     do throws(SystemError) {
       try file.descriptor.lock()
       // Locked too late, it is a file that has lost its name to a newer one.
-      let status = try file.descriptor.status()
-      var named = stat()
-      try retrying { unsafe lstat(path, &named) }
-      guard status.st_dev == named.st_dev, status.st_ino == named.st_ino else { throw SystemError(EWOULDBLOCK) }
+      guard try file.descriptor.isNamed(path) else { throw SystemError(EWOULDBLOCK) }
     } catch { throw FileError(error, at: path) }
     try file.lend(limit: limit, at: path, body)
     self.path = path
