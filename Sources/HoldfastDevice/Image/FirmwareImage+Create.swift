@@ -11,7 +11,7 @@ extension FirmwareImage {
   /// Throws `file`, with `exists` where anything has the name, `tooManyCommands`, `ledger`, and `failed` also without a real
   /// clock.
   public static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: [PublicKeyJWK] = [],
+    at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable,
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }
@@ -30,7 +30,10 @@ extension FirmwareImage {
     try edit(&bytes) { (store, provision) throws(LedgerFault) in
       try store.attempt { (store) throws(StoreFailure) in try store.note(.created(descriptor.deviceID), realClock: now)
       }
-      for issuer in issuers { _ = try trust(issuer, in: &store, &provision, realClock: now) }
+      for index in 0..<issuers.count {
+        guard let key = issuers[issuers.keyID(index)] else { throw .failed }
+        _ = try trust(key, in: &store, &provision, realClock: now)
+      }
       try store.attempt { (store) throws(StoreFailure) in try store.note(.policySeen(digest), realClock: now) }
     }
     let file: LockedFile
@@ -55,7 +58,7 @@ extension FirmwareImage {
       }
       do throws(StoreFault) {
         _ = try Store.create(
-          in: flash, issuers: IssuerTable(), clockFloor: clockFloor, using: OpenSSLCryptography())
+          in: flash, clockFloor: clockFloor, using: OpenSSLCryptography())
       } catch { throw .store(error) }
     }
     return bytes

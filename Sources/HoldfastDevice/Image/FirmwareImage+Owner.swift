@@ -24,40 +24,38 @@ extension FirmwareImage {
       var issuers: [TrustedIssuer] = []
       for index in 0..<provision.issuers.count {
         let keyID = provision.issuers.keyID(index)
-        guard let point = provision.issuers[keyID] else { throw .failed }
+        guard let key = provision.issuers[keyID] else { throw .failed }
         issuers.append(
           TrustedIssuer(
-            keyID: keyID, publicKey: PublicKeyJWK(point: point), generationFloor: try store.floor(of: keyID)))
+            keyID: keyID, algorithm: IssuerAlgorithm(of: key), generationFloor: try store.floor(of: keyID)))
       }
       return issuers.sorted { hexadecimal($0.keyID) < hexadecimal($1.keyID) }
     }
   }
 
   /// Throws `tooManyIssuers` beyond 8, or where there is no room for the generation floors of more keys.
-  public func trust(_ issuer: PublicKeyJWK, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  public func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, provision) throws(LedgerFault) in
       try Self.trust(issuer, in: &store, &provision, realClock: realClock)
     }
   }
 
   static func trust(
-    _ issuer: PublicKeyJWK, in store: inout Store, _ provision: inout Provision, realClock: UInt64?
+    _ issuer: borrowing IssuerKey, in store: inout Store, _ provision: inout Provision, realClock: UInt64?
   ) throws(LedgerFault) -> Bool {
     let keyID: KeyID
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
-      keyID = try HoldfastCore.keyID(of: issuer.point, using: &cryptography)
+      keyID = try HoldfastCore.keyID(of: issuer, using: &cryptography)
     } catch { throw .failed }
     if let known = provision.issuers[keyID] {
-      guard known == issuer.point else { throw .keyIDTaken }
+      guard known.isSame(as: issuer) else { throw .keyIDTaken }
       return false
     }
-    var issuers = provision.issuers
-    guard issuers.append(keyID, issuer.point) else { throw .tooManyIssuers }
-    guard try store.attempt({ (store) throws(StoreFailure) in try store.canKeepFloors(of: issuers) }) else {
+    guard provision.issuers.append(keyID, issuer) else { throw .tooManyIssuers }
+    guard try store.attempt({ (store) throws(StoreFailure) in try store.canKeepFloors(of: provision.issuers) }) else {
       throw .tooManyIssuers
     }
-    provision.issuers = issuers
     try store.attempt { (store) throws(StoreFailure) in try store.note(.issuerTrusted(keyID), realClock: realClock) }
     return true
   }
@@ -69,7 +67,7 @@ extension FirmwareImage {
       for index in 0..<provision.issuers.count {
         let other = provision.issuers.keyID(index)
         guard other != keyID else { continue }
-        guard let point = provision.issuers[other], others.append(other, point) else { throw .failed }
+        guard let key = provision.issuers[other], others.append(other, key) else { throw .failed }
       }
       provision.issuers = others
       try store.attempt { (store) throws(StoreFailure) in try store.note(.issuerRemoved(keyID), realClock: realClock) }

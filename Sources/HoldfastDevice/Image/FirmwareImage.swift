@@ -111,7 +111,7 @@ extension FirmwareImage {
       var cryptography = OpenSSLCryptography()
       var flash = unsafe SimulatedFlash(memory)
       var provision = try readProvision(flash)
-      var store = try openStore(unsafe SimulatedFlash(memory), provision.issuers)
+      var store = try openStore(unsafe SimulatedFlash(memory))
       let result: Result
       do throws(LedgerFault) { result = try body(&store, &provision) } catch { throw .ledger(error) }
       do throws(ProvisionFault) { try provision.write(into: &flash, using: &cryptography) } catch {
@@ -129,9 +129,9 @@ extension FirmwareImage {
   }
 
   private static func openStore(
-    _ flash: consuming SimulatedFlash, _ issuers: IssuerTable
+    _ flash: consuming SimulatedFlash
   ) throws(FirmwareImageFault) -> Store {
-    do throws(StoreFault) { return try Store.open(flash, issuers: issuers, using: OpenSSLCryptography()) } catch {
+    do throws(StoreFault) { return try Store.open(flash, using: OpenSSLCryptography()) } catch {
       throw .store(error)
     }
   }

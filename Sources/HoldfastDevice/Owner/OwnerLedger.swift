@@ -8,7 +8,7 @@ public protocol OwnerLedger {
   /// The trusted issuers, by key id.
   func issuers() throws(LedgerFault) -> [TrustedIssuer]
   /// Trusts an issuer; says whether it is new.
-  func trust(_ issuer: PublicKeyJWK, realClock: UInt64?) throws(LedgerFault) -> Bool
+  func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool
   /// Trusts an issuer no longer; says whether it was trusted. Its generation floor stays.
   func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool
   /// Moves the clock floor by hand, to `floor` in Unix seconds; returns where it was.

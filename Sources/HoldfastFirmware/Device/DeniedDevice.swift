@@ -3,7 +3,6 @@ import HoldfastCore
 /// What stands in for a device that has no identity, or cannot remember: whatever is asked, it answers `internal`.
 public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable {
   private var line: FramedLine<Hardware, Time>
-  private var message = MessageBuffer()
   private let clock: Time
 
   public init(board: consuming Hardware, clock: Time) {
@@ -18,6 +17,7 @@ public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable 
     while true {
       line.open(with: refusal.bytes)
       let deadline = clock.monotonicMilliseconds() + 30_000
+      var message = Discarded()
       switch line.receive(into: &message, until: deadline) {
       case .ended: return
       case .emptyFrame: line.sendEmptyFrame()
@@ -25,4 +25,9 @@ public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable 
       }
     }
   }
+}
+
+/// Where messages go that nobody reads.
+private struct Discarded: ByteSink {
+  mutating func append(_ bytes: Span<UInt8>) throws(EncodingFault) {}
 }

@@ -53,6 +53,7 @@ public struct FirmwareDevice<
   private mutating func serve() -> Bool {
     session.store.rest(recordsUnproved: isRecordingDue())
     let deadline = roundStart + Session.challengeLifetimeMilliseconds
+    message.removeAll()
     switch line.receive(into: &message, until: deadline) {
     case .message(let firstByteMilliseconds):
       return answer(waitedMilliseconds: firstByteMilliseconds - roundStart)
@@ -82,7 +83,6 @@ public struct FirmwareDevice<
     line.board.notify(.answering)
     let response = session.respond(to: message.bytes, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
     line.board.notify(.answered(response.status))
-    message.removeAll()
     if response.delayMilliseconds > 0 {
       line.board.pause(until: clock.monotonicMilliseconds() + response.delayMilliseconds)
     }

@@ -46,7 +46,7 @@ public struct FirmwareParts<
   }
 
   private init(
-    deviceID: DeviceID, keyID: KeyID, policy: FirmwarePolicy, key: consuming Key, random: consuming Random,
+    deviceID: DeviceID, keyID: KeyID, policy: consuming FirmwarePolicy, key: consuming Key, random: consuming Random,
     challenges: consuming ChallengeSource, journal: consuming Journal<Flash>
   ) {
     self.deviceID = deviceID

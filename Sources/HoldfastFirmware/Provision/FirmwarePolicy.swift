@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// What a device's owner allows, in a form that needs no heap. Whatever is not named is refused.
-public struct FirmwarePolicy: Policy, Sendable {
+public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   /// How many commands a policy may name.
   public static let maximumCommandCount = 16
 
@@ -10,6 +10,7 @@ public struct FirmwarePolicy: Policy, Sendable {
   public let limits: TokenLimits
   public let codeLimits: CodeLimits
   public let maximumIssueAdvanceSeconds: UInt64
+  private let pin = Pinned()
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   private var rules = InlineArray<16, CommandRule>(repeating: CommandRule(factors: .all))
   public private(set) var commandCount = 0
@@ -77,16 +78,19 @@ extension FirmwarePolicy {
     }
   }
 
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  static func decode(_ reader: inout CBORReader) throws(EncodingFault) -> FirmwarePolicy {
     try reader.array(of: 6)
-    acceptsUnsigned = try reader.flag()
-    acceptsMAC = try reader.flag()
-    maximumIssueAdvanceSeconds = try reader.unsigned()
-    limits = try TokenLimits(&reader)
+    let acceptsUnsigned = try reader.flag()
+    let acceptsMAC = try reader.flag()
+    let maximumIssueAdvanceSeconds = try reader.unsigned()
+    let limits = try TokenLimits(&reader)
     try reader.array(of: 3)
-    codeLimits = CodeLimits(
+    let codeLimits = CodeLimits(
       counterLookAhead: try reader.unsigned(), clockToleranceSeconds: try reader.unsigned(),
       sealParameterLength: Int(clamping: try reader.unsigned()))
+    var policy = FirmwarePolicy(
+      limits: limits, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC,
+      maximumIssueAdvanceSeconds: maximumIssueAdvanceSeconds, codeLimits: codeLimits)
     for _ in 0..<(try reader.arrayHead()) {
       try reader.array(of: 4)
       guard let name = BoundedText<32>(try reader.textString()),
@@ -95,8 +99,9 @@ extension FirmwarePolicy {
       let rule = CommandRule(
         factors: Factors(rawValue: factors), limits: try TokenLimits(&reader),
         allowsCompatibility: try reader.flag())
-      guard allow(name, rule) else { throw .unexpected }
+      guard policy.allow(name, rule) else { throw .unexpected }
     }
+    return policy
   }
 }
 

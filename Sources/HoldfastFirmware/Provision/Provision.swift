@@ -15,7 +15,7 @@ public struct Provision: ~Copyable {
 
   public init(
     deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
-    policy: FirmwarePolicy
+    policy: consuming FirmwarePolicy
   ) {
     self.deviceID = deviceID
     self.scalar = scalar
@@ -64,7 +64,7 @@ extension Provision {
     guard let scalar = Secret<32>(copying: try reader.byteString()) else { throw .unexpected }
     let publicPoint: P256Point = try reader.fixedBytes()
     let issuers = try IssuerTable(&reader)
-    let policy = try FirmwarePolicy(&reader)
+    let policy = try FirmwarePolicy.decode(&reader)
     try reader.finish()
     self.init(deviceID: deviceID, scalar: scalar, publicPoint: publicPoint, issuers: issuers, policy: policy)
   }

@@ -47,8 +47,9 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
   }
 
   /// Waits for a message; what opened the round is sent again and again until its first byte has come.
-  mutating func receive(into message: inout MessageBuffer, until deadline: UInt64) -> Arrival {
-    message.removeAll()
+  mutating func receive<Sink: ByteSink & ~Copyable>(
+    into message: inout Sink, until deadline: UInt64
+  ) -> Arrival where Sink.Failure == EncodingFault {
     var repetition = clock.monotonicMilliseconds() + Self.repetitionMilliseconds
     while true {
       switch board.receive(until: opening.count == 0 ? deadline : min(deadline, repetition)) {
@@ -65,14 +66,16 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     }
   }
 
-  private mutating func finish(_ first: UInt8, into message: inout MessageBuffer) -> Arrival {
+  private mutating func finish<Sink: ByteSink & ~Copyable>(
+    _ first: UInt8, into message: inout Sink
+  ) -> Arrival where Sink.Failure == EncodingFault {
     let start = clock.monotonicMilliseconds()
     let whole = start + Self.messageMilliseconds
     guard case .byte(let second) = next(before: whole) else { return interrupted(whole) }
     let byteCount = Int(first) << 8 | Int(second)
     guard byteCount > 0 else { return .emptyFrame }
     guard byteCount <= Message.maximumByteCount else { return dropUntilSilence(.unusable) }
-    while message.count < byteCount {
+    for _ in 0..<byteCount {
       guard case .byte(let byte) = next(before: whole) else { return interrupted(whole) }
       do throws(EncodingFault) { try message.append(byte) } catch { return dropUntilSilence(.unusable) }
     }

@@ -21,7 +21,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Whether there is a place for the generation floor of each of `issuers`, beside those that are kept of other keys.
-  public func canKeepFloors(of issuers: IssuerTable) throws(StoreFailure) -> Bool {
+  public func canKeepFloors(of issuers: borrowing IssuerTable) throws(StoreFailure) -> Bool {
     var count = issuers.count
     do throws(EncodingFault) {
       for place in index.generations.indices where index.generations[place] != 0 {

@@ -1,5 +1,7 @@
 import ArgumentParser
+import HoldfastCore
 import HoldfastDevice
+import HoldfastFirmware
 import HoldfastKeys
 import HoldfastOpenSSL
 
@@ -14,7 +16,7 @@ struct DeviceInit: Verb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "A file with the public JWK of an issuer that it trusts; may be repeated.")
+  @Option(help: "A file with the key of an issuer that it trusts, as device trust takes it; may be repeated.")
   var trust: [String] = []
 
   @Option(help: "A file with the policy, in place of that for the simulated lock.")
@@ -31,33 +33,40 @@ struct DeviceInit: Verb {
       throw Failure(.usage, "--tpm does not go with --firmware: no TPM is on such a board", hint: "leave it out")
     }
     let policy = try policy.map { (path) throws(Failure) in try DevicePolicy(file: path) } ?? .forSimulatedLock
-    let issuers = try trust.map { (path) throws(Failure) in try PublicKeyJWK(file: path) }
     switch place {
-    case .folder(let path): try report(makeFolder(path, policy, issuers), issuers)
-    case .image(let path): try report(makeImage(path, policy, issuers), issuers)
+    case .folder(let path): try report(makeFolder(path, policy))
+    case .image(let path): try report(makeImage(path, policy))
     }
   }
 
   private func makeFolder(
-    _ path: String, _ policy: DevicePolicy, _ issuers: [PublicKeyJWK]
+    _ path: String, _ policy: DevicePolicy
   ) throws(Failure) -> DeviceFolder {
+    for file in trust { _ = try IssuerKey(file: file) }
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
       folder = try DeviceFolder.create(at: path, policy: policy, tpm: tpm, random: &random, clock: SystemClock())
     } catch { throw Failure(making: error, folder: path) }
-    guard !issuers.isEmpty else { return folder }
+    guard !trust.isEmpty else { return folder }
     let ledger = try folder.ledger()
     let now = SystemClock().unixSeconds()
-    for issuer in issuers {
+    for file in trust {
+      let issuer = try IssuerKey(file: file)
       try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
     }
     return folder
   }
 
   private func makeImage(
-    _ path: String, _ policy: DevicePolicy, _ issuers: [PublicKeyJWK]
+    _ path: String, _ policy: DevicePolicy
   ) throws(Failure) -> FirmwareImage {
+    var issuers = IssuerTable()
+    for file in trust {
+      let issuer = try IssuerKey(file: file)
+      let keyID = try issuer.keyID()
+      guard issuers[keyID] != nil || issuers.append(keyID, issuer) else { throw Failure(LedgerFault.tooManyIssuers) }
+    }
     var random = SystemRandom()
     do throws(FirmwareImageFault) {
       return try FirmwareImage.create(
@@ -65,12 +74,12 @@ struct DeviceInit: Verb {
     } catch { throw Failure(making: error, image: path) }
   }
 
-  private func report<Owned: OwnedDevice>(_ owned: Owned, _ issuers: [PublicKeyJWK]) {
+  private func report<Owned: OwnedDevice>(_ owned: Owned) {
     if output.json {
       Console.result(owned.descriptor.json)
     } else {
       Console.result("device \(hexadecimal(owned.descriptor.deviceID)) in \(owned.path)")
-      if issuers.isEmpty { Console.noteThatNobodyIsTrusted(by: owned) }
+      if trust.isEmpty { Console.noteThatNobodyIsTrusted(by: owned) }
     }
   }
 }

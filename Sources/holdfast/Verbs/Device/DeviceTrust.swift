@@ -33,7 +33,7 @@ struct DeviceTrust: OwnerVerb {
       let keyID = try key.keyID()
       let isNew = try recording { () throws(LedgerFault) in try ledger.trust(key, realClock: now) }
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
-      if key.isMAC, !folder.policy.read().policy.acceptsMAC {
+      if key.isMAC, !owned.policyReading.policy.acceptsMAC {
         Console.note("its tokens count once policy.json has the member \"issuer\": {\"mac\": true}")
       }
     }
