@@ -110,26 +110,30 @@ let package = Package(
       name: "HoldfastIssuerTests",
       dependencies: [
         "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastStorage",
-        "PowerCut",
+        "PowerCut", "TestSupport",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastAuthenticatorTests",
-      dependencies: ["HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut"],
+      dependencies: [
+        "HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut", "TestSupport",
+      ],
       swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastDeviceTests",
       dependencies: [
         "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL",
-        "HoldfastStorage", "HoldfastTransport", "PowerCut",
+        "HoldfastStorage", "HoldfastTransport", "PowerCut", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON"], swiftSettings: strict),
-    .testTarget(name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut"], swiftSettings: strict),
     .testTarget(
-      name: "HoldfastTransportTests", dependencies: ["HoldfastTransport", "CBlueZ"], swiftSettings: strict),
+      name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut", "TestSupport"], swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastTransportTests", dependencies: ["HoldfastTransport", "CBlueZ", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",
       dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
@@ -146,6 +150,9 @@ let package = Package(
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",
       exclude: ["run"],
+      swiftSettings: strict),
+    .target(
+      name: "TestSupport", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], path: "Tests/TestSupport",
       swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),

@@ -1,5 +1,6 @@
 import HoldfastStorage
 import PowerCut
+import TestSupport
 import Testing
 
 @Suite struct FilePowerCutTests {

@@ -1,4 +1,5 @@
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @Suite struct FolderTurnsTests {

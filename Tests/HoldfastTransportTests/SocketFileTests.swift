@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import HoldfastTransport
@@ -69,7 +70,7 @@ struct SocketFileTests {
   }
 
   @Test func `another file in the way is left alone`() throws {
-    try folder.makeFile()
+    try folder.makeFile("s")
     let identity = folder.identity()
     #expect(throws: TransportError.pathOccupied) { try Listener(folder.endpoint()) }
     #expect(folder.identity() == identity)

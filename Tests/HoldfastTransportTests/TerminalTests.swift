@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 @testable import HoldfastTransport
@@ -196,7 +197,7 @@ extension Connection {
 
   @Test func `what is no terminal is not used as one`() throws {
     let folder = try TemporaryFolder()
-    try folder.makeFile()
+    try folder.makeFile("s")
     for (path, expected) in [
       (folder.path + "/s", .pathOccupied), (folder.path, .pathOccupied), ("/dev/null", .pathOccupied),
       (folder.path + "/missing", .notFound),

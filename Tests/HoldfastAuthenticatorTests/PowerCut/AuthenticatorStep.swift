@@ -1,5 +1,6 @@
 import HoldfastCore
 import PowerCut
+import TestSupport
 
 @testable import HoldfastAuthenticator
 

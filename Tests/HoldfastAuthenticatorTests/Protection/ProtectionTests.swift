@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator
@@ -13,13 +14,6 @@ import Testing
       NewRecord("alice", 3, .host, .ocra("OCRA-1:HOTP-SHA256-8:QH16"), secret: rfcSecret.reversed()),
     ]
     try test.add(records, protection: pin("1357"))
-  }
-
-  private func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
-    do {
-      try body()
-      return nil
-    } catch { return error as? AuthenticatorFault }
   }
 
   private func change(

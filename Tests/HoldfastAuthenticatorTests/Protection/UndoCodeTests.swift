@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator

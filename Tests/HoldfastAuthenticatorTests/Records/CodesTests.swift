@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator
@@ -10,13 +11,6 @@ import Testing
 
   init() throws {
     test = try TestAuthenticator()
-  }
-
-  private func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
-    do {
-      try body()
-      return nil
-    } catch { return error as? AuthenticatorFault }
   }
 
   @Test func `codes from a counter are those of RFC 4226, each once, and a restart brings none back`() throws {

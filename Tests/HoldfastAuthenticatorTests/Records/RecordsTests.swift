@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator
@@ -10,13 +11,6 @@ import Testing
 
   init() throws {
     test = try TestAuthenticator()
-  }
-
-  private func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
-    do {
-      try body()
-      return nil
-    } catch { return error as? AuthenticatorFault }
   }
 
   @Test func `what was stored is there for the next process, but for the secret`() throws {

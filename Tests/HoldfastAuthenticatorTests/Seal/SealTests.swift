@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator
@@ -9,13 +10,6 @@ import Testing
 
   init() throws {
     test = try TestAuthenticator()
-  }
-
-  private func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
-    do {
-      try body()
-      return nil
-    } catch { return error as? AuthenticatorFault }
   }
 
   private func seal(

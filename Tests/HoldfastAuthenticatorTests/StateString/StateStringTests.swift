@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 @testable import HoldfastAuthenticator
@@ -23,13 +24,6 @@ extension Passphrase {
     try test.add(records, protection: pin("1357"))
     try test.authenticator.synchronise(
       user: "alice", offsetSeconds: -3, otpNext: 7, sealNext: nil, now: testTime)
-  }
-
-  private func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
-    do {
-      try body()
-      return nil
-    } catch { return error as? AuthenticatorFault }
   }
 
   private func export(_ authenticator: Authenticator, _ passphrase: String = "correct horse") throws -> String {

@@ -1,29 +1,15 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 
 @testable import HoldfastAuthenticator
 
-/// The moment at which tests take place: 2025-06-15.
-let testTime: UInt64 = 1_750_000_000
-
-/// A clock that stands still.
-struct StillClock: Clock {
-  var seconds: UInt64? = testTime
-
-  func unixSeconds() -> UInt64? { seconds }
-  func monotonicMilliseconds() -> UInt64 { 0 }
-}
-
-/// Bytes that repeat from run to run: never for anything but tests.
-struct TestRandom: RandomSource {
-  var state: UInt64 = 1
-
-  mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
-    for index in bytes.indices {
-      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      bytes[index] = UInt8(truncatingIfNeeded: state >> 56)
-    }
-  }
+/// Why an action fails; nil when it does not.
+func fault(_ body: () throws -> Void) -> AuthenticatorFault? {
+  do {
+    try body()
+    return nil
+  } catch { return error as? AuthenticatorFault }
 }
 
 extension ScryptCost {

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

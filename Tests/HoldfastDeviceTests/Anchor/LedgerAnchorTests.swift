@@ -2,6 +2,7 @@ import Foundation
 import HoldfastCore
 import HoldfastKeys
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

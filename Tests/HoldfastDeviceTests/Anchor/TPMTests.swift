@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import HoldfastCore
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

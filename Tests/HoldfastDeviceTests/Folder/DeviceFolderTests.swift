@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
 import HoldfastTransport
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

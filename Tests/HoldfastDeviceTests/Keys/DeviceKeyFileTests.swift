@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastKeys
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastKeys
+import TestSupport
 import Testing
 
 @Suite struct DeviceSecretsTests {

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
+import TestSupport
 import Testing
 
 @Suite struct ClockFloorTests {

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
+import TestSupport
 import Testing
 
 /// The faults of a round, in the order in which DESIGN §5 lists their statuses.

@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastDevice
 import HoldfastKeys
+import TestSupport
 import Testing
 
 @Suite struct TokenRulesTests {

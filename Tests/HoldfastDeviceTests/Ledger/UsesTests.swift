@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastKeys
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastCore
 import HoldfastKeys
 import PowerCut
+import TestSupport
 
 @testable import HoldfastDevice
 

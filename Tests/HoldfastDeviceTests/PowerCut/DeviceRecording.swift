@@ -1,4 +1,5 @@
 import PowerCut
+import TestSupport
 
 @testable import HoldfastDevice
 

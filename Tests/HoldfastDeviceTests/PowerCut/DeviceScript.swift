@@ -3,6 +3,7 @@ import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
 import PowerCut
+import TestSupport
 
 @testable import HoldfastDevice
 

@@ -1,4 +1,5 @@
 import PowerCut
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -1,5 +1,6 @@
 import HoldfastCore
 import PowerCut
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import PowerCut
+import TestSupport
 
 @testable import HoldfastDevice
 

@@ -2,6 +2,7 @@ import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
 import PowerCut
+import TestSupport
 import Testing
 
 @testable import HoldfastCore

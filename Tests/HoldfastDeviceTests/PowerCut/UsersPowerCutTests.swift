@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastStorage
 import PowerCut
+import TestSupport
 import Testing
 
 @testable import HoldfastCore

@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastTransport
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

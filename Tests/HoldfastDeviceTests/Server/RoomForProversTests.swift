@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastDevice
 import HoldfastTransport
+import TestSupport
 import Testing
 
 /// Who keeps a place when all are taken. The clock stands still: a peer's time to prove itself passes when a test says so.

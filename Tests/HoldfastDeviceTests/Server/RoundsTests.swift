@@ -4,6 +4,7 @@ import HoldfastDevice
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastTransport
+import TestSupport
 import Testing
 
 @Suite struct ServerRoundsTests {

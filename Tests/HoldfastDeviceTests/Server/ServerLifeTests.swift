@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastOpenSSL
 import HoldfastTransport
+import TestSupport
 import Testing
 
 @Suite struct ServerLifeTests {

@@ -2,6 +2,7 @@ import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

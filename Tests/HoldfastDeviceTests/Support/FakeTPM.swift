@@ -1,5 +1,6 @@
 import HoldfastCore
 import Synchronization
+import TestSupport
 
 @testable import HoldfastDevice
 

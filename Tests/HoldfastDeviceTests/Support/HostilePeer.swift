@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastTransport
+import TestSupport
 
 @testable import HoldfastDevice
 

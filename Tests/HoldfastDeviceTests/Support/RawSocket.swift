@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastTransport
+import TestSupport
 import Testing
 
 /// A socket without Holdfast's framing.

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

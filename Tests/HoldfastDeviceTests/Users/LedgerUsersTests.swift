@@ -1,5 +1,6 @@
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastCore

@@ -1,5 +1,6 @@
 import HoldfastStorage
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import HoldfastCore

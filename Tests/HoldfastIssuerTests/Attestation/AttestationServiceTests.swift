@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @testable import HoldfastIssuer
@@ -105,7 +106,7 @@ import Testing
         var service = try! parties.service()
         var random = SystemRandom()
         let appraisal = try service.appraise(
-          changed.span, for: try! parties.device(), clock: FixedClock(seconds: parties.now), random: &random)
+          changed.span, for: try! parties.device(), clock: StillClock(seconds: parties.now), random: &random)
         guard case .refused = appraisal else {
           Issue.record("approved at \(index)")
           continue
@@ -161,7 +162,7 @@ import Testing
     var service = try parties.service()
     var random = SystemRandom()
     let evidence = try parties.evidence()
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     let first = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
     guard case .approved = first else {
       Issue.record("refused")
@@ -177,10 +178,10 @@ import Testing
     var random = SystemRandom()
     var service = try parties.service()
     #expect(throws: AttestationFault.noClock) {
-      _ = try service.appraise(evidence.span, for: device, clock: FixedClock(seconds: nil), random: &random)
+      _ = try service.appraise(evidence.span, for: device, clock: StillClock(seconds: nil), random: &random)
     }
     var failing = try parties.service(MemorySeen(fails: true))
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     #expect(throws: AttestationFault.ledger(LedgerFault())) {
       _ = try failing.appraise(evidence.span, for: device, clock: clock, random: &random)
     }

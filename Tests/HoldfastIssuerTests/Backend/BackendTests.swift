@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @testable import HoldfastIssuer
@@ -23,7 +24,7 @@ import Testing
     let token = try token ?? self.parties.attestation()
     return try backend.issue(
       attestation: token.span, for: device ?? parties.device(), options: options,
-      clock: FixedClock(seconds: seconds ?? parties.now), random: &random)
+      clock: StillClock(seconds: seconds ?? parties.now), random: &random)
   }
 
   /// The claims that the example's device finds in an issued token, as hexadecimal CBOR.
@@ -116,7 +117,7 @@ import Testing
     var random = SystemRandom()
     var id = parties.example.deviceID
     id[0] ^= 1
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     let first = try parties.device()
     let second = try parties.device(id: id)
     for (device, isIssued) in [(first, true), (second, false), (first, true)] {
@@ -133,7 +134,7 @@ import Testing
   @Test func `a device has one key: who gives its descriptor a key of his own reads no token for it`() throws {
     var backend = try parties.backend()
     var random = SystemRandom()
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     let device = try parties.device()
     let impostor = try DeviceDescriptor(deviceID: device.deviceID, publicPoint: P256PrivateKey().publicPoint)
     for (descriptor, isIssued) in [(device, true), (impostor, false), (device, true)] {
@@ -189,7 +190,7 @@ import Testing
     #expect(try backend.revoke(DeviceID()) == 2)
     let token = try parties.attestation()
     let issuance = try backend.issue(
-      attestation: token.span, for: parties.device(), clock: FixedClock(seconds: parties.now), random: &random)
+      attestation: token.span, for: parties.device(), clock: StillClock(seconds: parties.now), random: &random)
     guard case .issued(_, _, _, let generation) = issuance else {
       Issue.record("refused")
       return
@@ -205,9 +206,9 @@ import Testing
     var backend = try parties.backend()
     #expect(throws: IssuanceFault.noClock) {
       _ = try backend.issue(
-        attestation: token.span, for: device, clock: FixedClock(seconds: nil), random: &random)
+        attestation: token.span, for: device, clock: StillClock(seconds: nil), random: &random)
     }
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     var failing = try parties.backend(MemoryIssued(fails: true))
     #expect(throws: IssuanceFault.ledger(LedgerFault())) {
       _ = try failing.issue(attestation: token.span, for: device, clock: clock, random: &random)

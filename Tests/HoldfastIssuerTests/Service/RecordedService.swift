@@ -1,6 +1,8 @@
+import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
 import PowerCut
+import TestSupport
 
 @testable import HoldfastIssuer
 
@@ -101,7 +103,7 @@ struct RecordedService {
   mutating func fault(_ image: DiskImage, knows known: ServiceMemory?, atMost most: ServiceMemory) throws -> String? {
     defer {
       (seen, issued) = (nil, nil)
-      removeTree(path)
+      try? FileManager.default.removeItem(atPath: path)
     }
     try image.write(to: String(path.dropLast(2)))
     do {
@@ -133,12 +135,5 @@ struct RecordedService {
       return "has \(proofKeyCount) proof keys"
     }
     return does(.take(99)) && does(.claim(99, 1)) && does(.raise(1)) ? nil : "does not go on"
-  }
-}
-
-extension FixedBytes {
-  fileprivate init(filledWith byte: UInt8) {
-    self.init()
-    for index in 0..<count { self[index] = byte }
   }
 }

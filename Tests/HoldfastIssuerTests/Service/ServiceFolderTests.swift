@@ -4,6 +4,7 @@ import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastIssuer
@@ -27,7 +28,7 @@ import Testing
   /// Everything once, with the folder's own keys and records.
   private func enroll(_ folder: ServiceFolder, _ format: MeasurementTokenFormat = .cose) throws -> Issuance {
     var random = SystemRandom()
-    let clock = FixedClock(seconds: parties.now)
+    let clock = StillClock(seconds: parties.now)
     let evidence = try parties.evidence()
     var service = try folder.attestationService()
     let appraisal = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
@@ -110,10 +111,10 @@ import Testing
   ) throws {
     let folder = try create(signature)
     _ = try enroll(folder)
-    #expect(mode(of: path) == 0o700)
+    #expect(try temporary.mode("S") == 0o700)
     _ = try folder.macKey(for: parties.device())
     for file in ServiceFile.allCases where file != .attestation || signature == .es256 {
-      #expect(mode(of: folder.path(of: file)) == 0o600, "\(file)")
+      #expect(try temporary.mode("S/" + file.rawValue) == 0o600, "\(file)")
     }
   }
 

@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import PowerCut
+import TestSupport
 import Testing
 
 @testable import HoldfastIssuer

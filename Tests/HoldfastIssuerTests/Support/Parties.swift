@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
+import TestSupport
 
 @testable import HoldfastIssuer
 
@@ -93,7 +94,7 @@ struct Parties {
     var random = SystemRandom()
     let evidence = try evidence ?? self.evidence()
     return try service.appraise(
-      evidence.span, for: device(), clock: FixedClock(seconds: seconds ?? now), random: &random)
+      evidence.span, for: device(), clock: StillClock(seconds: seconds ?? now), random: &random)
   }
 
   /// An attestation token for a device.
@@ -102,7 +103,7 @@ struct Parties {
     var random = SystemRandom()
     let evidence = try evidence()
     let appraisal = try service.appraise(
-      evidence.span, for: device ?? self.device(), clock: FixedClock(seconds: now), random: &random)
+      evidence.span, for: device ?? self.device(), clock: StillClock(seconds: now), random: &random)
     guard case .approved(let token, _) = appraisal else { throw UnreadableFile() }
     return token
   }

@@ -1,11 +1,11 @@
 import Foundation
 
 /// A folder of a test's own, removed with all that is in it when the test ends.
-final class TemporaryFolder: Sendable {
-  let path: String
+package final class TemporaryFolder: Sendable {
+  package let path: String
 
-  init(in directory: String = NSTemporaryDirectory()) throws {
-    var template = Array((directory + "/holdfast-authenticator-XXXXXX").utf8CString)
+  package init(in directory: String = NSTemporaryDirectory()) throws {
+    var template = Array((directory + "/holdfast-XXXXXX").utf8CString)
     guard unsafe mkdtemp(&template) != nil else { throw POSIXError(.init(rawValue: errno) ?? .EIO) }
     path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
@@ -15,27 +15,29 @@ final class TemporaryFolder: Sendable {
   }
 
   /// The path of a name in the folder.
-  func file(_ name: String) -> String { path + "/" + name }
+  package func file(_ name: String) -> String { path + "/" + name }
 
   /// Makes a file with these very contents and mode.
   @discardableResult
-  func makeFile(_ name: String, _ bytes: [UInt8] = [], mode: Int = 0o600) throws -> String {
+  package func makeFile(_ name: String, _ bytes: [UInt8] = [], mode: Int = 0o600) throws -> String {
     guard FileManager.default.createFile(atPath: file(name), contents: Data(bytes)) else { throw POSIXError(.EIO) }
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
     return file(name)
   }
 
-  func contents(_ name: String) throws -> [UInt8] { [UInt8](try Data(contentsOf: URL(fileURLWithPath: file(name)))) }
+  package func contents(_ name: String) throws -> [UInt8] {
+    [UInt8](try Data(contentsOf: URL(fileURLWithPath: file(name))))
+  }
 
-  func mode(_ name: String) throws -> Int {
+  package func mode(_ name: String) throws -> Int {
     let attributes = try FileManager.default.attributesOfItem(atPath: file(name))
     return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
   }
 
-  func setMode(_ name: String, _ mode: Int) throws {
+  package func setMode(_ name: String, _ mode: Int) throws {
     try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: file(name))
   }
 
   /// All names in the folder, sorted.
-  func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
+  package func names() throws -> [String] { try FileManager.default.contentsOfDirectory(atPath: path).sorted() }
 }

@@ -2,25 +2,25 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// The claims of a token under test.
-struct TestClaims {
-  var audience: DeviceID
-  var expires: UInt64 = testTime + 86_400
-  var issuedAt: UInt64 = testTime
-  var tokenID = TokenID(filledWith: 0x77)
-  var integrity: [UInt8] = Array(repeating: 0x11, count: 32)
-  var device: [UInt8] = Array(repeating: 0x22, count: 32)
-  var proofKey: [UInt8] = Array(repeating: 0x33, count: 16)
-  var generation: UInt64 = 1
-  var maximumUses: UInt64?
-  var commands: [String]?
-  var version: (UInt64, UInt64, UInt64)?
-  var user: String?
+package struct TestClaims {
+  package var audience: DeviceID
+  package var expires: UInt64 = testTime + 86_400
+  package var issuedAt: UInt64 = testTime
+  package var tokenID = TokenID(filledWith: 0x77)
+  package var integrity: [UInt8] = Array(repeating: 0x11, count: 32)
+  package var device: [UInt8] = Array(repeating: 0x22, count: 32)
+  package var proofKey: [UInt8] = Array(repeating: 0x33, count: 16)
+  package var generation: UInt64 = 1
+  package var maximumUses: UInt64?
+  package var commands: [String]?
+  package var version: (UInt64, UInt64, UInt64)?
+  package var user: String?
 
-  init(for audience: DeviceID) {
+  package init(for audience: DeviceID) {
     self.audience = audience
   }
 
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     let optionals = [maximumUses != nil, commands != nil, version != nil, user != nil].filter { $0 }.count
     var map: [UInt8] = []
     map.appendCBOR(map: 10 + optionals)
@@ -51,31 +51,31 @@ struct TestClaims {
 }
 
 /// An issuer of tokens, as COSE.
-final class TestIssuer {
+package final class TestIssuer {
   private var key: P256PrivateKey
   /// The key that it shares with the device, where it makes a `COSE_Mac0`.
   private let macKey: [UInt8]?
   private var cryptography = OpenSSLCryptography()
 
-  init(sharing macKey: [UInt8]? = nil) throws {
+  package init(sharing macKey: [UInt8]? = nil) throws {
     key = try P256PrivateKey()
     self.macKey = macKey
   }
 
-  var point: P256Point { key.publicPoint }
+  package var point: P256Point { key.publicPoint }
 
   /// What a device is to trust.
-  func trustedKey() -> IssuerKey {
+  package func trustedKey() -> IssuerKey {
     guard let macKey, let secret = Secret<32>(copying: macKey.span) else { return .signing(point) }
     return .mac(secret)
   }
 
-  func keyID() throws -> KeyID {
+  package func keyID() throws -> KeyID {
     try HoldfastCore.keyID(of: trustedKey(), using: &cryptography)
   }
 
   /// `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, a `COSE_Mac0` or bare claims.
-  func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
+  package func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
     try encrypt(isSigned ? vouch(for: claims.encoded()) : claims.encoded(), to: recipient)
   }
 

@@ -2,27 +2,27 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// The moment at which tests take place: 2025-06-15.
-let testTime: UInt64 = 1_750_000_000
+package let testTime: UInt64 = 1_750_000_000
 
 extension FixedBytes {
-  init(filledWith byte: UInt8) {
+  package init(filledWith byte: UInt8) {
     self.init()
     for index in 0..<count { self[index] = byte }
   }
 }
 
 extension Array where Element == UInt8 {
-  init<let count: Int>(_ bytes: FixedBytes<count>) {
+  package init<let count: Int>(_ bytes: FixedBytes<count>) {
     self = (0..<count).map { bytes[$0] }
   }
 
-  init(copying bytes: Span<UInt8>) {
+  package init(copying bytes: Span<UInt8>) {
     self = []
     append(bytes)
   }
 }
 
-func randomBytes(_ count: Int) throws -> [UInt8] {
+package func randomBytes(_ count: Int) throws -> [UInt8] {
   var bytes = [UInt8](repeating: 0, count: count)
   var random = SystemRandom()
   var span = bytes.mutableSpan
@@ -30,7 +30,7 @@ func randomBytes(_ count: Int) throws -> [UInt8] {
   return bytes
 }
 
-func base64URLText<let count: Int>(_ bytes: FixedBytes<count>) -> String {
+package func base64URLText<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
   var bits = Array(bytes).flatMap { byte in (0..<8).reversed().map { byte >> UInt8($0) & 1 } }
   while bits.count % 6 != 0 { bits.append(0) }

@@ -1,33 +1,37 @@
+import HoldfastCore
 import HoldfastOpenSSL
-import Testing
-
-@testable import HoldfastCore
 
 /// What a prover under test does wrong.
-struct Flaws: OptionSet {
-  let rawValue: Int
-  static let wrongIntegrity = Flaws(rawValue: 1)
-  static let noIntegrity = Flaws(rawValue: 2)
-  static let wrongDevice = Flaws(rawValue: 4)
-  static let noDevice = Flaws(rawValue: 8)
+package struct Flaws: OptionSet, Sendable {
+  package let rawValue: Int
+
+  package init(rawValue: Int) {
+    self.rawValue = rawValue
+  }
+
+  package static let wrongIntegrity = Flaws(rawValue: 1)
+  package static let noIntegrity = Flaws(rawValue: 2)
+  package static let wrongDevice = Flaws(rawValue: 4)
+  package static let noDevice = Flaws(rawValue: 8)
   /// `sealed` was made with other keys.
-  static let wrongSeal = Flaws(rawValue: 16)
-  static let asReference = Flaws(rawValue: 32)
+  package static let wrongSeal = Flaws(rawValue: 16)
+  package static let asReference = Flaws(rawValue: 32)
 }
 
 /// The app's side of a round, byte by byte as DESIGN §5 has it.
-final class TestProver {
-  var claims: TestClaims
-  var token: [UInt8]
+package final class TestProver {
+  package var claims: TestClaims
+  package var token: [UInt8]
   private var cryptography = OpenSSLCryptography()
 
-  init(_ claims: TestClaims, token: [UInt8]) {
+  package init(_ claims: TestClaims, token: [UInt8]) {
     (self.claims, self.token) = (claims, token)
   }
 
   /// M2 for `challenge`, and the keys that open its M3.
-  func answer(
-    _ challenge: [UInt8], command: String, flaws: Flaws = [], otp: UserCode? = nil, seal userSeal: UserCode? = nil
+  package func answer(
+    _ challenge: [UInt8], command: String, parameters: [String] = [], flaws: Flaws = [], otp: UserCode? = nil,
+    seal userSeal: UserCode? = nil
   ) throws -> TestAnswer {
     var head: [UInt8] = []
     let isReference = flaws.contains(.asReference)
@@ -37,7 +41,8 @@ final class TestProver {
       random: random, encoding: isReference ? .reference : .cose,
       token: sent.span, into: &head)
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
-    var request = Request(command: try #require(BoundedText<32>(command)))
+    var request = Request(command: BoundedText<32>(command)!)
+    for parameter in parameters { try request.append(parameter: BoundedText(parameter)!) }
     (request.otp, request.seal) = (otp, userSeal)
     var sealed: [UInt8] = []
     request.encode(into: &sealed)
@@ -52,7 +57,7 @@ final class TestProver {
   }
 
   /// M2 of a compatibility round with a nonce of the app's own.
-  func compatibilityAnswer(nonce: [UInt8], command: String, flaws: Flaws = []) throws -> [UInt8] {
+  package func compatibilityAnswer(nonce: [UInt8], command: String, flaws: Flaws = []) throws -> [UInt8] {
     var message: [UInt8] = []
     message.appendCBOR(array: 7)
     message.appendCBOR(unsigned: 12)
@@ -67,7 +72,7 @@ final class TestProver {
   }
 
   /// The reply in M3; nil when it has none that opens.
-  func open(_ message: [UInt8], after answer: TestAnswer) throws -> TestVerdict {
+  package func open(_ message: [UInt8], after answer: TestAnswer) throws -> TestVerdict {
     let verdict = try VerdictMessage(message.span)
     guard verdict.isSealed else { return TestVerdict(status: verdict.status, result: nil, notice: nil) }
     var buffer = ByteBuffer<1088>()
@@ -133,21 +138,25 @@ final class TestProver {
 }
 
 /// M2, and the transcript that its M3 is bound to.
-struct TestAnswer {
-  var message: [UInt8]
-  let transcript: Transcript
+package struct TestAnswer {
+  package var message: [UInt8]
+  package let transcript: Transcript
 }
 
 /// M3, opened.
-struct TestVerdict: Equatable {
-  let status: Status
+package struct TestVerdict: Equatable {
+  package let status: Status
   /// What was under the seal; nil without one.
-  let result: String?
-  let notice: Notice?
+  package let result: String?
+  package let notice: Notice?
+
+  package init(status: Status, result: String?, notice: Notice?) {
+    (self.status, self.result, self.notice) = (status, result, notice)
+  }
 }
 
 /// The first 16 of `bytes`.
-func fixed16(_ bytes: [UInt8]) -> FixedBytes<16> {
+package func fixed16(_ bytes: [UInt8]) -> FixedBytes<16> {
   var fixed = FixedBytes<16>()
   for index in 0..<16 { fixed[index] = bytes[index] }
   return fixed

@@ -1,0 +1,51 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import Synchronization
+
+/// A clock that stands still until a test moves it, or lets it run.
+package final class TestClock: Clock, Sendable {
+  private let unix = Mutex<UInt64?>(testTime)
+  private let milliseconds = Mutex<UInt64>(1_000_000)
+  private let isRunning = Atomic(false)
+  private let step: UInt64
+
+  /// The monotonic time goes `stepMilliseconds` ahead with every look at it.
+  package init(stepMilliseconds: UInt64 = 0) {
+    step = stepMilliseconds
+  }
+
+  /// Unix seconds; nil for a device without a clock.
+  package var seconds: UInt64? {
+    get { unix.withLock { $0 } }
+    set { unix.withLock { $0 = newValue } }
+  }
+
+  package func unixSeconds() -> UInt64? { seconds }
+
+  package func monotonicMilliseconds() -> UInt64 {
+    if isRunning.load(ordering: .relaxed) { return SystemClock().monotonicMilliseconds() }
+    return milliseconds.withLock {
+      $0 += step
+      return $0
+    }
+  }
+
+  /// Lets its milliseconds go on with the machine's from now on; its date stands still.
+  package func run() { isRunning.store(true, ordering: .relaxed) }
+
+  package func advance(milliseconds count: UInt64) {
+    milliseconds.withLock { $0 += count }
+  }
+}
+
+/// A clock that never moves; nil is no clock.
+package struct StillClock: Clock {
+  private let seconds: UInt64?
+
+  package init(seconds: UInt64? = testTime) {
+    self.seconds = seconds
+  }
+
+  package func unixSeconds() -> UInt64? { seconds }
+  package func monotonicMilliseconds() -> UInt64 { 0 }
+}
