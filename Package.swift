@@ -104,6 +104,12 @@ let package = Package(
     .testTarget(
       name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .testTarget(
+      name: "HoldfastFirmwareTests",
+      dependencies: [
+        "HoldfastFirmware", "HoldfastCore", "HoldfastDevice", "HoldfastKeys", "HoldfastOpenSSL", "TestSupport",
+      ],
+      swiftSettings: strict),
+    .testTarget(
       name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
       swiftSettings: strict),
     .testTarget(
@@ -152,8 +158,8 @@ let package = Package(
       exclude: ["run"],
       swiftSettings: strict),
     .target(
-      name: "TestSupport", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], path: "Tests/TestSupport",
-      swiftSettings: strict),
+      name: "TestSupport", dependencies: ["HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL"],
+      path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),

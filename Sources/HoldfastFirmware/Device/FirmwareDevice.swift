@@ -38,20 +38,26 @@ public struct FirmwareDevice<
   /// Reads what the device keeps, and counts the start, durably.
   public mutating func start() throws(FirmwareFault) {
     do throws(StoreFault) { try session.store.load() } catch { throw .store(error) }
-    do throws(StoreFailure) { line.board.notify(.started(bootCount: try session.store.start())) } catch {
-      throw .store(.flash)
-    }
+    do throws(StoreFailure) {
+      line.board.notify(.started(bootCount: try session.store.start(realClock: clock.unixSeconds())))
+    } catch { throw .store(.flash) }
   }
 
-  /// Serves until the line ends, which a real one does not, or a round cannot begin.
+  /// Serves until the line ends, which a real one does not. Once a round cannot begin, it denies everything.
   public mutating func run() {
-    guard beginRound() else { return }
-    while serve() {}
+    var next = beginRound()
+    while next == .serve { next = serve() }
+    if next == .deny { line.deny() }
   }
 
-  /// Waits for one message and answers it; says whether it goes on.
-  private mutating func serve() -> Bool {
-    session.store.rest(recordsUnproved: isRecordingDue())
+  /// How it goes on.
+  private enum Next {
+    case serve, deny, end
+  }
+
+  /// Waits for one message and answers it.
+  private mutating func serve() -> Next {
+    session.store.rest(recordsUnproved: isRecordingDue(), realClock: clock.unixSeconds())
     let deadline = roundStart + Session.challengeLifetimeMilliseconds
     message.removeAll()
     switch line.receive(into: &message, until: deadline) {
@@ -65,21 +71,21 @@ public struct FirmwareDevice<
       return beginRound()
     case .slow: return refuse(.malformed)
     case .silence: return refuse(.challengeExpired)
-    case .ended: return false
+    case .ended: return .end
     }
   }
 
-  private mutating func beginRound() -> Bool {
+  private mutating func beginRound() -> Next {
     do throws(SessionFault) { try session.makeChallenge() } catch {
       line.board.notify(.sessionFault(error))
-      return false
+      return .deny
     }
     line.open(with: session.challenge.bytes)
     roundStart = clock.monotonicMilliseconds()
-    return true
+    return .serve
   }
 
-  private mutating func answer(waitedMilliseconds: UInt64) -> Bool {
+  private mutating func answer(waitedMilliseconds: UInt64) -> Next {
     line.board.notify(.answering)
     let response = session.respond(to: message.bytes, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
     line.board.notify(.answered(response.status))
@@ -90,10 +96,10 @@ public struct FirmwareDevice<
     guard response.awaitsConfirmation else { return beginRound() }
     // The peer's next message belongs to the round that is under way.
     roundStart = clock.monotonicMilliseconds()
-    return true
+    return .serve
   }
 
-  private mutating func refuse(_ status: Status) -> Bool {
+  private mutating func refuse(_ status: Status) -> Next {
     session.refuse(status)
     line.send(session.outgoing.bytes)
     return beginRound()

@@ -28,9 +28,12 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     let isSecond: Bool
     switch (heads.first.state, heads.second.state) {
     case (.current, .current):
-      // The power failed before the older one was superseded.
       guard heads.first.sequence != heads.second.sequence else { throw .damaged }
       isSecond = heads.second.sequence > heads.first.sequence
+      // The power failed in between. It must be made up for: half erased, the older one would look damaged.
+      do throws(FlashFailure) {
+        try self.flash.programVerified(0, at: (isSecond ? first : second) + SlotHead.supersededOffset)
+      } catch { throw .flash }
     case (.current, .unfinished), (.current, .superseded): isSecond = false
     case (.unfinished, .current), (.superseded, .current): isSecond = true
     case (.unfinished, .unfinished) where heads.first.isBlank && heads.second.isBlank: throw .blank
@@ -43,14 +46,11 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     end = cursor.position
   }
 
-  /// Begins a journal in flash that holds none.
+  /// Begins a journal in flash that holds none; it is one once ``finishSlot()`` returns.
   init(creatingIn flash: consuming Flash) throws(StoreFault) {
     self.flash = flash
     (slot, sequence, end) = (FlashLayout.slots.second, 0, 0)
-    do throws(FlashFailure) {
-      try beginSlot()
-      try finishSlot()
-    } catch { throw .flash }
+    do throws(FlashFailure) { try beginSlot() } catch { throw .flash }
   }
 
   var bytes: Span<UInt8> {

@@ -86,8 +86,9 @@ extension FirmwarePolicy {
     let limits = try TokenLimits(&reader)
     try reader.array(of: 3)
     let codeLimits = CodeLimits(
-      counterLookAhead: try reader.unsigned(), clockToleranceSeconds: try reader.unsigned(),
-      sealParameterLength: Int(clamping: try reader.unsigned()))
+      counterLookAhead: try reader.unsigned(within: 1...100),
+      clockToleranceSeconds: try reader.unsigned(within: 1...600),
+      sealParameterLength: Int(try reader.unsigned(within: 1...64)))
     var policy = FirmwarePolicy(
       limits: limits, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC,
       maximumIssueAdvanceSeconds: maximumIssueAdvanceSeconds, codeLimits: codeLimits)
@@ -132,8 +133,12 @@ extension TokenLimits {
 extension CBORReader {
   /// 0 or 1.
   mutating func flag() throws(EncodingFault) -> Bool {
+    try unsigned(within: 0...1) == 1
+  }
+
+  mutating func unsigned(within range: ClosedRange<UInt64>) throws(EncodingFault) -> UInt64 {
     let value = try unsigned()
-    guard value <= 1 else { throw .unexpected }
-    return value == 1
+    guard range.contains(value) else { throw .unexpected }
+    return value
   }
 }

@@ -5,7 +5,7 @@ import HoldfastCore
 /// Source: docs/protocol.md, "A device behind a serial line".
 struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable {
   var board: Device
-  private let clock: Time
+  let clock: Time
   /// What is sent again and again until somebody answers; nothing where a round goes on.
   private var opening = ByteBuffer<64>()
 

@@ -8,12 +8,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private static var comfortableRoom: Int { 4096 }
 
   /// What is done while nobody waits, so that a round need not: strangers' failures are written down where that is due, and
-  /// room is made.
-  public mutating func rest(recordsUnproved: Bool) {
+  /// room is made. `realClock` is in Unix seconds.
+  public mutating func rest(recordsUnproved: Bool, realClock: UInt64?) {
     if recordsUnproved, unproved.statusCount > 0 {
       let totals = unproved
       do throws(StoreFailure) {
-        try record { (store: inout Self) throws(EncodingFault) in try store.draft(.unproved(totals)) }
+        try record { (store: inout Self) throws(EncodingFault) in
+          try store.draft(.unproved(totals), realClock: realClock)
+        }
         unproved = UnprovedTotals()
       } catch { return }
     }

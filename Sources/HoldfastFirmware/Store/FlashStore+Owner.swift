@@ -56,7 +56,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in
       let from = try store.generationFloor(of: keyID)
       guard floor >= from else { throw .unexpected }
-      try store.draftGeneration(keyID, floor: floor)
+      try store.draftGeneration(floor, of: keyID)
       try store.draft(.generationFloorMoved(keyID, from: from, to: floor), realClock: realClock)
     }
   }

@@ -46,7 +46,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try next.encode(into: &draft)
     }
     if let floor = decision.generationFloor, floor > snapshot.generationFloor, let keyID = round.verifyingKey {
-      try draftGeneration(keyID, floor: floor)
+      try draftGeneration(floor, of: keyID)
     }
     if let user = decision.user, let name = round.codeUser {
       try UserItem(name: name, record: user).encode(into: &draft)
@@ -62,8 +62,17 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
     if decision.attempt == nil {
-      try draft(.round(AuditedRound(round, status: decision.status)), realClock: round.realClock)
+      let event = AuditEvent.round(AuditedRound(round, status: decision.status))
+      try draft(event, realClock: max(decision.clockFloor, round.realClock ?? 0))
     }
+  }
+
+  /// Without room for it the round is denied: a floor that cannot be read back would be damage.
+  mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
+    _ = try placeForGeneration(of: keyID)
+    try draft.begin(.generation, elementCount: 3)
+    try draft.appendCBOR(bytes: keyID.bytes)
+    try draft.appendCBOR(unsigned: floor)
   }
 
   private func findKept(_ wanted: KeptItem) throws(EncodingFault) -> KeptItem? {
@@ -98,21 +107,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return try generation(index.generations[position]).floor
   }
 
-  mutating func draftGeneration(_ keyID: KeyID, floor: UInt64) throws(EncodingFault) {
-    try draft.begin(.generation, elementCount: 3)
-    try draft.appendCBOR(bytes: keyID.bytes)
-    try draft.appendCBOR(unsigned: floor)
+  mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
+    index.generations[try placeForGeneration(of: keyID)] = place
   }
 
-  mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
-    if let position = try generationIndex(of: keyID) {
-      index.generations[position] = place
-      return
-    }
-    for free in index.generations.indices where index.generations[free] == 0 {
-      index.generations[free] = place
-      return
-    }
+  private func placeForGeneration(of keyID: KeyID) throws(EncodingFault) -> Int {
+    if let position = try generationIndex(of: keyID) { return position }
+    for free in index.generations.indices where index.generations[free] == 0 { return free }
     throw .unexpected
   }
 

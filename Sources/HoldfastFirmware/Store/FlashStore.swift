@@ -40,6 +40,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     do throws(StoreFailure) {
       try store.record { (store: inout Self) throws(EncodingFault) in try first.encode(into: &store.draft) }
     } catch { throw .flash }
+    do throws(FlashFailure) { try store.journal.finishSlot() } catch { throw .flash }
     return store
   }
 
@@ -50,13 +51,14 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     self.cryptography = cryptography
   }
 
-  /// Counts a start of the device, which makes its challenges unlike those of every start before.
-  public mutating func start() throws(StoreFailure) -> UInt64 {
+  /// Counts a start of the device, which makes its challenges unlike those of every start before. `realClock` is in Unix
+  /// seconds.
+  public mutating func start(realClock: UInt64?) throws(StoreFailure) -> UInt64 {
     var next = state
     next.bootCount += 1
     try record { (store: inout Self) throws(EncodingFault) in
       try next.encode(into: &store.draft)
-      try store.draft(.started(bootCount: next.bootCount))
+      try store.draft(.started(bootCount: next.bootCount), realClock: realClock)
     }
     return next.bootCount
   }

@@ -26,6 +26,9 @@ enum ItemKind: UInt64 {
   case codeGone = 11
 }
 
+/// The most elements of an item, or of an array in one.
+private let longestItem = 11
+
 extension ByteSink where Self: ~Copyable {
   /// Begins an item of so many elements, the kind among them.
   mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
@@ -60,9 +63,11 @@ extension CBORReader {
       case .unsigned, .negative: _ = try integer()
       case .bytes: _ = try byteString()
       case .text: _ = try textString()
-      case .array: pending += try arrayHead()
-      case .map: pending += 2 * (try mapHead())
-      case .tag: throw .unexpected
+      case .array:
+        let count = try arrayHead()
+        guard count <= longestItem else { throw .unexpected }
+        pending += count
+      case .map, .tag: throw .unexpected
       case .simple: guard null() else { throw .unexpected }
       }
     }

@@ -30,8 +30,8 @@ struct StoreIndex {
 /// Where uses or a nonce are.
 struct KeptPlace {
   var item: UInt16 = 0
-  /// When the token expires, in hours since 1970, rounded up; the last of them where it is beyond.
-  private var expiresHours: UInt32 = 0
+  /// When the token expires, in Unix seconds.
+  private var expires: UInt64 = 0
   /// The first bytes of the token's id: saves looking at most of the others.
   private(set) var tag: UInt32 = 0
 
@@ -39,7 +39,7 @@ struct KeptPlace {
 
   init(item: UInt16, _ kept: KeptItem) {
     self.item = item
-    expiresHours = UInt32(clamping: kept.expires / 3600 + 1)
+    expires = kept.expires
     tag = Self.tag(of: kept.tokenID)
   }
 
@@ -47,9 +47,7 @@ struct KeptPlace {
     UInt32(tokenID[0]) << 24 | UInt32(tokenID[1]) << 16 | UInt32(tokenID[2]) << 8 | UInt32(tokenID[3])
   }
 
-  func isOutdated(clockFloor: UInt64) -> Bool {
-    expiresHours != .max && UInt64(expiresHours) * 3600 <= clockFloor
-  }
+  func isOutdated(clockFloor: UInt64) -> Bool { expires <= clockFloor }
 }
 
 /// Where a user is, and their secrets by purpose.

@@ -1,0 +1,170 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import TestSupport
+import Testing
+
+@testable import HoldfastFirmware
+
+/// A small device's life, each step of which begins with a start of the device, so that it can be lived again from there.
+final class FirmwareLife {
+  typealias Machine = TestMachine<WatchedStore>
+
+  let firmware: TestFirmware
+  var memory = Memory()
+  private let counted: TestProver
+  let lasting: TestProver
+  private let newer: TestProver
+  private let stale: TestProver
+
+  init() throws {
+    firmware = try TestFirmware(issuerCount: 2)
+    firmware.clock.seconds = nil
+    lasting = try firmware.prover { $0.expires = testTime + 9_000_000 }
+    counted = try firmware.prover {
+      ($0.tokenID, $0.maximumUses, $0.expires) = (TokenID(filledWith: 2), 2, testTime + 9_000_000)
+    }
+    newer = try firmware.prover(from: 1) {
+      ($0.tokenID, $0.generation, $0.issuedAt) = (TokenID(filledWith: 3), 5, testTime + 50)
+    }
+    stale = try firmware.prover(from: 1) { ($0.tokenID, $0.generation) = (TokenID(filledWith: 4), 4) }
+    var store = try firmware.open()
+    try store.add(bob, otp: totpMethod, seal: challengeSealMethod, secret: usersSecret)
+  }
+
+  /// What others remember of it.
+  struct Memory {
+    /// What was accepted once, and must never be again.
+    fileprivate(set) var spent: [(FirmwareLife, Machine) throws -> Bool] = []
+    fileprivate var secrets: [CodePurpose: [UInt8]] = [:]
+    fileprivate var text = ""
+  }
+
+  struct Step {
+    let name: String
+    let run: (FirmwareLife, Machine) throws -> Bool
+  }
+
+  /// Starts the device with power for so many words.
+  func boot(wordCount: Int) throws -> Machine {
+    var store = WatchedStore(try firmware.open(wordCount: wordCount))
+    let bootCount = try store.promise { (store: inout TestStore) throws(StoreFailure) in
+      try store.start(realClock: nil)
+    }
+    return try Machine(store, of: firmware, bootCount: bootCount)
+  }
+
+  private func ask(
+    _ machine: Machine, _ prover: TestProver, _ command: String = "unlock", otp: UserCode? = nil,
+    seal: UserCode? = nil, is status: Status
+  ) throws -> Bool {
+    guard try machine.status(prover, command, otp: otp, seal: seal) == status else { return false }
+    guard status == .accepted, otp != nil || seal != nil else { return true }
+    memory.spent.append { (life, machine) in
+      try machine.status(life.lasting, command, otp: otp, seal: seal) == .accepted
+    }
+    return true
+  }
+
+  private static func round(_ name: String, _ status: Status, _ prover: KeyPath<FirmwareLife, TestProver>) -> Step {
+    Step(name: name) { try $0.ask($1, $0[keyPath: prover], is: status) }
+  }
+
+  private static func password(_ name: String, _ counter: UInt64, _ status: Status) -> Step {
+    Step(name: name) {
+      try $0.ask(
+        $1, $0.lasting, "configure", otp: TestSupport.password(counter, secret: $0.memory.secrets[.otp] ?? usersSecret),
+        is: status)
+    }
+  }
+
+  private static var wrong: Step {
+    Step(name: "a wrong password") {
+      try $0.ask($1, $0.lasting, "configure", otp: UserCode(user: ann, code: BoundedText("000000")), is: .otpRejected)
+    }
+  }
+
+  private static func nonce(_ byte: UInt8, _ status: Status) -> Step {
+    Step(name: "nonce \(byte): \(status)") { (life, machine) in
+      guard try machine.compatibility(life.lasting, nonce: byte) == status else { return false }
+      life.memory.spent.append { (life, machine) in
+        try machine.compatibility(life.lasting, nonce: byte) == .accepted
+      }
+      return true
+    }
+  }
+
+  private static func issue(_ purpose: OneUseCode.Purpose, seed: UInt64) -> Step {
+    Step(name: "a code for ann: \(purpose)") { (life, machine) in
+      life.memory.text = try machine.withStore { watched in
+        try watched.promise {
+          try $0.issue(
+            purpose, to: ann, otp: purpose == .activation ? hotpMethod : nil,
+            seal: purpose == .activation ? counterSealMethod : nil, seed: seed)
+        }
+      }
+      return true
+    }
+  }
+
+  private static func use(_ purpose: OneUseCode.Purpose) -> Step {
+    Step(name: "ann uses it: \(purpose)") { (life, machine) in
+      var visitor = TestVisitor()
+      let text = life.memory.text
+      guard
+        try visitor.use(text, for: purpose, challenge: machine.challenge(), respond: { machine.respond($0) })
+      else { return false }
+      if purpose == .activation { life.memory.secrets = visitor.secrets }
+      life.memory.spent.append { (_, machine) in
+        var visitor = TestVisitor()
+        return try visitor.use(text, for: purpose, challenge: machine.challenge()) { machine.respond($0) }
+      }
+      return true
+    }
+  }
+
+  private static var compaction: Step {
+    Step(name: "the journal moves") { (_, machine) in
+      try machine.withStore { watched in
+        try watched.promise { try $0.compact() }
+      }
+      return true
+    }
+  }
+
+  static var steps: [Step] {
+    [
+      round("a round", .accepted, \.lasting),
+      round("one of two uses", .accepted, \.counted),
+      nonce(1, .accepted), nonce(1, .deviceMismatch),
+      issue(.activation, seed: 5), use(.activation),
+      password("a password", 0, .accepted), password("the same again", 0, .otpRejected),
+      Step(name: "a seal") {
+        try $0.ask(
+          $1, $0.lasting, "lock", seal: counterSeal(0, "lock", secret: $0.memory.secrets[.seal]!), is: .accepted)
+      },
+      compaction,
+      round("the other use", .accepted, \.counted), round("no more uses", .usesExhausted, \.counted),
+      round("a higher generation", .accepted, \.newer), round("a revoked token", .tokenRevoked, \.stale),
+      password("one far off", 50, .otpRejected), password("the next one", 51, .accepted),
+      Step(name: "a host code") {
+        try $1.round($0.lasting, "host-code", parameters: ["bob", "0123456789abcdef"]).status == .accepted
+      },
+      wrong, wrong, wrong, wrong, wrong, password("locked out", 52, .lockedOut),
+      Step(name: "strangers") { (life, machine) in
+        for _ in 0..<3 { _ = machine.respond([UInt8](try machine.challenge())) }
+        try machine.withStore { watched in
+          try watched.promise {
+            $0.rest(recordsUnproved: true, realClock: nil)
+            // It does not say so itself: nobody waits for it.
+            if $0.isFailed { throw StoreFailure() }
+          }
+        }
+        return true
+      },
+      compaction,
+      issue(.unlock, seed: 6), use(.unlock), password("after it", 52, .accepted),
+      nonce(2, .accepted),
+      issue(.activation, seed: 7), use(.activation), password("a new password", 0, .accepted),
+    ]
+  }
+}

@@ -1,0 +1,72 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import TestSupport
+
+@testable import HoldfastFirmware
+
+/// A flash store that notes what it holds each time that it has promised to remember something.
+struct WatchedStore: ~Copyable, DeviceStore {
+  private(set) var store: TestStore
+  private(set) var promised: [StoreContents] = []
+
+  init(_ store: consuming TestStore) {
+    self.store = store
+  }
+
+  /// Does something that the store is to remember; notes what it then holds.
+  mutating func promise<Result: ~Copyable, Failure: Error>(
+    _ body: (inout TestStore) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let result = try body(&store)
+    if let contents = try? store.contents() { promised.append(contents) }
+    return result
+  }
+
+  var remainingWordCount: Int { store.journal.flash.remainingWordCount ?? 0 }
+
+  mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
+  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { store.trustedIssuer(keyID) }
+  mutating func recall(_ reference: TokenReference) -> VerifiedToken? { store.recall(reference) }
+
+  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+    store.remember(token, as: reference)
+  }
+
+  mutating func settle(
+    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
+  ) throws(StoreFailure) -> Decision {
+    try promise { (store: inout TestStore) throws(StoreFailure) in try store.settle(round, judge: judge) }
+  }
+
+  mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? { try store.user(named: name) }
+
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+    try store.codeSecret(of: userID, purpose)
+  }
+
+  mutating func challenge(
+    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
+  ) throws(StoreFailure) -> UInt64? {
+    try promise { (store: inout TestStore) throws(StoreFailure) in
+      try store.challenge(name, with: fresh, realClock: realClock)
+    }
+  }
+
+  mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+    try store.oneUseCode(at: index)
+  }
+
+  mutating func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+  ) throws(StoreFailure) -> Bool {
+    let result = try store.activate(codeID, secrets, realClock: realClock)
+    if let contents = try? store.contents() { promised.append(contents) }
+    return result
+  }
+
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+    try promise { (store: inout TestStore) throws(StoreFailure) in try store.unlock(codeID, realClock: realClock) }
+  }
+
+  mutating func countUnproved(_ status: Status) { store.countUnproved(status) }
+}

@@ -1,0 +1,101 @@
+import HoldfastCore
+import TestSupport
+import Testing
+
+@testable import HoldfastFirmware
+
+@Suite struct FirmwarePolicyTests {
+  private func read(_ encoded: [UInt8]) throws(EncodingFault) -> FirmwarePolicy {
+    var reader = CBORReader(encoded.span)
+    let policy = try FirmwarePolicy(&reader)
+    try reader.finish()
+    return policy
+  }
+
+  private func encoded(_ policy: FirmwarePolicy) -> [UInt8] {
+    var bytes: [UInt8] = []
+    policy.encode(into: &bytes)
+    return bytes
+  }
+
+  @Test func `sixteen commands fit, with all that can be said of them, and not one more`() throws {
+    let limits = TokenLimits(
+      generationFloor: maximumInteger,
+      minimumVersion: AppVersion(major: maximumInteger, minor: maximumInteger, patch: maximumInteger),
+      maximumAgeSeconds: maximumInteger)
+    var policy = FirmwarePolicy(
+      limits: limits, acceptsUnsigned: true, maximumIssueAdvanceSeconds: maximumInteger,
+      codeLimits: CodeLimits(counterLookAhead: 100, clockToleranceSeconds: 600, sealParameterLength: 64))
+    for index in 0..<16 {
+      let name = try #require(BoundedText<32>("a command with a name of 32 by\(10 + index)"))
+      let allowed = policy.allow(name, CommandRule(factors: .all, limits: limits, allowsCompatibility: true))
+      #expect(allowed)
+    }
+    let more = policy.allow(BoundedText("one more"), CommandRule(factors: .device))
+    #expect(!more)
+    let again = try read(encoded(policy))
+    #expect(encoded(again) == encoded(policy))
+    #expect(again.commandCount == 16)
+    for index in 0..<16 { #expect(again.command(index) == policy.command(index)) }
+    var body = ByteBuffer<4096>()
+    try policy.encode(into: &body)
+  }
+
+  @Test func `a command is named once, and what is not named has no rule`() {
+    var policy = FirmwarePolicy.forLock()
+    let count = policy.commandCount
+    let isTwice = policy.allow(BoundedText("unlock"), CommandRule(factors: []))
+    #expect(!isTwice && policy.commandCount == count)
+    #expect(policy.rule(for: BoundedText("unlock"))?.factors == [.integrity, .device])
+    #expect(policy.rule(for: BoundedText("open-safe"))?.factors == [.device, .otp, .seal])
+    #expect(policy.rule(for: BoundedText("unloc")) == nil && policy.rule(for: BoundedText()) == nil)
+  }
+
+  @Test func `the hint in M1 is what every command needs, and nothing where there is none`() {
+    var policy = FirmwarePolicy(
+      limits: TokenLimits(), acceptsUnsigned: false, maximumIssueAdvanceSeconds: 1, codeLimits: CodeLimits())
+    #expect(policy.commonFactors == [])
+    _ = policy.allow(BoundedText("a"), CommandRule(factors: [.device, .otp]))
+    _ = policy.allow(BoundedText("b"), CommandRule(factors: [.device, .seal]))
+    #expect(policy.commonFactors == .device)
+  }
+
+  @Test func `numbers out of range, switches that are neither and unknown factors are refused`() throws {
+    let right: [UInt64] = [0, 1, 10, 30, 16, 3, 0]
+    func policy(_ numbers: [UInt64]) -> [UInt8] {
+      var bytes: [UInt8] = []
+      func appendLimits() {
+        bytes.appendCBOR(array: 3)
+        bytes.appendCBOR(unsigned: 0)
+        bytes.appendCBOR(array: 3)
+        for _ in 0..<3 { bytes.appendCBOR(unsigned: 0) }
+        bytes.appendCBORNull()
+      }
+      bytes.appendCBOR(array: 5)
+      bytes.appendCBOR(unsigned: numbers[0])
+      bytes.appendCBOR(unsigned: numbers[1])
+      appendLimits()
+      bytes.appendCBOR(array: 3)
+      for number in numbers[2..<5] { bytes.appendCBOR(unsigned: number) }
+      bytes.appendCBOR(array: 1)
+      bytes.appendCBOR(array: 4)
+      bytes.appendCBOR(text: "go")
+      bytes.appendCBOR(unsigned: numbers[5])
+      appendLimits()
+      bytes.appendCBOR(unsigned: numbers[6])
+      return bytes
+    }
+    #expect(try read(policy(right)).commandCount == 1)
+    let wrong: [(Int, [UInt64])] = [
+      (0, [2]), (2, [0, 101, maximumInteger]), (3, [0, 601]), (4, [0, 65, 1 << 31, 1 << 32]), (5, [16, 256, 259]),
+      (6, [2]),
+    ]
+    for (index, values) in wrong {
+      for value in values {
+        var numbers = right
+        numbers[index] = value
+        #expect(throws: EncodingFault.unexpected, "\(index): \(value)") { _ = try read(policy(numbers)) }
+      }
+    }
+  }
+}

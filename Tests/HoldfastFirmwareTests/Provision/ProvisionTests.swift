@@ -1,0 +1,130 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import TestSupport
+import Testing
+
+@testable import HoldfastFirmware
+
+@Suite struct ProvisionTests {
+  let firmware: TestFirmware
+  var flash: TestFlash { firmware.flash }
+
+  init() throws {
+    firmware = try TestFirmware(issuerCount: 3)
+  }
+
+  private func fault(_ flash: TestFlash) -> ProvisionFault? {
+    var cryptography = OpenSSLCryptography()
+    do throws(ProvisionFault) {
+      _ = try Provision(reading: flash.powered(), using: &cryptography)
+      return nil
+    } catch { return error }
+  }
+
+  private func write(_ provision: borrowing Provision, wordCount: Int? = nil) throws(ProvisionFault) {
+    var cryptography = OpenSSLCryptography()
+    var powered = flash.powered(wordCount: wordCount)
+    try provision.write(into: &powered, using: &cryptography)
+  }
+
+  /// The bytes from the first to the last that count.
+  private var byteCount: Int { (flash.image[..<FlashLayout.slots.first].lastIndex { $0 != 0xff } ?? -1) + 1 }
+
+  @Test func `what the owner wrote is what the device reads`() throws {
+    var cryptography = OpenSSLCryptography()
+    let read = try Provision(reading: flash.powered(), using: &cryptography)
+    #expect(read.deviceID == firmware.deviceID)
+    #expect(read.publicPoint == firmware.point)
+    #expect(read.scalar.withBytes { Array(copying: $0) } == Array(repeating: 0x42, count: 32))
+    #expect(read.issuers.count == 3)
+    for (index, issuer) in firmware.issuers.enumerated() {
+      let (keyID, point) = (try issuer.keyID(), issuer.point)
+      #expect(read.issuers.keyID(index) == keyID)
+      #expect(read.issuers[keyID] == point)
+    }
+    #expect(read.issuers[KeyID(filledWith: 1)] == nil)
+    #expect(read.policy.commandCount == firmware.policy.commandCount)
+    for index in 0..<read.policy.commandCount {
+      #expect(read.policy.command(index) == firmware.policy.command(index))
+    }
+    #expect(read.policy.limits == firmware.policy.limits && read.policy.codeLimits == firmware.policy.codeLimits)
+    #expect(read.policy.maximumIssueAdvanceSeconds == 400 * 86_400 && !read.policy.acceptsUnsigned)
+  }
+
+  @Test func `erased flash is blank, and anything else is foreign`() {
+    #expect(fault(TestFlash()) == .blank)
+    #expect(fault(TestFlash(Array(repeating: 0, count: FlashLayout.byteCount))) == .foreign)
+    var image = flash.image
+    image[0] = 0x47
+    #expect(fault(TestFlash(image)) == .foreign)
+  }
+
+  @Test(arguments: [2, 3, 255]) func `a later version is told apart from damage`(version: UInt8) {
+    flash[4] = version
+    #expect(fault(flash) == .newerVersion)
+    flash[4] = 0
+    #expect(fault(flash) == .damaged)
+  }
+
+  @Test func `half of it is none, at whichever word the power fails`() throws {
+    let before = flash.image
+    let whole = (byteCount + 3) / 4
+    let erasing = FlashLayout.slots.first / 4
+    for wordCount in 0..<erasing + whole {
+      flash.image = before
+      #expect(throws: ProvisionFault.flash) { try write(firmware.provision(), wordCount: wordCount) }
+      let found = fault(flash)
+      guard found != nil || wordCount == 0 else {
+        Issue.record("\(wordCount) words are enough")
+        return
+      }
+      #expect(found != .foreign)
+    }
+    try write(firmware.provision(), wordCount: erasing + whole)
+    #expect(fault(flash) == nil)
+  }
+
+  @Test func `no bit of it may flip`() {
+    for bit in 0..<byteCount * 8 {
+      flash.flip(bit: bit)
+      #expect(fault(flash) != nil, "bit \(bit)")
+      flash.flip(bit: bit)
+    }
+    #expect(byteCount > 500)
+    #expect(fault(flash) == nil)
+  }
+
+  @Test(arguments: [4097, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff] as [UInt32])
+  func `a length beyond any that there is reads nothing`(byteCount: UInt32) {
+    for index: UInt32 in 0..<4 { flash[8 + Int(index)] = UInt8(truncatingIfNeeded: byteCount >> (8 * index)) }
+    #expect(fault(flash) == .damaged)
+  }
+
+  @Test func `eight issuers are trusted, each once, and not one more`() throws {
+    var table = IssuerTable()
+    func appends(_ id: UInt8, _ point: UInt8) -> Bool {
+      table.append(KeyID(filledWith: id), P256Point(filledWith: point))
+    }
+    #expect(appends(1, 1) && !appends(1, 2))
+    #expect(table[KeyID(filledWith: 1)] == P256Point(filledWith: 1))
+    for byte: UInt8 in 2...8 { #expect(appends(byte, byte)) }
+    #expect(!appends(9, 9))
+    #expect(table.count == 8)
+  }
+
+  @Test func `nine issuers in flash are refused, and one that is there twice`() throws {
+    for ids: [UInt8] in [[1, 2, 3, 4, 5, 6, 7, 8, 9], [1, 2, 1]] {
+      var encoded: [UInt8] = []
+      encoded.appendCBOR(array: ids.count)
+      for id in ids {
+        encoded.appendCBOR(array: 2)
+        encoded.appendCBOR(bytes: KeyID(filledWith: id).bytes)
+        encoded.appendCBOR(bytes: P256Point(filledWith: id).bytes)
+      }
+      #expect(throws: EncodingFault.unexpected) {
+        var reader = CBORReader(encoded.span)
+        _ = try IssuerTable(&reader)
+      }
+    }
+  }
+}

@@ -1,0 +1,78 @@
+import HoldfastCore
+import HoldfastOpenSSL
+import TestSupport
+import Testing
+
+@testable import HoldfastFirmware
+
+/// A device session over any store, with pinned randomness: what it answers depends on store and messages alone.
+final class TestMachine<Store: DeviceStore & ~Copyable> {
+  typealias Session = DeviceSession<OpenSSLCryptography, P256PrivateKey, Store, FirmwarePolicy, TestRandom, TestClock>
+
+  private(set) var session: Session
+  let actuator = CountingMachine()
+  private(set) var response: Response?
+
+  init(_ store: consuming Store, of firmware: TestFirmware, bootCount: UInt64 = 1) throws {
+    var cryptography = OpenSSLCryptography()
+    session = Session(
+      deviceID: firmware.deviceID, keyID: try keyID(of: firmware.point, using: &cryptography),
+      cryptography: cryptography, key: try P256PrivateKey(scalar: TestFirmware.scalar()), store: store,
+      policy: firmware.policy, random: TestRandom(state: bootCount), clock: firmware.clock,
+      challenges: ChallengeSource(
+        seed: try ChallengeSource.seed(from: TestFirmware.scalar(), using: &cryptography), bootCount: bootCount,
+        connection: 1))
+  }
+
+  /// M1.
+  func challenge() throws -> [UInt8] {
+    try session.makeChallenge()
+    return session.copyOfChallenge()
+  }
+
+  /// M3 for `message`.
+  func respond(_ message: [UInt8], waitedMilliseconds: UInt64 = 0) -> [UInt8] {
+    var machine = actuator
+    response = session.respond(to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
+    return session.copyOfAnswer()
+  }
+
+  /// Looks at the store, or changes it.
+  func withStore<Result>(_ body: (inout Store) throws -> Result) rethrows -> Result { try body(&session.store) }
+}
+
+extension TestMachine where Store: ~Copyable {
+  /// A whole round.
+  func round(
+    _ prover: TestProver, _ command: String = "unlock", parameters: [String] = [], flaws: Flaws = [],
+    otp: UserCode? = nil, seal: UserCode? = nil
+  ) throws -> TestVerdict {
+    let answer = try prover.answer(
+      try challenge(), command: command, parameters: parameters, flaws: flaws, otp: otp, seal: seal)
+    return try prover.open(respond(answer.message), after: answer)
+  }
+
+  func status(
+    _ prover: TestProver, _ command: String = "unlock", flaws: Flaws = [], otp: UserCode? = nil, seal: UserCode? = nil
+  ) throws -> Status {
+    try round(prover, command, flaws: flaws, otp: otp, seal: seal).status
+  }
+
+  /// A whole compatibility round.
+  func compatibility(
+    _ prover: TestProver, nonce: UInt8, _ command: String = "unlock", flaws: Flaws = []
+  ) throws -> Status {
+    _ = try challenge()
+    let nonce = [UInt8](repeating: nonce, count: 16)
+    let message = try prover.compatibilityAnswer(nonce: nonce, command: command, flaws: flaws)
+    return try VerdictMessage(respond(message).span).status
+  }
+}
+
+extension DeviceSession
+where
+  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
+{
+  fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
+  fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
+}

@@ -1,0 +1,107 @@
+import HoldfastCore
+import HoldfastFirmware
+import HoldfastOpenSSL
+
+/// A small device's identity and flash, as its owner made them: it trusts some issuers.
+package final class TestFirmware {
+  package let flash = TestFlash()
+  package let clock: TestClock
+  package let deviceID = DeviceID(filledWith: 0xd1)
+  package let issuers: [TestIssuer]
+  package let trust: IssuerTable
+  package let policy: FirmwarePolicy
+  package let point: P256Point
+
+  package init(
+    policy: FirmwarePolicy = .forLock(), issuerCount: Int = 1, clock: TestClock = TestClock(), floor: UInt64 = testTime
+  ) throws {
+    self.clock = clock
+    self.policy = policy
+    issuers = try (0..<issuerCount).map { _ in try TestIssuer() }
+    var table = IssuerTable()
+    for issuer in issuers { guard table.append(try issuer.keyID(), issuer.point) else { throw CryptographyFailure() } }
+    trust = table
+    point = try P256PrivateKey(scalar: Self.scalar()).publicPoint
+    var cryptography = OpenSSLCryptography()
+    var powered = flash.powered()
+    try provision().write(into: &powered, using: &cryptography)
+    _ = try FlashStore.create(in: powered, issuers: table, clockFloor: floor, using: OpenSSLCryptography())
+  }
+
+  package func provision() -> Provision {
+    Provision(
+      deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: trust, policy: policy)
+  }
+
+  /// 32 bytes of 0x42.
+  package static func scalar() -> Secret<32> {
+    var scalar = Secret<32>()
+    scalar.withMutableBytes { for index in $0.indices { $0[index] = 0x42 } }
+    return scalar
+  }
+
+  /// A prover with a token of one of the issuers, or of a stranger.
+  package func prover(
+    from issuer: Int = 0, stranger: TestIssuer? = nil, isSigned: Bool = true,
+    _ change: (inout TestClaims) -> Void = { _ in }
+  ) throws -> TestProver {
+    var claims = TestClaims(for: deviceID)
+    change(&claims)
+    return TestProver(
+      claims, token: try (stranger ?? issuers[issuer]).token(claims, to: point, isSigned: isSigned))
+  }
+
+  package typealias Device<Line: Board, Machine: Actuator> = FirmwareDevice<
+    SimulatedFlash, OpenSSLCryptography, P256PrivateKey, TestRandom, TestClock, Line, Machine
+  >
+
+  /// Starts the device with power for so many words, as a board would.
+  package func start<Line: Board, Machine: Actuator>(
+    _ board: Line, _ machine: Machine, wordCount: Int? = nil
+  ) throws(FirmwareFault) -> Device<Line, Machine> {
+    try Device.start(
+      flash: flash.powered(wordCount: wordCount), board: board, machine: machine, clock: clock,
+      cryptography: { OpenSSLCryptography() },
+      key: { (scalar, _) throws(CryptographyFailure) in try P256PrivateKey(scalar: scalar) },
+      random: { (_, bootCount) in TestRandom(state: bootCount) })
+  }
+
+  /// Starts the device and serves the line until it ends.
+  package func serve(_ line: TestLine, _ machine: CountingMachine = CountingMachine(), wordCount: Int? = nil) throws {
+    var device = try start(line, machine, wordCount: wordCount)
+    device.run()
+  }
+}
+
+extension FirmwarePolicy {
+  /// `status` needs the device alone, `lock` a seal, `configure` a one-time password, `unlock` both measurements.
+  package static func forLock(
+    acceptsUnsigned: Bool = false, limits: TokenLimits = TokenLimits(), tolerance: UInt64 = 30
+  ) -> FirmwarePolicy {
+    var policy = FirmwarePolicy(
+      limits: limits, acceptsUnsigned: acceptsUnsigned, maximumIssueAdvanceSeconds: 400 * 86_400,
+      codeLimits: CodeLimits(clockToleranceSeconds: tolerance))
+    let rules: [(StaticString, Factors, Bool)] = [
+      ("unlock", [.integrity, .device], true), ("status", .device, false), ("configure", [.device, .otp], false),
+      ("lock", [.device, .seal], false), ("open-safe", [.device, .otp, .seal], false), ("user-sync", .device, false),
+      ("host-code", .device, false),
+    ]
+    for (name, factors, isOpen) in rules {
+      _ = policy.allow(
+        BoundedText(name), CommandRule(factors: factors, limits: limits, allowsCompatibility: isOpen))
+    }
+    return policy
+  }
+}
+
+/// A machine that keeps what it was told.
+package final class CountingMachine: Actuator {
+  package private(set) var performed: [BoundedText<32>] = []
+
+  package init() {}
+
+  package func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+    performed.append(request.command)
+    do throws(EncodingFault) { try result.append("done") } catch { throw ActuatorFailure() }
+  }
+}

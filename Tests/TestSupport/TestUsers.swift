@@ -1,0 +1,45 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+package let ann: BoundedText<32> = BoundedText("ann")
+package let bob: BoundedText<32> = BoundedText("bob")
+package let hotpMethod = CodeMethod.hotp(.sha1, .six)
+package let totpMethod = CodeMethod.totp(.sha1, .six, periodSeconds: 30)
+package let counterSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:C-QH64")!)
+package let timeSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64-T1M")!)
+package let challengeSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64")!)
+package let usersSecret = [UInt8](repeating: 0x5a, count: 32)
+
+/// A user's one-time password at a counter or time step.
+package func password(_ position: UInt64, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann) throws -> UserCode
+{
+  var cryptography = OpenSSLCryptography()
+  return UserCode(
+    user: user,
+    code: try HOTP.code(counter: position, key: secret.span, hash: .sha1, length: .six, using: &cryptography))
+}
+
+/// A user's seal over a command without parameters.
+package func seal(
+  _ method: CodeMethod, _ counter: UInt64? = nil, challenge: String = "", _ command: String = "lock",
+  secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
+) throws -> UserCode {
+  var cryptography = OpenSSLCryptography()
+  guard case .ocra(let suite) = method else { throw CryptographyFailure() }
+  let digest = try sealQuestion(
+    command: BoundedText(command)!, parameterCount: 0, parameter: { _ in BoundedText() }, using: &cryptography)
+  let text = Array(challenge.utf8) + Array(digest)
+  return UserCode(
+    user: user,
+    code: try OCRA.code(
+      suite: suite, key: secret.span,
+      input: OCRAInput(counter: counter, question: OCRAQuestion(text.span, for: suite)!),
+      using: &cryptography))
+}
+
+/// A user's seal from a counter.
+package func counterSeal(
+  _ counter: UInt64, _ command: String, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
+) throws -> UserCode {
+  try seal(counterSealMethod, counter, command, secret: secret, user: user)
+}

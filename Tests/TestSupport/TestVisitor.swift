@@ -1,0 +1,43 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// A user with one of the owner's codes at a device, message by message.
+package struct TestVisitor {
+  /// How the device refused last.
+  package private(set) var status = Status.accepted
+  /// What the device gave a new user; empty before.
+  package private(set) var secrets: [CodePurpose: [UInt8]] = [:]
+
+  package init() {}
+
+  /// Goes through a whole activation or unlocking with whoever answers M1 by a message and each message by another; says
+  /// whether both ends took it.
+  package mutating func use(
+    _ text: String, for purpose: OneUseCode.Purpose, seed: UInt64 = 3, challenge: [UInt8],
+    respond: ([UInt8]) throws -> [UInt8]
+  ) throws -> Bool {
+    let bytes = Array(text.utf8)
+    guard let code = OneUseCode(bytes.span) else { return false }
+    var session = UserSession(
+      code: code, for: purpose, cryptography: OpenSSLCryptography(), random: TestRandom(state: seed))
+    var message = challenge
+    while true {
+      do throws(UserFault) {
+        switch try session.receive(message.span) {
+        case .send: break
+        case .store:
+          let given: [CodePurpose: [UInt8]]? = session.withSecrets { secrets in
+            [.otp: secrets.otp.withBytes { Array(copying: $0) }, .seal: secrets.seal.withBytes { Array(copying: $0) }]
+          }
+          secrets = given ?? [:]
+          try session.confirm()
+        case .done: return true
+        }
+      } catch {
+        if case .refused(let refused) = error { status = refused }
+        return false
+      }
+      message = try respond(Array(copying: session.outgoing.bytes))
+    }
+  }
+}
