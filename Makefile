@@ -11,7 +11,7 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-.PHONY: help build demo demo-bluetooth firmware test bench soak vectors format lint packages clean
+.PHONY: help build demo demo-bluetooth firmware test bench soak fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ bench: build ## Measure the latency of a proof against the 100 ms budget.
 soak: packages ## A million rounds: memory, threads and descriptors must stay as they are.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release -Xswiftc -enable-testing \
 	  --scratch-path .build-tests --filter SoakTests
+
+fuzz: packages ## Fuzz a small device by its serial line and by its flash, for half a minute each.
+	@Tests/Fuzz/run 30
 
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json

@@ -173,3 +173,21 @@ let package = Package(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
 )
+
+// For `make fuzz` alone: libFuzzer has the main function, and would have every other program's place too.
+if Context.environment["HOLDFAST_FUZZ"] != nil {
+  let fuzzed = [
+    "CBarrier", "HoldfastCore", "HoldfastFirmware", "COpenSSL", "COpenSSLStart", "HoldfastOpenSSL", "TestSupport",
+  ]
+  (package.products, package.dependencies) = ([], [])
+  package.targets.removeAll { !fuzzed.contains($0.name) }
+  package.targets.append(.target(name: "Fuzzing", path: "Tests/Fuzz/Support", swiftSettings: strict))
+  // One thread, which calls one function: its globals need no isolation.
+  let settings: [SwiftSetting] = [.swiftLanguageMode(.v5), .unsafeFlags(["-parse-as-library"])]
+  for (name, folder) in [("FuzzLine", "Line"), ("FuzzFlash", "Flash")] {
+    package.targets.append(
+      .executableTarget(
+        name: name, dependencies: ["Fuzzing", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "TestSupport"],
+        path: "Tests/Fuzz/\(folder)", swiftSettings: settings))
+  }
+}
