@@ -11,7 +11,7 @@ extension FirmwareImage {
   /// Throws `file`, with `exists` where anything has the name, `tooManyCommands`, `ledger`, and `failed` also without a real
   /// clock.
   public static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable,
+    at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable = IssuerTable(),
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }

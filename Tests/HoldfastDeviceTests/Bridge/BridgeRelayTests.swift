@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastTransport
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

@@ -2,6 +2,7 @@ import HoldfastFirmware
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastCore
@@ -216,7 +217,7 @@ import Testing
 }
 
 extension PublicKeyJWK {
-  fileprivate func computedKeyID() throws -> KeyID {
+  func computedKeyID() throws -> KeyID {
     var cryptography = OpenSSLCryptography()
     return try HoldfastCore.keyID(of: point, using: &cryptography)
   }

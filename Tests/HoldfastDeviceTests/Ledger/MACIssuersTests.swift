@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 import Testing
 
 @testable import HoldfastDevice

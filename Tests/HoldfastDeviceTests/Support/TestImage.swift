@@ -3,8 +3,15 @@ import HoldfastFirmware
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import TestSupport
 
 @testable import HoldfastDevice
+
+extension OwnerLedger {
+  func trust(_ issuer: PublicKeyJWK, realClock: UInt64?) throws(LedgerFault) -> Bool {
+    try trust(.signing(issuer.point), realClock: realClock)
+  }
+}
 
 /// The image of a device's flash in a folder of its own.
 final class TestImage {
@@ -17,8 +24,10 @@ final class TestImage {
   ) throws {
     place = try TemporaryFolder()
     var random = TestRandom(state: 1)
+    var table = IssuerTable()
+    for issuer in issuers { _ = table.append(try issuer.computedKeyID(), .signing(issuer.point)) }
     image = try FirmwareImage.create(
-      at: place.file("flash.img"), policy: policy, trusting: issuers, random: &random, clock: TestClock(),
+      at: place.file("flash.img"), policy: policy, trusting: table, random: &random, clock: TestClock(),
       operations: operations)
   }
 

@@ -25,7 +25,7 @@ struct WatchedStore: ~Copyable, DeviceStore {
   var remainingWordCount: Int { store.journal.flash.remainingWordCount ?? 0 }
 
   mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
-  mutating func trustedIssuer(_ keyID: KeyID) -> P256Point? { store.trustedIssuer(keyID) }
+  mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
   mutating func recall(_ reference: TokenReference) -> VerifiedToken? { store.recall(reference) }
 
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {

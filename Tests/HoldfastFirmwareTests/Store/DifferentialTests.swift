@@ -59,7 +59,7 @@ private struct TwinDevices {
     folder = try TemporaryFolder()
     try Ledger.create(path: folder.file("ledger"), deviceID: firmware.deviceID, realClock: testTime)
     ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64))
-    for issuer in firmware.issuers { try ledger.trust(PublicKeyJWK(point: issuer.point), realClock: testTime) }
+    for issuer in firmware.issuers { try ledger.trust(issuer.trustedKey(), realClock: testTime) }
     stranger = try TestIssuer()
     lasting = try firmware.prover {
       ($0.tokenID, $0.generation, $0.expires) = (TokenID(filledWith: 0xee), 9, testTime + 900_000_000)

@@ -67,7 +67,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
 extension TestFirmware {
   func open(wordCount: Int? = nil) throws(StoreFault) -> TestStore {
-    try FlashStore.open(flash.powered(wordCount: wordCount), issuers: trust, using: OpenSSLCryptography())
+    try FlashStore.open(flash.powered(wordCount: wordCount), using: OpenSSLCryptography())
   }
 
   /// What a device that starts now remembers; nil where it denies.
@@ -94,9 +94,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     key.withMutableBytes { for index in $0.indices { $0[index] = secret[index] } }
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: user)
-      let id = try store.draftUser(user, otp: otp, seal: seal, realClock: realClock)
-      if otp != nil { try store.draft(secret: key, .otp, of: id) }
-      if seal != nil { try store.draft(secret: key, .seal, of: id) }
+      let id = try store.draftUser(
+        user, otp: otp.map { CodeAccount(method: $0) }, seal: seal.map { CodeAccount(method: $0) }, realClock: realClock
+      )
+      try key.withBytes { (secret: Span<UInt8>) throws(EncodingFault) in
+        if otp != nil { try store.draft(secret: secret, .otp, of: id) }
+        if seal != nil { try store.draft(secret: secret, .seal, of: id) }
+      }
       try store.draft(.userAdded(user), realClock: realClock)
     }
   }

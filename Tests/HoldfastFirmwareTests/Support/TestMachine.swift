@@ -18,7 +18,7 @@ final class TestMachine<Store: DeviceStore & ~Copyable> {
     session = Session(
       deviceID: firmware.deviceID, keyID: try keyID(of: firmware.point, using: &cryptography),
       cryptography: cryptography, key: try P256PrivateKey(scalar: TestFirmware.scalar()), store: store,
-      policy: firmware.policy, random: TestRandom(state: bootCount), clock: firmware.clock,
+      policy: firmware.policy(), random: TestRandom(state: bootCount), clock: firmware.clock,
       challenges: ChallengeSource(
         seed: try ChallengeSource.seed(from: TestFirmware.scalar(), using: &cryptography), bootCount: bootCount,
         connection: 1))

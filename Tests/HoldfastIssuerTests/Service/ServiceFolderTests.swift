@@ -71,7 +71,7 @@ import Testing
     #expect(throws: UnreadableFile.self) { try readFile(folder.path(of: .mac)) }
     #expect(throws: IssuanceFault.writing(.noMACSecret)) { _ = try enroll(folder, .macCOSE) }
     let key = try folder.macKey(for: parties.device()).withBytes { $0.array }
-    #expect(mode(of: folder.path(of: .mac)) == 0o600)
+    #expect(try temporary.mode("S/" + ServiceFile.mac.rawValue) == 0o600)
     #expect(try folder.macKey(for: parties.device()).withBytes { $0.array } == key)
   }
 

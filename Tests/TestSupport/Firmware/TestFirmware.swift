@@ -8,29 +8,34 @@ package final class TestFirmware {
   package let clock: TestClock
   package let deviceID = DeviceID(filledWith: 0xd1)
   package let issuers: [TestIssuer]
-  package let trust: IssuerTable
-  package let policy: FirmwarePolicy
+  package let policy: () -> FirmwarePolicy
   package let point: P256Point
 
   package init(
-    policy: FirmwarePolicy = .forLock(), issuerCount: Int = 1, clock: TestClock = TestClock(), floor: UInt64 = testTime
+    policy: @autoclosure @escaping () -> FirmwarePolicy = .forLock(), issuerCount: Int = 1,
+    clock: TestClock = TestClock(), floor: UInt64 = testTime
   ) throws {
     self.clock = clock
     self.policy = policy
     issuers = try (0..<issuerCount).map { _ in try TestIssuer() }
-    var table = IssuerTable()
-    for issuer in issuers { guard table.append(try issuer.keyID(), issuer.point) else { throw CryptographyFailure() } }
-    trust = table
     point = try P256PrivateKey(scalar: Self.scalar()).publicPoint
     var cryptography = OpenSSLCryptography()
     var powered = flash.powered()
     try provision().write(into: &powered, using: &cryptography)
-    _ = try FlashStore.create(in: powered, issuers: table, clockFloor: floor, using: OpenSSLCryptography())
+    _ = try FlashStore.create(in: powered, clockFloor: floor, using: OpenSSLCryptography())
   }
 
-  package func provision() -> Provision {
+  package func provision() throws -> Provision {
     Provision(
-      deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: trust, policy: policy)
+      deviceID: deviceID, scalar: Self.scalar(), publicPoint: point, issuers: try trust(), policy: policy())
+  }
+
+  private func trust() throws -> IssuerTable {
+    var table = IssuerTable()
+    for issuer in issuers {
+      guard table.append(try issuer.keyID(), .signing(issuer.point)) else { throw CryptographyFailure() }
+    }
+    return table
   }
 
   /// 32 bytes of 0x42.
@@ -59,11 +64,15 @@ package final class TestFirmware {
   package func start<Line: Board, Machine: Actuator>(
     _ board: Line, _ machine: Machine, wordCount: Int? = nil
   ) throws(FirmwareFault) -> Device<Line, Machine> {
-    try Device.start(
-      flash: flash.powered(wordCount: wordCount), board: board, machine: machine, clock: clock,
-      cryptography: { OpenSSLCryptography() },
-      key: { (scalar, _) throws(CryptographyFailure) in try P256PrivateKey(scalar: scalar) },
+    var cryptography = OpenSSLCryptography()
+    let parts = try FirmwareParts.read(
+      flash.powered(wordCount: wordCount), using: &cryptography,
+      key: { (scalar) throws(CryptographyFailure) in try P256PrivateKey(scalar: scalar) },
       random: { (_, bootCount) in TestRandom(state: bootCount) })
+    var device = Device(
+      parts, board: board, machine: machine, clock: clock, cryptography: { OpenSSLCryptography() })
+    try device.start()
+    return device
   }
 
   /// Starts the device and serves the line until it ends.
@@ -79,7 +88,7 @@ extension FirmwarePolicy {
     acceptsUnsigned: Bool = false, limits: TokenLimits = TokenLimits(), tolerance: UInt64 = 30
   ) -> FirmwarePolicy {
     var policy = FirmwarePolicy(
-      limits: limits, acceptsUnsigned: acceptsUnsigned, maximumIssueAdvanceSeconds: 400 * 86_400,
+      limits: limits, acceptsUnsigned: acceptsUnsigned, acceptsMAC: false, maximumIssueAdvanceSeconds: 400 * 86_400,
       codeLimits: CodeLimits(clockToleranceSeconds: tolerance))
     let rules: [(StaticString, Factors, Bool)] = [
       ("unlock", [.integrity, .device], true), ("status", .device, false), ("configure", [.device, .otp], false),
