@@ -26,9 +26,10 @@ public struct FirmwareDevice<
     _ parts: consuming FirmwareParts<Flash, Key, Random>, board: consuming Hardware, machine: consuming Machine,
     clock: Time, cryptography: () -> Crypto
   ) {
+    let policy = Provision.policy(in: parts.journal.bytes)
     session = Session(
       deviceID: parts.deviceID, keyID: parts.keyID, cryptography: cryptography(), key: parts.key,
-      store: FlashStore(parts.journal, cryptography()), policy: parts.policy, random: parts.random, clock: clock,
+      store: FlashStore(parts.journal, cryptography()), policy: policy, random: parts.random, clock: clock,
       challenges: parts.challenges)
     self.machine = machine
     self.clock = clock

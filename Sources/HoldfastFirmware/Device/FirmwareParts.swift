@@ -9,7 +9,6 @@ public struct FirmwareParts<
 >: ~Copyable {
   let deviceID: DeviceID
   let keyID: KeyID
-  let policy: FirmwarePolicy
   let key: Key
   let random: Random
   let challenges: ChallengeSource
@@ -26,32 +25,31 @@ public struct FirmwareParts<
     key: (borrowing Secret<32>) throws(CryptographyFailure) -> Key,
     random: (borrowing Secret<32>, UInt64) throws(CryptographyFailure) -> Random
   ) throws(FirmwareFault) -> Self {
-    let provision = try readProvision(flash, using: &cryptography)
+    let identity = try readIdentity(flash, using: &cryptography)
     let journal = try openJournal(flash)
     let bootCount = try nextBootCount(journal)
     let keyID = try converting { () throws(CryptographyFailure) in
-      try HoldfastCore.keyID(of: provision.publicPoint, using: &cryptography)
+      try HoldfastCore.keyID(of: identity.publicPoint, using: &cryptography)
     }
-    let deviceKey = try converting { () throws(CryptographyFailure) in try key(provision.scalar) }
+    let deviceKey = try converting { () throws(CryptographyFailure) in try key(identity.scalar) }
     let randomSecret = try converting { () throws(CryptographyFailure) in
-      try derivedSecret("holdfast/1 random seed", from: provision.scalar, using: &cryptography)
+      try derivedSecret("holdfast/1 random seed", from: identity.scalar, using: &cryptography)
     }
     let source = try converting { () throws(CryptographyFailure) in try random(randomSecret, bootCount) }
     let seed = try converting { () throws(CryptographyFailure) in
-      try ChallengeSource.seed(from: provision.scalar, using: &cryptography)
+      try ChallengeSource.seed(from: identity.scalar, using: &cryptography)
     }
     return Self(
-      deviceID: provision.deviceID, keyID: keyID, policy: provision.policy, key: deviceKey, random: source,
+      deviceID: identity.deviceID, keyID: keyID, key: deviceKey, random: source,
       challenges: ChallengeSource(seed: seed, bootCount: bootCount, connection: 1), journal: journal)
   }
 
   private init(
-    deviceID: DeviceID, keyID: KeyID, policy: consuming FirmwarePolicy, key: consuming Key, random: consuming Random,
+    deviceID: DeviceID, keyID: KeyID, key: consuming Key, random: consuming Random,
     challenges: consuming ChallengeSource, journal: consuming Journal<Flash>
   ) {
     self.deviceID = deviceID
     self.keyID = keyID
-    self.policy = policy
     self.key = key
     self.random = random
     self.challenges = challenges
@@ -64,10 +62,10 @@ public struct FirmwareParts<
     do throws(CryptographyFailure) { return try body() } catch { throw .cryptography }
   }
 
-  private static func readProvision<Crypto: Cryptography & ~Copyable>(
+  private static func readIdentity<Crypto: Cryptography & ~Copyable>(
     _ flash: borrowing Flash, using cryptography: inout Crypto
-  ) throws(FirmwareFault) -> Provision {
-    do throws(ProvisionFault) { return try Provision(reading: flash, using: &cryptography) } catch {
+  ) throws(FirmwareFault) -> DeviceIdentity {
+    do throws(ProvisionFault) { return try Provision.identity(in: flash, using: &cryptography) } catch {
       throw .provision(error)
     }
   }

@@ -37,6 +37,25 @@ extension Provision {
   public init<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     reading flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
+    let body = try Self.body(of: flash, using: &cryptography)
+    do throws(EncodingFault) { try self.init(flash.bytes.extracting(body)) } catch { throw .damaged }
+  }
+
+  private init(_ body: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(body)
+    let identity = try DeviceIdentity(&reader)
+    let issuers = try IssuerTable(&reader)
+    let policy = try FirmwarePolicy.decode(&reader)
+    try reader.finish()
+    self.init(
+      deviceID: identity.deviceID, scalar: identity.scalar, publicPoint: identity.publicPoint, issuers: issuers,
+      policy: policy)
+  }
+
+  /// Where the array is, whose digest is right.
+  static func body<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+    of flash: borrowing Flash, using cryptography: inout Crypto
+  ) throws(ProvisionFault) -> Range<Int> {
     let (magic, version) = (flash.word(at: 0), flash.word(at: 4))
     guard magic == Self.magic else { throw magic == .max ? .blank : .foreign }
     guard version == Self.version else { throw version > Self.version && version != .max ? .newerVersion : .damaged }
@@ -52,21 +71,7 @@ extension Provision {
         throw CryptographyFailure()
       }
     } catch { throw .damaged }
-    do throws(EncodingFault) {
-      try self.init(bytes.extracting(Self.headByteCount..<Self.headByteCount + byteCount))
-    } catch { throw .damaged }
-  }
-
-  private init(_ body: Span<UInt8>) throws(EncodingFault) {
-    var reader = CBORReader(body)
-    try reader.array(of: 5)
-    let deviceID: DeviceID = try reader.fixedBytes()
-    guard let scalar = Secret<32>(copying: try reader.byteString()) else { throw .unexpected }
-    let publicPoint: P256Point = try reader.fixedBytes()
-    let issuers = try IssuerTable(&reader)
-    let policy = try FirmwarePolicy.decode(&reader)
-    try reader.finish()
-    self.init(deviceID: deviceID, scalar: scalar, publicPoint: publicPoint, issuers: issuers, policy: policy)
+    return Self.headByteCount..<Self.headByteCount + byteCount
   }
 
   /// Where the trusted issuers are; nil where nothing is provisioned.
