@@ -33,7 +33,11 @@ private struct TokenSlot: ~Copyable, TokenRoom {
 
   static var capacity: Int { 1 }
 
-  func holds(_ reference: TokenReference) -> Bool { self.reference == reference }
+  // Unwrapped first: for a Cortex-M4, Swift 6.3 compiles `==` with an optional so that a token is never found again.
+  func holds(_ reference: TokenReference) -> Bool {
+    guard let known = self.reference else { return false }
+    return known == reference
+  }
 
   func recall(_ reference: TokenReference) -> VerifiedToken? { holds(reference) ? token?.copy() : nil }
 
