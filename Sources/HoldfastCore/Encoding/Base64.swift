@@ -49,21 +49,33 @@ extension ByteBuffer {
 
   private mutating func append(base64 text: Span<UInt8>, alphabet: Base64Alphabet) throws(EncodingFault) {
     guard text.count % 4 != 1 else { throw .malformed }
-    guard text.count * 3 / 4 <= capacity - count else { throw .tooLong }
+    let start = count
+    try appendZeros(text.count * 3 / 4)
+    var decoded = mutableBytes
+    guard alphabet.decode(text, into: &decoded, from: start) else { throw .malformed }
+  }
+}
+
+extension Base64Alphabet {
+  /// Writes the bytes of `text` over those of `decoded` from `start` on; false for other characters, or trailing bits that
+  /// are not zero.
+  fileprivate func decode(_ text: Span<UInt8>, into decoded: inout MutableSpan<UInt8>, from start: Int) -> Bool {
+    var position = start
     var pending: UInt32 = 0
     var pendingBits = 0
     var faults: UInt16 = 0
     for index in text.indices {
-      let sextet = alphabet.sextet(text[index])
+      let sextet = sextet(text[index])
       faults |= sextet & 0xff00
       pending = (pending << 6 | UInt32(sextet & 0x3f)) & 0xffff
       pendingBits += 6
       if pendingBits >= 8 {
         pendingBits -= 8
-        try append(UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits)))
+        decoded[position] = UInt8(truncatingIfNeeded: pending >> UInt32(pendingBits))
+        position += 1
       }
     }
     let trailing = pending & ((1 << UInt32(pendingBits)) - 1)
-    guard faults == 0, trailing == 0 else { throw .malformed }
+    return faults == 0 && trailing == 0
   }
 }

@@ -45,7 +45,8 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   /// Takes `bytes` at the end; `tooLong`, and nothing changes, when they do not fit.
   public mutating func append(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count <= capacity - count else { throw .tooLong }
-    for index in bytes.indices { storage[count + index] = bytes[index] }
+    var whole = storage.mutableSpan
+    copy(bytes, over: &whole, from: count)
     count += bytes.count
   }
 
@@ -68,4 +69,10 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
     wipe(&span)
     count = 0
   }
+}
+
+/// Writes `bytes` over those of `target` from `start` on.
+@inline(never)
+func copy(_ bytes: Span<UInt8>, over target: inout MutableSpan<UInt8>, from start: Int) {
+  for index in bytes.indices { target[start + index] = bytes[index] }
 }

@@ -20,15 +20,12 @@ extension ByteSink where Self: ~Copyable {
     try unsafe append(bytes.span)
   }
 
-  /// Takes `value` at the end, most significant byte first.
+  /// Takes `value`, of at most 64 bits, at the end, most significant byte first.
   public mutating func append<Integer: FixedWidthInteger & UnsignedInteger>(
     bigEndian value: Integer
   ) throws(Failure) {
-    var shift = Integer.bitWidth
-    while shift > 0 {
-      shift -= 8
-      try append(UInt8(truncatingIfNeeded: value >> Integer(shift)))
-    }
+    let bytes = bigEndianBytes(UInt64(value))
+    try append(bytes.span.extracting(last: Integer.bitWidth / 8))
   }
 
   /// Takes `label` and the zero byte that ends it: what tells one use of a hash or a key from another.
@@ -36,4 +33,10 @@ extension ByteSink where Self: ~Copyable {
     try append(label)
     try append(0)
   }
+}
+
+/// The bytes of `value`, most significant first.
+@inline(never)
+func bigEndianBytes(_ value: UInt64) -> InlineArray<8, UInt8> {
+  InlineArray { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
 }

@@ -60,22 +60,30 @@ extension ByteSink where Self: ~Copyable {
   }
 
   private mutating func appendHead(_ major: CBORMajorType, _ value: UInt64) throws(Failure) {
-    let top = major.rawValue << 5
-    switch value {
-    case 0..<24:
-      try append(top | UInt8(value))
-    case 24..<1 << 8:
-      try append(top | 24)
-      try append(UInt8(value))
-    case 1 << 8..<1 << 16:
-      try append(top | 25)
-      try append(bigEndian: UInt16(value))
-    case 1 << 16..<1 << 32:
-      try append(top | 26)
-      try append(bigEndian: UInt32(value))
-    default:
-      try append(top | 27)
-      try append(bigEndian: value)
+    let head = CBORHead(major, value)
+    try append(head.bytes.span.extracting(first: head.count))
+  }
+}
+
+/// The first `count` of `bytes`: a type, and its argument in the fewest bytes.
+private struct CBORHead {
+  let bytes: InlineArray<9, UInt8>
+  let count: Int
+
+  @inline(never)
+  init(_ major: CBORMajorType, _ value: UInt64) {
+    let (width, low): (Int, UInt8) =
+      switch value {
+      case 0..<24: (0, UInt8(value))
+      case 24..<1 << 8: (1, 24)
+      case 1 << 8..<1 << 16: (2, 25)
+      case 1 << 16..<1 << 32: (4, 26)
+      default: (8, 27)
+      }
+    let initial = major.rawValue << 5 | low
+    bytes = InlineArray { index in
+      index == 0 || index > width ? initial : UInt8(truncatingIfNeeded: value >> UInt64(8 * (width - index)))
     }
+    count = 1 + width
   }
 }
