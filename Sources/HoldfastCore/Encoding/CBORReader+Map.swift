@@ -24,6 +24,7 @@ public struct CBORLabelOrder {
 
 extension CBORReader {
   /// Reads the label of a map's next pair.
+  @inline(never)
   public mutating func label(_ order: inout CBORLabelOrder) throws(EncodingFault) -> Int64 {
     let label = try integer()
     try order.advance(to: label)

@@ -104,6 +104,7 @@ public struct CBORReader: ~Escapable {
     return bytes.extracting(start..<position)
   }
 
+  @inline(never)
   private mutating func head() throws(EncodingFault) -> (CBORMajorType, UInt64) {
     guard position < bytes.count else { throw .malformed }
     let initial = bytes[position]
@@ -125,4 +126,4 @@ public struct CBORReader: ~Escapable {
 }
 
 /// The largest integer anywhere in Holdfast, 2^53 - 1: what JSON carries exactly.
-public let maximumInteger: UInt64 = (1 << 53) - 1
+public var maximumInteger: UInt64 { (1 << 53) - 1 }

@@ -68,6 +68,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
   }
 
   /// Where the item that begins at `position` is, in either slot.
+  @inline(never)
   func itemRange(at position: Int) throws(StoreFault) -> Range<Int> {
     var reader = CBORReader(bytes.extracting(position..<FlashLayout.byteCount))
     do throws(EncodingFault) { try reader.skip() } catch { throw .damaged }

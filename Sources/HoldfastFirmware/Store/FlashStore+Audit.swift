@@ -17,6 +17,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Gives each audit item of a slot, with the chain up to and with it.
+  @inline(never)
   mutating func walkAudit(
     _ cursor: JournalCursor, _ body: (inout Self, Range<Int>, AuditChain) throws(StoreFault) -> Void
   ) throws(StoreFault) {

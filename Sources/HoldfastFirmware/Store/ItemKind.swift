@@ -55,6 +55,7 @@ extension CBORReader {
   }
 
   /// Reads over one item, whatever it is.
+  @inline(never)
   mutating func skip() throws(EncodingFault) {
     var pending = 1
     while pending > 0 {
