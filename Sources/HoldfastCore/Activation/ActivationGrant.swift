@@ -16,9 +16,6 @@ public struct ActivationGrant: Sendable, Equatable {
     self.sealParameterLength = sealParameterLength
   }
 
-  /// The suite of host codes: over two challenges of 16 hexadecimal digits. Source: RFC 6287 §7.2.
-  public static let hostSuite = OCRASuite(BoundedText<64>("OCRA-1:HOTP-SHA256-8:QH16").bytes)!
-
   init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()

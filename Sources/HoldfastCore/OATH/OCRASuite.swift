@@ -12,34 +12,41 @@ public struct OCRASuite: Sendable, Equatable {
     case hexadecimal
   }
 
-  /// The suite as it was written, which is part of what is authenticated.
-  public let text: BoundedText<64>
   public let hash: OATHHash
   /// Nil for the whole HMAC (`-0`).
   public let length: CodeLength?
   /// `C`: whether a counter is part of it.
   public let hasCounter: Bool
   public let questionFormat: QuestionFormat
-  /// The most characters of one question, 4 to 64.
-  public let questionLength: Int
+  private let question: UInt8
   /// `P`: the hash of the PIN; nil without one.
   public let pinHash: OATHHash?
-  /// `S`: the bytes of the session information, 1 to 512; nil without one.
-  public let sessionByteCount: Int?
-  /// `T`: the seconds of a time step; nil without one.
-  public let timeStepSeconds: UInt64?
+  /// 0 without a session.
+  private let session: UInt16
+  private let timeStep: OCRATimeStep?
 
-  /// What seals are made with unless their owner says otherwise.
-  public static let usualSeal = OCRASuite(trusted: "OCRA-1:HOTP-SHA256-8:QH64-T1M")
+  /// What seals are made with unless their owner says otherwise: `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
+  public static var usualSeal: OCRASuite {
+    OCRASuite(.sha256, .eight, question: 64, OCRATimeStep(count: 1, unit: .minutes))
+  }
+
+  /// The suite of host codes, over two challenges of 16 hexadecimal digits: `OCRA-1:HOTP-SHA256-8:QH16`.
+  ///
+  /// Source: RFC 6287 §7.2.
+  public static var host: OCRASuite { OCRASuite(.sha256, .eight, question: 16, nil) }
+
+  private init(_ hash: OATHHash, _ length: CodeLength, question: UInt8, _ timeStep: OCRATimeStep?) {
+    (self.hash, self.length, self.question, self.timeStep) = (hash, length, question, timeStep)
+    (hasCounter, questionFormat, pinHash, session) = (false, .hexadecimal, nil, 0)
+  }
 
   /// Reads a suite, letter by letter as RFC 6287 §6 writes it; nil for anything else.
   public init?(_ bytes: Span<UInt8>) {
-    guard let text = BoundedText<64>(bytes) else { return nil }
+    guard bytes.count <= Self.longestText else { return nil }
     var reader = SuiteReader(bytes)
     guard reader.skip("OCRA-1:HOTP-"), let hash = reader.hash(), reader.skip("-"), let digits = reader.number(1...2),
       digits == 0 || CodeLength(digits) != nil, reader.skip(":")
     else { return nil }
-    self.text = text
     self.hash = hash
     length = CodeLength(digits)
     hasCounter = reader.skip("C-")
@@ -47,10 +54,10 @@ public struct OCRASuite: Sendable, Equatable {
       (4...64).contains(questionLength)
     else { return nil }
     questionFormat = format
-    self.questionLength = questionLength
+    question = UInt8(questionLength)
     var pinHash: OATHHash?
-    var sessionByteCount: Int?
-    var timeStepSeconds: UInt64?
+    var sessionByteCount = 0
+    var timeStep: OCRATimeStep?
     if reader.skip("-P") {
       guard let hash = reader.hash() else { return nil }
       pinHash = hash
@@ -60,23 +67,109 @@ public struct OCRASuite: Sendable, Equatable {
       sessionByteCount = count
     }
     if reader.skip("-T") {
-      guard let seconds = reader.timeStepSeconds() else { return nil }
-      timeStepSeconds = seconds
+      guard let step = reader.timeStep() else { return nil }
+      timeStep = step
     }
     self.pinHash = pinHash
-    self.sessionByteCount = sessionByteCount
-    self.timeStepSeconds = timeStepSeconds
+    session = UInt16(sessionByteCount)
+    self.timeStep = timeStep
     guard reader.isAtEnd else { return nil }
   }
 
-  private init(trusted text: StaticString) {
-    self.init(BoundedText<64>(text).bytes)!
-  }
+  /// The most characters of one question, 4 to 64.
+  public var questionLength: Int { Int(question) }
+  /// `S`: the bytes of the session information, 1 to 512; nil without one.
+  public var sessionByteCount: Int? { session == 0 ? nil : Int(session) }
+  /// `T`: the seconds of a time step; nil without one.
+  public var timeStepSeconds: UInt64? { timeStep?.seconds }
 }
 
 extension OCRASuite {
-  public static func == (left: OCRASuite, right: OCRASuite) -> Bool {
-    left.text == right.text
+  /// The longest suite, in characters.
+  private static var longestText: Int { 64 }
+
+  /// The suite as it is written, which is part of what is authenticated. There is one way to write each.
+  public var text: BoundedText<64> {
+    var text = ByteBuffer<64>()
+    do throws(EncodingFault) { try write(into: &text) } catch { return BoundedText() }
+    return BoundedText(text.bytes) ?? BoundedText()
+  }
+
+  private func write(into text: inout ByteBuffer<64>) throws(EncodingFault) {
+    try text.append("OCRA-1:HOTP-")
+    try text.append(hash.ocraName)
+    try text.append("-")
+    try text.append(decimal: length?.digits ?? 0, digits: 1)
+    try text.append(hasCounter ? ":C-Q" : ":Q")
+    try text.append(questionFormat.letter)
+    try text.append(decimal: questionLength, digits: 2)
+    if let pinHash {
+      try text.append("-P")
+      try text.append(pinHash.ocraName)
+    }
+    if let sessionByteCount {
+      try text.append("-S")
+      try text.append(decimal: sessionByteCount, digits: 3)
+    }
+    if let timeStep {
+      try text.append("-T")
+      try text.append(decimal: Int(timeStep.count), digits: 1)
+      try text.append(timeStep.unit.letter)
+    }
+  }
+}
+
+/// A time step as a suite writes it. Source: RFC 6287 §6.3.
+struct OCRATimeStep: Sendable, Equatable {
+  enum Unit: Sendable, Equatable {
+    case seconds, minutes, hours
+
+    var letter: UInt8 {
+      switch self {
+      case .seconds: 0x53
+      case .minutes: 0x4d
+      case .hours: 0x48
+      }
+    }
+  }
+
+  let count: UInt8
+  let unit: Unit
+
+  var seconds: UInt64 {
+    switch unit {
+    case .seconds: UInt64(count)
+    case .minutes: UInt64(count) * 60
+    case .hours: UInt64(count) * 3600
+    }
+  }
+}
+
+extension OCRASuite.QuestionFormat {
+  fileprivate var letter: UInt8 {
+    switch self {
+    case .alphanumeric: 0x41
+    case .numeric: 0x4e
+    case .hexadecimal: 0x48
+    }
+  }
+}
+
+extension OATHHash {
+  fileprivate var ocraName: StaticString {
+    switch self {
+    case .sha1: "SHA1"
+    case .sha256: "SHA256"
+    case .sha512: "SHA512"
+    }
+  }
+}
+
+extension ByteBuffer {
+  /// Takes a number in decimal, with zeros before it up to so many digits.
+  fileprivate mutating func append(decimal number: Int, digits: Int) throws(EncodingFault) {
+    if number >= 10 || digits > 1 { try append(decimal: number / 10, digits: digits - 1) }
+    try append(0x30 + UInt8(number % 10))
   }
 }
 
@@ -128,12 +221,20 @@ private struct SuiteReader: ~Escapable {
   }
 
   /// `[1-59]S`, `[1-59]M` or `[1-48]H`.
-  mutating func timeStepSeconds() -> UInt64? {
+  mutating func timeStep() -> OCRATimeStep? {
     guard let count = number(1...2), count >= 1 else { return nil }
-    if skip("S") { return count <= 59 ? UInt64(count) : nil }
-    if skip("M") { return count <= 59 ? UInt64(count) * 60 : nil }
-    if skip("H") { return count <= 48 ? UInt64(count) * 3600 : nil }
-    return nil
+    let unit: OCRATimeStep.Unit
+    if skip("S") {
+      unit = .seconds
+    } else if skip("M") {
+      unit = .minutes
+    } else if skip("H") {
+      unit = .hours
+    } else {
+      return nil
+    }
+    guard count <= (unit == .hours ? 48 : 59) else { return nil }
+    return OCRATimeStep(count: UInt8(count), unit: unit)
   }
 }
 

@@ -61,14 +61,14 @@ where
       guard question.count == 16 else { throw .unexpected }
       try question.appendHexadecimal(fresh.bytes)
     } catch { throw ActuatorFailure() }
-    guard let asked = OCRAQuestion(question.bytes, for: ActivationGrant.hostSuite) else { throw ActuatorFailure() }
+    guard let asked = OCRAQuestion(question.bytes, for: .host) else { throw ActuatorFailure() }
     let found: CodeSecret?
     do throws(StoreFailure) { found = try challengeUser(request, with: fresh) } catch { throw ActuatorFailure() }
     guard let secret = found else { return }
     let code: BoundedText<16>
     do throws(OCRAFault) {
       code = try OCRA.code(
-        suite: ActivationGrant.hostSuite, key: secret.bytes, input: OCRAInput(question: asked), using: &cryptography)
+        suite: .host, key: secret.bytes, input: OCRAInput(question: asked), using: &cryptography)
     } catch { throw ActuatorFailure() }
     do throws(EncodingFault) {
       try result.append(question.bytes.extracting(16..<32))

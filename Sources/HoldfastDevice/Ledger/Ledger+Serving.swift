@@ -60,7 +60,7 @@ extension Ledger {
       let id = try tables.insertUser(code.user, now: now)
       if let otp = code.otp { try tables.insertAccount(.otp, otp, otpSecret, of: id) }
       if let seal = code.seal { try tables.insertAccount(.seal, seal, sealSecret, of: id) }
-      try tables.insertAccount(.host, .ocra(ActivationGrant.hostSuite), hostSecret, of: id)
+      try tables.insertAccount(.host, .ocra(.host), hostSecret, of: id)
       try tables.append(.userActivated(code.user), time: now, to: &state)
       return true
     }

@@ -119,7 +119,7 @@ extension ActivationGrant {
       NewRecord(
         index: Int(CodePurpose.host.rawValue), purpose: .host,
         credential: Credential(
-          user: user, method: .ocra(ActivationGrant.hostSuite), secret: SecretBytes(copying: secrets.host)),
+          user: user, method: .ocra(.host), secret: SecretBytes(copying: secrets.host)),
         deviceID: deviceID))
     return records
   }
