@@ -7,6 +7,7 @@ let strict: [SwiftSetting] = [
   .treatAllWarnings(as: .error),
   .enableExperimentalFeature("Lifetimes"),
   .enableExperimentalFeature("RawLayout"),
+  .enableExperimentalFeature("BuiltinModule"),
 ]
 
 let package = Package(

@@ -81,7 +81,7 @@ struct StubKey: AgreementKey {
 /// One slot, as a small device would have several.
 private struct StubStore: ~Copyable, DeviceStore {
   var reference = TokenReference()
-  var token: VerifiedToken?
+  var token = VerifiedToken()
 
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     switch stubResult() {
@@ -91,20 +91,20 @@ private struct StubStore: ~Copyable, DeviceStore {
     }
   }
   mutating func clockFloor() -> UInt64 { UInt64(stubResult()) }
-  mutating func recall(_ reference: TokenReference) -> VerifiedToken? {
-    guard self.reference == reference, let slot = token.take() else { return nil }
-    token = slot.copy()
-    return slot
+  mutating func recall(_ reference: TokenReference, into other: inout VerifiedToken) -> Bool {
+    guard self.reference == reference else { return false }
+    other.set(token)
+    return true
   }
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     self.reference = reference
-    self.token = token.copy()
+    self.token.set(token)
   }
-  mutating func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
+  mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
     user.otp = CodeAccount(method: .hotp(.sha1, .six))
     user.seal = CodeAccount(method: .ocra(.usualSeal))
-    return judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user))
+    judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user), &decision)
   }
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {
     stubResult() == 0 ? nil : CodeSecret()
@@ -145,7 +145,7 @@ struct StubHost: RandomSource, Clock, Actuator {
   }
   func unixSeconds() -> UInt64? { nil }
   func monotonicMilliseconds() -> UInt64 { UInt64(stubResult()) }
-  mutating func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  mutating func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     do throws(EncodingFault) { try result.append(request.command.bytes) } catch { throw ActuatorFailure() }
   }
 }

@@ -44,7 +44,7 @@ public struct AuditedRound: Sendable, Equatable {
   /// Whose codes were compared; nil where the command needs none.
   public var user: BoundedText<32>?
 
-  public init(_ round: Round, status: Status) {
+  public init(_ round: borrowing Round, status: Status) {
     self.status = status
     command = round.command
     verifyingKey = round.verifyingKey

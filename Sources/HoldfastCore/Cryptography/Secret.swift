@@ -5,60 +5,66 @@ import CBarrier
 /// There is no `==`, no `description` and no way to copy by accident. A move may leave a copy in a dead stack frame; what
 /// lives long (keys, remembered tokens) is therefore kept in one place and borrowed.
 public struct Secret<let count: Int>: ~Copyable, Sendable {
-  @usableFromInline var storage: InlineArray<count, UInt8>
-  @usableFromInline let pin = Pinned()
+  @usableFromInline var storage = PinnedBytes<count>()
 
   /// All bytes zero, to be filled in place.
   public init() {
-    storage = InlineArray(repeating: 0)
+    storage.setZero(count: count)
   }
 
   /// Copies `bytes`; nil unless there are exactly `count` of them.
   public init?(copying bytes: Span<UInt8>) {
-    guard bytes.count == count else { return nil }
-    storage = InlineArray { bytes[$0] }
+    self.init()
+    do throws(EncodingFault) { try set(bytes) } catch { return nil }
   }
 
-  @inlinable deinit {
-    wipeInPlace()
-  }
-
-  @usableFromInline borrowing func wipeInPlace() {
-    unsafe storage.span.withUnsafeBufferPointer { unsafe wipe($0) }
+  /// Takes these bytes in the place of those before; `unexpected` unless there are exactly `count` of them.
+  mutating func set(_ bytes: Span<UInt8>) throws(EncodingFault) {
+    guard bytes.count == count else { throw .unexpected }
+    var room = storage.mutableBytes(count: count)
+    HoldfastCore.copy(bytes, over: &room, from: 0)
   }
 
   /// Lends the bytes to `body`.
   public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    try body(storage.span)
+    try body(storage.bytes(count: count))
   }
 
   /// Lends the bytes to `body` for writing.
   public mutating func withMutableBytes<Result: ~Copyable, Failure: Error>(
     _ body: (inout MutableSpan<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    var span = storage.mutableSpan
+    var span = storage.mutableBytes(count: count)
     return try body(&span)
   }
 
-  /// A second copy, made on purpose.
+  /// Becomes a second copy, made on purpose.
+  public mutating func set(_ other: borrowing Secret) {
+    var room = storage.mutableBytes(count: count)
+    HoldfastCore.copy(other.storage.bytes(count: count), over: &room, from: 0)
+  }
+
+  /// A second copy.
   public borrowing func copy() -> Secret {
     var other = Secret()
-    other.storage = storage
+    other.set(self)
     return other
   }
 }
 
 /// Overwrites `bytes` with zeros; the write is never left out.
 public func wipe(_ bytes: inout MutableSpan<UInt8>) {
-  unsafe bytes.withUnsafeMutableBufferPointer { unsafe wipe(UnsafeBufferPointer($0)) }
+  unsafe bytes.withUnsafeMutableBufferPointer { (buffer) in
+    guard let start = buffer.baseAddress else { return }
+    unsafe wipe(start, byteCount: buffer.count)
+  }
 }
 
 /// Overwrites memory that is about to be given up.
-func wipe(_ bytes: UnsafeBufferPointer<UInt8>) {
-  guard let start = bytes.baseAddress else { return }
-  unsafe holdfast_wipe(UnsafeMutablePointer(mutating: start), bytes.count)
+@usableFromInline func wipe(_ start: UnsafeMutablePointer<UInt8>, byteCount: Int) {
+  unsafe holdfast_wipe(start, byteCount)
 }
 
 /// `value`, of which the compiler knows nothing.

@@ -65,6 +65,16 @@ extension ByteSink where Self: ~Copyable {
   }
 }
 
+extension ByteBuffer {
+  /// Makes one byte string (major type 2) of what was appended from `start` on.
+  package mutating func wrapCBOR(from start: Int) throws(EncodingFault) {
+    let head = CBORHead(.bytes, UInt64(count - start))
+    try appendZeros(head.count)
+    var bytes = mutableBytes
+    head.insert(into: &bytes, at: start)
+  }
+}
+
 /// The first `count` of `bytes`: a type, and its argument in the fewest bytes.
 private struct CBORHead {
   let bytes: InlineArray<9, UInt8>
@@ -85,5 +95,14 @@ private struct CBORHead {
       index == 0 || index > width ? initial : UInt8(truncatingIfNeeded: value >> UInt64(8 * (width - index)))
     }
     count = 1 + width
+  }
+
+  /// Writes it at `start`, and what stands there behind it: the last `count` bytes are free.
+  @inline(never)
+  func insert(into target: inout MutableSpan<UInt8>, at start: Int) {
+    for index in stride(from: target.count - 1, through: start + count, by: -1) {
+      target[index] = target[index - count]
+    }
+    copy(bytes.span.extracting(first: count), over: &target, from: start)
   }
 }

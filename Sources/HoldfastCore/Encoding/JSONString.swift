@@ -55,12 +55,18 @@ public struct JSONString: ~Escapable {
 
   /// Exactly `count` secret bytes from padded standard base64.
   public func paddedBase64Secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
+    var secret = Secret<count>()
+    try read(paddedBase64: &secret)
+    return secret
+  }
+
+  /// The same, where they are to stay.
+  func read<let count: Int>(paddedBase64 secret: inout Secret<count>) throws(EncodingFault) {
     var text = ByteBuffer<96>()
     try unescape(into: &text)
     var bytes = ByteBuffer<72>()
     try bytes.append(paddedBase64: text.bytes)
-    guard let secret = Secret<count>(copying: bytes.bytes) else { throw .unexpected }
-    return secret
+    try secret.set(bytes.bytes)
   }
 }
 

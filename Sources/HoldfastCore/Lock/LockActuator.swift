@@ -22,7 +22,7 @@ public struct LockActuator<Device: Lock & ~Copyable>: ~Copyable, Actuator {
     self.lock = lock
   }
 
-  public mutating func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  public mutating func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     let command = request.command
     if command.bytes.elementsEqual("lock") {
       try lock.move(to: .locked)

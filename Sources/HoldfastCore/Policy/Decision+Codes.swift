@@ -1,54 +1,57 @@
 extension Decision {
   /// A user's codes, in two steps: what they are compared with is recorded as a failure first; what comparing gave is judged
   /// against the record as it is then.
-  static func checkCodes(_ round: Round, _ ledger: LedgerSnapshot, now: UInt64, _ decision: inout Decision) {
-    let needed = (round.rule?.factors ?? []).intersection([.otp, .seal])
-    guard decision.status == .accepted, !needed.isEmpty else { return }
-    decision.status = needed.contains(.otp) ? .otpRejected : .sealRejected
-    guard let user = ledger.user else { return }
+  mutating func checkCodes(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
+    let needed = (round.factors ?? []).intersection([.otp, .seal])
+    guard status == .accepted, !needed.isEmpty else { return }
+    status = needed.contains(.otp) ? .otpRejected : .sealRejected
+    user = ledger.user
     if let matches = round.matches {
-      conclude(matches, needed, user, now: now, &decision)
+      conclude(matches, needed, now: now)
     } else {
-      begin(needed, user, now: now, &decision)
+      begin(needed, now: now)
     }
   }
 
-  private static func begin(_ needed: Factors, _ user: UserRecord, now: UInt64, _ decision: inout Decision) {
-    guard now >= user.lockedUntil else {
-      decision.status = .lockedOut
-      decision.notice.retryAfterSeconds = user.lockedUntil - now
+  private mutating func begin(_ needed: Factors, now: UInt64) {
+    guard var known = user.take() else { return }
+    guard now >= known.lockedUntil else {
+      status = .lockedOut
+      notice.retryAfterSeconds = known.lockedUntil - now
       return
     }
-    if needed.contains(.otp), user.otp == nil { return }
-    decision.attempt = user
-    var recorded = user
+    if needed.contains(.otp), known.otp == nil { return }
+    var attempt = CodeAttempt(challenge: nil)
     if needed.contains(.seal) {
-      let isAnswerable = user.challenge.map { now < $0.expires } ?? false
-      guard let seal = user.seal, !seal.needsChallenge || isAnswerable else {
-        decision.attempt = nil
-        decision.status = .sealRejected
+      guard let seal = known.seal else {
+        status = .sealRejected
         return
       }
-      if seal.needsChallenge { recorded.challenge = nil }
+      if seal.needsChallenge {
+        guard let challenge = known.challenge, now < challenge.expires else {
+          status = .sealRejected
+          return
+        }
+        attempt = CodeAttempt(challenge: challenge)
+        known.challenge = nil
+      }
     }
-    recorded.countAttempt(with: needed, at: now)
-    decision.user = recorded
+    known.countAttempt(with: needed, at: now)
+    user = known
+    self.attempt = attempt
   }
 
-  private static func conclude(
-    _ matches: CodeMatches, _ needed: Factors, _ user: UserRecord, now: UInt64, _ decision: inout Decision
-  ) {
-    guard matches.userID == user.id else { return }
-    var user = user
-    let hasPassword = !needed.contains(.otp) || user.useUp(.otp, matches.otp, at: now)
-    let hasSeal = !needed.contains(.seal) || user.useUp(.seal, matches.seal, at: now)
+  private mutating func conclude(_ matches: CodeMatches, _ needed: Factors, now: UInt64) {
+    guard var known = user.take(), matches.userID == known.id else { return }
+    let hasPassword = !needed.contains(.otp) || known.useUp(.otp, matches.otp, at: now)
+    let hasSeal = !needed.contains(.seal) || known.useUp(.seal, matches.seal, at: now)
     if hasPassword && hasSeal {
-      user.accept(needed)
-      decision.status = .accepted
+      known.accept(needed)
+      status = .accepted
     } else {
-      decision.status = hasPassword ? .sealRejected : .otpRejected
-      if user.lockedUntil > now { decision.notice.retryAfterSeconds = user.lockedUntil - now }
+      status = hasPassword ? .sealRejected : .otpRejected
+      if known.lockedUntil > now { notice.retryAfterSeconds = known.lockedUntil - now }
     }
-    decision.user = user
+    user = known
   }
 }

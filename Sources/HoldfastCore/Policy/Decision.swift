@@ -1,5 +1,5 @@
 /// One verdict with one reason, and what the store must make durable before it counts.
-public struct Decision: Sendable, Equatable {
+public struct Decision: ~Copyable, Sendable {
   public var status: Status
   /// What the prover is told beside the status.
   public var notice = Notice()
@@ -13,8 +13,24 @@ public struct Decision: Sendable, Equatable {
   public var keepsNonce = false
   /// What is kept of the round's user from now on; nil to leave it.
   public var user: UserRecord?
-  /// The user as codes are to be compared with; the round is then judged once more. Until then it is denied.
-  public var attempt: UserRecord?
+  /// What codes are to be compared with beside ``user``; the round is then judged once more. Until then it is denied.
+  public var attempt: CodeAttempt?
+  private let pin = Pinned()
+
+  public init(status: Status, clockFloor: UInt64, generationFloor: UInt64? = nil) {
+    (self.status, self.clockFloor, self.generationFloor) = (status, clockFloor, generationFloor)
+  }
+
+  /// A denial, until a round was judged.
+  public init() {
+    self.init(status: .internal, clockFloor: 0)
+  }
+}
+
+/// An attempt with codes that is recorded as a failure until they were compared.
+public struct CodeAttempt: Sendable, Equatable {
+  /// What the seal has to be over, where its suite wants one; it is used up.
+  public let challenge: IssuedChallenge?
 }
 
 /// The optional parts of a sealed M3.
@@ -32,42 +48,43 @@ extension Decision {
   /// Judges a round against what the store holds: the first rule that objects gives the status.
   ///
   /// The rules and their order are DESIGN §5's, from tokenRevoked on.
-  public static func judge(_ round: Round, against ledger: LedgerSnapshot) -> Decision {
-    guard ledger.isIssuerTrusted else { return Decision(status: .tokenInvalid, clockFloor: ledger.clockFloor) }
+  public mutating func judge(_ round: borrowing Round, against ledger: borrowing LedgerSnapshot) {
+    self = Decision(status: .tokenInvalid, clockFloor: ledger.clockFloor)
+    guard ledger.isIssuerTrusted else { return }
     let isSigned = round.verifyingKey != nil
-    let floor = isSigned && round.provesDevice ? max(ledger.clockFloor, round.issuedAt) : ledger.clockFloor
+    if isSigned && round.provesDevice { clockFloor = max(ledger.clockFloor, round.issuedAt) }
     let now = max(ledger.clockFloor, round.realClock ?? 0)
-    var decision = Decision(status: .accepted, clockFloor: floor)
-    if let denial = checkRevocation(round, ledger) ?? checkExpiry(round, now: now) ?? checkVersion(round)
-      ?? checkUses(round, ledger) ?? checkIntegrity(round) ?? checkCommand(round) ?? checkFactors(round)
+    status = .accepted
+    if let denial = Self.checkRevocation(round, ledger) ?? Self.checkExpiry(round, now: now) ?? Self.checkVersion(round)
+      ?? Self.checkUses(round, ledger) ?? Self.checkIntegrity(round) ?? Self.checkCommand(round)
+      ?? Self.checkFactors(round)
     {
-      (decision.status, decision.notice) = (denial.status, denial.notice)
+      (status, notice) = (denial.status, denial.notice)
     }
-    checkNonce(round, ledger, &decision)
-    checkRoom(round, ledger, &decision)
-    checkCodes(round, ledger, now: now, &decision)
-    if decision.status == .accepted {
-      decision.countsUse = round.maximumUses != nil
-      decision.generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil
+    checkNonce(round, ledger)
+    checkRoom(round, ledger)
+    checkCodes(round, ledger, now: now)
+    if status == .accepted {
+      countsUse = round.maximumUses != nil
+      generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil
     }
-    return decision
   }
 
   /// A compatibility nonce is used up once its proof is right, and refused from then on.
-  private static func checkNonce(_ round: Round, _ ledger: LedgerSnapshot, _ decision: inout Decision) {
+  private mutating func checkNonce(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
     guard round.compatibilityNonce != nil else { return }
     if ledger.isNonceUsed {
-      decision.status = .deviceMismatch
+      status = .deviceMismatch
     } else if !ledger.canKeepNonce {
-      decision.status = .busy
+      status = .busy
     } else {
-      decision.keepsNonce = true
+      keepsNonce = true
     }
   }
 
-  private static func checkRoom(_ round: Round, _ ledger: LedgerSnapshot, _ decision: inout Decision) {
-    guard decision.status == .accepted, round.maximumUses != nil, !ledger.canCountUses else { return }
-    decision.status = .busy
+  private mutating func checkRoom(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
+    guard status == .accepted, round.maximumUses != nil, !ledger.canCountUses else { return }
+    status = .busy
   }
 }
 

@@ -4,7 +4,7 @@ public enum ProofResult: Sendable, Equatable {
 }
 
 /// What one round is judged by, once its token was opened and its proofs were compared. It holds no secret.
-public struct Round: Sendable {
+public struct Round: ~Copyable, Sendable {
   /// The key that signed or authenticated the token; nil for an unsigned one.
   public let verifyingKey: KeyID?
   public let tokenID: TokenID
@@ -19,8 +19,10 @@ public struct Round: Sendable {
   public let command: BoundedText<32>
   /// Whether the token's own list, where it has one, names the command.
   public let isCommandInToken: Bool
-  /// What policy says of the command; nil when it does not know it.
-  public let rule: CommandRule?
+  /// What the command needs; nil for one that policy does not know.
+  public let factors: Factors?
+  /// Whether policy lets the command come in a compatibility round.
+  public let allowsCompatibility: Bool
   /// The limits that apply to the token.
   public let limits: TokenLimits
   /// The factors that came as codes.
@@ -38,10 +40,11 @@ public struct Round: Sendable {
   public let compatibilityNonce: FixedBytes<16>?
   /// The real clock, in Unix seconds, where there is one.
   public let realClock: UInt64?
+  let pin = Pinned()
 }
 
 /// What the device's store holds for one round, read in the transaction that will record it.
-public struct LedgerSnapshot: Sendable {
+public struct LedgerSnapshot: ~Copyable, Sendable {
   /// Unix seconds.
   public var clockFloor: UInt64
   /// The highest generation that was accepted from this verifying key.
@@ -58,6 +61,7 @@ public struct LedgerSnapshot: Sendable {
   public var isIssuerTrusted: Bool
   /// The round's ``Round/codeUser``; nil for one that is not known.
   public var user: UserRecord?
+  private let pin = Pinned()
 
   public init(
     clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,

@@ -4,16 +4,16 @@ where
 {
   /// Compares the codes that the command needs with those of the user, whose attempt is recorded already.
   mutating func compareCodes(
-    _ request: Request, of user: UserRecord, round: Round
+    _ request: borrowing Request, of user: UserRecord, _ attempt: CodeAttempt, round: borrowing Round
   ) throws(StoreFailure) -> CodeMatches {
     var matches = CodeMatches(userID: user.id)
-    let needed = round.rule?.factors ?? []
+    let needed = round.factors ?? []
     let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
     if needed.contains(.otp), let given = request.otp, let account = user.otp {
       matches.otp = try find(given.code, account, .otp, of: user, question: nil, now: now)
     }
     if needed.contains(.seal), let given = request.seal, let account = user.seal {
-      let question = try question(of: request, account, challenge: user.challenge)
+      let question = try question(of: request, account, challenge: attempt.challenge)
       matches.seal = try find(given.code, account, .seal, of: user, question: question, now: now)
     }
     return matches
@@ -34,7 +34,7 @@ where
 
   /// What a seal over `request` is made from: the device's challenge, where the suite needs one, and the digest.
   private mutating func question(
-    of request: Request, _ account: CodeAccount, challenge: IssuedChallenge?
+    of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
   ) throws(StoreFailure) -> OCRAQuestion? {
     guard case .ocra(let suite) = account.method else { return nil }
     let digest: FixedBytes<64>

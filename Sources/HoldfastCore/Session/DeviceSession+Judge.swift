@@ -11,56 +11,52 @@ where
     let answer: Answer
     do throws(EncodingFault) { answer = try Answer(message) } catch { return .malformed }
     guard isChallengeOpen, waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }
-    switch obtainToken(answer) {
-    case .denied(let status):
-      return status
-    case .found(let token):
-      switch answer.form {
-      case .session(let head, let sealed):
-        return judgeSession(answer, head: head, sealed: sealed, token: token, actuator: &actuator)
-      case .compatibility(let nonce, let command):
-        return judgeCompatibility(answer, nonce: nonce, command: command, token: token, actuator: &actuator)
-      }
+    var token = VerifiedToken()
+    if let denial = obtain(&token, from: answer) ?? check(token) { return denial }
+    switch answer.form {
+    case .session(let head, let sealed):
+      return judgeSession(answer, head: head, sealed: sealed, token: token, actuator: &actuator)
+    case .compatibility(let nonce, let command):
+      return judgeCompatibility(answer, nonce: nonce, command: command, token: token, actuator: &actuator)
     }
   }
 
-  private mutating func obtainToken(_ answer: borrowing Answer) -> TokenLookup {
+  /// Recalls or opens the token; nil when that worked.
+  private mutating func obtain(_ token: inout VerifiedToken, from answer: borrowing Answer) -> Status? {
     if answer.encoding == .reference {
-      guard let reference = TokenReference(answer.token), let token = store.recall(reference) else {
-        return .denied(.tokenUnknown)
-      }
-      return checked(token)
+      guard let reference = TokenReference(answer.token) else { return .tokenUnknown }
+      return store.recall(reference, into: &token) ? nil : .tokenUnknown
     }
     do throws(TokenFault) {
-      let token = try opener.open(
+      try opener.open(
         answer.token, encoding: answer.encoding, key: &key, keyID: keyID, trust: &store,
-        acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC, using: &cryptography)
-      return checked(token)
+        acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC, using: &cryptography, into: &token)
+      return nil
     } catch {
-      return .denied(.tokenInvalid)
+      return .tokenInvalid
     }
   }
 
-  /// The token is for this device, its issuer is trusted now in this way, and its `iat` is not in an unlikely future.
-  private mutating func checked(_ token: consuming VerifiedToken) -> TokenLookup {
-    guard token.claims.audience == deviceID else { return .denied(.tokenInvalid) }
+  /// Nil when the token is for this device, its issuer is trusted now in this way, and its `iat` is not in an unlikely future.
+  private mutating func check(_ token: borrowing VerifiedToken) -> Status? {
+    guard token.claims.audience == deviceID else { return .tokenInvalid }
     if let verifyingKey = token.verifyingKey {
       guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
-        return .denied(.tokenInvalid)
+        return .tokenInvalid
       }
     } else {
-      guard policy.acceptsUnsigned else { return .denied(.tokenInvalid) }
+      guard policy.acceptsUnsigned else { return .tokenInvalid }
     }
     let floor: UInt64
-    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .denied(.internal) }
+    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .internal }
     // A real clock so far behind the floor has lost the time: by it, every token would be one of the future.
     let latest = min(
       floor.addingClamped(policy.maximumIssueAdvanceSeconds),
       clock.unixSeconds().map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
-    guard token.claims.issuedAt <= latest else { return .denied(.tokenInvalid) }
-    return .found(token)
+    return token.claims.issuedAt <= latest ? nil : .tokenInvalid
   }
 
+  @inline(never)
   private mutating func judgeSession<Machine: Actuator & ~Copyable>(
     _ answer: borrowing Answer, head: Span<UInt8>, sealed: Span<UInt8>, token: borrowing VerifiedToken,
     actuator: inout Machine
@@ -75,20 +71,29 @@ where
         proofKey: token.claims.proofKey, device: token.claims.device, transcript: transcript, using: &cryptography)
     } catch { return .internal }
     guard proofs.device == .right else { return .deviceMismatch }
-    guard let request = openRequest(sealed, keys: keys, transcript: transcript) else { return .malformed }
+    var request = Request(command: BoundedText())
+    guard open(&request, from: sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
-    var reply = Reply()
     var notice = Notice()
-    var outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
-    reply.notice = notice
+    let outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
     // Trust ended while the round was under way: nobody has proved anything.
     if outcome == .tokenInvalid { return outcome }
-    if outcome == .accepted {
-      outcome = perform(request, on: &actuator, result: &reply.result)
-    }
-    return seal(reply, status: outcome, keys: keys, transcript: transcript)
+    return conclude(outcome, request, notice, keys: keys, transcript: transcript, actuator: &actuator)
   }
 
+  /// Carries out what was accepted, and answers under the seal.
+  @inline(never)
+  private mutating func conclude<Machine: Actuator & ~Copyable>(
+    _ outcome: Status, _ request: borrowing Request, _ notice: Notice, keys: borrowing SessionKeys,
+    transcript: Transcript, actuator: inout Machine
+  ) -> Status {
+    var reply = Reply(notice: notice)
+    var status = outcome
+    if outcome == .accepted { status = perform(request, on: &actuator, result: &reply.result) }
+    return seal(reply, status: status, keys: keys, transcript: transcript)
+  }
+
+  @inline(never)
   private mutating func judgeCompatibility<Machine: Actuator & ~Copyable>(
     _ answer: borrowing Answer, nonce: FixedBytes<16>, command: BoundedText<32>, token: borrowing VerifiedToken,
     actuator: inout Machine
@@ -106,19 +111,20 @@ where
     var notice = Notice()
     let request = Request(command: command)
     let status = settle(token, proofs, request: request, nonce: nonce, notice: &notice)
-    guard status == .accepted else { return status }
+    return status == .accepted ? performSilently(request, on: &actuator) : status
+  }
+
+  /// Nobody hears what a compatibility round gives.
+  @inline(never)
+  private mutating func performSilently<Machine: Actuator & ~Copyable>(
+    _ request: borrowing Request, on actuator: inout Machine
+  ) -> Status {
     var result = ByteBuffer<1024>()
     return perform(request, on: &actuator, result: &result)
   }
 }
 
-/// A token, or why there is none.
-enum TokenLookup: ~Copyable {
-  case found(VerifiedToken)
-  case denied(Status)
-}
-
-private let secondsPerDay: UInt64 = 86_400
+private var secondsPerDay: UInt64 { 86_400 }
 
 extension UInt64 {
   /// The sum, or the largest value where it does not fit.

@@ -16,18 +16,20 @@ where
     )
   }
 
-  /// Decrypts and decodes the request; nil when it does not open or is none.
-  mutating func openRequest(
-    _ sealed: Span<UInt8>, keys: borrowing SessionKeys, transcript: Transcript
-  ) -> Request? {
+  /// Decrypts and decodes the request; false when it does not open or is none.
+  @inline(never)
+  mutating func open(
+    _ request: inout Request, from sealed: Span<UInt8>, keys: borrowing SessionKeys, transcript: Transcript
+  ) -> Bool {
     var plaintext = ByteBuffer<768>()
-    do throws(EncodingFault) { try plaintext.append(sealed) } catch { return nil }
+    do throws(EncodingFault) { try plaintext.append(sealed) } catch { return false }
     do throws(CryptographyFailure) {
       try plaintext.open(
         key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
         using: &cryptography)
-    } catch { return nil }
-    do throws(EncodingFault) { return try Request(plaintext.bytes) } catch { return nil }
+    } catch { return false }
+    do throws(EncodingFault) { try request.decode(plaintext.bytes) } catch { return false }
+    return true
   }
 
   /// Remembers a token that came whole.
@@ -40,16 +42,18 @@ where
 
   /// Lets the store record what the rules decide; a store that fails means no.
   mutating func settle(
-    _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult), request: Request,
+    _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
+    request: borrowing Request,
     nonce: FixedBytes<16>?, notice: inout Notice
   ) -> Status {
     var round = Round(
       token: token, proofs: proofs, request: request, policy: policy, nonce: nonce, realClock: clock.unixSeconds())
     do throws(StoreFailure) {
-      var decision = try store.settle(round) { Decision.judge($0, against: $1) }
-      if let attempt = decision.attempt {
-        round.matches = try compareCodes(request, of: attempt, round: round)
-        decision = try store.settle(round) { Decision.judge($0, against: $1) }
+      var decision = Decision()
+      try store.settle(round, &decision) { $2.judge($0, against: $1) }
+      if let attempt = decision.attempt, let user = decision.user {
+        round.matches = try compareCodes(request, of: user, attempt, round: round)
+        try store.settle(round, &decision) { $2.judge($0, against: $1) }
       }
       notice = decision.notice
       return decision.status
@@ -57,7 +61,7 @@ where
   }
 
   mutating func perform<Machine: Actuator & ~Copyable>(
-    _ request: Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
   ) -> Status {
     do throws(ActuatorFailure) {
       if try performUserCommand(request, result: &result) { return .accepted }
@@ -106,8 +110,9 @@ extension ProofResult {
 }
 
 extension Round {
+  @inline(never)
   fileprivate init<Rules: Policy & ~Copyable>(
-    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: Request,
+    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: borrowing Request,
     policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?
   ) {
     verifyingKey = token.verifyingKey
@@ -122,12 +127,14 @@ extension Round {
     device = proofs.device
     command = request.command
     isCommandInToken = token.claims.commands?.contains(request.command) ?? true
-    rule = policy.rule(for: request.command)
+    let rule = policy.rule(for: request.command)
+    factors = rule?.factors
+    allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
     codes = request.codes
-    codeUser = request.codeUser(for: rule?.factors ?? [])
+    codeUser = request.codeUser(for: factors ?? [])
     isAnotherUsersCode = request.hasCode(
-      ofAnotherThan: token.claims.user ?? codeUser, for: rule?.factors ?? [])
+      ofAnotherThan: token.claims.user ?? codeUser, for: factors ?? [])
     matches = nil
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength

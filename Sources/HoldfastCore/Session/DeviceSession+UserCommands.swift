@@ -14,7 +14,7 @@ where
 {
   /// Carries out a command of users; says whether it is one.
   package mutating func performUserCommand(
-    _ request: Request, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, result: inout ByteBuffer<1024>
   ) throws(ActuatorFailure) -> Bool {
     if request.command == UserCommandName.synchronise {
       try synchronise(request, result: &result)
@@ -30,7 +30,7 @@ where
   /// CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position that would be accepted
   /// of each account, or null.
   private mutating func synchronise(
-    _ request: Request, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, result: inout ByteBuffer<1024>
   ) throws(ActuatorFailure) {
     guard request.parameterCount == 1 else { throw ActuatorFailure() }
     let user: UserRecord
@@ -50,7 +50,8 @@ where
 
   /// Text of two words, the device's challenge of 16 hexadecimal digits, and the host code: OCRA over the user's challenge,
   /// the second parameter, and the device's. Source: RFC 6287 §7.2.
-  private mutating func answerHost(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  private mutating func answerHost(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
+  {
     guard request.parameterCount == 2 else { throw ActuatorFailure() }
     let clientChallenge = request.parameter(1)
     let fresh: FixedBytes<8>
@@ -79,7 +80,7 @@ where
 
   /// Notes the challenge; gives the secret of the user's host codes, nil where the user is not known or has none.
   private mutating func challengeUser(
-    _ request: Request, with fresh: FixedBytes<8>
+    _ request: borrowing Request, with fresh: FixedBytes<8>
   ) throws(StoreFailure) -> CodeSecret? {
     guard let name = request.user,
       let userID = try store.challenge(name, with: fresh, realClock: clock.unixSeconds())

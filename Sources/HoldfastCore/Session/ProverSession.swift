@@ -53,7 +53,8 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   ///   - token: the measurement token, at most 3072 bytes, in `encoding`.
   ///   - isRemembered: whether this device accepted the token before, so that a reference may do.
   public init(
-    identity: consuming Identity, request: Request, token: Span<UInt8>, encoding: TokenEncoding, isRemembered: Bool,
+    identity: consuming Identity, request: consuming Request, token: Span<UInt8>, encoding: TokenEncoding,
+    isRemembered: Bool,
     cryptography: consuming Crypto, random: consuming Random
   ) throws(EncodingFault) {
     guard token.count <= TokenOpener.maximumTokenByteCount, encoding != .reference else { throw .tooLong }

@@ -10,16 +10,25 @@ public struct UserCode: Sendable {
 }
 
 /// What a prover asks for: a command of at most 32 bytes, at most 8 parameters of at most 64 bytes, and codes.
-public struct Request: Sendable {
-  public let command: BoundedText<32>
+public struct Request: ~Copyable, Sendable {
+  public private(set) var command: BoundedText<32>
   private var parameters = InlineArray<8, BoundedText<64>>(repeating: BoundedText())
   /// How many parameters there are; nil when the list itself is absent.
   public private(set) var parameterCount: Int?
   public var otp: UserCode?
   public var seal: UserCode?
+  private let pin = Pinned()
 
   public init(command: BoundedText<32>) {
     self.command = command
+  }
+
+  /// A second one, for another round.
+  public borrowing func copy() -> Request {
+    var other = Request(command: command)
+    (other.parameters, other.parameterCount) = (parameters, parameterCount)
+    (other.otp, other.seal) = (otp, seal)
+    return other
   }
 
   /// Takes one more parameter; `unexpected` when there are 8 already.
@@ -31,7 +40,7 @@ public struct Request: Sendable {
   }
 
   /// The parameter at `index`, below ``parameterCount``.
-  public func parameter(_ index: Int) -> BoundedText<64> {
+  public borrowing func parameter(_ index: Int) -> BoundedText<64> {
     precondition(index < parameterCount ?? 0)
     return parameters[index]
   }
@@ -40,12 +49,18 @@ public struct Request: Sendable {
 extension Request {
   /// Decodes `{1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal]}`, of which only the command is required.
   public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+    self.init(command: BoundedText())
+    try decode(plaintext)
+  }
+
+  /// The same, into a request that has nothing but a command.
+  mutating func decode(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
     let count = try reader.mapHead()
     guard count >= 1 else { throw .unexpected }
     try reader.label(1, &order)
-    self.init(command: try reader.boundedText())
+    command = try reader.boundedText()
     for _ in 1..<count {
       switch try reader.label(&order) {
       case 2:
@@ -61,7 +76,7 @@ extension Request {
   }
 
   /// Writes the request.
-  public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1))
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(text: command.bytes)

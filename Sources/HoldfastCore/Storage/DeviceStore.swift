@@ -5,17 +5,15 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// The clock floor in Unix seconds: the device's time is never before it.
   mutating func clockFloor() throws(StoreFailure) -> UInt64
 
-  /// A copy of the token remembered under `reference`; nil when there is none.
-  mutating func recall(_ reference: TokenReference) -> VerifiedToken?
+  /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
+  mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
 
   /// Remembers a token whose holder has proved the device measurement.
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference)
 
   /// Reads what it holds for `round`, lets `judge` decide, and records the decision and its audit entry, all in one
   /// transaction that is durable before this returns.
-  mutating func settle(
-    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
-  ) throws(StoreFailure) -> Decision
+  mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure)
 
   /// The user of that name; nil for one that is not known.
   mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord?
@@ -44,6 +42,9 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// Adds one to the totals of answers to peers that proved nothing; not durable at once.
   mutating func countUnproved(_ status: Status)
 }
+
+/// Makes a decision on a round, from what the store holds.
+public typealias Judge = (borrowing Round, borrowing LedgerSnapshot, inout Decision) -> Void
 
 /// A user's secret, at most 64 bytes.
 public typealias CodeSecret = ByteBuffer<64>

@@ -1,8 +1,9 @@
 /// The commands that a token allows: at most 16 of at most 32 bytes each.
-public struct CommandList: Sendable {
+public struct CommandList: ~Copyable, Sendable {
   private var commands = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   /// How many there are.
   public private(set) var count = 0
+  private let pin = Pinned()
 
   /// No command.
   public init() {}
@@ -17,6 +18,13 @@ public struct CommandList: Sendable {
   public subscript(index: Int) -> BoundedText<32> {
     precondition(index < count)
     return commands[index]
+  }
+
+  borrowing func copy() -> CommandList {
+    var other = CommandList()
+    other.commands = commands
+    other.count = count
+    return other
   }
 
   /// Whether `command` is among them.

@@ -22,37 +22,66 @@ extension MeasurementClaims {
   /// Decodes a CWT claims set; an unknown claim makes it `unexpected`.
   ///
   /// Source: RFC 8392 §3.
-  init(cbor: Span<UInt8>) throws(EncodingFault) {
+  mutating func decode(cbor: Span<UInt8>) throws(EncodingFault) {
+    removeOptional()
     var reader = CBORReader(cbor)
     var order = CBORLabelOrder()
-    var claims = PartialClaims()
+    var seen = ClaimNames()
     for _ in 0..<(try reader.mapHead()) {
-      try claims.read(label: try reader.label(&order), from: &reader)
+      seen.formUnion(try read(label: try reader.label(&order), from: &reader))
     }
     try reader.finish()
-    self = try claims.complete()
+    try check(seen)
   }
-}
 
-extension PartialClaims {
-  fileprivate mutating func read(label: Int64, from reader: inout CBORReader) throws(EncodingFault) {
+  private mutating func read(
+    label: Int64, from reader: inout CBORReader
+  ) throws(EncodingFault) -> ClaimNames {
     switch label {
-    case ClaimLabel.issuer: issuer = try reader.boundedText()
-    case ClaimLabel.subject: subject = try reader.boundedText()
-    case ClaimLabel.audience: audience = try DeviceID(audience: reader.textString())
-    case ClaimLabel.expires: expires = try reader.unsigned()
-    case ClaimLabel.issuedAt: issuedAt = try reader.unsigned()
-    case ClaimLabel.tokenID: tokenID = try reader.fixedBytes()
-    case ClaimLabel.integrity: integrity = try reader.secret()
-    case ClaimLabel.device: device = try reader.secret()
-    case ClaimLabel.proofKey: proofKey = try reader.secret()
-    case ClaimLabel.generation: generation = try reader.unsigned()
+    case ClaimLabel.issuer:
+      issuer = try reader.boundedText()
+      return .issuer
+    case ClaimLabel.subject:
+      subject = try reader.boundedText()
+      return .subject
+    case ClaimLabel.audience:
+      audience = try DeviceID(audience: reader.textString())
+      return .audience
+    case ClaimLabel.expires:
+      expires = try reader.unsigned()
+      return .expires
+    case ClaimLabel.issuedAt:
+      issuedAt = try reader.unsigned()
+      return .issuedAt
+    case ClaimLabel.tokenID:
+      tokenID = try reader.fixedBytes()
+      return .tokenID
+    case ClaimLabel.integrity:
+      try integrity.set(try reader.byteString())
+      return .integrity
+    case ClaimLabel.device:
+      try device.set(try reader.byteString())
+      return .device
+    case ClaimLabel.proofKey:
+      try proofKey.set(try reader.byteString())
+      return .proofKey
+    case ClaimLabel.generation:
+      generation = try reader.unsigned()
+      return .generation
     case ClaimLabel.maximumUses: maximumUses = try reader.unsigned()
-    case ClaimLabel.commands: commands = try reader.commands()
+    case ClaimLabel.commands: commands = try CommandList(&reader)
     case ClaimLabel.version: version = try reader.version()
     case ClaimLabel.user: user = try reader.boundedText()
     default: throw .unexpected
     }
+    return []
+  }
+}
+
+extension CommandList {
+  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+    self.init()
+    for _ in 0..<(try reader.arrayHead()) { try append(try reader.boundedText()) }
   }
 }
 
@@ -61,18 +90,6 @@ extension CBORReader {
   mutating func boundedText<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
     guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
     return text
-  }
-
-  /// Reads a byte string of exactly `count` secret bytes.
-  mutating func secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
-    guard let secret = Secret<count>(copying: try byteString()) else { throw .unexpected }
-    return secret
-  }
-
-  fileprivate mutating func commands() throws(EncodingFault) -> CommandList {
-    var list = CommandList()
-    for _ in 0..<(try arrayHead()) { try list.append(try boundedText()) }
-    return list
   }
 
   fileprivate mutating func version() throws(EncodingFault) -> AppVersion {

@@ -2,46 +2,64 @@ extension MeasurementClaims {
   /// Decodes a JWT claims set; an unknown claim makes it `unexpected`.
   ///
   /// Source: RFC 7519 §4. `imh`, `dmh` and `mpk` are padded standard base64, `jti` is base64url.
-  init(json: Span<UInt8>) throws(EncodingFault) {
+  mutating func decode(json: Span<UInt8>) throws(EncodingFault) {
+    removeOptional()
     var reader = try JSONReader(json)
     var object = try reader.beginObject()
-    var claims = PartialClaims()
+    var seen = ClaimNames()
     while let name = try reader.nextMember(&object) {
-      try claims.read(name, from: &reader)
+      seen.formUnion(try read(name, from: &reader))
     }
     try reader.finish()
-    self = try claims.complete()
+    try check(seen)
   }
-}
 
-extension PartialClaims {
-  fileprivate mutating func read(
+  private mutating func read(
     _ name: borrowing JSONString, from reader: inout JSONReader
-  ) throws(EncodingFault) {
+  ) throws(EncodingFault) -> ClaimNames {
     if name.equals("iss") {
       issuer = try reader.boundedText()
-    } else if name.equals("sub") {
+      return .issuer
+    }
+    if name.equals("sub") {
       subject = try reader.boundedText()
-    } else if name.equals("aud") {
+      return .subject
+    }
+    if name.equals("aud") {
       let text: BoundedText<22> = try reader.boundedText()
       audience = try DeviceID(audience: text.bytes)
-    } else if name.equals("exp") {
-      expires = try reader.unsigned()
-    } else if name.equals("iat") {
-      issuedAt = try reader.unsigned()
-    } else if name.equals("jti") {
-      tokenID = try reader.string().base64URLBytes()
-    } else if name.equals("imh") {
-      integrity = try reader.string().paddedBase64Secret()
-    } else if name.equals("dmh") {
-      device = try reader.string().paddedBase64Secret()
-    } else if name.equals("mpk") {
-      proofKey = try reader.string().paddedBase64Secret()
-    } else if name.equals("gen") {
-      generation = try reader.unsigned()
-    } else {
-      try readOptional(name, from: &reader)
+      return .audience
     }
+    if name.equals("exp") {
+      expires = try reader.unsigned()
+      return .expires
+    }
+    if name.equals("iat") {
+      issuedAt = try reader.unsigned()
+      return .issuedAt
+    }
+    if name.equals("jti") {
+      tokenID = try reader.string().base64URLBytes()
+      return .tokenID
+    }
+    if name.equals("imh") {
+      try reader.string().read(paddedBase64: &integrity)
+      return .integrity
+    }
+    if name.equals("dmh") {
+      try reader.string().read(paddedBase64: &device)
+      return .device
+    }
+    if name.equals("mpk") {
+      try reader.string().read(paddedBase64: &proofKey)
+      return .proofKey
+    }
+    if name.equals("gen") {
+      generation = try reader.unsigned()
+      return .generation
+    }
+    try readOptional(name, from: &reader)
+    return []
   }
 
   private mutating func readOptional(
@@ -50,7 +68,7 @@ extension PartialClaims {
     if name.equals("max") {
       maximumUses = try reader.unsigned()
     } else if name.equals("cmd") {
-      commands = try reader.commands()
+      commands = try CommandList(&reader)
     } else if name.equals("ver") {
       version = try reader.version()
     } else if name.equals("usr") {
@@ -61,17 +79,18 @@ extension PartialClaims {
   }
 }
 
+extension CommandList {
+  fileprivate init(_ reader: inout JSONReader) throws(EncodingFault) {
+    self.init()
+    var index = try reader.beginArray()
+    while try reader.nextElement(&index) { try append(try reader.boundedText()) }
+  }
+}
+
 extension JSONReader {
   fileprivate mutating func boundedText<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
     guard let text: BoundedText<capacity> = try string().bounded() else { throw .unexpected }
     return text
-  }
-
-  fileprivate mutating func commands() throws(EncodingFault) -> CommandList {
-    var list = CommandList()
-    var index = try beginArray()
-    while try nextElement(&index) { try list.append(try boundedText()) }
-    return list
   }
 
   fileprivate mutating func version() throws(EncodingFault) -> AppVersion {

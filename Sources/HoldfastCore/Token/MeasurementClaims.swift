@@ -3,33 +3,34 @@
 /// The two measurements and the proof key are secrets: who knows them can prove in the app's place.
 public struct MeasurementClaims: ~Copyable, Sendable {
   /// `iss`, at most 64 bytes; informative.
-  public let issuer: BoundedText<64>
+  public internal(set) var issuer: BoundedText<64>
   /// `sub`, at most 64 bytes: the app that was approved.
-  public let subject: BoundedText<64>
+  public internal(set) var subject: BoundedText<64>
   /// `aud`: the device that it is for.
-  public let audience: DeviceID
+  public internal(set) var audience: DeviceID
   /// `exp`, Unix seconds: expired when not above now.
-  public let expires: UInt64
+  public internal(set) var expires: UInt64
   /// `iat`, Unix seconds, below ``expires``.
-  public let issuedAt: UInt64
+  public internal(set) var issuedAt: UInt64
   /// `jti`, 16 bytes.
-  public let tokenID: TokenID
+  public internal(set) var tokenID: TokenID
   /// `imh`: the integrity measurement, 32 bytes.
-  public let integrity: Secret<32>
+  public internal(set) var integrity: Secret<32>
   /// `dmh`: the device measurement, 32 bytes.
-  public let device: Secret<32>
+  public internal(set) var device: Secret<32>
   /// `mpk`: the measurement proof key, 16 bytes.
-  public let proofKey: Secret<16>
+  public internal(set) var proofKey: Secret<16>
   /// `gen`: raised by the issuer to revoke older tokens.
-  public let generation: UInt64
+  public internal(set) var generation: UInt64
   /// `max`: how many rounds may be accepted; nil without a limit.
-  public let maximumUses: UInt64?
+  public internal(set) var maximumUses: UInt64?
   /// `cmd`: what it may do; nil for all that policy allows.
-  public let commands: CommandList?
+  public internal(set) var commands: CommandList?
   /// `ver`; 0.0.0 where absent.
-  public let version: AppVersion
+  public internal(set) var version: AppVersion
   /// `usr`, at most 32 bytes: whose codes go with it; nil for any enrolled user's.
-  public let user: BoundedText<32>?
+  public internal(set) var user: BoundedText<32>?
+  private let pin = Pinned()
 
   /// Puts claims together, as an issuer does and a decoder; that makes nobody believe them.
   ///
@@ -37,7 +38,8 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   public init(
     issuer: BoundedText<64>, subject: BoundedText<64>, audience: DeviceID, expires: UInt64, issuedAt: UInt64,
     tokenID: TokenID, integrity: consuming Secret<32>, device: consuming Secret<32>, proofKey: consuming Secret<16>,
-    generation: UInt64, maximumUses: UInt64?, commands: CommandList?, version: AppVersion, user: BoundedText<32>?
+    generation: UInt64, maximumUses: UInt64?, commands: consuming CommandList?, version: AppVersion,
+    user: BoundedText<32>?
   ) {
     self.issuer = issuer
     self.subject = subject
@@ -55,44 +57,65 @@ public struct MeasurementClaims: ~Copyable, Sendable {
     self.user = user
   }
 
-  /// A second copy, made on purpose.
-  borrowing func copy() -> MeasurementClaims {
-    MeasurementClaims(
-      issuer: issuer, subject: subject, audience: audience, expires: expires, issuedAt: issuedAt, tokenID: tokenID,
-      integrity: integrity.copy(), device: device.copy(), proofKey: proofKey.copy(), generation: generation,
-      maximumUses: maximumUses, commands: commands, version: version, user: user)
+  /// Nothing yet, to be decoded in place.
+  @inline(never)
+  init() {
+    (issuer, subject, audience, tokenID) = (BoundedText(), BoundedText(), DeviceID(), TokenID())
+    (expires, issuedAt, generation, maximumUses) = (0, 0, 0, nil)
+    integrity = Secret()
+    device = Secret()
+    proofKey = Secret()
+    commands = nil
+    (version, user) = (.zero, nil)
+  }
+
+  /// Becomes a second copy.
+  mutating func set(_ other: borrowing MeasurementClaims) {
+    issuer = other.issuer
+    subject = other.subject
+    audience = other.audience
+    expires = other.expires
+    issuedAt = other.issuedAt
+    tokenID = other.tokenID
+    integrity.set(other.integrity)
+    device.set(other.device)
+    proofKey.set(other.proofKey)
+    generation = other.generation
+    maximumUses = other.maximumUses
+    commands = other.commands?.copy()
+    version = other.version
+    user = other.user
   }
 }
 
-/// Claims being collected in whatever order they come.
-struct PartialClaims: ~Copyable {
-  var issuer: BoundedText<64>?
-  var subject: BoundedText<64>?
-  var audience: DeviceID?
-  var expires: UInt64?
-  var issuedAt: UInt64?
-  var tokenID: TokenID?
-  var integrity: Secret<32>?
-  var device: Secret<32>?
-  var proofKey: Secret<16>?
-  var generation: UInt64?
-  var maximumUses: UInt64?
-  var commands: CommandList?
-  var version: AppVersion?
-  var user: BoundedText<32>?
-
-  init() {}
-
-  /// The claims, once all required ones are there and `iat` is below `exp`.
-  consuming func complete() throws(EncodingFault) -> MeasurementClaims {
-    guard let issuer, let subject, let audience, let expires, let issuedAt, let tokenID, let generation,
-      let integrity, let device, let proofKey, issuedAt < expires
-    else { throw .unexpected }
-    return MeasurementClaims(
-      issuer: issuer, subject: subject, audience: audience, expires: expires, issuedAt: issuedAt, tokenID: tokenID,
-      integrity: integrity, device: device, proofKey: proofKey, generation: generation, maximumUses: maximumUses,
-      commands: commands, version: version ?? .zero, user: user)
+extension MeasurementClaims {
+  /// Forgets the claims that need not be there.
+  mutating func removeOptional() {
+    (maximumUses, version, user) = (nil, .zero, nil)
+    commands = nil
   }
+
+  /// Throws unless all claims that are required were seen, and `iat` is below `exp`.
+  borrowing func check(_ seen: ClaimNames) throws(EncodingFault) {
+    guard seen.isSuperset(of: .required), issuedAt < expires else { throw .unexpected }
+  }
+}
+
+/// Which claims there are.
+struct ClaimNames: OptionSet {
+  let rawValue: UInt16
+
+  static var issuer: Self { Self(rawValue: 1) }
+  static var subject: Self { Self(rawValue: 1 << 1) }
+  static var audience: Self { Self(rawValue: 1 << 2) }
+  static var expires: Self { Self(rawValue: 1 << 3) }
+  static var issuedAt: Self { Self(rawValue: 1 << 4) }
+  static var tokenID: Self { Self(rawValue: 1 << 5) }
+  static var integrity: Self { Self(rawValue: 1 << 6) }
+  static var device: Self { Self(rawValue: 1 << 7) }
+  static var proofKey: Self { Self(rawValue: 1 << 8) }
+  static var generation: Self { Self(rawValue: 1 << 9) }
+  static var required: Self { Self(rawValue: 1 << 10 - 1) }
 }
 
 extension FixedBytes where count == 16 {

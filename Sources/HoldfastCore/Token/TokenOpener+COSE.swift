@@ -40,20 +40,21 @@ extension TokenOpener {
   ///
   /// Source: RFC 9052 §4.4 and §6.3.
   func verifyCOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
-    trust: inout Trust, acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto
-  ) throws(TokenFault) -> VerifiedToken {
+    trust: inout Trust, acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto,
+    into verified: inout VerifiedToken
+  ) throws(TokenFault) {
     let issued: COSEIssuedClaims
     do throws(EncodingFault) {
       if acceptsUnsigned, try CBORReader(plaintext.bytes).nextMajorType() == .map {
-        return VerifiedToken(claims: try MeasurementClaims(cbor: plaintext.bytes), verifyingKey: nil)
+        verified.verifyingKey = nil
+        return try verified.claims.decode(cbor: plaintext.bytes)
       }
       issued = try COSEIssuedClaims(plaintext.bytes)
     } catch { throw TokenFault(error) }
     guard let issuer = trust.trustedIssuer(issued.issuerKeyID), acceptsMAC || !issuer.isMAC else { throw .untrusted }
     do throws(CryptographyFailure) { try issuer.verify(issued, using: &cryptography) } catch { throw .cryptography }
-    do throws(EncodingFault) {
-      return VerifiedToken(claims: try MeasurementClaims(cbor: issued.payload), verifyingKey: issued.issuerKeyID)
-    } catch { throw TokenFault(error) }
+    verified.verifyingKey = issued.issuerKeyID
+    do throws(EncodingFault) { try verified.claims.decode(cbor: issued.payload) } catch { throw TokenFault(error) }
   }
 }
 

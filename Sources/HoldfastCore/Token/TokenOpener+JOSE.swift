@@ -31,8 +31,8 @@ extension TokenOpener {
   ///
   /// Source: RFC 7515 §5.2, RFC 7518 §3.4.
   mutating func verifyJOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
-    trust: inout Trust, using cryptography: inout Crypto
-  ) throws(TokenFault) -> VerifiedToken {
+    trust: inout Trust, using cryptography: inout Crypto, into verified: inout VerifiedToken
+  ) throws(TokenFault) {
     let keyID: KeyID
     let signature: FixedBytes<64>
     do throws(EncodingFault) {
@@ -52,9 +52,8 @@ extension TokenOpener {
       hash.append(plaintext.bytes.extracting(0..<plaintext.count - 87))
       try cryptography.p256Verify(key: point, digest: try hash.finish(), signature: signature)
     } catch { throw .cryptography }
-    do throws(EncodingFault) {
-      return VerifiedToken(claims: try MeasurementClaims(json: part.bytes), verifyingKey: keyID)
-    } catch { throw TokenFault(error) }
+    verified.verifyingKey = keyID
+    do throws(EncodingFault) { try verified.claims.decode(json: part.bytes) } catch { throw TokenFault(error) }
   }
 
   /// Decodes a JOSE header, at most 1024 bytes, in `part`.

@@ -20,13 +20,13 @@ public struct TokenOpener: ~Copyable {
   ///   - trust: whose signatures and MACs count.
   ///   - acceptsUnsigned: whether bare claims (COSE alone) are taken too.
   ///   - acceptsMAC: whether claims under a MAC (COSE alone) are taken too.
-  /// - Returns: the token, whose audience and times are not looked at yet.
+  ///   - verified: becomes the token, whose audience and times are not looked at yet; of no use when this throws.
   public mutating func open<
     Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Trust: IssuerTrust & ~Copyable
   >(
     _ token: Span<UInt8>, encoding: TokenEncoding, key: inout Key, keyID: KeyID, trust: inout Trust,
-    acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto
-  ) throws(TokenFault) -> VerifiedToken {
+    acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto, into verified: inout VerifiedToken
+  ) throws(TokenFault) {
     guard token.count <= Self.maximumTokenByteCount else { throw .malformed }
     defer {
       context.removeAll()
@@ -38,11 +38,11 @@ public struct TokenOpener: ~Copyable {
       throw .malformed
     case .cose:
       try decryptCOSE(token, key: &key, keyID: keyID, using: &cryptography)
-      return try verifyCOSE(
-        trust: &trust, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography)
+      try verifyCOSE(
+        trust: &trust, acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography, into: &verified)
     case .jose:
       try decryptJOSE(token, key: &key, keyID: keyID, using: &cryptography)
-      return try verifyJOSE(trust: &trust, using: &cryptography)
+      try verifyJOSE(trust: &trust, using: &cryptography, into: &verified)
     }
   }
 }

@@ -3,18 +3,24 @@
 ///
 /// Only ``TokenOpener`` makes one. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
 public struct VerifiedToken: ~Copyable, Sendable {
-  public let claims: MeasurementClaims
+  public internal(set) var claims = MeasurementClaims()
   /// The key that signed or authenticated it; nil for an unsigned token.
-  public let verifyingKey: KeyID?
+  public internal(set) var verifyingKey: KeyID?
 
-  init(claims: consuming MeasurementClaims, verifyingKey: KeyID?) {
-    self.claims = claims
-    self.verifyingKey = verifyingKey
+  /// Room for a token: for no device, and out of time.
+  public init() {}
+
+  /// Becomes a second copy, for whoever remembers tokens.
+  public mutating func set(_ other: borrowing VerifiedToken) {
+    claims.set(other.claims)
+    verifyingKey = other.verifyingKey
   }
 
-  /// A second copy, for whoever remembers tokens.
+  /// A second copy.
   public borrowing func copy() -> VerifiedToken {
-    VerifiedToken(claims: claims.copy(), verifyingKey: verifyingKey)
+    var other = VerifiedToken()
+    other.set(self)
+    return other
   }
 }
 

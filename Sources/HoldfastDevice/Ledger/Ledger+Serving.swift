@@ -24,19 +24,17 @@ extension Ledger {
   }
 
   /// Reads what is held for `round`, lets `judge` decide, and records the decision: all of it, durably, or nothing.
-  func settle(
-    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
-  ) throws(LedgerError) -> Decision {
+  func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(LedgerError) {
     let limits = limits
-    return try write { (tables, state) throws(DatabaseError) in
+    try write { (tables, state) throws(DatabaseError) in
       try tables.dropOutdated(limit: limits.dropCount, state: &state)
-      let decision = judge(round, try tables.snapshot(for: round, state: state, limits: limits))
+      let snapshot = try tables.snapshot(for: round, state: state, limits: limits)
+      judge(round, snapshot, &decision)
       try tables.apply(decision, to: round, state: &state)
       // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
-      if decision.attempt != nil { return decision }
+      guard decision.attempt == nil else { return }
       let event = AuditEvent.round(AuditedRound(round, status: decision.status))
       try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
-      return decision
     }
   }
 
@@ -44,9 +42,6 @@ extension Ledger {
   func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(LedgerError) -> Bool {
-    let otpSecret = secrets.otp.copy()
-    let sealSecret = secrets.seal.copy()
-    let hostSecret = secrets.host.copy()
     let limit = limits.userCount
     return try write { (tables, state) throws(DatabaseError) in
       let now = state.time(realClock: realClock)
@@ -58,9 +53,9 @@ extension Ledger {
       guard isThere || userCount < limit else { return false }
       try tables.deleteUser(code.user)
       let id = try tables.insertUser(code.user, now: now)
-      if let otp = code.otp { try tables.insertAccount(.otp, otp, otpSecret, of: id) }
-      if let seal = code.seal { try tables.insertAccount(.seal, seal, sealSecret, of: id) }
-      try tables.insertAccount(.host, .ocra(.host), hostSecret, of: id)
+      if let otp = code.otp { try tables.insertAccount(.otp, otp, secrets.otp, of: id) }
+      if let seal = code.seal { try tables.insertAccount(.seal, seal, secrets.seal, of: id) }
+      try tables.insertAccount(.host, .ocra(.host), secrets.host, of: id)
       try tables.append(.userActivated(code.user), time: now, to: &state)
       return true
     }

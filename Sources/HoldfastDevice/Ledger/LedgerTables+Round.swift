@@ -4,7 +4,7 @@ import HoldfastStorage
 extension LedgerTables {
   /// What is held for `round`. Reads alone.
   func snapshot(
-    for round: Round, state: LedgerState, limits: LedgerLimits
+    for round: borrowing Round, state: LedgerState, limits: LedgerLimits
   ) throws(DatabaseError) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
@@ -32,7 +32,8 @@ extension LedgerTables {
   }
 
   /// Writes what `decision` says; floors only rise.
-  func apply(_ decision: Decision, to round: Round, state: inout LedgerState) throws(DatabaseError) {
+  func apply(_ decision: borrowing Decision, to round: borrowing Round, state: inout LedgerState) throws(DatabaseError)
+  {
     let (verifyingKey, tokenID) = key(of: round)
     state.clockFloor = max(state.clockFloor, decision.clockFloor)
     if let floor = decision.generationFloor {
@@ -83,7 +84,7 @@ extension LedgerTables {
   }
 
   /// Names a token, whose bytes do not: it can be encoded anew without keys. Unsigned ones have the empty key.
-  private func key(of round: Round) -> (verifyingKey: Value, tokenID: Value) {
+  private func key(of round: borrowing Round) -> (verifyingKey: Value, tokenID: Value) {
     (round.verifyingKey.map { .copying($0.bytes) } ?? .bytes([]), .copying(round.tokenID.bytes))
   }
 }

@@ -27,8 +27,8 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { return nil }
   }
 
-  func recall(_ reference: TokenReference) -> VerifiedToken? {
-    memory.recall(reference)
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    memory.recall(reference, into: &token)
   }
 
   func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
@@ -36,14 +36,11 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   }
 
   mutating func settle(
-    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
-  ) throws(StoreFailure) -> Decision {
-    do throws(LedgerError) {
-      let decision = try ledger.settle(round, judge: judge)
-      isSettled = true
-      recordUnproved()
-      return decision
-    } catch { throw StoreFailure() }
+    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  ) throws(StoreFailure) {
+    do throws(LedgerError) { try ledger.settle(round, &decision, judge: judge) } catch { throw StoreFailure() }
+    isSettled = true
+    recordUnproved()
   }
 
   func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {

@@ -26,10 +26,11 @@ public final class TokenMemory: Sendable {
     state.withLock { $0.tokens.count }
   }
 
-  /// A copy of the token remembered under `reference`; nil when there is none.
-  public func recall(_ reference: TokenReference) -> VerifiedToken? {
-    let remembered = state.withLock { $0.tokens[reference] }
-    return remembered?.token.copy()
+  /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
+  public func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    guard let remembered = state.withLock({ $0.tokens[reference] }) else { return false }
+    token.set(remembered.token)
+    return true
   }
 
   /// Remembers a copy of `token`.

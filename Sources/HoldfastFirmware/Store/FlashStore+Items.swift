@@ -4,10 +4,10 @@ import HoldfastCore
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// One entry a transaction at most: it takes the next number. It is dated by the clock floor, or by `realClock` if that is later.
   mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
-    var entry = ByteBuffer<320>()
-    try AuditEntry(sequence: audit.count + 1, time: time(realClock), event: event).encode(into: &entry)
     try draft.begin(.auditEntry, elementCount: 2)
-    try draft.appendCBOR(bytes: entry.bytes)
+    let start = draft.count
+    try AuditEntry(sequence: audit.count + 1, time: time(realClock), event: event).encode(into: &draft)
+    try draft.wrapCBOR(from: start)
   }
 
   /// The device's time: the later of floor and real clock, in Unix seconds.

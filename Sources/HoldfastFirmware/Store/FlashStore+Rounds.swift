@@ -3,19 +3,17 @@ import HoldfastCore
 /// Judging rounds. What it reads and writes is what a ledger on Linux does.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   public mutating func settle(
-    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
-  ) throws(StoreFailure) -> Decision {
+    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  ) throws(StoreFailure) {
     index.dropOutdated(clockFloor: state.clockFloor)
-    let snapshot: LedgerSnapshot
-    do throws(EncodingFault) { snapshot = try self.snapshot(for: round) } catch { throw StoreFailure() }
-    let decision = judge(round, snapshot)
+    var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
+    do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw StoreFailure() }
+    judge(round, snapshot, &decision)
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
     isSettled = true
-    return decision
   }
 
-  private func snapshot(for round: Round) throws(EncodingFault) -> LedgerSnapshot {
-    var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
+  private func read(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     if let keyID = round.verifyingKey {
       snapshot.isIssuerTrusted = issuers.find(keyID, in: journal.bytes) != nil
       snapshot.generationFloor = try generationFloor(of: keyID)
@@ -33,12 +31,11 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
       snapshot.canKeepNonce = room > index.kept.count / 2
     }
-    return snapshot
   }
 
   /// Floors only rise.
   private mutating func draft(
-    _ decision: Decision, on round: Round, _ snapshot: LedgerSnapshot
+    _ decision: borrowing Decision, on round: borrowing Round, _ snapshot: borrowing LedgerSnapshot
   ) throws(EncodingFault) {
     if decision.clockFloor > state.clockFloor {
       var next = state
@@ -132,7 +129,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 }
 
 extension KeptItem {
-  fileprivate init(_ round: Round, _ content: Content) {
+  fileprivate init(_ round: borrowing Round, _ content: Content) {
     self.init(
       verifyingKey: round.verifyingKey, tokenID: round.tokenID, expires: round.expires, content: content)
   }

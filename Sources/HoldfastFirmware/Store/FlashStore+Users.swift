@@ -46,17 +46,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     guard let code = try goodCode(codeID, .activation, realClock: realClock) else { return false }
     let isThere = try user(named: code.user) != nil
     guard isThere || index.userCount < index.users.count else { return false }
-    let otp = secrets.otp.copy()
-    let seal = secrets.seal.copy()
-    let host = secrets.host.copy()
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: code.user)
       let id = try store.draftUser(
         code.user, otp: code.otp.map { CodeAccount(method: $0) }, seal: code.seal.map { CodeAccount(method: $0) },
         realClock: realClock)
-      if code.otp != nil { try store.draft(secret: otp, .otp, of: id) }
-      if code.seal != nil { try store.draft(secret: seal, .seal, of: id) }
-      try store.draft(secret: host, .host, of: id)
+      if code.otp != nil { try store.draft(secret: secrets.otp, .otp, of: id) }
+      if code.seal != nil { try store.draft(secret: secrets.seal, .seal, of: id) }
+      try store.draft(secret: secrets.host, .host, of: id)
       try store.draft(.userActivated(code.user), realClock: realClock)
     }
     isSettled = true

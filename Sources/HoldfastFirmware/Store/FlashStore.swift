@@ -72,7 +72,9 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return state.clockFloor
   }
 
-  public mutating func recall(_ reference: TokenReference) -> VerifiedToken? { tokens.recall(reference) }
+  public mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    tokens.recall(reference, into: &token)
+  }
 
   public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     tokens.remember(token, as: reference)
@@ -99,7 +101,8 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   /// Reads the whole slot in force.
   mutating func load() throws(StoreFault) {
-    (index, state, audit) = (StoreIndex(), StoreState(), AuditChain())
+    index = StoreIndex()
+    (state, audit) = (StoreState(), AuditChain())
     var cursor = journal.cursor
     while let transaction = try cursor.next(in: journal.flash) { try absorb(transaction) }
   }

@@ -1,11 +1,12 @@
 import HoldfastCore
 
 /// Where in the slot in force the newest item about each thing begins, as an offset into the slot: 0 for none.
-struct StoreIndex {
+struct StoreIndex: ~Copyable {
   var kept = InlineArray<64, KeptPlace>(repeating: KeptPlace())
   var users = InlineArray<16, UserPlace>(repeating: UserPlace())
   var codes = InlineArray<16, UInt16>(repeating: 0)
   var generations = InlineArray<16, UInt16>(repeating: 0)
+  private let pin = Pinned()
 
   var userCount: Int {
     var count = 0
@@ -29,11 +30,11 @@ struct StoreIndex {
 
 /// Where uses or a nonce are.
 struct KeptPlace {
-  var item: UInt16 = 0
   /// When the token expires, in Unix seconds.
   private var expires: UInt64 = 0
   /// The first bytes of the token's id: saves looking at most of the others.
   private(set) var tag: UInt32 = 0
+  var item: UInt16 = 0
 
   init() {}
 

@@ -7,8 +7,8 @@ struct TokenSlots: ~Copyable {
 
   init() {}
 
-  func recall(_ reference: TokenReference) -> VerifiedToken? {
-    slots.recall(reference)
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    slots.recall(reference, into: &token)
   }
 
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
@@ -23,13 +23,13 @@ private protocol TokenRoom: ~Copyable {
   static var capacity: Int { get }
   init()
   func holds(_ reference: TokenReference) -> Bool
-  func recall(_ reference: TokenReference) -> VerifiedToken?
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
   mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken)
 }
 
 private struct TokenSlot: ~Copyable, TokenRoom {
   private var reference: TokenReference?
-  private var token: VerifiedToken?
+  private var token = VerifiedToken()
 
   static var capacity: Int { 1 }
 
@@ -39,11 +39,15 @@ private struct TokenSlot: ~Copyable, TokenRoom {
     return known == reference
   }
 
-  func recall(_ reference: TokenReference) -> VerifiedToken? { holds(reference) ? token?.copy() : nil }
+  func recall(_ reference: TokenReference, into other: inout VerifiedToken) -> Bool {
+    guard holds(reference) else { return false }
+    other.set(token)
+    return true
+  }
 
   mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {
     self.reference = reference
-    self.token = token.copy()
+    self.token.set(token)
   }
 }
 
@@ -56,8 +60,8 @@ private struct Both<Half: TokenRoom & ~Copyable>: ~Copyable, TokenRoom {
 
   func holds(_ reference: TokenReference) -> Bool { first.holds(reference) || second.holds(reference) }
 
-  func recall(_ reference: TokenReference) -> VerifiedToken? {
-    first.holds(reference) ? first.recall(reference) : second.recall(reference)
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    first.recall(reference, into: &token) || second.recall(reference, into: &token)
   }
 
   mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {

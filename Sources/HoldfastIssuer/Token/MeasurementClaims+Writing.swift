@@ -36,10 +36,12 @@ extension MeasurementClaims {
       try sink.appendCBOR(integer: ClaimLabel.maximumUses)
       try sink.appendCBOR(unsigned: maximumUses)
     }
-    if let commands {
+    switch commands {
+    case .some(let commands):
       try sink.appendCBOR(integer: ClaimLabel.commands)
       try sink.appendCBOR(array: commands.count)
       for index in 0..<commands.count { try sink.appendCBOR(text: commands[index].bytes) }
+    case .none: break
     }
     if version != .zero {
       try sink.appendCBOR(integer: ClaimLabel.version)
@@ -75,8 +77,10 @@ extension MeasurementClaims {
   private borrowing func optionalMembers() -> [(String, JSONValue)] {
     var members: [(String, JSONValue)] = []
     if let maximumUses { members.append(("max", .integer(maximumUses))) }
-    if let commands {
+    switch commands {
+    case .some(let commands):
       members.append(("cmd", .array((0..<commands.count).map { .string(commands[$0].description) })))
+    case .none: break
     }
     if version != .zero {
       members.append(("ver", .array([version.major, version.minor, version.patch].map { .integer($0) })))

@@ -75,12 +75,15 @@ struct ExpectedClaims {
     case (let given?, let expected?): if !same(given, expected) { return "user" }
     default: return "user"
     }
-    switch (claims.commands, commands) {
-    case (nil, nil): return nil
-    case (let given?, let expected?):
-      guard given.count == expected.count else { return "commands" }
-      return expected.indices.allSatisfy { same(given[$0], expected[$0]) } ? nil : "commands"
-    default: return "commands"
+    return isSame(claims.commands, commands) ? nil : "commands"
+  }
+
+  private func isSame(_ list: borrowing CommandList?, _ expected: [String]?) -> Bool {
+    guard let expected else { return list == nil }
+    switch list {
+    case .some(let given):
+      return given.count == expected.count && expected.indices.allSatisfy { same(given[$0], expected[$0]) }
+    case .none: return false
     }
   }
 

@@ -58,11 +58,11 @@ struct Parties {
     var cryptography = OpenSSLCryptography()
     var key: P256PrivateKey
     do throws(CryptographyFailure) { key = try deviceKey() } catch { throw Refusal(reason: "no device key") }
-    let verified: VerifiedToken
+    var verified = VerifiedToken()
     do throws(TokenFault) {
-      verified = try opener.open(
+      try opener.open(
         token.span, encoding: encoding, key: &key, keyID: deviceKeyID, trust: &trust,
-        acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography)
+        acceptsUnsigned: acceptsUnsigned, acceptsMAC: acceptsMAC, using: &cryptography, into: &verified)
     } catch { throw Refusal(reason: "token: \(error)") }
     guard verified.claims.audience == deviceID else { throw Refusal(reason: "token: another audience") }
     return verified

@@ -58,10 +58,14 @@ private struct GivenStore: DeviceStore, ~Copyable {
 
   func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
   func clockFloor() -> UInt64 { 0 }
-  func recall(_ reference: TokenReference) -> VerifiedToken? { reference == self.reference ? token.copy() : nil }
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    guard reference == self.reference else { return false }
+    token.set(self.token)
+    return true
+  }
   func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {}
-  func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) -> Decision {
-    judge(round, LedgerSnapshot(clockFloor: 0))
+  func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) {
+    judge(round, LedgerSnapshot(clockFloor: 0), &decision)
   }
   func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
   func user(named name: BoundedText<32>) -> UserRecord? { nil }
@@ -92,7 +96,7 @@ private struct NoClock: Clock {
 private struct GivenResult: Actuator {
   let result: [UInt8]
 
-  func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     do throws(EncodingFault) { try result.append(self.result.span) } catch { throw ActuatorFailure() }
   }
 }

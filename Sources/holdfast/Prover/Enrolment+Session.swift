@@ -7,7 +7,7 @@ extension Enrolment {
   typealias Session = ProverSession<OpenSSLCryptography, SystemRandom>
 
   /// Measures this process and its host, now, for a session in which every round proves what was measured.
-  func session(for request: Request, isRemembered: Bool) throws(Failure) -> Session {
+  func session(for request: borrowing Request, isRemembered: Bool) throws(Failure) -> Session {
     let measurements: ProvableMeasurements
     do throws(MeasurementError) {
       var measurer = Measurer()
@@ -15,7 +15,8 @@ extension Enrolment {
     } catch { throw Failure(error) }
     do throws(EncodingFault) {
       return try Session(
-        identity: measurements.identity(for: descriptor), request: request, token: token.span, encoding: encoding,
+        identity: measurements.identity(for: descriptor), request: request.copy(), token: token.span,
+        encoding: encoding,
         isRemembered: isRemembered, cryptography: OpenSSLCryptography(), random: SystemRandom())
     } catch { throw Failure(.malformed, "the measurement token is too long", hint: "enrol again") }
   }

@@ -23,7 +23,7 @@ struct ProofOutcome {
 }
 
 /// One proof by this process, measured anew, over one connection.
-struct Proof {
+struct Proof: ~Copyable {
   let enrolment: Enrolment
   let request: Request
   let endpoint: Endpoint

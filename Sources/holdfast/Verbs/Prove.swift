@@ -113,10 +113,8 @@ extension ProofTiming {
 extension Request {
   /// A request of the command line.
   init(command: String, parameters: [String]) throws(Failure) {
-    guard let name = BoundedText<32>(command), !name.isEmpty else {
-      throw Failure(.usage, "a command has 1 to 32 bytes")
-    }
-    self.init(command: name)
+    self.init(command: BoundedText<32>(command) ?? BoundedText())
+    guard !self.command.isEmpty else { throw Failure(.usage, "a command has 1 to 32 bytes") }
     guard parameters.count <= 8 else { throw Failure(.usage, "a command has at most 8 parameters") }
     for text in parameters {
       guard let parameter = BoundedText<64>(text) else { throw Failure(.usage, "a parameter has at most 64 bytes") }
@@ -128,7 +126,7 @@ extension Request {
   }
 
   /// The device's own commands for users say no more than `internal` where a parameter is missing.
-  private func checkUserCommand() throws(Failure) {
+  private borrowing func checkUserCommand() throws(Failure) {
     if command == UserCommandName.synchronise, parameterCount != 1 {
       throw Failure(.usage, "user-sync has one --parameter: the user", hint: "holdfast otp sync does it all")
     }

@@ -26,12 +26,13 @@ import Testing
     let coded = try both()
     let before = coded.ann
     let request = try coded.request(otp: "000000", seal: "00000000")
-    var wrong = try Prover.with(try coded.token.token(), request: request, integrity: Array(repeating: 0, count: 32))
+    var wrong = try Prover.with(
+      try coded.token.token(), request: request.copy(), integrity: Array(repeating: 0, count: 32))
     #expect(try coded.device.round(&wrong).response.status == .integrityMismatch)
     coded.device.policy.rules["unlock"]?.limits.generationFloor = 2
-    #expect(try coded.device.status(of: coded.token, request: request) == .tokenRevoked)
+    #expect(try coded.device.status(of: coded.token, request: request.copy()) == .tokenRevoked)
     coded.device.policy.rules["unlock"]?.limits = TokenLimits(maximumAgeSeconds: 10)
-    #expect(try coded.device.status(of: coded.token, request: request) == .tokenExpired)
+    #expect(try coded.device.status(of: coded.token, request: request.copy()) == .tokenExpired)
     #expect(coded.ann == before)
   }
 
@@ -39,7 +40,8 @@ import Testing
     let coded = try both()
     let request = try coded.request(otp: "000000", seal: "00000000")
     for _ in 0..<12 {
-      var prover = try Prover.with(try coded.token.token(), request: request, device: Array(repeating: 0, count: 32))
+      var prover = try Prover.with(
+        try coded.token.token(), request: request.copy(), device: Array(repeating: 0, count: 32))
       let message = try coded.device.answer(from: &prover)
       #expect(coded.device.respond(message).status == .deviceMismatch)
     }

@@ -76,7 +76,7 @@ import Testing
     for remembered in [false, true] {
       var prover = try Prover.with(token, remembered: remembered)
       #expect(try device.round(&prover).response.status == .accepted)
-      let round = try #require(device.store.rounds.last?.round)
+      let round = try #require(device.store.rounds.last)
       #expect(round.verifyingKey == device.store.issuers.keys.first)
       #expect(round.tokenID == fixed(maker.tokenID))
       #expect(round.subject == "s")

@@ -75,7 +75,7 @@ import Testing
       "a20161610461", "a2016161028900", "f90000", "a201616102826161", "a0016161", "a2016161038361616162",
     ])
   func `a request that is not quite one is refused`(text: String) {
-    #expect(throws: EncodingFault.self) { try Request(hex(text).span) }
+    #expect(throws: EncodingFault.self) { _ = try Request(hex(text).span) }
   }
 
   @Test func `an empty list of parameters is not the same as none`() throws {
@@ -99,8 +99,8 @@ import Testing
   }
 
   @Test func `text that is not UTF-8, and simple values with an argument, are malformed CBOR`() {
-    #expect(throws: EncodingFault.malformed) { try Request(hex("a10161ff").span) }
-    #expect(throws: EncodingFault.malformed) { try Request(hex("f90000").span) }
-    #expect(throws: EncodingFault.malformed) { try Request(hex("f8ff").span) }
+    #expect(throws: EncodingFault.malformed) { _ = try Request(hex("a10161ff").span) }
+    #expect(throws: EncodingFault.malformed) { _ = try Request(hex("f90000").span) }
+    #expect(throws: EncodingFault.malformed) { _ = try Request(hex("f8ff").span) }
   }
 }

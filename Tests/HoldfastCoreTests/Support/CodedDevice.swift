@@ -36,7 +36,7 @@ final class CodedDevice {
   }
 
   /// What the device told with its last verdict.
-  var retryAfterSeconds: UInt64? { device.store.rounds.last?.decision.notice.retryAfterSeconds }
+  var retryAfterSeconds: UInt64? { device.store.rounds.last?.notice.retryAfterSeconds }
 
   /// Ann's one-time password at a counter or time step.
   func otp(_ position: UInt64) throws -> BoundedText<16> {

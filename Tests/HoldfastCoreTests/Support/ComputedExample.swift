@@ -100,9 +100,10 @@ extension ComputedExample {
     var trust = MemoryStore()
     trust.issuers[fixed(self["issuer-kid"])] = fixed(self["issuer-point"])
     var opener = TokenOpener()
-    _ = try opener.open(
+    var verified = VerifiedToken()
+    try opener.open(
       token.span, encoding: encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
-      using: &cryptography)
+      using: &cryptography, into: &verified)
     if encoding == .jose {
       try opener.decryptJOSE(token.span, key: &key, keyID: keyID, using: &cryptography)
     } else {

@@ -13,7 +13,7 @@ extension ExampleDevice {
   }
 
   /// The status of a round that asks for `request` with this token.
-  func status(of token: TokenMaker, request: Request) throws -> Status {
+  func status(of token: TokenMaker, request: consuming Request) throws -> Status {
     var prover = try Prover.with(try token.token(), request: request)
     return try round(&prover).response.status
   }
@@ -39,7 +39,7 @@ extension ExampleDevice {
 
 extension Prover {
   static func with(
-    _ token: [UInt8], command: BoundedText<32> = "unlock", request: Request? = nil, remembered: Bool = false,
+    _ token: [UInt8], command: BoundedText<32> = "unlock", request: consuming Request? = nil, remembered: Bool = false,
     integrity: [UInt8]? = nil, device: [UInt8]? = nil
   ) throws -> Prover {
     let example = WorkedExample.shared

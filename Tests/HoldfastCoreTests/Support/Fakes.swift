@@ -52,7 +52,22 @@ final class MemoryStore: DeviceStore {
     var otp: CodeMethod?
     var seal: CodeMethod?
   }
-  var rounds: [(round: Round, decision: Decision)] = []
+  /// What was recorded of a round.
+  struct SettledRound {
+    let verifyingKey: KeyID?
+    let tokenID: TokenID
+    let subject: BoundedText<64>
+    let issuedAt: UInt64
+    let expires: UInt64
+    let generation: UInt64
+    let maximumUses: UInt64?
+    let version: AppVersion
+    let command: BoundedText<32>
+    let realClock: UInt64?
+    let status: Status
+    let notice: Notice
+  }
+  var rounds: [SettledRound] = []
   var unproved: [Status] = []
 
   final class Box {
@@ -72,16 +87,20 @@ final class MemoryStore: DeviceStore {
     return floor
   }
 
-  func recall(_ reference: TokenReference) -> VerifiedToken? { remembered[reference]?.token.copy() }
+  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    guard let box = remembered[reference] else { return false }
+    token.set(box.token)
+    return true
+  }
 
   func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     remembered[reference] = Box(token.copy())
   }
 
-  func settle(_ round: Round, judge: (Round, LedgerSnapshot) -> Decision) throws(StoreFailure) -> Decision {
+  func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
     guard !failsToSettle else { throw StoreFailure() }
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
-    let decision = judge(
+    judge(
       round,
       LedgerSnapshot(
         clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
@@ -89,7 +108,8 @@ final class MemoryStore: DeviceStore {
         isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
         canKeepNonce: nonces.count < nonceCapacity,
         isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil || macKeys[$0] != nil } ?? true,
-        user: round.codeUser.flatMap { users[$0] }))
+        user: round.codeUser.flatMap { users[$0] }),
+      &decision)
     if let name = round.codeUser, let user = decision.user, users[name]?.id == user.id { users[name] = user }
     floor = decision.clockFloor
     if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
@@ -97,10 +117,13 @@ final class MemoryStore: DeviceStore {
     if decision.keepsNonce, let nonce = round.compatibilityNonce { nonces.insert(nonce) }
     guard decision.attempt == nil else {
       onAttempt()
-      return decision
+      return
     }
-    rounds.append((round, decision))
-    return decision
+    rounds.append(
+      SettledRound(
+        verifyingKey: round.verifyingKey, tokenID: round.tokenID, subject: round.subject, issuedAt: round.issuedAt,
+        expires: round.expires, generation: round.generation, maximumUses: round.maximumUses, version: round.version,
+        command: round.command, realClock: round.realClock, status: decision.status, notice: decision.notice))
   }
 
   func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
@@ -186,7 +209,7 @@ final class CountingLock: Actuator {
   var performed: [BoundedText<32>] = []
   var fails = false
 
-  func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     performed.append(request.command)
     let answer = Array("\(request.command)ed".utf8)
     do throws(EncodingFault) { try result.append(answer.span) } catch { throw ActuatorFailure() }

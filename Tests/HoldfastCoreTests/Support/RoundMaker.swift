@@ -22,20 +22,56 @@ struct RoundMaker {
   var longestParameterLength = 0
   var nonce: FixedBytes<16>?
   var realClock: UInt64? = 2000
-  var ledger = LedgerSnapshot(clockFloor: 1500, generationFloor: 3)
+  var ledger = Ledger()
+
+  /// What a ``LedgerSnapshot`` is made from.
+  struct Ledger {
+    var clockFloor: UInt64 = 1500
+    var generationFloor: UInt64 = 3
+    var uses: UInt64 = 0
+    var canCountUses = true
+    var isNonceUsed = false
+    var canKeepNonce = true
+    var isIssuerTrusted = true
+    var user: UserRecord?
+
+    var snapshot: LedgerSnapshot {
+      LedgerSnapshot(
+        clockFloor: clockFloor, generationFloor: generationFloor, uses: uses, canCountUses: canCountUses,
+        isNonceUsed: isNonceUsed, canKeepNonce: canKeepNonce, isIssuerTrusted: isIssuerTrusted, user: user)
+    }
+  }
 
   var round: Round {
     Round(
       verifyingKey: isSigned ? KeyID() : nil, tokenID: TokenID(), subject: "app", issuedAt: issuedAt, expires: expires,
       generation: generation, maximumUses: maximumUses, version: version, integrity: integrity, device: device,
       command: "unlock", isCommandInToken: isCommandInToken,
-      rule: factors.map { CommandRule(factors: $0, limits: limits, allowsCompatibility: allowsCompatibility) },
-      limits: limits, codes: codes, isAnotherUsersCode: isAnotherUsersCode, codeUser: codeUser, matches: matches,
+      factors: factors, allowsCompatibility: allowsCompatibility, limits: limits, codes: codes,
+      isAnotherUsersCode: isAnotherUsersCode, codeUser: codeUser, matches: matches,
       codeLimits: codeLimits, longestParameterLength: longestParameterLength, compatibilityNonce: nonce,
       realClock: realClock)
   }
 
-  var decision: Decision { Decision.judge(round, against: ledger) }
+  /// What a ``Decision`` says.
+  struct Verdict {
+    let status: Status
+    let notice: Notice
+    let clockFloor: UInt64
+    let generationFloor: UInt64?
+    let countsUse: Bool
+    let keepsNonce: Bool
+    let attempt: CodeAttempt?
+  }
+
+  var decision: Verdict {
+    var decision = Decision()
+    decision.judge(round, against: ledger.snapshot)
+    return Verdict(
+      status: decision.status, notice: decision.notice, clockFloor: decision.clockFloor,
+      generationFloor: decision.generationFloor, countsUse: decision.countsUse, keepsNonce: decision.keepsNonce,
+      attempt: decision.attempt)
+  }
   var status: Status { decision.status }
 
   /// The same round, changed.

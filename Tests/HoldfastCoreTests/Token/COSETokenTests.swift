@@ -14,9 +14,10 @@ import Testing
     let id = try keyID(of: key.publicPoint, using: &cryptography)
     var trust = try ExampleDevice().store
     var opener = TokenOpener()
-    _ = try opener.open(
+    var verified = VerifiedToken()
+    try opener.open(
       token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
-      using: &cryptography)
+      using: &cryptography, into: &verified)
   }
 
   @Test func `a token as it is made opens`() throws {

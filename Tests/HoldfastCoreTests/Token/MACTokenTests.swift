@@ -31,7 +31,7 @@ import Testing
     #expect(try device.round(&whole).response.status == .accepted)
     var remembered = try Prover.with(token, remembered: true)
     #expect(try device.round(&remembered).response.status == .accepted)
-    #expect(device.store.rounds.map { $0.round.verifyingKey } == [keyID, keyID])
+    #expect(device.store.rounds.map { $0.verifyingKey } == [keyID, keyID])
     #expect(device.store.generations[keyID] == 1)
   }
 
@@ -142,9 +142,10 @@ import Testing
     let id = try HoldfastCore.keyID(of: key.publicPoint, using: &cryptography)
     var trust = device.store
     var opener = TokenOpener()
-    _ = try opener.open(
+    var verified = VerifiedToken()
+    try opener.open(
       token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: true,
-      using: &cryptography)
+      using: &cryptography, into: &verified)
   }
 
   /// A `COSE_Mac0` under any bytes, with any key id.

@@ -11,18 +11,20 @@ import Testing
     Round(
       verifyingKey: keyID, tokenID: TokenID(filledWith: 6), subject: BoundedText("app"), issuedAt: testTime,
       expires: testTime + 10, generation: generation, maximumUses: 3, version: .zero, integrity: .right, device: .right,
-      command: BoundedText("unlock"), isCommandInToken: true, rule: nil, limits: TokenLimits(), codes: [],
+      command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,
+      limits: TokenLimits(), codes: [],
       isAnotherUsersCode: false, codeUser: nil, codeLimits: CodeLimits(), longestParameterLength: 0,
       compatibilityNonce: nil, realClock: nil)
   }
 
   @Test func `floors never go back, whatever the verdict says`() throws {
     let device = try TestDevice()
-    func settle(clockFloor: UInt64, generationFloor: UInt64) throws -> LedgerSnapshot {
-      var seen: LedgerSnapshot?
-      _ = try device.ledger.settle(round(generation: generationFloor)) { _, snapshot in
-        seen = snapshot
-        return Decision(status: .accepted, clockFloor: clockFloor, generationFloor: generationFloor)
+    func settle(clockFloor: UInt64, generationFloor: UInt64) throws -> (clockFloor: UInt64, generationFloor: UInt64) {
+      var seen: (UInt64, UInt64)?
+      var decision = Decision()
+      try device.ledger.settle(round(generation: generationFloor), &decision) { _, snapshot, decision in
+        seen = (snapshot.clockFloor, snapshot.generationFloor)
+        decision = Decision(status: .accepted, clockFloor: clockFloor, generationFloor: generationFloor)
       }
       return try #require(seen)
     }
@@ -36,8 +38,10 @@ import Testing
   @Test func `an issuer that was removed after its token was looked at is not believed`() throws {
     let device = try TestDevice()
     let before = try device.ledger.summary()
-    let decision = try device.ledger.settle(round(generation: 9)) { Decision.judge($0, against: $1) }
-    #expect(decision == Decision(status: .tokenInvalid, clockFloor: before.clockFloor))
+    var decision = Decision()
+    try device.ledger.settle(round(generation: 9), &decision) { $2.judge($0, against: $1) }
+    #expect((decision.status, decision.clockFloor) == (.tokenInvalid, before.clockFloor))
+    #expect((decision.generationFloor, decision.user) == (nil, nil))
     let after = try device.ledger.summary()
     #expect(after.audit.count == before.audit.count + 1)
     #expect((after.clockFloor, after.keptCount) == (before.clockFloor, before.keptCount))
@@ -46,8 +50,9 @@ import Testing
   @Test func `a verdict that counts nothing leaves nothing but its audit entry`() throws {
     let device = try TestDevice()
     let before = try device.ledger.summary()
-    _ = try device.ledger.settle(round(generation: 1)) { _, snapshot in
-      Decision(status: .commandRefused, clockFloor: snapshot.clockFloor)
+    var decision = Decision()
+    try device.ledger.settle(round(generation: 1), &decision) { _, snapshot, decision in
+      decision = Decision(status: .commandRefused, clockFloor: snapshot.clockFloor)
     }
     let after = try device.ledger.summary()
     #expect(after.audit.count == before.audit.count + 1)

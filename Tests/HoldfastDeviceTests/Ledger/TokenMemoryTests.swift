@@ -18,10 +18,14 @@ import Testing
     let own = try tokenReference(token.span, using: &cryptography)
     let memory = TokenMemory(capacity: capacity)
     for number in numbers {
-      guard let token = device.memory.recall(own) else { throw StoreFailure() }
+      var token = VerifiedToken()
+      guard device.memory.recall(own, into: &token) else { throw StoreFailure() }
       memory.remember(token, as: reference(number))
     }
-    let kept = (1...9).filter { memory.recall(reference($0)) != nil }
+    let kept = (UInt8(1)...9).filter { number in
+      var token = VerifiedToken()
+      return memory.recall(reference(number), into: &token)
+    }
     #expect(memory.count == kept.count)
     return kept
   }

@@ -23,15 +23,18 @@ import Testing
     let token = prover.token
     var last = try tokenReference(token.span, using: &cryptography)
     for number in 0..<5000 {
-      guard let token = device.memory.recall(last) else {
+      var token = VerifiedToken()
+      guard device.memory.recall(last, into: &token) else {
         Issue.record("nothing is remembered at \(number)")
         return
       }
       last = Self.reference(number)
       device.memory.remember(token, as: last)
     }
+    var recalled = VerifiedToken()
     let (isForgotten, isKept) = (
-      device.memory.recall(Self.reference(903)) == nil, device.memory.recall(Self.reference(904)) != nil
+      !device.memory.recall(Self.reference(903), into: &recalled),
+      device.memory.recall(Self.reference(904), into: &recalled)
     )
     #expect((device.memory.count, isForgotten, isKept) == (4096, true, true))
   }

@@ -26,16 +26,18 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
-  mutating func recall(_ reference: TokenReference) -> VerifiedToken? { store.recall(reference) }
+  mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+    store.recall(reference, into: &token)
+  }
 
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     store.remember(token, as: reference)
   }
 
   mutating func settle(
-    _ round: Round, judge: (Round, LedgerSnapshot) -> Decision
-  ) throws(StoreFailure) -> Decision {
-    try promise { (store: inout TestStore) throws(StoreFailure) in try store.settle(round, judge: judge) }
+    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  ) throws(StoreFailure) {
+    try promise { (store: inout TestStore) throws(StoreFailure) in try store.settle(round, &decision, judge: judge) }
   }
 
   mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? { try store.user(named: name) }

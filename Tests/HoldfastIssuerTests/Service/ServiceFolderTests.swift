@@ -99,9 +99,10 @@ import Testing
     var trust = issuer
     var key = try parties.example.key("keys.device_private")
     var opener = TokenOpener()
-    let verified = try opener.open(
+    var verified = VerifiedToken()
+    try opener.open(
       token.span, encoding: .cose, key: &key, keyID: parties.example.fixed("keys.device_kid"), trust: &trust,
-      acceptsUnsigned: false, acceptsMAC: true, using: &cryptography)
+      acceptsUnsigned: false, acceptsMAC: true, using: &cryptography, into: &verified)
     return verified.claims.subject.description
   }
 

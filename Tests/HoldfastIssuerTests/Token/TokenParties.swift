@@ -31,7 +31,7 @@ struct SingleIssuer: IssuerTrust {
 extension MeasurementTokenWriterTests {
   func claims(
     expires: UInt64 = 1_790_003_600, issuedAt: UInt64 = 1_790_000_000, generation: UInt64 = 1,
-    commands: CommandList? = nil
+    commands: consuming CommandList? = nil
   ) -> MeasurementClaims {
     MeasurementClaims(
       issuer: BoundedText("issuer.example" as StaticString), subject: BoundedText("app" as StaticString),
@@ -70,9 +70,10 @@ extension MeasurementTokenWriterTests {
     let issuer = try example.key("keys.issuer_private")
     var trust = SingleIssuer(point: issuer.publicPoint, macKey: try example.macKey())
     var opener = TokenOpener()
-    let verified = try opener.open(
+    var verified = VerifiedToken()
+    try opener.open(
       token.span, encoding: format.encoding, key: &key, keyID: example.fixed("keys.device_kid"), trust: &trust,
-      acceptsUnsigned: format == .unsignedCOSE, acceptsMAC: format == .macCOSE, using: &cryptography)
+      acceptsUnsigned: format == .unsignedCOSE, acceptsMAC: format == .macCOSE, using: &cryptography, into: &verified)
     var claims: [UInt8] = []
     verified.claims.appendCBOR(to: &claims)
     return OpenedToken(issuerKeyID: verified.verifyingKey, claims: hex(claims))

@@ -109,7 +109,7 @@ package final class CountingMachine: Actuator {
 
   package init() {}
 
-  package func perform(_ request: Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  package func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
     performed.append(request.command)
     do throws(EncodingFault) { try result.append("done") } catch { throw ActuatorFailure() }
   }

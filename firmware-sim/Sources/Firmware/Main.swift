@@ -12,20 +12,22 @@ typealias Device = FirmwareDevice<
 func main() -> Never {
   Console.start()
   let clock = BoardClock()
-  let entropy = SimulatedEntropy.take()
   do throws(FirmwareFault) {
-    try serve(clock, entropy)
+    try makeDevice(clock)
+    try unsafe device.start()
+    unsafe device.run()
   } catch {
     var board = SerialBoard(clock: clock)
     board.notify(.fault(error))
   }
-  var denied = DeniedDevice(board: SerialBoard(clock: clock), clock: clock)
-  denied.run()
+  deny(clock)
   stop()
 }
 
-/// Returns when it can serve no more.
-private func serve(_ clock: BoardClock, _ entropy: borrowing Secret<64>) throws(FirmwareFault) {
+/// What it needs of the stack is free again before the device is served.
+@inline(never)
+private func makeDevice(_ clock: BoardClock) throws(FirmwareFault) {
+  let entropy = SimulatedEntropy.take()
   var cryptography = BearSSLCryptography()
   var parts: Parts? = try Parts.read(
     BoardFlash(), using: &cryptography,
@@ -34,9 +36,19 @@ private func serve(_ clock: BoardClock, _ entropy: borrowing Secret<64>) throws(
       try SeededRandom(entropy: entropy, deviceSecret: secret, bootCount: bootCount)
     })
   unsafe boardClock = clock
-  unsafe withUnsafeMutablePointer(to: &parts) { unsafe deviceParts = $0 }
-  try unsafe device.start()
-  unsafe device.run()
+  unsafe withUnsafeMutablePointer(to: &parts) { (parts) in
+    unsafe deviceParts = parts
+    unsafe touch(&device)
+  }
+}
+
+/// Makes a global variable that is made when it is first named.
+private func touch<Value: ~Copyable>(_ value: inout Value) {}
+
+@inline(never)
+private func deny(_ clock: BoardClock) {
+  var denied = DeniedDevice(board: SerialBoard(clock: clock), clock: clock)
+  denied.run()
 }
 
 private typealias Parts = FirmwareParts<BoardFlash, SoftwareAgreementKey, SeededRandom>
