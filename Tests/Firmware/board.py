@@ -28,14 +28,16 @@ def number(value):
 
 
 class Board:
-    def __init__(self, folder, *options):
+    """A board over the flash image in a folder, a blank one where there is none."""
+
+    def __init__(self, folder, *options, firmware=FIRMWARE):
         self.folder = pathlib.Path(folder)
         self.image, self.console_file = self.folder / "image", self.folder / "console"
         self.image.touch()
         self.console_file.write_bytes(b"")
         path = self.folder / "socket"
         self.process = subprocess.Popen(
-            [RUN, "--image", self.image, "--socket", path, "--firmware", FIRMWARE, "--console", self.console_file, *options],
+            [RUN, "--image", self.image, "--socket", path, "--firmware", firmware, "--console", self.console_file, *options],
             stdin=subprocess.DEVNULL)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SECONDS)

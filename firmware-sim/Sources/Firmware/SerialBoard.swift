@@ -43,6 +43,7 @@ struct SerialBoard: ~Copyable, Board {
       Console.write("holdfast: start ")
       Console.write(bootCount)
     case .answering:
+      clock.beginMillisecond()
       begun = clock.ticks()
       return
     case .answered(let status):

@@ -20,6 +20,14 @@ public struct BoardClock: Clock {
 
   public func unixSeconds() -> UInt64? { nil }
 
+  /// Begins the millisecond anew, so that interrupts come at the same places of the same work, and its ticks repeat. The clock
+  /// loses less than a millisecond.
+  public func beginMillisecond() {
+    board_store(Self.currentValue, 0)
+    // Until the counter has taken its first value it reads as 0, the end of a millisecond.
+    while board_load(Self.currentValue) == 0 {}
+  }
+
   public func monotonicMilliseconds() -> UInt64 {
     board_milliseconds()
   }

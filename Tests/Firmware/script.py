@@ -1,0 +1,148 @@
+"""What a device does in its life, once each: what is counted, and what the stack has to hold."""
+
+import json
+import secrets
+import shutil
+
+from device import Device
+from holdfast_peer import cbor, claims as claim_rules, cose, jose, oath, session
+from holdfast_peer.activation import Activation, seal_question
+from holdfast_peer.checks import expect, expect_equal
+from holdfast_peer.command_line import CommandLine, read_descriptor
+from holdfast_peer.issuer import Grant, Issuer, encrypted, fresh_claims
+from holdfast_peer.keys import PrivateKey, jwk, mac_jwk
+from holdfast_peer.measurement import proof
+from holdfast_peer.prover import Attempt
+
+SUITE = "OCRA-1:HOTP-SHA256-8:C-QH64"
+SECOND_SLOT = 18 * 4096
+MOST_ROUNDS = 2000
+POLICY = {"version": 1, "issuer": {"mac": True}, "commands": {
+    "lock": {"factors": ["integrity", "device"], "compatibility": True},
+    "unlock": {"factors": ["integrity", "device"]},
+    "status": {"factors": ["device"]},
+    "configure": {"factors": ["integrity", "device", "otp"]},
+    "open-safe": {"factors": ["integrity", "device", "seal"]}}}
+
+
+class World:
+    """An image of a device, provisioned by `holdfast`, and the issuer and the users that it knows."""
+
+    def __init__(self, holdfast, folder):
+        self.folder = folder
+        self.line = CommandLine(holdfast, folder)
+        self.issuer, self.mac_key = Issuer(), secrets.token_bytes(32)
+        self.otp_secret, self.seal_secret = secrets.token_bytes(20), secrets.token_bytes(32)
+        self.image = folder / "device.img"
+        at = ("--firmware", self.image)
+        self.line.succeed("device", "init", *at, "--policy", self.write("policy.json", json.dumps(POLICY)),
+                          "--trust", self.write("issuer.jwk", json.dumps(jwk(self.issuer.key.point))))
+        self.line.succeed("device", "trust", *at, self.write("mac.jwk", json.dumps(mac_jwk(self.mac_key))))
+        self.line.succeed("device", "user", "add", *at, "--otp", "hotp", "--otp-secret",
+                          self.write("otp", self.otp_secret.hex()), "--seal", SUITE, "--seal-secret",
+                          self.write("seal", self.seal_secret.hex()), "alice")
+        self.code = self.line.read_json("device", "user", "add", *at, "bob")["code"]
+        self.descriptor = read_descriptor(self.line.read_json("device", "show", *at))
+        self.entropy = folder / "entropy"
+        self.entropy.write_bytes(secrets.token_bytes(64))
+
+    def write(self, name, text):
+        path = self.folder / name
+        path.write_text(text)
+        path.chmod(0o600)
+        return path
+
+    def device(self, name):
+        """A board with a copy of the image, in a folder of that name."""
+        folder = self.folder / name
+        folder.mkdir()
+        shutil.copy(self.image, folder / "image")
+        return Device(folder, self.entropy)
+
+    def claims(self, **changes):
+        return fresh_claims(self.descriptor.device_id, **changes)
+
+    def signed(self, encoding):
+        return self.issuer.grant(self.descriptor.point, self.claims(), encoding)
+
+    def authenticated(self):
+        claims = self.claims()
+        return encrypted(cose.authenticate(claim_rules.to_cbor(claims), self.mac_key), self.descriptor.point, claims,
+                         session.COSE)
+
+    def wrapped(self):
+        claims = self.claims()
+        token = jose.encrypt(self.issuer.signed(claims, session.JOSE), self.descriptor.point, PrivateKey(),
+                             secrets.token_bytes(12), algorithm=jose.WRAPPED, content_key=secrets.token_bytes(32))
+        return Grant(token, session.JOSE, claims)
+
+
+def ask(device, grant, command="unlock", status="accepted", **how):
+    """A round that ends so; what it took."""
+    attempt = Attempt(device.m1, grant, command, **how)
+    outcome = attempt.verify(device.exchange(attempt.message()))
+    expect_equal(outcome.status, session.STATUS[status], f"status of {command}")
+    return device.instructions()
+
+
+def remembered(device, grant):
+    return ask(device, grant, by_reference=True)
+
+
+def with_password(world, device, grant):
+    code = oath.hotp(world.otp_secret, 0)
+    return ask(device, grant, by_reference=True, request=session.request("configure", otp=("alice", code)))
+
+
+def with_seal(world, device, grant):
+    code = oath.ocra(SUITE, world.seal_secret, seal_question("open-safe", ["1"]), counter=0)
+    return ask(device, grant, by_reference=True, request=session.request("open-safe", ["1"], seal=("alice", code)))
+
+
+def activated(world, device):
+    activation = Activation(device.m1, world.code)
+    activation.take(device.exchange(activation.opening(), opens_round=False))
+    taken = device.instructions()
+    activation.finish(device.exchange(activation.confirmation()))
+    return taken + device.instructions()
+
+
+def compatible(device, grant):
+    nonce = bytes([secrets.randbelow(128)]) + secrets.token_bytes(15)
+    proofs = [proof(grant.proof_key, nonce, grant.claims[name]) for name in ("integrity", "device")]
+    reply = device.exchange(cbor.encode([12, nonce, session.COSE, grant.token, *proofs, "lock"]))
+    expect_equal(cbor.decode(reply), [3, session.STATUS["accepted"], None], "the answer to a compatibility round")
+    return device.instructions()
+
+
+def is_second_slot_in_force(device):
+    with device.image.open("rb") as image:
+        image.seek(SECOND_SLOT + 12)
+        return image.read(4) == bytes(4)
+
+
+def until_the_other_slot(device, grant):
+    """Rounds until the journal has moved, and two more; what the dearest took."""
+    dearest = 0
+    for _ in range(MOST_ROUNDS):
+        dearest = max(dearest, remembered(device, grant))
+        if is_second_slot_in_force(device):
+            return max(dearest, remembered(device, grant), remembered(device, grant))
+    expect(False, f"the journal has not moved in {MOST_ROUNDS} rounds")
+
+
+def run(world, device):
+    """The whole life of a device; what each part of it took, by name, in instructions."""
+    grant = world.signed(session.COSE)
+    took = {"first token, COSE_Sign1": ask(device, grant)}
+    # Both ends of the script are to be seen: a round costs more once the audit log's numbers are longer.
+    first = remembered(device, grant)
+    took["first token, COSE_Mac0"] = ask(device, world.authenticated())
+    took["first token, JOSE"] = ask(device, world.signed(session.JOSE))
+    took["first token, JOSE with a wrapped key"] = ask(device, world.wrapped())
+    took["a round with a one-time password"] = with_password(world, device, grant)
+    took["a round with a seal"] = with_seal(world, device, grant)
+    took["an activation"] = activated(world, device)
+    took["a compatibility round"] = compatible(device, grant)
+    took["a round with a remembered token"] = max(first, until_the_other_slot(device, grant))
+    return took
