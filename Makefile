@@ -11,7 +11,7 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-.PHONY: help build demo demo-bluetooth firmware test bench soak fuzz vectors format lint packages clean
+.PHONY: help build demo demo-bluetooth firmware firmware-report test bench soak fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Li
 firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)
 	@$(MAKE) --no-print-directory -C firmware-sim
+
+firmware-report: firmware build ## Print what the firmware takes, against what it may take.
+	@/usr/bin/python3 Tests/Firmware/report.py --holdfast .build/release/holdfast
 
 test: packages ## Build and check everything.
 	@Tests/install-packages $(TEST_PACKAGES)
