@@ -1,4 +1,4 @@
-// Codes per second of liboath: HOTP by HMAC-SHA-1 with six digits, each compared with RFC 4226's.
+// Codes per second of processor time of liboath: HOTP by HMAC-SHA-1 with six digits, each compared with RFC 4226's.
 //
 // usage: liboath_speed SECONDS
 
@@ -15,7 +15,7 @@ static const char *const expected[10] = {"755224", "287082", "359152", "969429",
 
 static double now(void) {
   struct timespec time;
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
   return time.tv_sec + time.tv_nsec / 1e9;
 }
 

@@ -14,3 +14,11 @@ public protocol BlockHash: StreamingDigest {
   /// Overwrites what was hashed so far.
   mutating func wipe()
 }
+
+/// Overwrites what libcrypto keeps. `OPENSSL_cleanse` goes by single words, which is felt in a short HMAC.
+func overwrite<State>(_ state: inout State) {
+  unsafe withUnsafeMutableBytes(of: &state) {
+    var bytes = unsafe $0.bindMemory(to: UInt8.self).mutableSpan
+    HoldfastCore.wipe(&bytes)
+  }
+}

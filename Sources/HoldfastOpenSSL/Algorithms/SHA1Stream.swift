@@ -28,6 +28,6 @@ public struct SHA1Stream: BlockHash, Sendable {
   }
 
   public mutating func wipe() {
-    unsafe OPENSSL_cleanse(&state, MemoryLayout<SHA_CTX>.size)
+    overwrite(&state)
   }
 }

@@ -28,6 +28,6 @@ public struct SHA256Stream: BlockHash, Sendable {
   }
 
   public mutating func wipe() {
-    unsafe OPENSSL_cleanse(&state, MemoryLayout<SHA256_CTX>.size)
+    overwrite(&state)
   }
 }

@@ -28,6 +28,6 @@ public struct SHA512Stream: BlockHash, Sendable {
   }
 
   public mutating func wipe() {
-    unsafe OPENSSL_cleanse(&state, MemoryLayout<SHA512_CTX>.size)
+    overwrite(&state)
   }
 }
