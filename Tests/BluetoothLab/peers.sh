@@ -5,8 +5,10 @@ together 8
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
 serve_all
 
+# Descriptors and threads. A round opens the policy for a moment, so one look tells nothing while rounds go on.
 figures() { echo "$(ls "/proc/$server/fd" 2>/dev/null | wc -l) $(ls "/proc/$server/task" | wc -l)"; }
-settled() { [ "$(figures)" = "$settled" ]; }
+least() { for look in $(seq 50); do figures; done | sort -n | head -n 1; }
+settled() { seen=$(figures) && [ "$seen" = "$settled" ]; }
 # A token that the device does not remember is sent in full, and is no denial.
 denied() { grep "$1" /tmp/device.log | grep -vcE ': (accepted|tokenUnknown)$'; }
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
@@ -38,7 +40,7 @@ vanish() {
 holdfast bench rounds --state /tmp/state --connect "$(endpoint l2cap 1)" --rounds 1000000 >/tmp/honest 2>&1 &
 honest=$!
 patiently answered accepted 1
-settled=$(figures)
+settled=$(least)
 report settled "$settled"
 
 # hostile KIND FAST SLOW FRAME: everything that a peer may do to a transport, from two adapters. FRAME is what a message of four bytes begins with.
@@ -58,7 +60,7 @@ hostile() {
   "flood_$kind"
   vanish "$silent"
   patiently settled
-  report "$kind-settled" "$(figures)"
+  report "$kind-settled" "$seen"
 }
 
 # The last is the longest packet of that transport that Linux takes.
