@@ -14,9 +14,11 @@ struct StoreIndex: ~Copyable {
     return count
   }
 
+  /// Looked at through a span: Swift 6.3 copies the whole array for each element otherwise.
   var keptCount: Int {
     var count = 0
-    for index in kept.indices where kept[index].item != 0 { count += 1 }
+    let places = kept.span
+    for index in places.indices where places[index].item != 0 { count += 1 }
     return count
   }
 
