@@ -62,8 +62,8 @@ class World:
     def claims(self, **changes):
         return fresh_claims(self.descriptor.device_id, **changes)
 
-    def signed(self, encoding):
-        return self.issuer.grant(self.descriptor.point, self.claims(), encoding)
+    def signed(self, encoding, **claims):
+        return self.issuer.grant(self.descriptor.point, self.claims(**claims), encoding)
 
     def strangers(self):
         """A token of somebody whom the device does not trust."""
@@ -91,6 +91,13 @@ def ask(device, grant, command="unlock", status="accepted", **how):
 
 def remembered(device, grant):
     return ask(device, grant, by_reference=True)
+
+
+def counted(world, device):
+    """A round whose use is counted, of a token that is remembered."""
+    grant = world.signed(session.COSE, maximumUses=2)
+    ask(device, grant)
+    return remembered(device, grant)
 
 
 def with_password(world, device, grant):
@@ -144,6 +151,7 @@ def run(world, device):
     took["first token, COSE_Mac0"] = ask(device, world.authenticated())
     took["first token, JOSE"] = ask(device, world.signed(session.JOSE))
     took["first token, JOSE with a wrapped key"] = ask(device, world.wrapped())
+    took["a round with a counted token"] = counted(world, device)
     took["a round with a one-time password"] = with_password(world, device, grant)
     took["a round with a seal"] = with_seal(world, device, grant)
     took["an activation"] = activated(world, device)
