@@ -1,14 +1,19 @@
 # What a script that uses Bluetooth begins with.
 
-# patiently COMMAND...: waits until the command succeeds, for ten seconds at most.
-patiently() {
-  for try in $(seq 200); do
+# within SECONDS COMMAND...: waits until the command succeeds.
+within() {
+  seconds=$1
+  shift
+  for try in $(seq $((20 * seconds))); do
     "$@" && return
     sleep 0.05
   done
   report failed "waiting for $*"
   return 1
 }
+
+# patiently COMMAND...: the same, for ten seconds at most.
+patiently() { within 10 "$@"; }
 
 address() { hciconfig "hci$1" | grep -oE '([0-9A-F]{2}:){5}[0-9A-F]{2}'; }
 
