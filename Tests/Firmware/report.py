@@ -5,7 +5,7 @@ usage: report.py --holdfast PATH [--check | --keep]
 
 Builds the images, lets a device in QEMU live through all that it can do, twice, and prints a table. Fails where the second
 life is not the first again: answers, instructions and stack. With --check it also fails where a figure is worse than the one
-in reached.json; --keep writes that file anew.
+in reached.json, by more than chance; --keep writes that file anew.
 """
 
 import argparse
@@ -24,6 +24,11 @@ from device import BUILD
 from holdfast_peer.checks import Checks, expect, expect_equal
 
 REACHED = pathlib.Path(__file__).resolve().parent / "reached.json"
+
+# Keys are new each time, and a comparison of public bytes ends where they differ: so many instructions more, or so much of a
+# share, are no change. Sizes are the same each time.
+INSTRUCTIONS_OF_CHANCE, SHARE_OF_CHANCE = 400, 0.003
+SIZES = {"text of the image", "static RAM, with the handlers' stack", "stack"}
 
 # Name, limit, and what would be better still. Sizes are in bytes, the rest in instructions, shares in multiples of C's.
 LIMITS = [
@@ -86,13 +91,19 @@ def show(figures):
         print(f"{name:40}{bound:>12}{written(figures[name]):>12}{end}")
 
 
+def chance(name, figure):
+    if name in SIZES:
+        return 0
+    return INSTRUCTIONS_OF_CHANCE if isinstance(figure, int) else SHARE_OF_CHANCE
+
+
 def compare(figures):
     """Nothing is worse than what was reached."""
     reached = json.loads(REACHED.read_text())
     checks = Checks()
     checks.run("the figures are those that were reached", lambda: expect_equal(set(figures), set(reached), "figures"))
     for name in sorted(set(figures) & set(reached)):
-        checks.run(name, expect, figures[name] <= reached[name],
+        checks.run(name, expect, figures[name] <= reached[name] + chance(name, reached[name]),
                    f"{written(figures[name])}, and {written(reached[name])} was reached")
     return checks.finish()
 
