@@ -30,7 +30,7 @@ serve() {
 prove() { reporting "$1" timeout 30 holdfast prove --pair --connect "$2,hci=hci1" --state /tmp/state --command unlock --json; }
 
 # thrice NAME WANTED COMMAND...: reports it until WANTED is in what it says, three times at most. bluetoothd has no agent here: where it is
-# quicker than --pair, it refuses to pair. And an emulated advertiser is heard once in a search, if at all.
+# quicker than --pair, it refuses to pair. And a search was seen to miss an emulated advertiser.
 thrice() {
   name=$1 wanted=$2
   shift 2
