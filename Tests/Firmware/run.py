@@ -9,8 +9,6 @@ Project Wycheproof's cases are asked as well where HOLDFAST_WYCHEPROOF names the
 
 import os
 import pathlib
-import shutil
-import subprocess
 import sys
 import tempfile
 
@@ -18,37 +16,17 @@ sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "Interop"))
 
 import board_checks
 import costs
+import images
 import published
 import wrong_inputs
 import wycheproof
-from board import ROOT, Board
+from board import Board
 from holdfast_peer.checks import Checks
 
 
-NEEDED = ["qemu-system-arm", "arm-none-eabi-gcc"]
-
-
-def missing():
-    """Why the images cannot be built here; nothing where they can."""
-    for program in NEEDED:
-        if shutil.which(program) is None:
-            return f"there is no {program}"
-    fetched = subprocess.run([ROOT / "firmware-sim" / "fetch-bearssl"], stdin=subprocess.DEVNULL, timeout=600)
-    return "BearSSL cannot be had" if fetched.returncode == 69 else None
-
-
-def build():
-    subprocess.run(["make", "--no-print-directory", "-C", ROOT / "firmware-sim"], stdin=subprocess.DEVNULL, timeout=1200,
-                   check=True)
-
-
 def main():
-    reason = missing()
-    if reason:
-        print(f"skipped: {reason}")
-        print("0 passed, 0 failed, 1 skipped")
+    if not images.built():
         return 0
-    build()
     if sys.argv[1:] == ["--counts"]:
         costs.show()
         return 0
