@@ -11,7 +11,7 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-.PHONY: help build demo demo-bluetooth firmware firmware-report test bench soak fuzz vectors format lint packages clean
+.PHONY: help build demo demo-bluetooth demo-firmware firmware firmware-report test bench soak fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,6 +25,10 @@ demo: build ## Enrol, prove, and try every attack, between two processes on this
 demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Linux hosts.
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@/usr/bin/python3 Tests/BluetoothLab/demo.py --holdfast .build/release/holdfast
+
+demo-firmware: build ## Prove to a Cortex-M4 behind a bridge, cut its power, and try every attack on it.
+	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
+	@/usr/bin/python3 Tests/Firmware/demo.py --holdfast .build/release/holdfast
 
 firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)
