@@ -46,6 +46,6 @@ class BluetoothLab(Lab):
         """Boots two hosts, which run STORY_verifier.sh and STORY_prover.sh."""
         return TwoHosts(self, story, *arguments)
 
-    def led_hosts(self, story):
+    def led_hosts(self, story, **options):
         """Boots two hosts that do what the story tells them, command by command (`Host.run`)."""
-        return TwoHosts(self, "led", log=story)
+        return TwoHosts(self, "led", log=story, **options)

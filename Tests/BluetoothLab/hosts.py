@@ -105,11 +105,12 @@ class Host:
 class TwoHosts:
     """`verifier` and `prover`, which run STORY_verifier.sh and STORY_prover.sh, and the `air`. Use it in a `with` statement.
 
-    The consoles are named after the story, or as `log` says.
+    The consoles are named after the story, or as `log` says. The verifier's host may have more of QEMU's options.
     """
 
-    def __init__(self, lab, story, *arguments, log=None):
+    def __init__(self, lab, story, *arguments, log=None, verifier_options=()):
         self.lab, self.story, self.arguments, self.log = lab, story, arguments, log or story
+        self.options = {"verifier": verifier_options}
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
@@ -127,4 +128,5 @@ class TwoHosts:
 
     def boot(self, role):
         port = ("-chardev", f"socket,id=air,path={self.air.paths[role]}", "-device", "virtio-serial-pci", "-device", f"{PORTS[role]},chardev=air")
-        return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=port, log=f"{self.log}_{role}")
+        options = (*port, *self.options.get(role, ()))
+        return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=options, log=f"{self.log}_{role}")

@@ -11,6 +11,7 @@ import sys
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent
 sys.path[1:1] = [str(TESTS / "Guest"), str(TESTS / "Interop")]
+sys.path.append(str(TESTS / "Firmware"))
 
 import finding
 import links
@@ -20,10 +21,11 @@ import stories
 import transports
 import two_hosts
 import two_hosts_faults
+import two_hosts_firmware
 import two_hosts_proofs
 import users
 from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # Two processors, and about as much for each.
-    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links, users]], BluetoothLab))
+    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links, users, two_hosts_firmware]], BluetoothLab))

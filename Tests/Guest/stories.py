@@ -11,10 +11,15 @@ from holdfast_peer.checks import Checks
 
 
 def tell(story, lab, checks):
-    """Observes a story, and checks what was seen. Each check of a story that does not come to its end has failed."""
+    """Observes a story, and checks what was seen. Each check of a story that does not come to its end has failed.
+
+    A story may say by `Unavailable` that what it needs cannot be had.
+    """
     begin, failed = time.monotonic(), checks.failed
     try:
         seen = story.observe(lab)
+    except guest.Unavailable as reason:
+        checks.skip(len(story.CHECKS), f"{story.__name__}: {reason}")
     except Exception as error:
         def no_end(error=error):
             raise error

@@ -19,7 +19,7 @@ def expect_equal(seen, expected, what):
 
 class Checks:
     def __init__(self):
-        self.passed = self.failed = 0
+        self.passed = self.failed = self.skipped = 0
 
     def run(self, name, body, *arguments):
         """Runs one check. Prints one line if it fails."""
@@ -33,7 +33,12 @@ class Checks:
         else:
             self.passed += 1
 
+    def skip(self, count, reason):
+        """Counts checks for which something is missing here."""
+        self.skipped += count
+        print(f"skipped: {reason}", flush=True)
+
     def finish(self):
         """Prints the totals and returns the exit status."""
-        print(f"{self.passed} passed, {self.failed} failed")
+        print(f"{self.passed} passed, {self.failed} failed" + (f", {self.skipped} skipped" if self.skipped else ""))
         return 1 if self.failed else 0
