@@ -30,7 +30,6 @@ LONGEST_FOLDER = 64
 ELSEWHERE = [
     ("a baseline for a second device", "the backend refuses it: no token comes of it"),
     ("a stolen authenticator, tried with four PINs", "it is about the authenticator's file alone"),
-    ("a device without a policy", "flash has one or is spoiled, which is shown above"),
 ]
 
 
@@ -97,6 +96,7 @@ class Demo:
         scene.board.cut_power()
         story.heading("The owner has the flash on the bench: spoiled copies of it, and what owners do")
         flash_attacks.attack(scene, story)
+        flash_attacks.allow_nothing(scene, story)
         flash_attacks.repeat_the_noise(scene, story)
         self.bob.be_unlocked()
         scene.own("trust", "--remove", scene.path("issuer.jwk"))
@@ -145,6 +145,7 @@ def main():
     try:
         print("Holdfast: a lock on a microcontroller, and an app that proves itself to it.", flush=True)
         images.prepare()
+        print("The firmware is being built; the first time that takes some minutes.", flush=True)
         images.build()
         return tell(options.holdfast.resolve())
     except images.Unavailable as reason:

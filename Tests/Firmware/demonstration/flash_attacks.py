@@ -1,5 +1,6 @@
-"""Flash that is not what the owner made, and a board whose noise is none."""
+"""Flash that is not what the owner made, or allows nothing, and a board whose noise is none."""
 
+import json
 import secrets
 
 from hardware import Hardware
@@ -7,6 +8,7 @@ from hardware import Hardware
 from .line_attacks import Line
 
 FLASH = 128 * 1024
+NO_COMMAND = {"version": 1, "commands": {}}
 # Somewhere in the device's id.
 SPOILED_BYTE = 20
 
@@ -25,6 +27,18 @@ def attack(scene, story):
             story.expect(text, what, board.power_on())
             ending = scene.prove(at=f"unix-stream:{board.line}")
             story.expect("… unlock", "internal", ending.status)
+
+
+def allow_nothing(scene, story):
+    """A board of its own, whose policy names no command; a prover is enrolled with it."""
+    with other_board(scene, b"") as board:
+        board.image.unlink()
+        shown = scene.command_line.succeed("device", "init", "--firmware", board.image, "--trust", scene.path("service.json"),
+                                           "--policy", scene.write("policy.json", json.dumps(NO_COMMAND)), "--json")
+        scene.enroll("visitor", device=scene.write("other.json", shown.decode()))
+        board.power_on()
+        ending = scene.prove(state="visitor", at=f"unix-stream:{board.line}")
+        story.expect("unlock, at a board whose policy names no command", "commandRefused", ending.status)
 
 
 def repeat_the_noise(scene, story):

@@ -76,9 +76,9 @@ class Scene:
         self.write("lock.json", json.dumps(shown))
         self.descriptor = read_descriptor(shown)
 
-    def enroll(self, state, *options):
-        self.command_line.succeed("enroll", "--device", self.path("lock.json"), "--service", self.path("service"), "--state",
-                                  self.path(state), *options)
+    def enroll(self, state, *options, device=None):
+        self.command_line.succeed("enroll", "--device", device or self.path("lock.json"), "--service", self.path("service"),
+                                  "--state", self.path(state), *options)
 
     # The hardware
 
