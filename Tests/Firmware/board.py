@@ -30,14 +30,17 @@ def number(value):
 class Board:
     """A board over the flash image in a folder, a blank one where there is none."""
 
-    def __init__(self, folder, *options, firmware=FIRMWARE):
+    firmware = FIRMWARE
+
+    def __init__(self, folder, *options, firmware=None):
         self.folder = pathlib.Path(folder)
         self.image, self.console_file = self.folder / "image", self.folder / "console"
         self.image.touch()
         self.console_file.write_bytes(b"")
         path = self.folder / "socket"
         self.process = subprocess.Popen(
-            [RUN, "--image", self.image, "--socket", path, "--firmware", firmware, "--console", self.console_file, *options],
+            [RUN, "--image", self.image, "--socket", path, "--firmware", firmware or self.firmware, "--console", self.console_file,
+             *options],
             stdin=subprocess.DEVNULL)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SECONDS)

@@ -9,7 +9,10 @@ struct SerialBoard: ~Copyable, Board {
   /// When the message came that is being answered, in the clock's ticks.
   private var begun: UInt64 = 0
 
-  /// How long the other end may take to accept a byte, in milliseconds, before what is sent is given up.
+  /// Whether the other end did not take the last message.
+  private var isStuck = false
+
+  /// How long the other end may take to accept a message, in milliseconds, before it is given up.
   private static let sendMilliseconds: UInt64 = 10_000
 
   init(clock: BoardClock) {
@@ -25,11 +28,14 @@ struct SerialBoard: ~Copyable, Board {
   }
 
   mutating func send(_ bytes: Span<UInt8>) {
+    // Who takes nothing is waited for once, not for each of the messages behind.
+    let deadline = clock.monotonicMilliseconds() + (isStuck ? 0 : Self.sendMilliseconds)
     for index in bytes.indices {
-      let deadline = clock.monotonicMilliseconds() + Self.sendMilliseconds
       while !link.send(bytes[index]) {
-        if clock.monotonicMilliseconds() >= deadline { return }
+        isStuck = clock.monotonicMilliseconds() >= deadline
+        if isStuck { return }
       }
+      isStuck = false
     }
   }
 

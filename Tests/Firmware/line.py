@@ -1,0 +1,78 @@
+"""A board's way in, as a prover sees it: messages in frames, and a way to begin anew."""
+
+import contextlib
+import re
+import time
+
+from holdfast_peer import session
+from holdfast_peer.transport import Closed, StreamConnection
+
+EMPTY = b"\x00\x00"
+DENIED = session.message_3(session.STATUS["internal"], None)
+# From its first byte on a message has 10 s, and a byte after the one before a second.
+SILENCE_SECONDS = 1
+QUIET_SECONDS = 0.1
+
+
+def frame(message):
+    return len(message).to_bytes(2, "big") + message
+
+
+class Line(StreamConnection):
+    """A connected socket of bytes; of what the device repeats, only the first is seen."""
+
+    def __init__(self, handle, timeout=20.0):
+        super().__init__(handle, timeout)
+        self.timeout, self.last = timeout, None
+
+    def raw(self, data):
+        """Sends bytes as they are; what comes meanwhile is dropped, since a device that cannot speak does not listen either."""
+        rest = memoryview(data)
+        deadline = time.monotonic() + self.timeout
+        self.handle.setblocking(False)
+        try:
+            while rest:
+                with contextlib.suppress(BlockingIOError):
+                    rest = rest[self.handle.send(rest):]
+                with contextlib.suppress(BlockingIOError):
+                    self.handle.recv(65536)
+                if time.monotonic() > deadline:
+                    raise TimeoutError("the device takes nothing")
+        finally:
+            self.handle.settimeout(self.timeout)
+
+    def receive(self, timeout=None):
+        message = super().receive(timeout)
+        if message == self.last:
+            return self.receive(timeout)
+        self.last = message
+        return message
+
+    def begin(self, descriptor):
+        """The device's answer to an empty frame, M1 or its refusal of everything, whatever lay on the line before."""
+        expected = b"\x00\x00(..)(\x87\x01\x01\x50" + re.escape(descriptor.device_id) + b"|" + re.escape(DENIED) + b")"
+        seen, deadline = b"", time.monotonic() + self.timeout
+        while time.monotonic() < deadline:
+            self.handle.sendall(EMPTY)
+            # Half a message on the line swallows an empty frame, until a second of silence has ended it.
+            until = time.monotonic() + 2 * SILENCE_SECONDS
+            while time.monotonic() < until:
+                seen += self._piece(QUIET_SECONDS)
+                for found in re.finditer(expected, seen, re.DOTALL):
+                    count = int.from_bytes(found[1], "big")
+                    if len(seen) - found.start(2) == count:
+                        self.last = seen[found.start(2):]
+                        return self.last
+        raise TimeoutError("no answer to an empty frame")
+
+    def _piece(self, seconds):
+        self.handle.settimeout(seconds)
+        try:
+            piece = self.handle.recv(65536)
+        except TimeoutError:
+            return b""
+        finally:
+            self.handle.settimeout(self.timeout)
+        if not piece:
+            raise Closed
+        return piece
