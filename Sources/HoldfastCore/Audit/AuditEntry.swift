@@ -27,6 +27,13 @@ extension AuditEntry {
     try event.encode(into: &sink)
   }
 
+  /// The number of an encoded entry.
+  public static func sequence(of bytes: Span<UInt8>) throws(EncodingFault) -> UInt64 {
+    var reader = CBORReader(bytes)
+    _ = try reader.arrayHead()
+    return try reader.unsigned()
+  }
+
   /// Reads what ``encode(into:)`` wrote.
   public init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)

@@ -36,6 +36,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       audit = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
     case .auditEntry:
       let entry = try reader.byteString()
+      // A number that is left out: a transaction that counted no longer does.
+      guard try AuditEntry.sequence(of: entry) == audit.count + 1 else { throw .unexpected }
       do throws(CryptographyFailure) {
         try audit.advance(over: entry, using: &cryptography)
       } catch { throw .unexpected }

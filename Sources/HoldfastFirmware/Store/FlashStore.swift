@@ -99,12 +99,17 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     }
   }
 
-  /// Reads the whole slot in force.
+  /// Reads the whole slot in force. One that is complete holds something.
   mutating func load() throws(StoreFault) {
     index = StoreIndex()
     (state, audit) = (StoreState(), AuditChain())
     var cursor = journal.cursor
-    while let transaction = try cursor.next(in: journal.flash) { try absorb(transaction) }
+    var isEmpty = true
+    while let transaction = try cursor.next(in: journal.flash) {
+      try absorb(transaction)
+      isEmpty = false
+    }
+    guard !isEmpty else { throw .damaged }
   }
 }
 
