@@ -36,7 +36,8 @@ extension Decision {
         known.challenge = nil
       }
     }
-    known.countAttempt(with: needed, at: now)
+    // A lockout begins at the time that this round's token brings.
+    known.countAttempt(with: needed, at: max(now, clockFloor))
     user = known
     self.attempt = attempt
   }

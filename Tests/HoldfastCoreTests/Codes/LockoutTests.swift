@@ -31,6 +31,17 @@ import Testing
     #expect(coded.device.lock.performed == ["unlock"])
   }
 
+  @Test func `without a clock a lockout begins at the time of the token that came with the failure`() throws {
+    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
+    let later = coded.now + 1000
+    coded.token.issuedAt = later
+    coded.device.clock.unix = nil
+    #expect(try coded.ask(otp: "000000") == .otpRejected)
+    #expect(coded.retryAfterSeconds == 30 && coded.ann.lockedUntil == later + 30)
+    #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
+  }
+
   @Test func `each failure after a lockout doubles it, and the seal of the verdict says how long it is`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
