@@ -42,6 +42,14 @@ class Owner:
         self.command_line.succeed("device", "init", "--firmware", image, "--trust", "issuer.jwk", *options)
         return image, read_descriptor(self.command_line.read_json("device", "show", "--firmware", image))
 
+    @contextlib.contextmanager
+    def image(self, data):
+        """A file with this flash, for the owner's commands."""
+        with tempfile.NamedTemporaryFile(dir=self.folder) as file:
+            file.write(data)
+            file.flush()
+            yield file.name
+
     def grant(self, descriptor, encoding=session.COSE, **claims):
         """A token with a fresh baseline."""
         return self.issuer.grant(descriptor.point, fresh_claims(descriptor.device_id, **claims), encoding)
@@ -62,7 +70,7 @@ class Lock(Board):
 
     def reconnect(self):
         """Leaves, and comes again as another."""
-        path = self.socket.getpeername()
+        path = str(self.folder / "socket")
         self.socket.close()
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SECONDS)
