@@ -12,8 +12,8 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "Interop"))
 
+import images
 from board import FIRMWARE, SECONDS, Board
-from built import is_built
 from holdfast_peer import session
 from holdfast_peer.checks import Checks, expect, expect_equal
 from holdfast_peer.command_line import CommandLine, read_descriptor
@@ -118,7 +118,7 @@ def main(suite):
     parser.add_argument("--holdfast", required=True, help="the command line under test")
     parser.add_argument("--only", default="", help="run only the checks whose name has this text")
     options = parser.parse_args()
-    if not is_built():
+    if not images.built():
         return 0
     checks = Checks()
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
