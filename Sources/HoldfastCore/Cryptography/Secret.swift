@@ -21,8 +21,7 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
   /// Takes these bytes in the place of those before; `unexpected` unless there are exactly `count` of them.
   mutating func set(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count == count else { throw .unexpected }
-    var room = storage.mutableBytes(count: count)
-    HoldfastCore.copy(bytes, over: &room, from: 0)
+    unsafe bytes.copy(to: storage.start)
   }
 
   /// Lends the bytes to `body`.
@@ -42,8 +41,7 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
 
   /// Becomes a second copy, made on purpose.
   public mutating func set(_ other: borrowing Secret) {
-    var room = storage.mutableBytes(count: count)
-    HoldfastCore.copy(other.storage.bytes(count: count), over: &room, from: 0)
+    unsafe other.storage.bytes(count: count).copy(to: storage.start)
   }
 
   /// A second copy.

@@ -30,10 +30,8 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   /// Takes `bytes` at the end; `tooLong`, and nothing changes, when they do not fit.
   public mutating func append(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count <= capacity - count else { throw .tooLong }
-    let start = count
+    unsafe bytes.copy(to: storage.start + count)
     count += bytes.count
-    var whole = mutableBytes
-    copy(bytes, over: &whole, from: start)
   }
 
   /// Takes `zeroCount` zero bytes at the end, as room to be written in place.
@@ -56,8 +54,3 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
   }
 }
 
-/// Writes `bytes` over those of `target` from `start` on.
-@inline(never)
-func copy(_ bytes: Span<UInt8>, over target: inout MutableSpan<UInt8>, from start: Int) {
-  for index in bytes.indices { target[start + index] = bytes[index] }
-}

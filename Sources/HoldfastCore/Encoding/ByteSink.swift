@@ -36,7 +36,6 @@ extension ByteSink where Self: ~Copyable {
 }
 
 /// The bytes of `value`, most significant first.
-@inline(never)
 func bigEndianBytes(_ value: UInt64) -> InlineArray<8, UInt8> {
-  InlineArray { UInt8(truncatingIfNeeded: value >> UInt64(56 - 8 * $0)) }
+  unsafe unsafeBitCast(value.bigEndian, to: InlineArray<8, UInt8>.self)
 }

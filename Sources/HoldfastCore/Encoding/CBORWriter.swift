@@ -90,10 +90,12 @@ private struct CBORHead {
       case 1 << 16..<1 << 32: (4, 26)
       default: (8, 27)
       }
-    let initial = major.rawValue << 5 | low
-    bytes = InlineArray { index in
-      index == 0 || index > width ? initial : UInt8(truncatingIfNeeded: value >> UInt64(8 * (width - index)))
+    var bytes = InlineArray<9, UInt8>(repeating: major.rawValue << 5 | low)
+    if width > 0 {
+      let argument = bigEndianBytes(value)
+      for index in 0..<width { bytes[1 + index] = argument[8 - width + index] }
     }
+    self.bytes = bytes
     count = 1 + width
   }
 
@@ -103,6 +105,6 @@ private struct CBORHead {
     for index in stride(from: target.count - 1, through: start + count, by: -1) {
       target[index] = target[index - count]
     }
-    copy(bytes.span.extracting(first: count), over: &target, from: start)
+    for index in 0..<count { target[start + index] = bytes[index] }
   }
 }

@@ -44,3 +44,13 @@ import Builtin
     return unsafe _overrideLifetime(span, mutating: &self)
   }
 }
+
+extension Span where Element == UInt8 {
+  /// Writes these bytes to memory that has room for them.
+  func copy(to start: UnsafeMutablePointer<UInt8>) {
+    unsafe withUnsafeBufferPointer { bytes in
+      guard let first = bytes.baseAddress else { return }
+      unsafe start.update(from: first, count: bytes.count)
+    }
+  }
+}

@@ -25,38 +25,45 @@ public enum OCRA {
     do throws(CryptographyFailure) {
       var pinDigest = ByteBuffer<64>()
       if let pin = input.pin, let hash = suite.pinHash { pinDigest = try hash.digest(pin, using: &cryptography) }
-      let message = try message(suite, input, pinDigest: pinDigest.bytes)
       var whole = ByteBuffer<64>(zeros: suite.hash.byteCount)
       var bytes = whole.mutableBytes
-      try suite.hash.authenticate(message.bytes, key: key, using: &cryptography, into: &bytes)
+      switch suite.hash {
+      case .sha1:
+        var mac = try cryptography.hmacSHA1(key: key)
+        append(suite, input, pinDigest: pinDigest.bytes, to: &mac)
+        try mac.finish(into: &bytes)
+      case .sha256:
+        var mac = try cryptography.hmacSHA256(key: key)
+        append(suite, input, pinDigest: pinDigest.bytes, to: &mac)
+        try mac.finish(into: &bytes)
+      case .sha512:
+        var mac = try cryptography.hmacSHA512(key: key)
+        append(suite, input, pinDigest: pinDigest.bytes, to: &mac)
+        try mac.finish(into: &bytes)
+      }
       return whole
     } catch {
       throw .cryptography
     }
   }
 
-  /// Suite, zero, C, Q, P, S and T, as far as there are: at most 64 + 1 + 8 + 128 + 64 + 512 + 8 bytes, which always fit.
+  /// Suite, zero, C, Q, P, S and T, as far as there are.
   ///
   /// Source: RFC 6287 §5.1.
-  private static func message(
-    _ suite: OCRASuite, _ input: borrowing OCRAInput, pinDigest: Span<UInt8>
-  ) throws(CryptographyFailure) -> ByteBuffer<785> {
-    var message = ByteBuffer<785>()
-    do throws(EncodingFault) {
-      try message.append(suite.text.bytes)
-      try message.append(0)
-      if let counter = input.counter { try message.append(bigEndian: counter) }
-      try message.append(input.question.bytes.bytes)
-      try message.append(pinDigest)
-      if let session = input.session, let byteCount = suite.sessionByteCount {
-        try message.appendZeros(byteCount - session.count)
-        try message.append(session)
-      }
-      if let timeStep = input.timeStep { try message.append(bigEndian: timeStep) }
-    } catch {
-      throw CryptographyFailure()
+  private static func append<MAC: StreamingDigest>(
+    _ suite: OCRASuite, _ input: borrowing OCRAInput, pinDigest: Span<UInt8>, to mac: inout MAC
+  ) {
+    let text = suite.text
+    mac.append(text.bytes)
+    mac.append(0)
+    if let counter = input.counter { mac.append(bigEndian: counter) }
+    mac.append(input.question.bytes.bytes)
+    mac.append(pinDigest)
+    if let session = input.session, let byteCount = suite.sessionByteCount {
+      for _ in session.count..<byteCount { mac.append(0) }
+      mac.append(session)
     }
-    return message
+    if let timeStep = input.timeStep { mac.append(bigEndian: timeStep) }
   }
 
   private static func check(_ input: borrowing OCRAInput, _ suite: OCRASuite) throws(OCRAFault) {

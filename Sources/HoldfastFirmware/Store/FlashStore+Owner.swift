@@ -87,7 +87,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Forgets a user and the owner's codes for them; says whether there was anything of that name.
   public mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(StoreFailure) -> Bool {
-    var isKnown = try user(named: name) != nil
+    var isKnown = try isKnown(name)
     for place in index.codes.indices where index.codes[place] != 0 {
       if try code(at: place).user == name { isKnown = true }
     }

@@ -6,6 +6,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     do throws(EncodingFault) { return try findUser(name)?.record } catch { throw StoreFailure() }
   }
 
+  func isKnown(_ name: BoundedText<32>) throws(StoreFailure) -> Bool {
+    do throws(EncodingFault) {
+      guard case .some = try findUser(name) else { return false }
+      return true
+    } catch { throw StoreFailure() }
+  }
+
   public mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
     do throws(EncodingFault) {
       guard let position = try knownUserIndex(id: userID) else { return nil }
@@ -44,8 +51,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(StoreFailure) -> Bool {
     guard let code = try goodCode(codeID, .activation, realClock: realClock) else { return false }
-    let isThere = try user(named: code.user) != nil
-    guard isThere || index.userCount < index.users.count else { return false }
+    guard try isKnown(code.user) || index.userCount < index.users.count else { return false }
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: code.user)
       let id = try store.draftUser(
