@@ -29,9 +29,7 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
 
   /// Takes `bytes` at the end; `tooLong`, and nothing changes, when they do not fit.
   public mutating func append(_ bytes: Span<UInt8>) throws(EncodingFault) {
-    guard bytes.count <= capacity - count else { throw .tooLong }
-    unsafe bytes.copy(to: storage.start + count)
-    count += bytes.count
+    try unsafe bytes.copy(to: storage.start, from: &count, capacity: capacity)
   }
 
   /// Takes `zeroCount` zero bytes at the end, as room to be written in place.

@@ -53,4 +53,15 @@ extension Span where Element == UInt8 {
       unsafe start.update(from: first, count: bytes.count)
     }
   }
+
+  /// Writes these bytes behind the `used` first of `capacity`, and counts them; `tooLong`, and nothing changes, where they do
+  /// not fit. One body for buffers of all capacities.
+  @inline(never)
+  func copy(
+    to start: UnsafeMutablePointer<UInt8>, from used: inout Int, capacity: Int
+  ) throws(EncodingFault) {
+    guard count <= capacity - used else { throw .tooLong }
+    unsafe copy(to: start + used)
+    used += count
+  }
 }
