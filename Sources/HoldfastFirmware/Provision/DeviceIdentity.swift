@@ -47,6 +47,7 @@ extension Provision {
   }
 
   /// The policy of a provision that was found to be whole; one that allows nothing where it is not.
+  @inline(never)
   static func policy(in bytes: Span<UInt8>) -> FirmwarePolicy {
     guard let offset = issuersOffset(in: bytes) else { return .denyAll }
     var reader = CBORReader(bytes.extracting(offset..<FlashLayout.provision.upperBound))

@@ -15,6 +15,7 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   private var rules = InlineArray<16, CommandRule>(repeating: CommandRule(factors: .all))
   public private(set) var commandCount = 0
 
+  @inline(never)
   public init(
     limits: TokenLimits, acceptsUnsigned: Bool, acceptsMAC: Bool, maximumIssueAdvanceSeconds: UInt64,
     codeLimits: CodeLimits

@@ -8,6 +8,9 @@ struct StoreIndex: ~Copyable {
   var generations = InlineArray<16, UInt16>(repeating: 0)
   private let pin = Pinned()
 
+  @inline(never)
+  init() {}
+
   var userCount: Int {
     var count = 0
     for index in users.indices where users[index].item != 0 { count += 1 }

@@ -5,6 +5,7 @@ struct TokenSlots: ~Copyable {
   private var slots = Both<Both<Both<TokenSlot>>>()
   private var oldest = 0
 
+  @inline(never)
   init() {}
 
   func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
