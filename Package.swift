@@ -16,6 +16,7 @@ let package = Package(
     .executable(name: "holdfast", targets: ["holdfast"]),
     .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
     .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
+    .library(name: "HoldfastReplay", targets: ["HoldfastReplay"]),
     .library(name: "HoldfastMeasurement", targets: ["HoldfastMeasurement"]),
   ],
   dependencies: [
@@ -83,9 +84,12 @@ let package = Package(
     // What keeps other processes out of this one.
     .target(name: "HoldfastHardening", dependencies: ["CHost"], swiftSettings: strict),
 
-    // Test vectors.
+    // Test vectors: what any device makes of them, and files of them on Linux.
     .target(
-      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"],
+      name: "HoldfastReplay", dependencies: ["HoldfastCore"],
+      swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
+    .target(
+      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastReplay"],
       swiftSettings: strict),
 
     // The command line.

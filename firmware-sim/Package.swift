@@ -44,14 +44,22 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // An image that answers questions about both.
+    // Images that answer questions: about board and cryptography, and about test vectors.
     .target(name: "CBoardTest", exclude: ["layouts.c"]),
+    .target(name: "BoardQuestions", dependencies: ["CBoardTest", "HoldfastBoard"], swiftSettings: strict),
     .target(
       name: "BoardTest",
       dependencies: [
-        "HoldfastBoard", "HoldfastBearSSL", "CBearSSL", "CBoardTest",
+        "BoardQuestions", "HoldfastBoard", "HoldfastBearSSL", "CBearSSL", "CBoardTest",
         .product(name: "HoldfastCore", package: "holdfast"),
         .product(name: "HoldfastFirmware", package: "holdfast"),
+      ],
+      swiftSettings: strict),
+    .target(
+      name: "VectorTest",
+      dependencies: [
+        "BoardQuestions", "HoldfastBoard", "HoldfastBearSSL", .product(name: "HoldfastCore", package: "holdfast"),
+        .product(name: "HoldfastReplay", package: "holdfast"),
       ],
       swiftSettings: strict),
   ]

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import HoldfastReplay
 
 /// The device of a group of tests and whom it trusts: one issuer, and where the group has one, an issuer's MAC key.
 struct Parties {
@@ -19,9 +20,12 @@ struct Parties {
     self.deviceKeyID = try deviceKeyID.fixed()
     let macKey = group.optional("macKey")
     let macKeyID = group.optional("macKid")
+    var shared: TrustedIssuers.Shared?
+    if let macKey, let macKeyID {
+      shared = TrustedIssuers.Shared(keyID: try macKeyID.fixed(), key: try macKey.fixed())
+    }
     trust = TrustedIssuers(
-      keyID: try issuerKeyID.fixed(), publicKey: try issuerPublicKey.fixed(),
-      macKey: try macKey?.fixed(), macKeyID: try macKeyID?.fixed())
+      keyID: try issuerKeyID.fixed(), publicKey: try issuerPublicKey.fixed(), shared: shared)
     let devicePoint: P256Point = try devicePublicKey.fixed()
 
     var cryptography = OpenSSLCryptography()
@@ -34,13 +38,13 @@ struct Parties {
     do throws(CryptographyFailure) {
       guard try keyID(of: trust.publicKey, using: &cryptography) == trust.keyID else { throw CryptographyFailure() }
     } catch { throw issuerKeyID.fault(.keysDiffer) }
-    guard let key = trust.macKey, let macKeyID else {
+    guard let shared, let macKeyID else {
       if let lonely = macKey ?? macKeyID { throw lonely.fault(.keysDiffer) }
       return
     }
     do throws(CryptographyFailure) {
-      let id = try keyID(of: .mac(secret(key)), using: &cryptography)
-      guard id == trust.macKeyID else { throw CryptographyFailure() }
+      let id = try keyID(of: .mac(secret(shared.key)), using: &cryptography)
+      guard id == shared.keyID else { throw CryptographyFailure() }
     } catch { throw macKeyID.fault(.keysDiffer) }
   }
 
@@ -66,19 +70,5 @@ struct Parties {
     } catch { throw Refusal(reason: "token: \(error)") }
     guard verified.claims.audience == deviceID else { throw Refusal(reason: "token: another audience") }
     return verified
-  }
-}
-
-/// Trust in one public key, and perhaps in one MAC key.
-struct TrustedIssuers: IssuerTrust {
-  let keyID: KeyID
-  let publicKey: P256Point
-  let macKey: FixedBytes<32>?
-  let macKeyID: KeyID?
-
-  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
-    if keyID == self.keyID { return .signing(publicKey) }
-    guard let macKey, keyID == macKeyID else { return nil }
-    return .mac(secret(macKey))
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastReplay
 
 /// `SessionM1`: challenges that a strict reader takes or refuses. Source: DESIGN §5.
 struct ChallengeVectors: ReplayableGroup {
@@ -6,7 +7,7 @@ struct ChallengeVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try Challenge(message).encode(into: &buffer)
+      try WrittenAgain.challenge(message, into: &buffer)
     }
   }
 }
@@ -17,16 +18,7 @@ struct AnswerVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      let answer = try Answer(message)
-      switch answer.form {
-      case .session(let head, let sealed):
-        try Answer.encode(
-          head: head, integrityProof: answer.integrityProof, deviceProof: answer.deviceProof, sealed: sealed,
-          into: &buffer)
-      case .compatibility:
-        // The core has no writer of these: reading is all that there is to compare.
-        try buffer.append(message)
-      }
+      try WrittenAgain.answer(message, into: &buffer)
     }
   }
 }
@@ -37,12 +29,7 @@ struct VerdictVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      let verdict = try VerdictMessage(message)
-      if verdict.isSealed {
-        try VerdictMessage.encode(verdict.status, sealed: verdict.sealed, into: &buffer)
-      } else {
-        try VerdictMessage.encode(unsealed: verdict.status, into: &buffer)
-      }
+      try WrittenAgain.verdict(message, into: &buffer)
     }
   }
 }
@@ -53,7 +40,7 @@ struct RequestVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try Request(message).encode(into: &buffer)
+      try WrittenAgain.request(message, into: &buffer)
     }
   }
 }

@@ -1,3 +1,4 @@
+import BoardQuestions
 import CBearSSL
 import CBoardTest
 import HoldfastBoard
@@ -5,7 +6,7 @@ import HoldfastCore
 
 /// Operations from 48 on.
 func answerBoard(
-  _ question: borrowing Question, _ answer: inout Answer, _ clock: BoardClock, _ entropy: borrowing Secret<64>
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock, _ entropy: borrowing Secret<64>
 ) throws(OperationFailure) {
   switch question.operation {
   case 48: answer.append(UInt32(truncatingIfNeeded: clock.monotonicMilliseconds()))
@@ -23,7 +24,7 @@ func answerBoard(
 }
 
 /// The sizes of what Swift and BearSSL share, as clang sees them and as BearSSL's compiler does.
-private func layouts(_ answer: inout Answer) {
+private func layouts(_ answer: inout BoardAnswer) {
   let theirs = unsafe board_test_layouts()
   let ours: InlineArray<5, Int> = unsafe [
     MemoryLayout<br_hash_compat_context>.size, MemoryLayout<br_hmac_context>.size,

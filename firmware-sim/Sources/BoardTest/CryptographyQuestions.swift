@@ -1,10 +1,11 @@
+import BoardQuestions
 import HoldfastBearSSL
 import HoldfastBoard
 import HoldfastCore
 
-/// Operations 0 to 31. What they take is in `test_board.py`, which asks.
+/// Operations 0 to 31. What they take is in `board.py`, which asks.
 func answerCryptography(
-  _ question: borrowing Question, _ answer: inout Answer, _ clock: BoardClock
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock
 ) throws(OperationFailure) {
   var cryptography = BearSSLCryptography()
   do throws(CryptographyFailure) {
@@ -31,7 +32,7 @@ func answerCryptography(
 /// Fields: for HMAC the key; then the message in any number of pieces.
 @inline(never)
 private func digest(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   switch question.operation {
   case 0: try finish(cryptography.sha1(), of: question, from: 0, 20, &answer)
@@ -45,7 +46,8 @@ private func digest(
 
 @inline(never)
 private func finish<Stream: StreamingDigest>(
-  _ stream: consuming Stream, of question: borrowing Question, from first: Int, _ count: Int, _ answer: inout Answer
+  _ stream: consuming Stream, of question: borrowing BoardQuestion, from first: Int, _ count: Int,
+  _ answer: inout BoardAnswer
 ) throws(CryptographyFailure) {
   for number in first..<question.fieldCount { stream.append(question.field(number)) }
   var output = answer.result(count)
@@ -55,7 +57,7 @@ private func finish<Stream: StreamingDigest>(
 /// Fields: input key, salt, info, count of output.
 @inline(never)
 private func hkdf(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   var output = answer.result(Int(question.integer(3)))
   try cryptography.hkdfSHA256(
@@ -65,7 +67,7 @@ private func hkdf(
 /// Fields: wrapping key, wrapped key.
 @inline(never)
 private func unwrapKey(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   var key = Secret<32>()
   try cryptography.aes256KeyUnwrap(wrappingKey: secret(question.field(0)), wrapped: question.field(1), into: &key)
@@ -75,7 +77,7 @@ private func unwrapKey(
 /// Field: scalar.
 @inline(never)
 private func publicPoint(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   let point = try cryptography.p256PublicPoint(scalar: secret(question.field(0)))
   answer.set(point.bytes)
@@ -84,7 +86,7 @@ private func publicPoint(
 /// Fields: scalar, peer.
 @inline(never)
 private func agree(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   var shared = Secret<32>()
   try cryptography.p256Agree(scalar: secret(question.field(0)), peer: fixed(question.field(1)), into: &shared)
@@ -94,7 +96,7 @@ private func agree(
 /// Fields: key, digest, signature.
 @inline(never)
 private func verify(
-  _ question: borrowing Question, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   try cryptography.p256Verify(
     key: fixed(question.field(0)), digest: fixed(question.field(1)), signature: fixed(question.field(2)))
@@ -102,7 +104,7 @@ private func verify(
 
 /// Fields: scalar, peer.
 @inline(never)
-private func agreeByKey(_ question: borrowing Question, _ answer: inout Answer) throws(CryptographyFailure) {
+private func agreeByKey(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(CryptographyFailure) {
   var key = try SoftwareAgreementKey(scalar: secret(question.field(0)))
   var shared = Secret<32>()
   try key.agree(with: fixed(question.field(1)), into: &shared)
@@ -113,7 +115,7 @@ private func agreeByKey(_ question: borrowing Question, _ answer: inout Answer) 
 /// ticks are of one draw.
 @inline(never)
 private func random(
-  _ question: borrowing Question, _ answer: inout Answer, _ clock: BoardClock
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock
 ) throws(CryptographyFailure) {
   var random = try SeededRandom(
     entropy: secret(question.field(0)), deviceSecret: secret(question.field(1)),
@@ -129,7 +131,7 @@ private func random(
 /// Fields: key, nonce, data, message. The answer is ciphertext and tag.
 @inline(never)
 private func sealGCM(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   var tag = FixedBytes<16>()
   let count = question.field(3).count
@@ -144,7 +146,7 @@ private func sealGCM(
 /// Fields: key, nonce, data, ciphertext, tag. The answer is the message.
 @inline(never)
 private func openGCM(
-  _ question: borrowing Question, _ answer: inout Answer, _ cryptography: inout BearSSLCryptography
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
   let count = question.field(3).count
   answer.set(question.field(3))

@@ -1,9 +1,10 @@
+import BoardQuestions
 import HoldfastBoard
 import HoldfastFirmware
 
 /// Operations 32 to 47.
 func answerFlash(
-  _ question: borrowing Question, _ answer: inout Answer, _ flash: inout BoardFlash
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ flash: inout BoardFlash
 ) throws(OperationFailure) {
   let offset = Int(Int32(bitPattern: question.integer(0)))
   do throws(FlashFailure) {

@@ -1,3 +1,4 @@
+import BoardQuestions
 import HoldfastBoard
 import HoldfastCore
 
@@ -10,8 +11,8 @@ func main() -> Never {
   var link = PeerLink()
   let entropy = SimulatedEntropy.take()
   var flash = BoardFlash()
-  var question = Question()
-  var answer = Answer()
+  var question = BoardQuestion()
+  var answer = BoardAnswer()
   while true {
     question.receive(from: &link)
     answer.begin(shift: question.shift)

@@ -10,7 +10,7 @@ const uint32_t *_Nonnull board_test_layouts(void);
 uint8_t *_Nonnull board_test_question(void);
 uint8_t *_Nonnull board_test_answer(void);
 
-#define BOARD_TEST_BYTE_COUNT 1536
+#define BOARD_TEST_BYTE_COUNT 4352
 
 /// Reads where there is no memory.
 void board_test_read_nowhere(void);

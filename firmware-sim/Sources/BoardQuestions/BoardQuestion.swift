@@ -2,27 +2,29 @@ import CBoardTest
 import HoldfastBoard
 import HoldfastCore
 
-/// What the test's host asks: the byte of an operation, two bytes of count, and so many bytes of fields, each with two bytes
+/// What a test's host asks: the byte of an operation, two bytes of count, and so many bytes of fields, each with two bytes
 /// of count before it, all big-endian. The first field is padding, so that the others lie at any alignment.
 @safe
-struct Question: ~Copyable {
-  private(set) var operation: UInt8 = 0
+public struct BoardQuestion: ~Copyable {
+  public private(set) var operation: UInt8 = 0
   private let storage = unsafe UnsafeMutableBufferPointer(
     start: board_test_question(), count: Int(BOARD_TEST_BYTE_COUNT))
   private var count = 0
 
+  public init() {}
+
   /// Waits for one.
-  mutating func receive(from link: inout PeerLink) {
+  public mutating func receive(from link: inout PeerLink) {
     operation = link.receiveByte()
     count = Int(link.receiveByte()) << 8 | Int(link.receiveByte())
     for index in 0..<count { unsafe storage[index] = link.receiveByte() }
   }
 
   /// How many bytes past a word the first field begins: the count of what is before it.
-  var shift: Int { byteCount(endingAt: 2) }
+  public var shift: Int { byteCount(endingAt: 2) }
 
   /// How many fields there are.
-  var fieldCount: Int {
+  public var fieldCount: Int {
     var start = 2
     var fields = -1
     while start <= count {
@@ -34,7 +36,7 @@ struct Question: ~Copyable {
 
   /// The bytes of field `number`, counted from 0.
   @_lifetime(borrow self)
-  func field(_ number: Int) -> Span<UInt8> {
+  public func field(_ number: Int) -> Span<UInt8> {
     var start = 2
     for _ in 0...number { start += 2 + byteCount(endingAt: start) }
     let bytes = unsafe storage.span.extracting(start..<start + byteCount(endingAt: start))
@@ -42,10 +44,18 @@ struct Question: ~Copyable {
   }
 
   /// The number in field `number`, big-endian.
-  func integer(_ number: Int) -> UInt32 {
+  public func integer(_ number: Int) -> UInt32 {
     let bytes = field(number)
     var value: UInt32 = 0
     for index in bytes.indices { value = value << 8 | UInt32(bytes[index]) }
+    return value
+  }
+
+  /// The number in field `number`, big-endian, of at most eight bytes.
+  public func longInteger(_ number: Int) -> UInt64 {
+    let bytes = field(number)
+    var value: UInt64 = 0
+    for index in bytes.indices { value = value << 8 | UInt64(bytes[index]) }
     return value
   }
 

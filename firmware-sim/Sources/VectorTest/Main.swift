@@ -1,0 +1,43 @@
+import BoardQuestions
+import HoldfastBoard
+import HoldfastCore
+
+/// Answers questions about test vectors, one after the other, for ever.
+@c(firmware_main)
+func main() -> Never {
+  Console.start()
+  Console.write("Holdfast vector test\n")
+  var link = PeerLink()
+  var question = BoardQuestion()
+  var answer = BoardAnswer()
+  while true {
+    question.receive(from: &link)
+    answer.begin(shift: question.shift)
+    do throws(Refused) {
+      switch question.operation {
+      case 0..<16: try answerDevice(question, &answer)
+      case 16..<32: try answerRound(question, &answer)
+      case 32..<48: try answerMessage(question, &answer)
+      default: try answerCode(question, &answer)
+      }
+    } catch {
+      answer.isSuccess = false
+    }
+    answer.send(to: &link)
+  }
+}
+
+/// What was asked about is not as it has to be.
+struct Refused: Error {}
+
+/// The bytes of a field that has as many as it must.
+func fixed<let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> FixedBytes<count> {
+  guard let fixed = FixedBytes<count>(bytes) else { throw Refused() }
+  return fixed
+}
+
+/// The same, of a key or a measurement.
+func secret<let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> Secret<count> {
+  guard let secret = Secret<count>(copying: bytes) else { throw Refused() }
+  return secret
+}
