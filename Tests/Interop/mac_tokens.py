@@ -37,11 +37,15 @@ class SharingWorld(World):
     def prepare(self):
         super().prepare()
         run = self.command_line
-        self.descriptor_file.write_bytes(run.succeed("device", "show", "--dir", self.device_folder, "--json"))
+        self.descriptor_file.write_bytes(run.succeed("device", "show", *self.place, "--json"))
         run.succeed("service", "init", "--dir", self.service)
+        expect_equal(self.trust(self.write("mac.jwk", mac_jwk(self.key))).returncode, TRUSTED, "exit status")
+        self.allow()
+
+    def allow(self):
+        """Lets the policy take tokens under a MAC."""
         policy = json.loads((self.device_folder / "policy.json").read_text())
         expect("issuer" not in policy, "device init says something of MACs")
-        expect_equal(self.trust(self.write("mac.jwk", mac_jwk(self.key))).returncode, TRUSTED, "exit status")
         self.switch({"mac": True})
 
     def write(self, name, value, mode=0o600):
@@ -51,7 +55,7 @@ class SharingWorld(World):
         return path
 
     def trust(self, *arguments):
-        return self.command_line.run("device", "trust", "--dir", self.device_folder, *arguments)
+        return self.owner("trust", *arguments)
 
     def switch(self, issuer):
         """Gives the policy's member `issuer` this value; None takes it away."""
@@ -161,9 +165,9 @@ def _(world):
 @check("neither trust nor show nor the audit log prints a key")
 def _(world):
     kid = mac_key_id(world.key).hex()
-    shown = world.command_line.succeed("device", "show", "--dir", world.device_folder)
+    shown = world.owner("show").stdout
     expect(f"  {kid} (MAC)\n".encode() in shown, "device show does not list the key by its id and kind")
-    printed = shown + world.command_line.succeed("device", "audit", "--dir", world.device_folder)
+    printed = shown + world.owner("audit").stdout
     for arguments in ((), ("--json",)):
         done = world.trust(world.folder / "mac.jwk", *arguments)
         printed += done.stdout + done.stderr
@@ -197,14 +201,18 @@ def _(world):
     expect_equal(file.stat().st_mode & 0o777, 0o600, "mode of the key's file")
     expect_equal((world.service / "mac.key").stat().st_mode & 0o777, 0o600, "mode of the secret's file")
     run.succeed(*enroll, "--mac")
-    prove = ("prove", "--connect", f"unix:{world.socket}", "--state", state, "--command", "unlock", "--json")
-    expect_equal(json.loads(run.run(*prove).stdout)["status"], "tokenInvalid", "status before the device trusts the key")
+
+    def prove():
+        done = run.run("prove", "--connect", world.endpoint, "--state", state, "--command", "unlock", "--json")
+        return json.loads(done.stdout)["status"]
+
+    expect_equal(prove(), "tokenInvalid", "status before the device trusts the key")
     expect_equal(world.trust(file).returncode, TRUSTED, "exit status of trust")
     for what in ("in full", "by reference"):
-        expect_equal(json.loads(run.run(*prove).stdout)["status"], "accepted", f"status {what}")
+        expect_equal(prove(), "accepted", f"status {what}")
     kid = mac_key_id(base64strict.url_decode(json.loads(file.read_text())["k"])).hex()
     expect_equal(world.trust("--remove", kid).returncode, TRUSTED, "exit status of --remove")
-    expect_equal(json.loads(run.run(*prove).stdout)["status"], "tokenInvalid", "status afterwards")
+    expect_equal(prove(), "tokenInvalid", "status afterwards")
 
 
 @check("a device's key is what the specification derives, and no other device's")

@@ -14,6 +14,7 @@ import pathlib
 import sys
 import tempfile
 import termios
+import time
 
 from holdfast_peer import transport
 from holdfast_peer.checks import Checks, expect_equal
@@ -28,12 +29,16 @@ class World:
     """A device under test, served on a socket, that trusts some issuers of ours."""
 
     init_arguments = ()
+    # By how many days an `iat` may be ahead of the device's time and still be one of an unlikely future.
+    days_ahead = (2, 399, 401, 4000)
 
     def __init__(self, path, folder):
         self.folder = pathlib.Path(folder)
         self.command_line = CommandLine(path, folder)
         self.socket = str(self.folder / "device.socket")
         self.device_folder = self.folder / "device"
+        # What the owner's verbs are told of the device.
+        self.place = ("--dir", self.device_folder)
         self.issuer, self.stranger = Issuer(), Issuer()
         # Generation floors are kept by issuer: those of these two are raised, one for each encoding.
         self.raised = {1: Issuer(), 2: Issuer()}
@@ -41,21 +46,40 @@ class World:
 
     def prepare(self):
         run = self.command_line
-        run.succeed("device", "init", "--dir", self.device_folder, *self.init_arguments)
-        self.descriptor = read_descriptor(run.read_json("device", "show", "--dir", self.device_folder))
+        run.succeed("device", "init", *self.place, *self.init_arguments)
+        self.descriptor = read_descriptor(run.read_json("device", "show", *self.place))
         for number, issuer in enumerate((self.issuer, *self.raised.values())):
             file = self.folder / f"issuer-{number}.jwk"
             file.write_text(json.dumps(jwk(issuer.key.point)))
-            run.succeed("device", "trust", "--dir", self.device_folder, file)
+            run.succeed("device", "trust", *self.place, file)
+
+    def owner(self, *arguments):
+        """Runs one of the owner's verbs on the device."""
+        return self.command_line.run("device", *arguments, *self.place)
+
+    def now(self):
+        """The device's time."""
+        return int(time.time())
 
     def start(self):
         pathlib.Path(self.socket).unlink(missing_ok=True)
         self.process = self.command_line.start("device", "serve", "--dir", self.device_folder, "--listen", f"unix:{self.socket}")
         transport.connect_when_ready(self.socket).close()
 
+    def restart(self):
+        """SIGKILL, and a new start."""
+        self.process.kill()
+        self.process.wait(10)
+        self.start()
+
     def stop(self):
         """Ends the device by SIGTERM; its exit status."""
         return stop(self.process)
+
+    @property
+    def endpoint(self):
+        """What a program is told to connect to, now."""
+        return f"unix:{self.socket}"
 
     def connect(self):
         return Prover(transport.connect(self.socket), self.descriptor)

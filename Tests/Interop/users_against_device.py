@@ -79,11 +79,11 @@ class User:
 class UsersWorld(World):
     numbers = iter(range(1, 1000))
 
-    def owner(self, *arguments, **changes):
-        return self.command_line.run("device", "user", *arguments, "--dir", self.device_folder, **changes)
-
     def owned(self, *arguments):
-        return self.command_line.read_json("device", "user", *arguments, "--dir", self.device_folder)
+        """What one of the owner's verbs about users prints."""
+        done = self.owner("user", *arguments, "--json")
+        expect_equal(done.returncode, 0, f"exit status of user {arguments[0]} ({done.stderr.decode()[-300:]})")
+        return json.loads(done.stdout)
 
     def provision(self, *options, otp=True, seal=True):
         """A user whose secrets were made here."""
@@ -212,13 +212,11 @@ def _(world):
         user.expect("otpRejected", "configure", otp="0")
     other.expect("accepted", "configure", otp=other.hotp(0))
     other.expect("otpRejected", "configure", otp="0")
-    world.process.kill()
-    world.process.wait()
-    world.start()
+    world.restart()
     user.expect("lockedOut", "configure", otp=user.hotp(0))
     other.expect("otpRejected", "configure", otp=other.hotp(0))
     expect_equal(world.state(other)["failures"], 2, "failures")
-    world.command_line.succeed("device", "audit", "--verify", "--dir", world.device_folder)
+    expect_equal(world.owner("audit", "--verify").returncode, 0, "exit status of audit --verify")
 
 
 @check("of twenty connections with one password, exactly one is accepted")
@@ -318,14 +316,14 @@ def _(world):
     second = world.code("add", "lou")
     expect_refused("otpRejected", world.activate, first)
     world.activate(second.lower().replace("0", "o").replace("1", "l").replace("-", " "))
-    expect_equal(world.owner("add", "lou").returncode, 1, "exit status of adding one who is there")
+    expect_equal(world.owner("user", "add", "lou").returncode, 1, "exit status of adding one who is there")
     third = world.code("add", "lou", "--replace")
     world.activate(third)
 
 
 @check("an activation that is changed, out of order or replayed makes nobody a user")
 def _(world):
-    code = world.code("add", "max")
+    code, stale = world.code("add", "max"), prover_round(world)
     prover = world.connect()
     activation = Activation(prover.next_m1(), code)
     opening = activation.opening()
@@ -334,7 +332,7 @@ def _(world):
     expect_refused("otpRejected", lambda: accepted(prover.exchange(opening)))
     again = Activation(prover.next_m1(), code)
     again.take(accepted(prover.exchange(again.opening())))
-    prover.connection.send(prover_round(world))
+    prover.connection.send(stale)
     expect_refused("challengeExpired", lambda: accepted(prover.connection.receive()))
     prover.next_m1()
     expect_refused("challengeExpired", lambda: accepted(prover.exchange(again.confirmation())))
@@ -350,7 +348,8 @@ def _(world):
 def prover_round(world):
     """An M2 to some other M1."""
     other = world.connect()
-    return other.attempt(world.grant(COSE)).message()
+    with other.connection:
+        return other.attempt(world.grant(COSE)).message()
 
 
 @check("of twenty connections with one activation code, exactly one is activated")
@@ -379,7 +378,7 @@ def _(world):
     world.owned("remove", user.name)
     user.expect("otpRejected", "configure", otp=user.hotp())
     expect_refused("otpRejected", world.activate, waiting)
-    expect_equal(world.owner("unlock", user.name).returncode, 1, "exit status of unlocking nobody")
+    expect_equal(world.owner("user", "unlock", user.name).returncode, 1, "exit status of unlocking nobody")
 
 
 # Synchronising, and the prover
@@ -404,13 +403,13 @@ def _(world):
     run.succeed("service", "init", "--dir", service)
     issuer = world.folder / "service.jwk"
     issuer.write_text(json.dumps(run.read_json("service", "show", "--dir", service)["issuer"]))
-    run.succeed("device", "trust", "--dir", world.device_folder, issuer)
+    expect_equal(world.owner("trust", issuer).returncode, 0, "exit status of trust")
     descriptor = world.folder / "descriptor.json"
-    descriptor.write_bytes(run.succeed("device", "show", "--dir", world.device_folder, "--json"))
+    descriptor.write_bytes(world.owner("show", "--json").stdout)
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
 
     def prove(command, *options, line=""):
-        return subprocess.run([run.path, "prove", "--connect", f"unix:{world.socket}", "--state", str(state), "--command",
+        return subprocess.run([run.path, "prove", "--connect", world.endpoint, "--state", str(state), "--command",
                                command, *options], input=line.encode(), env=run.environment, cwd=world.folder, timeout=60,
                               capture_output=True, check=False)
 
@@ -443,7 +442,7 @@ def _(world):
     folder = world.folder / "keys"
 
     def activate(code, *options):
-        return subprocess.run([run.path, "otp", "activate", "--connect", f"unix:{world.socket}", "--code", "-", "--no-pin",
+        return subprocess.run([run.path, "otp", "activate", "--connect", world.endpoint, "--code", "-", "--no-pin",
                                "--authenticator", folder, *options], input=code.encode() + b"\n", env=run.environment,
                               cwd=world.folder, timeout=60, capture_output=True, check=False)
 
@@ -453,7 +452,7 @@ def _(world):
     expect_equal(done.returncode, 1, "exit status beside records of the same user")
     expect(b"--replace" in done.stderr and code.encode() not in done.stderr, "what is said of it")
     expect_equal(activate(code, "--replace").returncode, 0, "exit status with --replace")
-    world.owner("remove", "yves")
+    world.owner("user", "remove", "yves")
 
 
 @check("secrets of files are refused where they are none, and nothing is changed")
@@ -467,19 +466,19 @@ def _(world):
     for text, options in (("", ()), ("zz", ()), ("1", ()), ("00" * 65, ()), ("MZXW6", ("--format", "base32", "--digits", "3")),
                           ("MZXW1", ("--format", "base32"))):
         file.write_text(text + "\n")
-        done = world.owner("add", "zoe", "--otp-secret", file, *options)
+        done = world.owner("user", "add", "zoe", "--otp-secret", file, *options)
         expect(done.returncode in (2, 64), f"exit status {done.returncode} for {text[:8]!r} {options}")
         expect(len(text) < 5 or text.encode() not in done.stdout + done.stderr, "the secret is shown")
     file.write_text("00" * 20)
     for options in (("--otp", "none"), ("--seal", "none", "--seal-secret", file)):
-        done = world.owner("add", "zoe", "--otp-secret", file, *options)
+        done = world.owner("user", "add", "zoe", "--otp-secret", file, *options)
         expect(done.returncode == 64, f"exit status {done.returncode} for a secret that {options} leaves without use")
     for options in (("--counter", "1"), ("--otp", "totp", "--counter", "0"), ("--seal-secret", "-", "--otp-secret", "-")):
-        done = world.owner("add", "zoe", "--otp-secret", file, *options)
+        done = world.owner("user", "add", "zoe", "--otp-secret", file, *options)
         expect_equal(done.returncode, 64, f"exit status for {options}")
-    expect_equal(world.owner("add", "zoe", "--counter", "1").returncode, 64, "exit status for a counter without a secret")
+    expect_equal(world.owner("user", "add", "zoe", "--counter", "1").returncode, 64, "exit status for a counter without a secret")
     for name in ("", "x" * 33, "a\nb", "a\u202eb", "a\u009bb"):
-        expect_equal(world.owner("add", name, "--otp-secret", file).returncode, 64, f"exit status for the name {name!r}")
+        expect_equal(world.owner("user", "add", name, "--otp-secret", file).returncode, 64, f"exit status for the name {name!r}")
     expect_equal(users(), before, "users")
 
 

@@ -1,0 +1,96 @@
+"""The device of a suite that tries the Linux device, as the firmware on a board in QEMU."""
+
+import pathlib
+import socket
+import subprocess
+import time
+
+from board import ROOT, RUN
+from holdfast_peer import session
+from holdfast_peer.checks import Failed
+from holdfast_peer.line import LineConnection
+from holdfast_peer.prover import Prover
+
+FIRMWARE = ROOT / "firmware-sim" / ".build" / "firmware.elf"
+SECONDS = 30
+
+
+class FirmwareWorld:
+    """What a `World` does, with an image in the folder's place and a line in the socket's. To be put before a World.
+
+    The line has one prover: whoever connects ends the connection before. The owner works on the image while the power is
+    off; it is switched on again for the next prover.
+    """
+
+    # The board has no clock: what it knows of the time is in tokens.
+    days_ahead = (401, 4000)
+
+    def __init__(self, path, folder):
+        super().__init__(path, folder)
+        self.image, self.console = self.folder / "flash.img", self.folder / "console"
+        self.place = ("--firmware", self.image)
+        self.connection, self.time = None, 0
+
+    def owner(self, *arguments):
+        self.cut_power()
+        return super().owner(*arguments)
+
+    def now(self):
+        return self.time
+
+    @property
+    def endpoint(self):
+        """The line, free for a program."""
+        self.start()
+        self._hang_up()
+        return f"unix-stream:{self.socket}"
+
+    def start(self):
+        if self.process is not None:
+            return
+        pathlib.Path(self.socket).unlink(missing_ok=True)
+        with self.console.open("ab") as console:
+            self.process = subprocess.Popen(
+                [RUN, "--image", self.image, "--socket", self.socket, "--firmware", FIRMWARE, "--console", self.console],
+                stdin=subprocess.DEVNULL, stderr=console)
+        # It answers: what follows does not wait for a board that is on its way.
+        self.connect()
+
+    def connect(self):
+        self.start()
+        self._hang_up()
+        self.connection = LineConnection(self._reach(), self.descriptor.device_id)
+        prover = Prover(self.connection, self.descriptor)
+        self.time = session.parse_message_1(prover.next_m1())["clock"]
+        return prover
+
+    def _reach(self):
+        """A connection to the line, once the emulator listens."""
+        deadline = time.monotonic() + SECONDS
+        while True:
+            handle = socket.socket(socket.AF_UNIX)
+            handle.settimeout(5)
+            if handle.connect_ex(self.socket) == 0:
+                return handle
+            handle.close()
+            if time.monotonic() > deadline or self.process.poll() is not None:
+                raise Failed(f"no board: {self.console.read_text()[-300:]}")
+            time.sleep(0.01)
+
+    def _hang_up(self):
+        if self.connection is not None:
+            self.connection.close()
+        self.connection = None
+
+    def cut_power(self):
+        self._hang_up()
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(SECONDS)
+        self.process = None
+
+    def restart(self):
+        self.cut_power()
+        self.start()
+
+    stop = cut_power
