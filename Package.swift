@@ -175,6 +175,10 @@ let package = Package(
       ],
       path: "Tests/MeasurementProbe", swiftSettings: strict),
     .executableTarget(
+      name: "DeviceTwin",
+      dependencies: ["HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "HoldfastStorage"],
+      path: "Tests/DeviceTwin", swiftSettings: strict),
+    .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
   ]
 )

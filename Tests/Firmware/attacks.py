@@ -1,9 +1,10 @@
 #!/usr/bin/python3
 """Every situation, user and attack that the Linux device's suites have, tried on the firmware by its serial line.
 
-usage: attacks.py --holdfast PATH [--only TEXT]
+usage: attacks.py --holdfast PATH [--twin PATH] [--only TEXT]
 
-One line for each check that failed, then what cannot be asked of a board and why, and the totals.
+With --twin, the program DeviceTwin answers what the board was asked, on Linux: each M3 has to be the same, byte for byte. One line
+for each check that failed, then what cannot be asked of a board and why, and the totals.
 """
 
 import argparse
@@ -45,9 +46,9 @@ class SharingWorld(FirmwareWorld, mac_tokens.SharingWorld):
 class Suite:
     """Runs checks on boards of their own, and remembers what was not run."""
 
-    def __init__(self, holdfast, only):
-        self.holdfast, self.only, self.checks = holdfast, only, Checks()
-        self.names, self.left = set(), {}
+    def __init__(self, holdfast, twin, only):
+        self.holdfast, self.twin, self.only, self.checks = holdfast, twin, only, Checks()
+        self.names, self.left, self.same = set(), {}, 0
 
     def run(self, kind, name, body, suffix=""):
         """One check on a new device, switched on for the first time."""
@@ -68,11 +69,16 @@ class Suite:
                 body(world)
             finally:
                 world.cut_power()
+            if self.twin:
+                self.same += world.transcript.compare(self.twin)
 
     def finish(self):
         if not self.only:
             self.checks.run("what is done otherwise on a board has a name that a suite knows", expect,
                             {*NOT_ON_A_BOARD, *INSTEAD} <= self.names, {*NOT_ON_A_BOARD, *INSTEAD} - self.names)
+            if self.twin:
+                self.checks.run("answers are compared", expect, self.same > 0, "there were none")
+        print(f"{self.same} answers of the board are those of the Linux device to the same challenges, byte for byte")
         for reason, count in self.left.items():
             print(f"{count} not on a board: {reason}")
         return self.checks.finish()
@@ -85,11 +91,12 @@ def in_situation(body, arguments, world):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--holdfast", required=True, help="the command line that provisions the boards")
+    parser.add_argument("--twin", help="the program DeviceTwin")
     parser.add_argument("--only", default="", help="run only the checks whose name has this text")
     options = parser.parse_args()
     if not images.built():
         return 0
-    suite = Suite(options.holdfast, options.only)
+    suite = Suite(options.holdfast, options.twin, options.only)
     for name, body, encodings in SITUATIONS:
         for encoding in encodings:
             arguments = () if encoding is None else (encoding,)

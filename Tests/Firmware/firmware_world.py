@@ -10,6 +10,7 @@ from holdfast_peer import session
 from holdfast_peer.checks import Failed
 from holdfast_peer.line import LineConnection
 from holdfast_peer.prover import Prover
+from transcript import Transcript
 
 FIRMWARE = ROOT / "firmware-sim" / ".build" / "firmware.elf"
 SECONDS = 30
@@ -30,9 +31,11 @@ class FirmwareWorld:
         self.image, self.console = self.folder / "flash.img", self.folder / "console"
         self.place = ("--firmware", self.image)
         self.connection, self.time = None, 0
+        self.transcript = Transcript(self.folder)
 
     def owner(self, *arguments):
         self.cut_power()
+        self.transcript.end()
         return super().owner(*arguments)
 
     def now(self):
@@ -43,12 +46,14 @@ class FirmwareWorld:
         """The line, free for a program."""
         self.start()
         self._hang_up()
+        self.transcript.end()
         return f"unix-stream:{self.socket}"
 
     def start(self):
         if self.process is not None:
             return
         pathlib.Path(self.socket).unlink(missing_ok=True)
+        self.transcript.switch_on(self.image)
         with self.console.open("ab") as console:
             self.process = subprocess.Popen(
                 [RUN, "--image", self.image, "--socket", self.socket, "--firmware", FIRMWARE, "--console", self.console],
@@ -59,7 +64,7 @@ class FirmwareWorld:
     def connect(self):
         self.start()
         self._hang_up()
-        self.connection = LineConnection(self._reach(), self.descriptor.device_id)
+        self.connection = LineConnection(self._reach(), self.descriptor.device_id, heard=self.transcript.hear)
         prover = Prover(self.connection, self.descriptor)
         self.time = session.parse_message_1(prover.next_m1())["clock"]
         return prover

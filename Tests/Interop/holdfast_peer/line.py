@@ -17,9 +17,11 @@ class LineConnection(transport.StreamConnection):
     A malformed message ends no line: what comes then is a challenge for whoever is next, and this connection is over.
     """
 
-    def __init__(self, handle, device_id, timeout=5.0):
+    def __init__(self, handle, device_id, timeout=5.0, heard=None):
+        """`heard` is called with each message, and whether this end sent it."""
         super().__init__(handle, timeout)
         self.device_id, self.last, self.is_over = device_id, None, False
+        self.heard = heard or (lambda *_: None)
         self.waiting = b""
         self._begin()
 
@@ -49,11 +51,16 @@ class LineConnection(transport.StreamConnection):
         data, self.waiting = self.waiting[:count], self.waiting[count:]
         return data + super()._exactly(count - len(data), timeout)
 
+    def send(self, message):
+        self.heard(message, True)
+        super().send(message)
+
     def receive(self, timeout=None):
         message = self.last
         while message == self.last:
             message = super().receive(timeout)
         self.last = message
+        self.heard(message, False)
         if self.is_over:
             session.parse_message_1(message)
             raise transport.Closed

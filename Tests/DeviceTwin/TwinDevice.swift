@@ -1,0 +1,108 @@
+import HoldfastCore
+@testable import HoldfastDevice
+@testable import HoldfastFirmware
+import HoldfastOpenSSL
+import HoldfastStorage
+
+/// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.
+///
+/// Like the board it has no clock, and its bounds are those of a board. The challenges come from outside.
+struct TwinDevice: ~Copyable {
+  private let image: FirmwareImage
+  private let ledger: Ledger
+  private var session: Session
+  private var actuator = LockActuator(MemoryLock())
+
+  private typealias Session = DeviceSession<
+    OpenSSLCryptography, P256PrivateKey, SessionStore<NoClock>, SessionPolicy, NoRandom, NoClock
+  >
+
+  /// Reads the image, and makes a ledger at a path where there is none.
+  init(image path: String, ledger ledgerPath: String) throws {
+    let image = try FirmwareImage.open(at: path)
+    let floor = try image.look { (store, _) throws(LedgerFault) in
+      try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() }
+    }
+    try Ledger.create(path: ledgerPath, deviceID: image.descriptor.deviceID, realClock: floor)
+    let ledger = try Ledger(path: ledgerPath, limits: LedgerLimits(keptCount: 64, issuerCount: 8, userCount: 16))
+    try Self.copyIssuers(from: image, to: ledger)
+    try Self.copyUsers(from: image, to: ledger)
+    self.init(image, ledger, try Self.session(image, ledger))
+  }
+
+  private init(_ image: FirmwareImage, _ ledger: Ledger, _ session: consuming Session) {
+    (self.image, self.ledger) = (image, ledger)
+    self.session = session
+  }
+
+  /// Forgets what a device forgets when it is switched off.
+  mutating func restart() throws {
+    session = try Self.session(image, ledger)
+    actuator = LockActuator(MemoryLock())
+  }
+
+  /// M3 to an M2 that answers this M1.
+  mutating func answer(_ message: [UInt8], to challenge: [UInt8]) throws -> [UInt8] {
+    try session.beginRound(challenge: challenge.span)
+    _ = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &actuator)
+    let verdict = session.outgoing.bytes
+    return verdict.indices.map { verdict[$0] }
+  }
+
+  private static func session(_ image: FirmwareImage, _ ledger: Ledger) throws -> Session {
+    let scalar = try image.look { (_, provision) throws(LedgerFault) in provision.scalar.copy() }
+    let policy = SessionPolicy()
+    policy.current = image.policy
+    return Session(
+      deviceID: image.descriptor.deviceID, keyID: image.descriptor.keyID, cryptography: OpenSSLCryptography(),
+      key: try P256PrivateKey(scalar: scalar),
+      store: SessionStore(ledger: ledger, memory: TokenMemory(capacity: 8), clock: NoClock()), policy: policy,
+      random: NoRandom(), clock: NoClock(), challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
+  }
+
+  private static func copyIssuers(from image: FirmwareImage, to ledger: Ledger) throws(LedgerFault) {
+    try image.look { (_, provision) throws(LedgerFault) in
+      for index in 0..<provision.issuers.count {
+        guard let key = provision.issuers[provision.issuers.keyID(index)] else { throw .failed }
+        try ledger.trust(key, realClock: nil)
+      }
+    }
+  }
+
+  private static func copyUsers(from image: FirmwareImage, to ledger: Ledger) throws(LedgerFault) {
+    for user in try image.users() {
+      var accounts: [NewAccount] = []
+      for (purpose, account) in [(CodePurpose.otp, user.record.otp), (.seal, user.record.seal)] {
+        guard let account else { continue }
+        let secret = try image.look { (store, _) throws(LedgerFault) in
+          let secret = try store.attempt { (store) throws(StoreFailure) in
+            try store.codeSecret(of: user.record.id, purpose)
+          }
+          guard let secret else { throw .failed }
+          return SecretBytes(copying: secret.bytes)
+        }
+        let new = NewAccount(
+          purpose: purpose, method: account.method, nextPosition: account.nextPosition, secret: secret)
+        guard let new else { throw .failed }
+        accounts.append(new)
+      }
+      try ledger.addUser(user.name, accounts, replaces: false, realClock: user.record.lastAccepted)
+    }
+  }
+}
+
+/// The board's time is what tokens tell it.
+private struct NoClock: Clock {
+  func unixSeconds() -> UInt64? { nil }
+  func monotonicMilliseconds() -> UInt64 { 0 }
+}
+
+/// The challenges are given: nothing else that is compared is random.
+private struct NoRandom: RandomSource {
+  func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) { throw RandomFailure() }
+}
+
+private struct MemoryLock: Lock {
+  var current = LockState.locked
+  mutating func move(to target: LockState) { current = target }
+}
