@@ -24,6 +24,7 @@ from device_situations import BOTH, SITUATIONS
 from firmware_world import FirmwareWorld
 from holdfast_peer.checks import Checks, expect
 from line_situations import INSTEAD, NOT_ON_A_BOARD
+from random_rounds import RandomWorld, rounds
 
 
 class ProverWorld(FirmwareWorld, prover_against_device.World):
@@ -105,6 +106,8 @@ def main():
     for kind, checks in ((UsersWorld, users_against_device.CHECKS), (SharingWorld, mac_tokens.CHECKS)):
         for name, body in checks:
             suite.run(kind, name, INSTEAD.get(name, body))
+    if options.twin:
+        suite.run(RandomWorld, "rounds of every kind in any order", rounds)
     return suite.finish()
 
 

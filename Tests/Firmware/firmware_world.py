@@ -74,7 +74,6 @@ class FirmwareWorld:
         deadline = time.monotonic() + SECONDS
         while True:
             handle = socket.socket(socket.AF_UNIX)
-            handle.settimeout(5)
             if handle.connect_ex(self.socket) == 0:
                 return handle
             handle.close()

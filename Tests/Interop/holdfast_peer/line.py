@@ -17,7 +17,7 @@ class LineConnection(transport.StreamConnection):
     A malformed message ends no line: what comes then is a challenge for whoever is next, and this connection is over.
     """
 
-    def __init__(self, handle, device_id, timeout=5.0, heard=None):
+    def __init__(self, handle, device_id, timeout=20.0, heard=None):
         """`heard` is called with each message, and whether this end sent it."""
         super().__init__(handle, timeout)
         self.device_id, self.last, self.is_over = device_id, None, False

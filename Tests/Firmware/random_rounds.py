@@ -1,0 +1,189 @@
+"""Rounds of every kind in any order, under a policy that has every kind of rule, for two devices to agree on."""
+
+import collections
+import random
+import secrets
+
+import mac_tokens
+import users_against_device
+from firmware_world import FirmwareWorld
+from holdfast_peer import oath, session
+from holdfast_peer.activation import seal_question
+from holdfast_peer.checks import expect
+from holdfast_peer.session import COSE, JOSE, STATUS
+from users_against_device import TIME_SUITE
+
+DAY = 86400
+SLOWED_BY = {STATUS[name] for name in ("tokenInvalid", "deviceMismatch", "integrityMismatch")}
+# The tenth is answered late.
+MOST_FAILURES = 8
+
+PROVED = ["integrity", "device"]
+POLICY = {
+    "version": 1, "issuer": {"mac": True}, "accept_unsigned": True, "generation_floor": 2, "minimum_version": [1, 2, 0],
+    "maximum_age_seconds": 7200, "maximum_issue_advance_days": 30,
+    "codes": {"counter_look_ahead": 5, "clock_tolerance_seconds": 60, "seal_parameter_length": 8},
+    "commands": {
+        "lock": {"factors": PROVED, "compatibility": True}, "unlock": {"factors": PROVED},
+        "status": {"factors": ["device"], "compatibility": True, "minimum_version": [0, 0, 0], "generation_floor": 0},
+        "configure": {"factors": [*PROVED, "otp"], "maximum_age_seconds": 60},
+        "open-safe": {"factors": [*PROVED, "seal"]}, "both": {"factors": [*PROVED, "otp", "seal"]},
+        "user-sync": {"factors": ["device"]}}}
+# What the script of rounds, which is always the same, brings about.
+EXPECTED = {STATUS[name] for name in STATUS} - {STATUS[name] for name in ("challengeExpired",)}
+
+
+class RandomWorld(FirmwareWorld, mac_tokens.SharingWorld, users_against_device.UsersWorld):
+    """A board with users, trust of both kinds, and every rule in its policy."""
+
+    @property
+    def init_arguments(self):
+        return ("--policy", self.write("policy.json", POLICY))
+
+    def allow(self):
+        """The policy was given with the image."""
+
+
+class Rounds:
+    def __init__(self, world, seed):
+        self.world, self.choose = world, random.Random(seed)
+        self.users = [world.hotp_user(), world.hotp_user()]
+        # Whose codes are made from the device's time.
+        self.timed = world.provision()
+        self.grants, self.statuses, self.failures = [], collections.Counter(), 0
+        self.generation, self.prover = 2, world.connect()
+
+    def now(self):
+        """The device's time, by the challenge that is open."""
+        return session.parse_message_1(self.prover.next_m1())["clock"]
+
+    def run(self, count):
+        for _ in range(count):
+            self.one()
+            if self.failures >= MOST_FAILURES or self.choose.random() < 0.02:
+                self.world.restart()
+                self.failures, self.prover = 0, self.world.connect()
+
+    def good(self):
+        """A token to which no rule objects."""
+        now = self.now()
+        return self.world.grant(COSE, generation=self.generation, version=[2, 0, 0], issuedAt=now, expires=now + 3600)
+
+    def guess(self, count):
+        """A user's codes are guessed until they are locked out, and more."""
+        for _ in range(count):
+            user, grant = self.users[0], self.good()
+            request = session.request("configure", None, (user.name, "000000"))
+            self.send(self.prover.attempt(grant, request=request).message())
+
+    def fill(self, count):
+        """Nonces that stay for an hour, more than there is room for."""
+        grant = self.good()
+        for number in range(count):
+            self.send(self.compatible(grant, b"\x7f" + bytes(14) + bytes([number])))
+
+    def one(self):
+        self.send(self.compatible() if self.choose.random() < 0.2 else self.usual())
+
+    def send(self, message):
+        status = session.parse_message_3(self.prover.exchange(message))["status"]
+        self.statuses[status] += 1
+        self.failures += status in SLOWED_BY
+        if status == STATUS["malformed"]:
+            self.prover = self.world.connect()
+
+    def grant(self):
+        """A token, new or not."""
+        if self.grants and self.choose.random() < 0.5:
+            return self.choose.choice(self.grants)
+        changes = self.claims()
+        make = self.choose.choices((self.signed, self.shared, self.unsigned, self.strange), (6, 2, 1, 1))[0]
+        self.grants = [*self.grants[-5:], make(changes)]
+        return self.grants[-1]
+
+    def signed(self, changes):
+        issuer = self.choose.choice((self.world.issuer, self.world.raised[COSE]))
+        return self.world.grant(self.choose.choice((COSE, JOSE)), issuer, **changes)
+
+    def shared(self, changes):
+        return self.world.mac_grant(**changes)
+
+    def unsigned(self, changes):
+        return self.world.mac_grant(plaintext=lambda payload: payload, **changes)
+
+    def strange(self, changes):
+        return self.world.grant(COSE, self.world.stranger, **changes)
+
+    def claims(self):
+        """What differs from the usual claims, which are good under the policy for most commands."""
+        pick, now = self.choose.choice, self.now()
+        self.generation += self.choose.random() < 0.03
+        changes = {"generation": self.generation - (self.choose.random() < 0.1), "version": pick(([1, 1, 9], *[[1, 2, 0]] * 4, [2, 0, 0]))}
+        changes["issuedAt"] = now + pick((-9000, -100, 40, 29 * DAY, 31 * DAY) if self.choose.random() < 0.1
+                                         else (-30, -5, 0, 1, 20))
+        changes["expires"] = changes["issuedAt"] + pick((1, 40, 3600, 3600, 3600))
+        optional = {"maximumUses": (0, 1, 2), "commands": ([], ["lock"], ["unlock", "configure", "open-safe"]),
+                    "user": [user.name for user in (*self.users, self.timed)] + ["nobody"]}
+        for name, values in optional.items():
+            if self.choose.random() < 0.15:
+                changes[name] = pick(values)
+        return changes
+
+    def proof(self, right):
+        return self.choose.choices((right, secrets.token_bytes(32), None), (15, 1, 1))[0]
+
+    def usual(self):
+        pick = self.choose.choice
+        grant, user = self.grant(), pick((*self.users, self.timed))
+        command = pick((*POLICY["commands"], "self-destruct"))
+        parameters = pick((None, [], [user.name], ["7"], ["123456789"]))
+        codes = self.timed_codes(command, parameters) if user is self.timed else (
+            self.code(user, user.hotp), self.seal(user, command, parameters))
+        request = session.request(command, parameters, *codes)
+        attempt = self.prover.attempt(grant, request=request, by_reference=self.choose.random() < 0.2)
+        attempt.imp, attempt.dmp = self.proof(attempt.imp), self.proof(attempt.dmp)
+        if self.choose.random() < 0.03:
+            attempt.sealed = attempt.sealed[:-1] + bytes([attempt.sealed[-1] ^ 1])
+        return attempt.message()
+
+    def code(self, user, make):
+        """Codes in order, and others: earlier, further on, wrong, somebody's."""
+        kind = self.choose.choices(("none", "next", "again", "ahead", "far", "wrong", "other"), (3, 8, 1, 1, 1, 1, 1))[0]
+        if kind == "none":
+            return None
+        if kind == "other":
+            return ("nobody", "000000")
+        counters = {"again": max(user.counter - 1, 0), "ahead": user.counter + 3, "far": user.counter + 20}
+        return (user.name, "000000" if kind == "wrong" else make(counters.get(kind)))
+
+    def timed_codes(self, command, parameters):
+        """Of these minutes and others."""
+        user, now = self.timed, self.now() + 30 * self.choose.randint(-3, 3)
+        seal = oath.ocra(TIME_SUITE, user.seal_secret, seal_question(command, parameters or ()), time=now // 60)
+        return (user.name, oath.totp(user.otp_secret, now)), (user.name, seal)
+
+    def seal(self, user, command, parameters):
+        made = self.code(user, lambda counter: user.seal(command, *(parameters or ()), counter=counter))
+        return made and (made[0], made[1])
+
+    def compatible(self, grant=None, nonce=None):
+        """A round whose nonce the app chose; without one, sometimes a nonce of before, and proofs that are wrong."""
+        pick, usual = self.choose.choice, grant is None
+        if usual:
+            grant, nonce = self.grant(), bytes([pick(range(128))]) + pick((secrets.token_bytes(15), bytes(15)))
+            if self.choose.random() < 0.05:
+                nonce = b"\x80" + nonce[1:]
+        proofs = [session.proof(grant.proof_key, nonce, grant.claims[name]) for name in ("integrity", "device")]
+        if usual:
+            proofs = [self.proof(proof) for proof in proofs]
+        return session.cbor.encode([12, nonce, grant.encoding, grant.token, *proofs, pick(("lock", "status"))])
+
+
+def rounds(world, seed=6):
+    script = Rounds(world, seed)
+    script.run(150)
+    script.guess(8)
+    script.run(100)
+    script.fill(40)
+    script.run(100)
+    expect(EXPECTED <= set(script.statuses), f"never seen: {sorted(EXPECTED - set(script.statuses))}")
