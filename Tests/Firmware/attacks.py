@@ -3,8 +3,8 @@
 
 usage: attacks.py --holdfast PATH [--twin PATH] [--only TEXT]
 
-With --twin, the program DeviceTwin answers what the board was asked, on Linux: each M3 has to be the same, byte for byte. One line
-for each check that failed, then what cannot be asked of a board and why, and the totals.
+With --twin, the program DeviceTwin answers on Linux what the board was asked: each M3 has to be the same, byte for byte.
+One line for each check that failed, then what cannot be asked of a board and why, and the totals.
 """
 
 import argparse
@@ -79,7 +79,8 @@ class Suite:
                             {*NOT_ON_A_BOARD, *INSTEAD} <= self.names, {*NOT_ON_A_BOARD, *INSTEAD} - self.names)
             if self.twin:
                 self.checks.run("answers are compared", expect, self.same > 0, "there were none")
-        print(f"{self.same} answers of the board are those of the Linux device to the same challenges, byte for byte")
+        if self.twin:
+            print(f"{self.same} answers of the board are those of the Linux device to the same challenges, byte for byte")
         for reason, count in self.left.items():
             print(f"{count} not on a board: {reason}")
         return self.checks.finish()

@@ -74,6 +74,7 @@ class FirmwareWorld:
         deadline = time.monotonic() + SECONDS
         while True:
             handle = socket.socket(socket.AF_UNIX)
+            handle.settimeout(SECONDS)
             if handle.connect_ex(self.socket) == 0:
                 return handle
             handle.close()

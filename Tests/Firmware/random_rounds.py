@@ -30,7 +30,7 @@ POLICY = {
         "open-safe": {"factors": [*PROVED, "seal"]}, "both": {"factors": [*PROVED, "otp", "seal"]},
         "user-sync": {"factors": ["device"]}}}
 # What the script of rounds, which is always the same, brings about.
-EXPECTED = {STATUS[name] for name in STATUS} - {STATUS[name] for name in ("challengeExpired",)}
+EXPECTED = {number for name, number in STATUS.items() if name != "challengeExpired"}
 
 
 class RandomWorld(FirmwareWorld, mac_tokens.SharingWorld, users_against_device.UsersWorld):
@@ -118,7 +118,8 @@ class Rounds:
         """What differs from the usual claims, which are good under the policy for most commands."""
         pick, now = self.choose.choice, self.now()
         self.generation += self.choose.random() < 0.03
-        changes = {"generation": self.generation - (self.choose.random() < 0.1), "version": pick(([1, 1, 9], *[[1, 2, 0]] * 4, [2, 0, 0]))}
+        changes = {"generation": self.generation - (self.choose.random() < 0.1),
+                   "version": pick(([1, 1, 9], *[[1, 2, 0]] * 4, [2, 0, 0]))}
         changes["issuedAt"] = now + pick((-9000, -100, 40, 29 * DAY, 31 * DAY) if self.choose.random() < 0.1
                                          else (-30, -5, 0, 1, 20))
         changes["expires"] = changes["issuedAt"] + pick((1, 40, 3600, 3600, 3600))
