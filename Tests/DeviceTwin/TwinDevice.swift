@@ -1,8 +1,9 @@
 import HoldfastCore
-@testable import HoldfastDevice
-@testable import HoldfastFirmware
 import HoldfastOpenSSL
 import HoldfastStorage
+
+@testable import HoldfastDevice
+@testable import HoldfastFirmware
 
 /// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.
 ///
