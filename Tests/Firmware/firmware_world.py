@@ -29,7 +29,7 @@ class FirmwareWorld:
     def __init__(self, path, folder):
         super().__init__(path, folder)
         self.image, self.console = self.folder / "flash.img", self.folder / "console"
-        self.place = ("--firmware", self.image)
+        self.device_arguments = ("--firmware", self.image)
         self.connection, self.time = None, 0
         self.transcript = Transcript(self.folder)
 

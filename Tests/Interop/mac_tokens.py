@@ -37,7 +37,7 @@ class SharingWorld(World):
     def prepare(self):
         super().prepare()
         run = self.command_line
-        self.descriptor_file.write_bytes(run.succeed("device", "show", *self.place, "--json"))
+        self.descriptor_file.write_bytes(run.succeed("device", "show", *self.device_arguments, "--json"))
         run.succeed("service", "init", "--dir", self.service)
         expect_equal(self.trust(self.write("mac.jwk", mac_jwk(self.key))).returncode, TRUSTED, "exit status")
         self.allow()

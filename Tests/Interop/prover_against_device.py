@@ -38,7 +38,7 @@ class World:
         self.socket = str(self.folder / "device.socket")
         self.device_folder = self.folder / "device"
         # What the owner's verbs are told of the device.
-        self.place = ("--dir", self.device_folder)
+        self.device_arguments = ("--dir", self.device_folder)
         self.issuer, self.stranger = Issuer(), Issuer()
         # Generation floors are kept by issuer: those of these two are raised, one for each encoding.
         self.raised = {1: Issuer(), 2: Issuer()}
@@ -46,16 +46,16 @@ class World:
 
     def prepare(self):
         run = self.command_line
-        run.succeed("device", "init", *self.place, *self.init_arguments)
-        self.descriptor = read_descriptor(run.read_json("device", "show", *self.place))
+        run.succeed("device", "init", *self.device_arguments, *self.init_arguments)
+        self.descriptor = read_descriptor(run.read_json("device", "show", *self.device_arguments))
         for number, issuer in enumerate((self.issuer, *self.raised.values())):
             file = self.folder / f"issuer-{number}.jwk"
             file.write_text(json.dumps(jwk(issuer.key.point)))
-            run.succeed("device", "trust", *self.place, file)
+            run.succeed("device", "trust", *self.device_arguments, file)
 
     def owner(self, *arguments):
         """Runs one of the owner's verbs on the device."""
-        return self.command_line.run("device", *arguments, *self.place)
+        return self.command_line.run("device", *arguments, *self.device_arguments)
 
     def now(self):
         """The device's time."""
