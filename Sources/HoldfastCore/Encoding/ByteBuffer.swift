@@ -51,4 +51,3 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
     truncate(to: 0)
   }
 }
-
