@@ -36,6 +36,7 @@ private func makeDevice(_ clock: BoardClock) throws(FirmwareFault) {
       try SeededRandom(entropy: entropy, deviceSecret: secret, bootCount: bootCount)
     })
   unsafe boardClock = clock
+  unsafe assemble = assembledDevice
   unsafe withUnsafeMutablePointer(to: &parts) { (parts) in
     unsafe deviceParts = parts
     unsafe touch(&device)
@@ -56,7 +57,13 @@ nonisolated(unsafe) private var deviceParts: UnsafeMutablePointer<Parts?>? = nil
 nonisolated(unsafe) private var boardClock: BoardClock? = nil
 
 /// Made where it stays, when it is first named: too large for the stack.
-nonisolated(unsafe) private var device = unsafe Device(
-  deviceParts!.pointee.take()!, board: SerialBoard(clock: boardClock!), machine: LockActuator(BoardLock()),
-  clock: boardClock!,
-  cryptography: { BearSSLCryptography() })
+nonisolated(unsafe) private var device = unsafe assemble()
+
+/// A variable, because Swift 6.3 writes out all that it can call where a global is made.
+nonisolated(unsafe) private var assemble: () -> Device = assembledDevice
+
+private func assembledDevice() -> Device {
+  unsafe Device(
+    deviceParts!.pointee.take()!, board: SerialBoard(clock: boardClock!), machine: LockActuator(BoardLock()),
+    clock: boardClock!, cryptography: { BearSSLCryptography() })
+}
