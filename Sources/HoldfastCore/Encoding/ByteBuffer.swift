@@ -32,6 +32,13 @@ public struct ByteBuffer<let capacity: Int>: ~Copyable, ByteSink, Sendable {
     try unsafe bytes.copy(to: storage.start, from: &count, capacity: capacity)
   }
 
+  /// Takes one byte at the end; `tooLong` when there is no room.
+  public mutating func append(_ byte: UInt8) throws(EncodingFault) {
+    guard count < capacity else { throw .tooLong }
+    unsafe (storage.start + count).initialize(to: byte)
+    count += 1
+  }
+
   /// Takes `zeroCount` zero bytes at the end, as room to be written in place.
   public mutating func appendZeros(_ zeroCount: Int) throws(EncodingFault) {
     guard zeroCount <= capacity - count else { throw .tooLong }

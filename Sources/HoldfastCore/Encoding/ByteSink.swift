@@ -5,10 +5,12 @@ public protocol ByteSink: ~Copyable {
 
   /// Takes `bytes` at the end.
   mutating func append(_ bytes: Span<UInt8>) throws(Failure)
+
+  /// Takes one byte at the end.
+  mutating func append(_ byte: UInt8) throws(Failure)
 }
 
 extension ByteSink where Self: ~Copyable {
-  /// Takes one byte at the end.
   public mutating func append(_ byte: UInt8) throws(Failure) {
     let single = InlineArray<1, UInt8>(repeating: byte)
     try append(single.span)

@@ -60,6 +60,7 @@ extension ByteSink where Self: ~Copyable {
   }
 
   private mutating func appendHead(_ major: CBORMajorType, _ value: UInt64) throws(Failure) {
+    guard value >= 24 else { return try append(major.rawValue << 5 | UInt8(value)) }
     let head = CBORHead(major, value)
     try append(head.bytes.span.extracting(first: head.count))
   }

@@ -48,9 +48,9 @@ import Builtin
 extension Span where Element == UInt8 {
   /// Writes these bytes to memory that has room for them.
   func copy(to start: UnsafeMutablePointer<UInt8>) {
-    unsafe withUnsafeBufferPointer { bytes in
+    unsafe withUnsafeBytes { bytes in
       guard let first = bytes.baseAddress else { return }
-      unsafe start.update(from: first, count: bytes.count)
+      unsafe UnsafeMutableRawPointer(start).copyMemory(from: first, byteCount: bytes.count)
     }
   }
 

@@ -37,18 +37,16 @@ package struct SessionKeys: ~Copyable {
     proofKey: borrowing Secret<16>, device: borrowing Secret<32>, transcript: Transcript,
     using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
-    var input = Secret<48>()
-    input.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
-      proofKey.withBytes { for index in $0.indices { bytes[index] = $0[index] } }
-      device.withBytes { for index in $0.indices { bytes[16 + index] = $0[index] } }
-    }
+    var input = ByteBuffer<48>()
     var info = ByteBuffer<32>()
-    try? info.append("holdfast/1 session keys")
+    do throws(EncodingFault) {
+      try proofKey.withBytes { (bytes) throws(EncodingFault) in try input.append(bytes) }
+      try device.withBytes { (bytes) throws(EncodingFault) in try input.append(bytes) }
+      try info.append("holdfast/1 session keys")
+    } catch { throw CryptographyFailure() }
     var output = Secret<64>()
     try output.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
-      try input.withBytes { (key: Span<UInt8>) throws(CryptographyFailure) in
-        try cryptography.hkdfSHA256(inputKey: key, salt: transcript.hash.bytes, info: info.bytes, into: &bytes)
-      }
+      try cryptography.hkdfSHA256(inputKey: input.bytes, salt: transcript.hash.bytes, info: info.bytes, into: &bytes)
     }
     proverToDevice = output.part(at: 0)
     deviceToProver = output.part(at: 32)
@@ -59,9 +57,11 @@ extension Secret {
   /// A copy of `partCount` bytes from `offset` on.
   borrowing func part<let partCount: Int>(at offset: Int) -> Secret<partCount> {
     var part = Secret<partCount>()
-    part.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
-      withBytes { for index in 0..<partCount { bytes[index] = $0[offset + index] } }
-    }
+    do throws(EncodingFault) {
+      try withBytes { (bytes) throws(EncodingFault) in
+        try part.set(bytes.extracting(offset..<offset + partCount))
+      }
+    } catch { preconditionFailure() }
     return part
   }
 }

@@ -23,6 +23,12 @@ __attribute__((no_builtin("memcpy"))) void *memcpy(
   return destination;
 }
 
+void *memmove(void *destination, const void *source, size_t count) {
+  if ((uintptr_t)destination - (uintptr_t)source >= count) return memcpy(destination, source, count);
+  for (size_t left = count; left > 0; left--) ((uint8_t *)destination)[left - 1] = ((const uint8_t *)source)[left - 1];
+  return destination;
+}
+
 __attribute__((no_builtin("memset"))) void *memset(void *start, int value, size_t count) {
   uint8_t *to = start;
   for (; count > 0 && (uintptr_t)to % 4 != 0; count--) *to++ = (uint8_t)value;
@@ -41,3 +47,7 @@ __attribute__((no_builtin("memset"))) void *memset(void *start, int value, size_
 COPY void __aeabi_memcpy(void *restrict destination, const void *restrict source, size_t count);
 COPY void __aeabi_memcpy4(void *restrict destination, const void *restrict source, size_t count);
 COPY void __aeabi_memcpy8(void *restrict destination, const void *restrict source, size_t count);
+#define MOVE __attribute__((alias("memmove")))
+MOVE void __aeabi_memmove(void *destination, const void *source, size_t count);
+MOVE void __aeabi_memmove4(void *destination, const void *source, size_t count);
+MOVE void __aeabi_memmove8(void *destination, const void *source, size_t count);
