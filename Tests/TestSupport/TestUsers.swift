@@ -29,11 +29,11 @@ package func seal(
   let digest = try sealQuestion(
     command: BoundedText(command)!, parameterCount: 0, parameter: { _ in BoundedText() }, using: &cryptography)
   let text = Array(challenge.utf8) + Array(digest)
+  let question = OCRAQuestion(text.span, for: suite)!
   return UserCode(
     user: user,
     code: try OCRA.code(
-      suite: suite, key: secret.span,
-      input: OCRAInput(counter: counter, question: OCRAQuestion(text.span, for: suite)!),
+      suite: suite, key: secret.span, input: OCRAInput(counter: counter, question: question),
       using: &cryptography))
 }
 

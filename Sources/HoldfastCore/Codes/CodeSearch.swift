@@ -1,12 +1,20 @@
 /// Looks for a code that a user gave.
-struct CodeSearch {
-  let account: CodeAccount
-  let window: CodeWindow
+struct CodeSearch: ~Copyable, ~Escapable {
+  private let account: CodeAccount
+  private let window: CodeWindow
   /// For an OCRA suite: what the code is over.
-  let question: OCRAQuestion?
+  private let question: Span<UInt8>?
+  private let pin = Pinned()
+
+  @_lifetime(copy question)
+  init(account: CodeAccount, window: CodeWindow, question: Span<UInt8>?) {
+    self.account = account
+    self.window = window
+    self.question = question
+  }
 
   /// Where `given` is found. All positions are tried, each compared in constant time.
-  func find<Crypto: Cryptography & ~Copyable>(
+  borrowing func find<Crypto: Cryptography & ~Copyable>(
     _ given: BoundedText<16>, key: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> CodeMatch {
     var near: UInt64?
@@ -28,7 +36,7 @@ struct CodeSearch {
     return .none
   }
 
-  private func code<Crypto: Cryptography & ~Copyable>(
+  private borrowing func code<Crypto: Cryptography & ~Copyable>(
     at position: UInt64, key: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> BoundedText<16> {
     switch account.method {
@@ -40,7 +48,7 @@ struct CodeSearch {
         return try OCRA.code(
           suite: suite, key: key,
           input: OCRAInput(
-            counter: suite.hasCounter ? position : nil, question: question,
+            counter: suite.hasCounter ? position : nil, questionBytes: question,
             timeStep: suite.timeStepSeconds == nil ? nil : position),
           using: &cryptography)
       } catch { throw CryptographyFailure() }

@@ -57,7 +57,7 @@ public enum OCRA {
     mac.append(text.bytes)
     mac.append(0)
     if let counter = input.counter { mac.append(bigEndian: counter) }
-    mac.append(input.question.bytes.bytes)
+    mac.append(input.question)
     mac.append(pinDigest)
     if let session = input.session, let byteCount = suite.sessionByteCount {
       for _ in session.count..<byteCount { mac.append(0) }

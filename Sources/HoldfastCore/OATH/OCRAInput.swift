@@ -4,8 +4,8 @@
 public struct OCRAInput: ~Escapable {
   /// `C`.
   public let counter: UInt64?
-  /// `Q`.
-  public let question: OCRAQuestion
+  /// `Q`: 128 bytes.
+  public let question: Span<UInt8>
   /// `P`: the PIN as it is typed, hashed when the code is made; any number of bytes.
   public let pin: Span<UInt8>?
   /// `S`: at most as many bytes as the suite says; shorter ones get zeros in front, as the RFC's reference does.
@@ -13,13 +13,21 @@ public struct OCRAInput: ~Escapable {
   /// `T`: the number of time steps since 1970, see ``TOTP/timeStep(at:periodSeconds:)``.
   public let timeStep: UInt64?
 
-  @_lifetime(copy pin, copy session)
+  @_lifetime(borrow question, copy pin, copy session)
   public init(
-    counter: UInt64? = nil, question: OCRAQuestion, pin: Span<UInt8>? = nil, session: Span<UInt8>? = nil,
+    counter: UInt64? = nil, question: borrowing OCRAQuestion, pin: Span<UInt8>? = nil, session: Span<UInt8>? = nil,
     timeStep: UInt64? = nil
   ) {
+    self.init(counter: counter, questionBytes: question.bytes.bytes, pin: pin, session: session, timeStep: timeStep)
+  }
+
+  @_lifetime(copy questionBytes, copy pin, copy session)
+  init(
+    counter: UInt64?, questionBytes: Span<UInt8>, pin: Span<UInt8>? = nil, session: Span<UInt8>? = nil,
+    timeStep: UInt64?
+  ) {
     self.counter = counter
-    self.question = question
+    question = questionBytes
     self.pin = pin
     self.session = session
     self.timeStep = timeStep

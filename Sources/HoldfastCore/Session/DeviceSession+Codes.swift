@@ -4,8 +4,9 @@ where
 {
   /// Compares the codes that the command needs with those of the user, whose attempt is recorded already.
   mutating func compareCodes(
-    _ request: borrowing Request, of user: UserRecord, _ attempt: CodeAttempt, round: borrowing Round
-  ) throws(StoreFailure) -> CodeMatches {
+    _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing Round
+  ) throws(StoreFailure) -> CodeMatches? {
+    guard let user = decision.user else { return nil }
     var matches = CodeMatches(userID: user.id)
     let needed = round.factors ?? []
     let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
@@ -13,15 +14,19 @@ where
       matches.otp = try find(given.code, account, .otp, of: user, question: nil, now: now)
     }
     if needed.contains(.seal), let given = request.seal, let account = user.seal {
-      let question = try question(of: request, account, challenge: attempt.challenge)
-      matches.seal = try find(given.code, account, .seal, of: user, question: question, now: now)
+      if let question = try question(of: request, account, challenge: decision.attempt?.challenge) {
+        matches.seal = try find(given.code, account, .seal, of: user, question: question.bytes.bytes, now: now)
+      } else {
+        matches.seal = CodeMatch.none
+      }
     }
     return matches
   }
 
+  @inline(never)
   private mutating func find(
     _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
-    question: OCRAQuestion?, now: UInt64
+    question: Span<UInt8>?, now: UInt64
   ) throws(StoreFailure) -> CodeMatch {
     // Whose secret is gone was removed since the attempt was recorded.
     guard let secret = try store.codeSecret(of: user.id, purpose) else { return .none }

@@ -51,8 +51,8 @@ where
     do throws(StoreFailure) {
       var decision = Decision()
       try store.settle(round, &decision) { $2.judge($0, against: $1) }
-      if let attempt = decision.attempt, let user = decision.user {
-        round.matches = try compareCodes(request, of: user, attempt, round: round)
+      if decision.attempt != nil {
+        round.matches = try compareCodes(request, decision, round: round)
         try store.settle(round, &decision) { $2.judge($0, against: $1) }
       }
       notice = decision.notice

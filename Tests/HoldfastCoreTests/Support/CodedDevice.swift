@@ -61,10 +61,11 @@ final class CodedDevice {
     let digest = try sealQuestion(
       command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
     let text = Array(hex(challenge.span).utf8) + (0..<64).map { digest[$0] }
+    let question = OCRAQuestion(text.span, for: suite)!
     return try OCRA.code(
       suite: suite, key: key.span,
       input: OCRAInput(
-        counter: suite.hasCounter ? position : nil, question: OCRAQuestion(text.span, for: suite)!,
+        counter: suite.hasCounter ? position : nil, question: question,
         timeStep: suite.timeStepSeconds == nil ? nil : position),
       using: &cryptography)
   }
