@@ -29,6 +29,16 @@ const uint32_t *board_main_stack_start(void) { return board_main_stack; }
 
 const uint32_t *board_main_stack_limit(void) { return board_main_stack_end; }
 
+// Calls nothing and keeps everything in registers: what lies below the stack pointer is nobody's. An interrupt that comes
+// meanwhile has gone before the next word is wiped.
+void board_wipe_stack(void) {
+  uint32_t *end;
+  __asm__ __volatile__("mov %0, sp" : "=r"(end));
+  volatile uint32_t *word = board_main_stack;
+  while (word < end && *word == BOARD_STACK_PAINT) word++;
+  while (word < end) *word++ = 0;
+}
+
 uint8_t *board_entropy_bytes(void) { return board_entropy; }
 
 static void count_millisecond(void) { milliseconds += 1; }

@@ -64,6 +64,8 @@ struct SerialBoard: ~Copyable, Board {
     case .sessionFault: Console.write("holdfast: the flash or the random source failed; everything is denied")
     }
     Console.write("\n")
+    // No secret of what is over is left in a dead stack frame.
+    MainStack.wipe()
   }
 }
 

@@ -12,6 +12,11 @@ public enum MainStack {
     return unsafe 4 * (board_main_stack_limit() - word)
   }
 
+  /// Wipes what calls that have returned left behind: moved secrets, and what BearSSL computed with.
+  public static func wipe() {
+    board_wipe_stack()
+  }
+
   /// Whether what the processor stacked at `frame` lies below it, where nothing is.
   static func isOverrun(by frame: UnsafePointer<UInt32>) -> Bool {
     unsafe frame < board_main_stack_start()

@@ -31,6 +31,9 @@ const uint32_t *_Nonnull board_main_stack_limit(void);
 /// What an unused word of it holds.
 #define BOARD_STACK_PAINT 0xA5A5A5A5u
 
+/// Clears what calls that have returned left on the main stack; what was never used keeps its paint.
+void board_wipe_stack(void);
+
 /// 64 bytes that were there before reset.
 uint8_t *_Nonnull board_entropy_bytes(void);
 
