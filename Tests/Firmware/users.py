@@ -21,7 +21,7 @@ from holdfast_peer.activation import Activation
 from holdfast_peer.checks import expect, expect_equal
 from holdfast_peer.command_line import CommandLine
 from line import DENIED
-from users_against_device import User, UsersWorld, accepted, expect_refused
+from users_against_device import NAMES, User, UsersWorld, accepted, expect_refused
 
 PERIOD = 30
 POLICY = """{"version": 1, "commands": {
@@ -226,7 +226,24 @@ def without_a_clock(world):
     expect(told > now + 600 - PERIOD, f"the device's time went back by {now + 600 - told} s")
 
 
-OWN = [changed_or_replayed, both_codes, lockout_survives, by_command_line, without_a_clock]
+def end_of_time(world):
+    """A challenge and a lockout that would outlast the largest number are written so that they can be read again."""
+    user, last = world.hotp_user(), (1 << 53) - 1
+    world.command_line.succeed("device", "floor", "--dir", world.device_folder, "--clock", str(last - 20))
+    grant = world.grant(session.COSE, issuedAt=last - 20, expires=last)
+
+    def expect_status(status, command, *parameters, **codes):
+        expect_equal(NAMES[user.ask(command, *parameters, grant=grant, **codes).status], status, f"status of {command}")
+
+    expect_status("accepted", "host-code", user.name, "0123456789abcdef")
+    for _ in range(5):
+        expect_status("otpRejected", "configure", otp="0")
+    expect_status("lockedOut", "configure", otp=user.hotp(0))
+    world.start()
+    expect_status("lockedOut", "configure", otp=user.hotp(0))
+
+
+OWN = [changed_or_replayed, both_codes, lockout_survives, by_command_line, without_a_clock, end_of_time]
 
 
 def suite(owner, checks, only):

@@ -20,7 +20,7 @@ extension UserRecord {
     failedFactors.formUnion(factors)
     failureCount = min(failureCount + 1, maximumInteger)
     let wait = Lockout.seconds(afterFailures: failureCount)
-    if wait > 0 { lockedUntil = now + wait }
+    if wait > 0 { lockedUntil = min(now + wait, maximumInteger) }
   }
 
   /// The attempt that was counted last was right. Failures with another kind of code stay: who knows one secret does not get

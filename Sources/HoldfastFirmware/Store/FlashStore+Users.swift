@@ -32,7 +32,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
   ) throws(StoreFailure) -> UInt64? {
     guard var user = try user(named: name) else { return nil }
-    user.challenge = IssuedChallenge(bytes: fresh, expires: time(realClock) + IssuedChallenge.lifetimeSeconds)
+    let expires = min(time(realClock) + IssuedChallenge.lifetimeSeconds, maximumInteger)
+    user.challenge = IssuedChallenge(bytes: fresh, expires: expires)
     let challenged = UserItem(name: name, record: user)
     try record { (store: inout Self) throws(EncodingFault) in try challenged.encode(into: &store.draft) }
     return user.id
