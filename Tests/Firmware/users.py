@@ -9,6 +9,7 @@ people do with the command line. One line for each check that failed, then the t
 
 import contextlib
 import json
+import re
 import secrets
 import subprocess
 import sys
@@ -24,6 +25,8 @@ from line import DENIED
 from users_against_device import NAMES, User, UsersWorld, accepted, expect_refused
 
 PERIOD = 30
+# In bytes; make firmware-report knows no code by SHA-512, which goes deepest.
+MOST_STACK = 8192
 POLICY = """{"version": 1, "commands": {
   "unlock": {"factors": ["integrity", "device"]}, "status": {"factors": ["device"]},
   "configure": {"factors": ["integrity", "device", "otp"]}, "open-safe": {"factors": ["integrity", "device", "seal"]},
@@ -243,7 +246,16 @@ def end_of_time(world):
     expect_status("lockedOut", "configure", otp=user.hotp(0))
 
 
-OWN = [changed_or_replayed, both_codes, lockout_survives, by_command_line, without_a_clock, end_of_time]
+def longest_codes(world):
+    """A password and a seal by the longest hash, over the longest request, fit the stack."""
+    suite = "OCRA-1:HOTP-SHA512-10:C-QH64"
+    user = world.provision("--otp", "hotp", "--algorithm", "SHA512", "--digits", "10", "--seal", suite)
+    user.expect("otpRejected", "lock", *["x" * 16] * 8, otp="0" * 10, seal="0" * 10, grant=world.grant(session.JOSE))
+    used = max(map(int, re.findall(r"stack ([0-9]+)", world.lock.console())))
+    expect(used <= MOST_STACK, f"{used} bytes of stack were used")
+
+
+OWN = [changed_or_replayed, both_codes, lockout_survives, by_command_line, without_a_clock, end_of_time, longest_codes]
 
 
 def suite(owner, checks, only):
