@@ -5,7 +5,7 @@ import Testing
 @Suite struct WipingTests {
   /// What a value leaves behind where it was, when it goes out of scope there; `written` is how many bytes it has.
   private func remains<Value: ~Copyable>(_ written: Int, make: () -> Value) -> (before: [UInt8], after: [UInt8]) {
-    let place = unsafe UnsafeMutablePointer<Value>.allocate(capacity: 1)
+    let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     defer { unsafe place.deallocate() }
     let bytes = unsafe UnsafeRawBufferPointer(start: place, count: written)
     unsafe place.initialize(to: make())

@@ -18,13 +18,13 @@ struct DeviceReset: Verb {
   var yes = false
 
   mutating func perform() throws(Failure) {
+    let dir = try device.folder(because: "to be rid of an image, make another one and delete this")
     guard yes else {
       throw Failure(
         .usage, "a reset cannot be undone: every prover of this device must be enrolled again",
         hint: "add --yes to do it"
       )
     }
-    let dir = try device.folder(because: "to be rid of an image, make another one and delete this")
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
