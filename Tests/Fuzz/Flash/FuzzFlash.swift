@@ -40,7 +40,7 @@ private let known = open()!.state
 
 private func open() -> FlashStore<SimulatedFlash, OpenSSLCryptography>? {
   do {
-    return try FlashStore.open(firmware.flash.powered(), issuers: firmware.trust, using: OpenSSLCryptography())
+    return try FlashStore.open(firmware.flash.powered(), using: OpenSSLCryptography())
   } catch { return nil }
 }
 
