@@ -88,7 +88,7 @@ extension OCRASuite {
   /// The longest suite, in characters.
   private static var longestText: Int { 64 }
 
-  /// The suite as it is written, which is part of what is authenticated. There is one way to write each.
+  /// The suite as it is written, at most 64 characters, which is part of what is authenticated. There is one way to write each.
   public var text: BoundedText<64> {
     var text = ByteBuffer<64>()
     do throws(EncodingFault) { try write(into: &text) } catch { return BoundedText() }

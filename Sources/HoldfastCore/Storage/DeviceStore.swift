@@ -11,8 +11,8 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// Remembers a token whose holder has proved the device measurement.
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference)
 
-  /// Reads what it holds for `round`, lets `judge` decide, and records the decision and its audit entry, all in one
-  /// transaction that is durable before this returns.
+  /// Reads what it holds for `round`, lets `judge` make `decision`, and records it and its audit entry, all in one
+  /// transaction that is durable before this returns. When it throws, `decision` must not be acted upon.
   mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure)
 
   /// The user of that name; nil for one that is not known.

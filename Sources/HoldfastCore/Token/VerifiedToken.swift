@@ -1,13 +1,13 @@
 /// Claims that were decrypted with the device's key and, unless policy accepts unsigned ones, signed by a trusted issuer or
 /// authenticated with the key that the device shares with one.
 ///
-/// Only ``TokenOpener`` makes one. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
+/// Only ``TokenOpener`` fills one; an empty one expired in 1970. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
 public struct VerifiedToken: ~Copyable, Sendable {
   public internal(set) var claims = MeasurementClaims()
   /// The key that signed or authenticated it; nil for an unsigned token.
   public internal(set) var verifyingKey: KeyID?
 
-  /// Room for a token: for no device, and out of time.
+  /// Room for a token: of no issuer, and expired.
   public init() {}
 
   /// Becomes a second copy, for whoever remembers tokens.
