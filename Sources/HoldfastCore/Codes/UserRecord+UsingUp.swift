@@ -1,15 +1,15 @@
 extension UserRecord {
   /// Uses up the position where a code was found; says whether the code counts. `now` is the device's time, in Unix seconds.
   mutating func useUp(_ purpose: CodePurpose, _ match: CodeMatch?, at now: UInt64) -> Bool {
-    guard var account = account(purpose), let match else { return false }
-    let position = account.useUp(match)
+    guard let match else { return false }
+    let position: UInt64?
     switch purpose {
-    case .otp: otp = account
-    case .seal: seal = account
+    case .otp: position = otp?.useUp(match)
+    case .seal: position = seal?.useUp(match)
     case .host: return false
     }
     guard let position else { return false }
-    if let step = account.method.timeStepSeconds { follow(step: step, position: position, at: now) }
+    if let step = account(purpose)?.method.timeStepSeconds { follow(step: step, position: position, at: now) }
     return true
   }
 
@@ -37,6 +37,7 @@ extension CodeAccount {
   /// Moves the high-water mark past a code that counts; gives its position, or nil.
   ///
   /// One that was found far off counts if the one before it was the last that was given.
+  @inline(never)
   fileprivate mutating func useUp(_ match: CodeMatch) -> UInt64? {
     let awaited = resynchronisingPosition
     resynchronisingPosition = nil

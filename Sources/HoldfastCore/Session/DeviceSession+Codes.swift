@@ -3,6 +3,7 @@ where
   Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
 {
   /// Compares the codes that the command needs with those of the user, whose attempt is recorded already.
+  @inline(never)
   mutating func compareCodes(
     _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing Round
   ) throws(StoreFailure) -> CodeMatches? {
@@ -38,6 +39,7 @@ where
   }
 
   /// What a seal over `request` is made from: the device's challenge, where the suite needs one, and the digest.
+  @inline(never)
   private mutating func question(
     of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
   ) throws(StoreFailure) -> OCRAQuestion? {

@@ -5,6 +5,7 @@ where
   /// Goes through DESIGN §5's list of statuses in its order; the first that applies is returned.
   ///
   /// Once the peer has proved the device measurement, the sealed M3 is left in `outgoing`; before, nothing is.
+  @inline(never)
   mutating func judge<Machine: Actuator & ~Copyable>(
     _ message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Status {

@@ -74,6 +74,7 @@ where
   }
 
   /// Leaves the sealed M3 in `outgoing` and gives its status; nothing and `internal` when that fails.
+  @inline(never)
   mutating func seal(
     _ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Status {

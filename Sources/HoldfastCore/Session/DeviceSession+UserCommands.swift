@@ -29,6 +29,7 @@ where
 
   /// CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position that would be accepted
   /// of each account, or null.
+  @inline(never)
   private mutating func synchronise(
     _ request: borrowing Request, result: inout ByteBuffer<1024>
   ) throws(ActuatorFailure) {
@@ -50,6 +51,7 @@ where
 
   /// Text of two words, the device's challenge of 16 hexadecimal digits, and the host code: OCRA over the user's challenge,
   /// the second parameter, and the device's. Source: RFC 6287 §7.2.
+  @inline(never)
   private mutating func answerHost(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
   {
     guard request.parameterCount == 2 else { throw ActuatorFailure() }

@@ -3,6 +3,7 @@ where
   Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
 {
   /// Answers a message of a user without a token; nil for any other message. A right answer is left in `outgoing`.
+  @inline(never)
   mutating func judgeUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
     let userMessage: UserMessage
     do throws(EncodingFault) {
@@ -44,6 +45,7 @@ where
     }
   }
 
+  @inline(never)
   private mutating func grant(_ clientPoint: P256Point, _ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
     let opening: Digest
     do throws(CryptographyFailure) {
@@ -91,6 +93,7 @@ where
   }
 
   /// The user has the secrets: they count from here on, and the code no more.
+  @inline(never)
   private mutating func confirm(
     _ mac: FixedBytes<32>, _ pending: consuming PendingActivation
   ) throws(StoreFailure) -> Status {
@@ -107,6 +110,7 @@ where
     return reply(Message.activatedType, answer)
   }
 
+  @inline(never)
   private mutating func unlock(_ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
     let digest: Digest
     do throws(CryptographyFailure) {

@@ -3,6 +3,7 @@ import HoldfastCore
 /// What stands in for a device that has no identity, or cannot remember: whatever is asked, it answers `internal`.
 public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable {
   private var line: FramedLine<Hardware, Time>
+  private var message = MessageBuffer()
 
   public init(board: consuming Hardware, clock: Time) {
     line = FramedLine(board, clock: clock)
@@ -10,14 +11,13 @@ public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable 
 
   /// Denies until the line ends, which a real one does not.
   public mutating func run() {
-    line.deny()
+    line.deny(&message)
   }
 }
 
 extension FramedLine where Device: ~Copyable, Time: ~Copyable {
   /// Answers `internal` to everything, until the line ends.
-  mutating func deny() {
-    var message = Discarded()
+  mutating func deny(_ message: inout MessageBuffer) {
     var refusal = ByteBuffer<8>()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .internal, into: &refusal) } catch { return }
     while true {
@@ -29,9 +29,4 @@ extension FramedLine where Device: ~Copyable, Time: ~Copyable {
       }
     }
   }
-}
-
-/// Where messages go that nobody reads.
-private struct Discarded: ByteSink {
-  mutating func append(_ bytes: Span<UInt8>) throws(EncodingFault) {}
 }

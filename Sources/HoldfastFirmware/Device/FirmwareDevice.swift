@@ -48,7 +48,7 @@ public struct FirmwareDevice<
   public mutating func run() {
     var next = beginRound()
     while next == .serve { next = serve() }
-    if next == .deny { line.deny() }
+    if next == .deny { line.deny(&message) }
   }
 
   /// How it goes on.
@@ -60,7 +60,6 @@ public struct FirmwareDevice<
   private mutating func serve() -> Next {
     session.store.rest(recordsUnproved: isRecordingDue(), realClock: clock.unixSeconds())
     let deadline = roundStart + Session.challengeLifetimeMilliseconds
-    message.removeAll()
     switch line.receive(into: &message, until: deadline) {
     case .message(let firstByteMilliseconds):
       return answer(waitedMilliseconds: firstByteMilliseconds - roundStart)

@@ -12,7 +12,7 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   public let maximumIssueAdvanceSeconds: UInt64
   private let pin = Pinned()
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
-  private var rules = InlineArray<16, CommandRule>(repeating: CommandRule(factors: .all))
+  private var rules = InlineArray<16, CommandRule> { _ in CommandRule(factors: .all) }
   public private(set) var commandCount = 0
 
   @inline(never)

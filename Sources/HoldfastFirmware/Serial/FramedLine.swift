@@ -46,10 +46,9 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     send(Span())
   }
 
-  /// Waits for a message; what opened the round is sent again and again until its first byte has come.
-  mutating func receive<Sink: ByteSink & ~Copyable>(
-    into message: inout Sink, until deadline: UInt64
-  ) -> Arrival where Sink.Failure == EncodingFault {
+  /// Waits for a message, which takes the place of what is in `message`; what opened the round is sent again and again until its first byte has come.
+  mutating func receive(into message: inout MessageBuffer, until deadline: UInt64) -> Arrival {
+    message.removeAll()
     var repetition = clock.monotonicMilliseconds() + Self.repetitionMilliseconds
     while true {
       switch board.receive(until: opening.count == 0 ? deadline : min(deadline, repetition)) {
@@ -66,9 +65,7 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     }
   }
 
-  private mutating func finish<Sink: ByteSink & ~Copyable>(
-    _ first: UInt8, into message: inout Sink
-  ) -> Arrival where Sink.Failure == EncodingFault {
+  private mutating func finish(_ first: UInt8, into message: inout MessageBuffer) -> Arrival {
     let start = clock.monotonicMilliseconds()
     let whole = start + Self.messageMilliseconds
     guard case .byte(let second) = next(before: whole) else { return interrupted(whole) }

@@ -56,19 +56,26 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Copies the newest entries, behind the chain up to them.
   private mutating func copyAudit(_ old: JournalCursor) throws(StoreFault) {
     let dropped = audit.count - min(audit.count, Self.keptAuditEntryCount)
-    var base = AuditChain()
+    var base: AuditChain? = AuditChain()
     try walkAudit(old) { (store, item, chain) throws(StoreFault) in
-      if chain.count <= dropped { base = chain }
+      if chain.count <= dropped {
+        base = chain
+      } else {
+        try store.appendBase(base.take())
+        try store.journal.append(copyOf: item)
+      }
     }
+    try appendBase(base)
+  }
+
+  private mutating func appendBase(_ chain: AuditChain?) throws(StoreFault) {
+    guard let chain else { return }
     var item = ByteBuffer<64>()
     do throws(EncodingFault) {
       try item.begin(.auditBase, elementCount: 3)
-      try item.appendCBOR(unsigned: base.count)
-      try item.appendCBOR(bytes: base.head.bytes)
+      try item.appendCBOR(unsigned: chain.count)
+      try item.appendCBOR(bytes: chain.head.bytes)
     } catch { throw .full }
     _ = try journal.append(item.bytes)
-    try walkAudit(old) { (store, item, chain) throws(StoreFault) in
-      if chain.count > base.count { try store.journal.append(copyOf: item) }
-    }
   }
 }

@@ -2,6 +2,7 @@ import HoldfastCore
 
 /// Judging rounds. What it reads and writes is what a ledger on Linux does.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  @inline(never)
   public mutating func settle(
     _ round: borrowing Round, _ decision: inout Decision, judge: Judge
   ) throws(StoreFailure) {

@@ -56,3 +56,8 @@ public struct BoardAnswer: ~Copyable {
     for index in 0..<count { unsafe link.sendByte(storage[shift + index]) }
   }
 }
+
+@c(board_fault)
+func fault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
+  unsafe reportFault(frame: frame, exception: exception)
+}

@@ -24,6 +24,12 @@ func main() -> Never {
   stop()
 }
 
+/// What C's fault handlers end in.
+@c(board_fault)
+func fault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
+  unsafe reportFault(frame: frame, exception: exception)
+}
+
 /// What it needs of the stack is free again before the device is served.
 @inline(never)
 private func makeDevice(_ clock: BoardClock) throws(FirmwareFault) {

@@ -47,7 +47,7 @@ struct SerialBoard: ~Copyable, Board {
     switch notice {
     case .started(let bootCount):
       Console.write("holdfast: start ")
-      Console.write(bootCount)
+      Console.write(UInt32(clamping: bootCount))
     case .answering:
       clock.beginMillisecond()
       begun = clock.ticks()
@@ -55,13 +55,13 @@ struct SerialBoard: ~Copyable, Board {
     case .answered(let status):
       let ticks = clock.ticks() - begun
       Console.write("holdfast: status ")
-      Console.write(UInt64(status.rawValue))
+      Console.write(UInt32(status.rawValue))
       Console.write(", ticks ")
-      Console.write(ticks)
+      Console.write(UInt32(clamping: ticks))
       Console.write(", stack ")
-      Console.write(UInt64(MainStack.usedByteCount))
-    case .fault(let fault): Console.write(fault.text)
-    case .sessionFault: Console.write("holdfast: the flash or the random source failed; everything is denied")
+      Console.write(UInt32(MainStack.usedByteCount))
+    case .fault(let fault): writeDenial(fault.text)
+    case .sessionFault: writeDenial("the flash or the random source failed")
     }
     Console.write("\n")
     // No secret of what is over is left in a dead stack frame.
@@ -69,17 +69,23 @@ struct SerialBoard: ~Copyable, Board {
   }
 }
 
+private func writeDenial(_ reason: StaticString) {
+  Console.write("holdfast: ")
+  Console.write(reason)
+  Console.write("; everything is denied")
+}
+
 extension FirmwareFault {
   fileprivate var text: StaticString {
     switch self {
-    case .provision(.blank): "holdfast: the flash is blank; everything is denied"
-    case .provision(.foreign): "holdfast: the flash is not a device's; everything is denied"
-    case .provision(.newerVersion): "holdfast: a later version provisioned the flash; everything is denied"
-    case .provision: "holdfast: what the owner provisioned is damaged; everything is denied"
-    case .store(.blank): "holdfast: the flash is half provisioned; everything is denied"
-    case .store(.flash): "holdfast: the flash failed; everything is denied"
-    case .store: "holdfast: what the device must remember is damaged; everything is denied"
-    case .cryptography: "holdfast: the device's key is none; everything is denied"
+    case .provision(.blank): "the flash is blank"
+    case .provision(.foreign): "the flash is not a device's"
+    case .provision(.newerVersion): "a later version provisioned the flash"
+    case .provision: "what the owner provisioned is damaged"
+    case .store(.blank): "the flash is half provisioned"
+    case .store(.flash): "the flash failed"
+    case .store: "what the device must remember is damaged"
+    case .cryptography: "the device's key is none"
     }
   }
 }

@@ -14,8 +14,8 @@ public enum Console {
   }
 
   /// Writes `number` in decimal.
-  public static func write(_ number: UInt64) {
-    var divisor: UInt64 = 1
+  public static func write(_ number: UInt32) {
+    var divisor: UInt32 = 1
     while number / divisor >= 10 { divisor *= 10 }
     while divisor > 0 {
       write(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / divisor % 10))

@@ -1,13 +1,12 @@
 import CBoard
 
-/// What a fault handler ends in: it says what happened where, and the processor stops for good.
+/// What an image's `board_fault` is, which C calls: it says what happened where, and the processor stops for good.
 ///
 /// Source: Armv7-M Architecture Reference Manual §B3.2.15.
-@c(board_fault)
-func reportFault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
+public func reportFault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
   let status = board_load(0xE000_ED28)
   Console.write("\nfault: exception ")
-  Console.write(UInt64(exception))
+  Console.write(exception)
   report(", status ", status)
   report(", hard ", board_load(0xE000_ED2C))
   // Where the registers could not be stacked, there are none to read.
