@@ -260,7 +260,7 @@ def _(world):
 def _(world):
     user = world.provision(otp=False)
     def seal(*parameters):
-        return oath.ocra(TIME_SUITE, user.seal_secret, seal_question("open-safe", parameters), time=int(time.time()) // 60 + 1)
+        return oath.ocra(TIME_SUITE, user.seal_secret, seal_question("open-safe", parameters), time=int(time.time()) // 60)
     user.expect("commandRefused", "open-safe", "12345678901234567", seal=seal("12345678901234567"))
     first = seal("ä" * 16)
     user.expect("accepted", "open-safe", "ä" * 16, seal=first)
