@@ -92,6 +92,24 @@ extension Connection {
     #expect(try connection.receiveBytes() == [5, 6])
   }
 
+  @Test func `a silence that passes while two connections are waited for counts`() throws {
+    let connection = try line.connect()
+    let other = try Connection.pair()
+    func wait(milliseconds: Int) throws -> Bool {
+      try Connection.wait(
+        for: .arrival(on: connection), or: .end(of: other.0), until: Deadline(afterMilliseconds: milliseconds)
+      ).first
+    }
+    try line.write([0xff, 0xff])
+    #expect(try wait(milliseconds: generousMilliseconds))
+    #expect(throws: TransportError.timedOutWaiting) { try connection.receiveBytes(firstByteWithin: 0) }
+    #expect(try !wait(milliseconds: 60))
+    try line.write([0, 2, 5, 6])
+    #expect(try wait(milliseconds: generousMilliseconds))
+    #expect(try connection.receiveBytes(firstByteWithin: 0) == [5, 6])
+    withExtendedLifetime(other) {}
+  }
+
   @Test func `an empty frame is told, and the next message is read`() throws {
     let connection = try line.connect()
     try line.write([0, 0, 0, 2, 5, 6])

@@ -33,7 +33,7 @@ public final class Bridge: Sendable {
     guard let stopFlag = StopFlag() else { throw .server(.noDescriptors) }
     let line: Connection
     do throws(TransportError) {
-      line = try Connection.connect(to: hardware, timeoutMilliseconds: timing.openMilliseconds)
+      line = try Bridge.open(hardware, timing)
       place = try ProverPlace()
     } catch { throw .hardware(hardware, error) }
     self.line = Mutex(line)
@@ -76,10 +76,15 @@ public final class Bridge: Sendable {
 
   /// Opens the line again.
   func openLine() throws(TransportError) -> Connection {
-    let opened = try Connection.connect(to: hardware, timeoutMilliseconds: timing.openMilliseconds)
+    let opened = try Bridge.open(hardware, timing)
     line.withLock { $0 = opened }
     if stopFlag.isRaised { opened.shutdown() }
     return opened
+  }
+
+  private static func open(_ hardware: Endpoint, _ timing: BridgeTiming) throws(TransportError) -> Connection {
+    try Connection.connect(
+      to: hardware, timeoutMilliseconds: timing.openMilliseconds, silenceMilliseconds: timing.silenceMilliseconds)
   }
 
   /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
@@ -122,6 +127,8 @@ public struct BridgeTiming: Sendable {
   public var judgingMilliseconds: Int
   /// From the first byte of a message of the hardware to its last.
   public var frameMilliseconds: Int
+  /// For a terminal to be silent, after bytes that are no message, before it is listened to again.
+  public var silenceMilliseconds: Int
   /// For either end to take a message.
   public var sendMilliseconds: Int
   /// For a socket of the hardware to take a connection.
@@ -134,14 +141,16 @@ public struct BridgeTiming: Sendable {
   public init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
-    frameMilliseconds: Int = 2000, sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000,
-    retryMilliseconds: Int = 1000, farewellMilliseconds: Int = 1000
+    frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
+    sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000, retryMilliseconds: Int = 1000,
+    farewellMilliseconds: Int = 1000
   ) {
     self.answerMilliseconds = answerMilliseconds
     self.messageMilliseconds = messageMilliseconds
     self.freshMilliseconds = freshMilliseconds
     self.judgingMilliseconds = judgingMilliseconds
     self.frameMilliseconds = frameMilliseconds
+    self.silenceMilliseconds = silenceMilliseconds
     self.sendMilliseconds = sendMilliseconds
     self.openMilliseconds = openMilliseconds
     self.retryMilliseconds = retryMilliseconds

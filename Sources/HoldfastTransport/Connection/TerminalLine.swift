@@ -27,4 +27,9 @@ final class TerminalLine: Sendable {
     get { silence.withLock { $0 } }
     set { silence.withLock { $0 = newValue } }
   }
+
+  /// Listens to bytes again where the silence has been long enough. For whoever has just seen that nothing came.
+  func endSilence() {
+    silence.withLock { if let deadline = $0, deadline.hasPassed { $0 = nil } }
+  }
 }

@@ -15,7 +15,8 @@ extension OpenFile {
     settings.c_cflag &= ~tcflag_t(CSTOPB) & ~tcflag_t(CRTSCTS)
     settings.c_cflag |= tcflag_t(CLOCAL) | tcflag_t(CREAD)
     try checked(unsafe cfsetspeed(&settings, speed_t(B115200)))
-    // Bytes that are waiting stay: a device that speaks first may have spoken already.
+    // Bytes that are waiting stay: a device that speaks first may have spoken already. What came to a port that nobody had opened
+    // before was echoed and edited, as for a person: either end finds its place again at the next silence.
     try checked(unsafe tcsetattr(file.descriptor, TCSANOW, &settings))
     return file
   }

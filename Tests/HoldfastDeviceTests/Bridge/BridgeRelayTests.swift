@@ -138,6 +138,28 @@ import Testing
     bridge.stop()
     crowd.wait()
   }
+
+  @Test(arguments: [[0x34, 0x87, 1, 1], [0x01, 0x50, 0xb5, 0xe2]] as [[UInt8]])
+  func `a terminal that is opened in the middle of a message serves the first prover`(rest: [UInt8]) throws {
+    let terminal = try SerialLine()
+    let place = try TemporaryFolder()
+    let front = try Endpoint(parsing: "unix:\(place.path)/front")
+    let timing = BridgeTiming(freshMilliseconds: 1000, silenceMilliseconds: 20)
+    let bridge = try Bridge(
+      endpoints: [front], hardware: try Endpoint(parsing: "tty:\(terminal.path)"), timing: timing)
+    terminal.writeIfTaken(rest)
+    let crowd = try Crowd()
+    crowd.start { try bridge.run() }
+    let peer = TestPeer(try Connection.connect(to: front, timeoutMilliseconds: 5000))
+    // The first empty frame is lost in what the device, too, takes for the middle of a message.
+    #expect(try terminal.readFrame().isEmpty)
+    #expect(try terminal.readFrame().isEmpty)
+    try terminal.writeFrame([])
+    try terminal.writeFrame([1, 2, 3])
+    #expect(try peer.receive() == [1, 2, 3])
+    bridge.stop()
+    crowd.wait()
+  }
 }
 
 /// Repeats `body` while the place is still another prover's, who left a moment ago.
