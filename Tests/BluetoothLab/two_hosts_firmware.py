@@ -16,7 +16,6 @@ MOST_TICKS_REMEMBERED = 25_000
 ENDINGS = {"TERM": 0, "KILL": 137}
 # The board asks for nothing: that it has no power is only seen when it does not answer, twice.
 TIMEOUT_SECONDS = 30
-FIRST_TRIES = 3
 
 
 def observe(lab):
@@ -35,8 +34,8 @@ def observe(lab):
             meeting.enroll()
             board.power_on()
             meeting.serve()
-            seen = {"whole": first_proof(meeting)} | {name: meeting.prove("rfcomm", command) for name, command in
-                                                      (("remembered", "lock"), ("refused", "open-all"))}
+            seen = {name: meeting.prove("rfcomm", command) for name, command in
+                    (("whole", "unlock"), ("remembered", "lock"), ("refused", "open-all"))}
             seen["restarted"] = {signal: restart(meeting, signal) for signal in ENDINGS}
             return seen | {"power": lose_power(meeting)}
 
@@ -72,15 +71,6 @@ def parse(line):
     """Status and ticks of an answer, as the board's console has them."""
     words = line.replace(",", "").split()
     return int(words[1]), int(words[3])
-
-
-def first_proof(meeting):
-    """The first one that is more than `internal`: a line that is opened for the first time may be silent, and the bridge opens it again."""
-    for _ in range(FIRST_TRIES):
-        proof = meeting.prove("rfcomm", "unlock")
-        if "internal" not in proof[0].text:
-            break
-    return proof
 
 
 def restart(meeting, signal):
