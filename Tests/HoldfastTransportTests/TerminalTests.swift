@@ -110,6 +110,19 @@ extension Connection {
     withExtendedLifetime(other) {}
   }
 
+  @Test func `no flow control is left to a line, whatever it was set to`() throws {
+    var settings = termios()
+    try #require(unsafe tcgetattr(line.far.descriptor, &settings) == 0)
+    settings.c_iflag |= tcflag_t(IXON | IXOFF | IXANY)
+    settings.c_cflag |= tcflag_t(CRTSCTS)
+    try #require(unsafe tcsetattr(line.far.descriptor, TCSANOW, &settings) == 0)
+    let connection = try line.connect()
+    try #require(unsafe tcgetattr(line.far.descriptor, &settings) == 0)
+    #expect(settings.c_iflag & tcflag_t(IXON | IXOFF) == 0)
+    #expect(settings.c_cflag & tcflag_t(CRTSCTS) == 0)
+    withExtendedLifetime(connection) {}
+  }
+
   @Test func `an empty frame is told, and the next message is read`() throws {
     let connection = try line.connect()
     try line.write([0, 0, 0, 2, 5, 6])

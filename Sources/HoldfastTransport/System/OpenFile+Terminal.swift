@@ -13,6 +13,7 @@ extension OpenFile {
     try checked(unsafe tcgetattr(file.descriptor, &settings))
     unsafe cfmakeraw(&settings)
     settings.c_cflag &= ~tcflag_t(CSTOPB) & ~tcflag_t(CRTSCTS)
+    settings.c_iflag &= ~tcflag_t(IXOFF)
     settings.c_cflag |= tcflag_t(CLOCAL) | tcflag_t(CREAD)
     try checked(unsafe cfsetspeed(&settings, speed_t(B115200)))
     // Bytes that are waiting stay: a device that speaks first may have spoken already. What came to a port that nobody had opened
