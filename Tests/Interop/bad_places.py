@@ -216,6 +216,14 @@ def socket_path(world, prepare, statuses, serving):
         expect(set(before) <= set(names_in(case)), "something that was there is gone")
 
 
+def other_socket(world):
+    """The hint at a socket of bytes is the transport that it needs."""
+    case = world.case()
+    with stream_peer(world, case, case / "s"):
+        done = world.run(*PROVE, f"unix:{case}/s", "--state", world.base / "P", "--command", "status", "--json")
+    judge(done, {UNAVAILABLE}, mentions=[f"unix-stream:{case}/s"], hint=True, is_json=True)
+
+
 def nothing(_, __, path):
     return None
 
@@ -501,6 +509,7 @@ def checks(world, nobody):
     for prepare in (nothing, no_folder, occupied, occupied_by_folder, occupied_by_fifo, dangling, stale, silent_peer, stream_peer):
         name = prepare.__name__.replace("_", " ")
         yield f"prove: socket, {name}", socket_path, (world, prepare, {UNAVAILABLE, MALFORMED} - ({MALFORMED} if prepare is nothing else set()), False)
+    yield "prove: the hint at a socket of bytes", other_socket, (world,)
     for prepare, statuses in ((nothing, {OK}), (no_folder, {UNAVAILABLE, MALFORMED}), (occupied, {MALFORMED, UNAVAILABLE}), (occupied_by_folder, {MALFORMED, UNAVAILABLE}),
                               (occupied_by_fifo, {MALFORMED, UNAVAILABLE}), (dangling, {MALFORMED, UNAVAILABLE}), (stale, {OK}), (silent_peer, {UNAVAILABLE}), (live, {UNAVAILABLE})):
         yield f"device serve: socket, {prepare.__name__.replace('_', ' ')}", socket_path, (world, prepare, statuses, True)

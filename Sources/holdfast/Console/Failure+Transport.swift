@@ -5,17 +5,13 @@ extension Failure {
   init(_ error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound:
-      self.init(
-        .unavailable, "nothing is at \(endpoint)",
-        hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
+      self.init(.unavailable, "nothing is at \(endpoint)", hint: Self.isItRunning(at: endpoint))
     case .refused where endpoint.port != nil:
       self.init(
         .unavailable, "nobody listens at \(endpoint)",
         hint: "is the device running, and is the number right? holdfast doctor \(endpoint.description.shellWord)")
     case .refused:
-      self.init(
-        .unavailable, "nobody listens at \(endpoint)",
-        hint: "is the device running? holdfast device serve --listen \(endpoint.description.shellWord)")
+      self.init(.unavailable, "nobody listens at \(endpoint)", hint: Self.isItRunning(at: endpoint))
     case .closed:
       self.init(
         .unavailable, "the other end closed the connection", hint: "try again; is the device running, and in range?")
@@ -30,7 +26,9 @@ extension Failure {
     case .addressInUse:
       self.init(.unavailable, "somebody else uses \(endpoint) already")
     case .pathOccupied:
-      self.init(.unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone")
+      self.init(
+        .unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone",
+        hint: Self.otherSocket(than: endpoint))
     case .tooLong, .truncated:
       self.init(.malformed, "the other end sent a message that is too long or not whole")
     case .emptyFrame:
@@ -69,6 +67,25 @@ extension Failure {
   }
 
   static let askTheDoctor = "holdfast doctor says what is missing"
+
+  private static func isItRunning(at endpoint: Endpoint) -> String {
+    let listening = "--listen \(endpoint.description.shellWord)"
+    return switch endpoint.address {
+    case .terminal: "is the device plugged in, and is that its port?"
+    case .unixStream: "is the device, or a board's emulator, running? holdfast device serve \(listening)"
+    case .unix, .bluetooth:
+      "is the device running? holdfast device serve \(listening); device bridge for one behind a serial line"
+    }
+  }
+
+  /// A socket in the file system is of packets or of bytes, and tells nobody which.
+  private static func otherSocket(than endpoint: Endpoint) -> String? {
+    switch endpoint.address {
+    case .unix(let path): "is it a socket of bytes, as a board's emulator has? \("unix-stream:\(path)".shellWord)"
+    case .unixStream(let path): "is it a socket of packets? \("unix:\(path)".shellWord)"
+    case .terminal, .bluetooth: nil
+    }
+  }
 
   /// An endpoint that is not written as it should be.
   init(_ error: EndpointError, text: String) {

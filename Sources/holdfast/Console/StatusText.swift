@@ -41,7 +41,11 @@ extension Status {
     case .busy: ("the device is busy or its store is full", "try again later")
     case .usesExhausted: ("the measurement token is used up", "enrol again")
     case .versionTooOld: ("the app is older than the device's owner allows", "update the app and enrol again")
-    case .internal: ("the device had a fault of its own", "see the device's log")
+    case .internal:
+      (
+        "the device had a fault of its own, or does not answer its bridge",
+        "see the log of device serve or device bridge, or the board's console"
+      )
     }
   }
 }
