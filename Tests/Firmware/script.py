@@ -15,6 +15,9 @@ from holdfast_peer.measurement import proof
 from holdfast_peer.prover import Attempt
 
 SUITE = "OCRA-1:HOTP-SHA256-8:C-QH64"
+# Of codes, those by the longest hash need the most stack.
+LONG_SUITE = "OCRA-1:HOTP-SHA512-10:C-QH64"
+HOST_SUITE = "OCRA-1:HOTP-SHA256-8:QH16"
 SECOND_SLOT = 18 * 4096
 MOST_ROUNDS = 2000
 POLICY = {"version": 1, "issuer": {"mac": True}, "commands": {
@@ -22,7 +25,8 @@ POLICY = {"version": 1, "issuer": {"mac": True}, "commands": {
     "unlock": {"factors": ["integrity", "device"]},
     "status": {"factors": ["device"]},
     "configure": {"factors": ["integrity", "device", "otp"]},
-    "open-safe": {"factors": ["integrity", "device", "seal"]}}}
+    "open-safe": {"factors": ["integrity", "device", "seal"]},
+    "host-code": {"factors": ["device"]}}}
 
 
 class World:
@@ -32,15 +36,16 @@ class World:
         self.folder = folder
         self.line = CommandLine(holdfast, folder)
         self.issuer, self.mac_key = Issuer(), secrets.token_bytes(32)
-        self.otp_secret, self.seal_secret = secrets.token_bytes(20), secrets.token_bytes(32)
+        self.otp_secret, self.seal_secret = secrets.token_bytes(20), secrets.token_bytes(64)
         self.image = folder / "device.img"
         at = ("--firmware", self.image)
         self.line.succeed("device", "init", *at, "--policy", self.write("policy.json", json.dumps(POLICY)),
                           "--trust", self.write("issuer.jwk", json.dumps(jwk(self.issuer.key.point))))
         self.line.succeed("device", "trust", *at, self.write("mac.jwk", json.dumps(mac_jwk(self.mac_key))))
+        seal = self.write("seal", self.seal_secret.hex())
         self.line.succeed("device", "user", "add", *at, "--otp", "hotp", "--otp-secret",
-                          self.write("otp", self.otp_secret.hex()), "--seal", SUITE, "--seal-secret",
-                          self.write("seal", self.seal_secret.hex()), "alice")
+                          self.write("otp", self.otp_secret.hex()), "--seal", SUITE, "--seal-secret", seal, "alice")
+        self.line.succeed("device", "user", "add", *at, "--otp", "none", "--seal", LONG_SUITE, "--seal-secret", seal, "carol")
         self.code = self.line.read_json("device", "user", "add", *at, "bob")["code"]
         self.descriptor = read_descriptor(self.line.read_json("device", "show", *at))
         self.entropy = folder / "entropy"
@@ -105,17 +110,26 @@ def with_password(world, device, grant):
     return ask(device, grant, by_reference=True, request=session.request("configure", otp=("alice", code)))
 
 
-def with_seal(world, device, grant):
-    code = oath.ocra(SUITE, world.seal_secret, seal_question("open-safe", ["1"]), counter=0)
-    return ask(device, grant, by_reference=True, request=session.request("open-safe", ["1"], seal=("alice", code)))
+def with_seal(world, device, grant, user, suite):
+    code = oath.ocra(suite, world.seal_secret, seal_question("open-safe", ["1"]), counter=0)
+    return ask(device, grant, by_reference=True, request=session.request("open-safe", ["1"], seal=(user, code)))
 
 
 def activated(world, device):
+    """What an activation took, and the user's secrets."""
     activation = Activation(device.m1, world.code)
     activation.take(device.exchange(activation.opening(), opens_round=False))
     taken = device.instructions()
     activation.finish(device.exchange(activation.confirmation()))
-    return taken + device.instructions()
+    return taken + device.instructions(), activation
+
+
+def with_host_code(device, grant, user):
+    ours = secrets.token_hex(8)
+    attempt = Attempt(device.m1, grant, by_reference=True, request=session.request("host-code", ["bob", ours]))
+    theirs, code = attempt.verify(device.exchange(attempt.message())).result["result"].decode().split(" ")
+    expect_equal(code, oath.ocra(HOST_SUITE, user.host, ours + theirs), "host code")
+    return device.instructions()
 
 
 def compatible(device, grant):
@@ -153,8 +167,10 @@ def run(world, device):
     took["first token, JOSE with a wrapped key"] = ask(device, world.wrapped())
     took["a round with a counted token"] = counted(world, device)
     took["a round with a one-time password"] = with_password(world, device, grant)
-    took["a round with a seal"] = with_seal(world, device, grant)
-    took["an activation"] = activated(world, device)
+    took["a round with a seal"] = with_seal(world, device, grant, "alice", SUITE)
+    took["a round with a seal by SHA-512"] = with_seal(world, device, grant, "carol", LONG_SUITE)
+    took["an activation"], bob = activated(world, device)
+    took["a round for a host code"] = with_host_code(device, grant, bob)
     took["a compatibility round"] = compatible(device, grant)
     took["a round with a remembered token"] = max(first, until_the_other_slot(device, grant))
     return took

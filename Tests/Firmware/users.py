@@ -25,7 +25,7 @@ from line import DENIED
 from users_against_device import NAMES, User, UsersWorld, accepted, expect_refused
 
 PERIOD = 30
-# In bytes; make firmware-report knows no code by SHA-512, which goes deepest.
+# In bytes.
 MOST_STACK = 8192
 POLICY = """{"version": 1, "commands": {
   "unlock": {"factors": ["integrity", "device"]}, "status": {"factors": ["device"]},
