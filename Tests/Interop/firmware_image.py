@@ -226,6 +226,19 @@ def limits(world):
     world.run(DENIED, "device", "trust", "--firmware", path, "issuer8.json")
 
 
+def time_steps(world):
+    """Codes that a microcontroller would look for too long are refused, where a folder takes them."""
+    image = world.copy()
+    held = image.read_bytes()
+    add = ("device", "user", "add", "--firmware", image)
+    for words in (("--period", "9", "--seal", "none"), ("--otp", "none", "--seal", "OCRA-1:HOTP-SHA256-8:QH64-T9S"),
+                  ("--period", "9", "--otp-secret", "secret", "--seal", "none")):
+        done = world.run(USAGE, *add, *words, "ann")
+        expect(b"too long to look for" in done.stderr, done.stderr.decode())
+    expect_equal(image.read_bytes(), held, "the image")
+    world.run(OK, *add, "--period", "10", "--seal", "OCRA-1:HOTP-SHA256-8:QH64-T10S", "ann")
+
+
 def bad_init(world):
     held = world.image.read_bytes()
     done = world.run(MALFORMED, "device", "init", "--firmware", world.image)
@@ -424,6 +437,7 @@ def main():
         for name, body in (("an image is made", made), ("an image is shown", shown), ("a prover is enrolled", enrolled),
                            ("a folder and an image say the same", same_as_folder), ("what an owner does", owned),
                            ("floors only rise", floors), ("used codes stay used", used_codes_stay_used), ("limits", limits),
+                           ("short time steps", time_steps),
                            ("nothing is overwritten", bad_init), ("usage", usage), ("spoiled images", spoiled),
                            ("what lies behind is kept", behind), ("places", places), ("locks", locked),
                            ("commands side by side", side_by_side)):

@@ -4,6 +4,17 @@ import HoldfastOpenSSL
 
 /// The users whose codes the device takes.
 extension FirmwareImage {
+  /// How often codes made from the time may change at most, in seconds: for a wrong one the device computes those of an hour to
+  /// either side, and with SHA-512 in steps of a second that is a quarter of a minute.
+  public static let shortestTimeStepSeconds: UInt64 = 10
+
+  private static func checkTimeSteps(_ methods: [CodeMethod?]) throws(LedgerFault) {
+    for method in methods {
+      guard let step = method?.timeStepSeconds else { continue }
+      guard step >= shortestTimeStepSeconds else { throw .timeStepTooShort }
+    }
+  }
+
   public func users() throws(LedgerFault) -> [LedgerUser] {
     try look { (store, _) throws(LedgerFault) in
       var users: [LedgerUser] = []
@@ -22,6 +33,7 @@ extension FirmwareImage {
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
     guard DrawnCode.canActivate(otp: otp, seal: seal) else { throw .unsupportedMethod }
+    try Self.checkTimeSteps([otp, seal])
     let drawn = try DrawnCode(.activation, random: &random)
     try change { (store, _) throws(LedgerFault) in
       _ = try store.placeForUser(user, replaces: replaces)
@@ -45,6 +57,7 @@ extension FirmwareImage {
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
     guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable) else { throw .unsupportedMethod }
+    try Self.checkTimeSteps(accounts.map(\.account.method))
     let otp = accounts.first { $0.purpose == .otp }
     let seal = accounts.first { $0.purpose == .seal }
     try change { (store, _) throws(LedgerFault) in

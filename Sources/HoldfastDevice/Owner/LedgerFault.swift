@@ -28,6 +28,8 @@ public enum LedgerFault: Error, Equatable {
   case tooManyCodes
   /// The device cannot verify codes that are made this way.
   case unsupportedMethod
+  /// A microcontroller would take too long to look for codes of such short time steps.
+  case timeStepTooShort
   /// It is not the newest one, as the counter that anchors it tells.
   case rolledBack
   /// The counter that anchors it could not be used.

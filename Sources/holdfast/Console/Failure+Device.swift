@@ -152,6 +152,11 @@ extension Failure {
       self.init(
         .usage, "the device cannot verify codes that are made this way",
         hint: "a suite for seals has QH64, 4 to 10 digits, C or T but not both, and neither P nor S")
+    case .timeStepTooShort:
+      let shortest = FirmwareImage.shortestTimeStepSeconds
+      self.init(
+        .usage, "a microcontroller would take too long to look for codes that change so often",
+        hint: "--period \(shortest) or more; in a suite T\(shortest)S or more")
     case .unknownIssuer:
       self.init(
         .denied, "no issuer of that key id is trusted, and none was", hint: "holdfast device show lists the issuers")
