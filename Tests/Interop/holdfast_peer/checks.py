@@ -1,6 +1,10 @@
 """Named checks: quiet but for failures, and a line of totals at the end."""
 
+import signal
 import traceback
+
+# A shell that starts tests in the background has them ignore Ctrl-C, and what they start would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Failed(Exception):
