@@ -3,6 +3,7 @@ import PackageDescription
 
 // Nested, because a build for Linux must not need BearSSL's headers. Built by `make firmware`.
 
+// What changes the code has to be said to the Makefile's device.o, too.
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .strictMemorySafety(),

@@ -1,5 +1,6 @@
 """What the primitives cost on the board, in instructions, and how much stack they use."""
 
+import re
 import struct
 import subprocess
 import tempfile
@@ -7,7 +8,7 @@ import tempfile
 from board import (
     ROOT, AGREE, HKDF, HMAC_SHA1, HMAC_SHA256, NOTHING, PUBLIC_POINT, RANDOM, SEAL, SHA256, STACK, UNWRAP, VERIFY, Board,
     number)
-from holdfast_peer.checks import expect
+from holdfast_peer.checks import expect, expect_equal
 from published import POINT_I, POINT_R, SAMPLE, SCALAR_I, SIGNATURE, SIGNER, WRAPPED, WRAPPING_KEY
 
 KEY, ZERO, NONCE = bytes(range(32)), bytes(12), bytes(range(12))
@@ -80,8 +81,22 @@ def check_divisions(_):
     expect("div\t" not in listing, "a division")
 
 
+def check_selection(_):
+    """Codes are cut out of a MAC by masks. Of what a compiler makes a condition, another one makes a branch."""
+    elf = ROOT / "firmware-sim" / ".build" / "firmware.elf"
+    symbols = subprocess.run(["arm-none-eabi-nm", "-S", elf], capture_output=True, text=True, check=True).stdout.splitlines()
+    places = [symbol.split()[:2] for symbol in symbols if "10TruncationO6number" in symbol]
+    expect_equal(len(places), 1, "functions of that name")
+    start, size = (int(field, 16) for field in places[0])
+    listing = subprocess.run(["arm-none-eabi-objdump", "-d", "-M", "force-thumb", f"--start-address={start & ~1}",
+                              f"--stop-address={(start & ~1) + size}", elf], capture_output=True, text=True, check=True).stdout
+    expect("sbc" in listing, "no code was listed")
+    expect(re.search(r"\tit[te]*\t", listing) is None, "a condition")
+
+
 CHECKS = [
     ("nothing divides", check_divisions),
+    ("codes are cut out by masks", check_selection),
     ("what the primitives may cost", check_costs),
     ("counts repeat", check_repetition),
     ("secrets do not show in counts", check_constant),

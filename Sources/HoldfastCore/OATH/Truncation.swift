@@ -12,23 +12,27 @@ enum Truncation {
 
   /// The 31 bits of `code`, at least 20 bytes, that its last four bits point at.
   private static func number(_ code: Span<UInt8>) -> UInt32 {
-    let offset = UInt64(opaque(code[code.count - 1]) & 0x0f)
+    let offset = code[code.count - 1]
     // The offset's four bits move the wanted bytes to the front: by 8, 4, 2 and 1.
     var head = bigEndian(code, 0, 8)
     var tail = bigEndian(code, 8, 8)
-    let far = 0 &- (offset >> 3)
+    let far = mask(offset >> 3)
     head ^= (head ^ tail) & far
     tail ^= (tail ^ bigEndian(code, 16, 4) << 32) & far
-    let four = 0 &- (offset >> 2 & 1)
+    let four = mask(offset >> 2)
     head ^= (head ^ (head << 32 | tail >> 32)) & four
     tail ^= (tail ^ tail << 32) & four
-    let two = 0 &- (offset >> 1 & 1)
+    let two = mask(offset >> 1)
     head ^= (head ^ (head << 16 | tail >> 48)) & two
     tail ^= (tail ^ tail << 16) & two
-    let one = 0 &- (offset & 1)
+    let one = mask(offset)
     head ^= (head ^ (head << 8 | tail >> 56)) & one
     return UInt32(truncatingIfNeeded: head >> 32) & 0x7fff_ffff
   }
+
+  /// All ones where the lowest of `bits` is 1, and zero where it is 0. The compiler must not know that there are but two: it
+  /// would select by a condition.
+  private static func mask(_ bits: UInt8) -> UInt64 { 0 &- UInt64(opaque(bits & 1)) }
 
   /// The last digits of `number`, as many as `length` says, with zeros in front of fewer.
   private static func text(_ number: UInt32, _ length: CodeLength) -> BoundedText<16> {
