@@ -8,6 +8,9 @@
 void holdfast_wipe(void *_Nonnull bytes, size_t count);
 
 /// Returns `value`; the compiler may not assume what it is.
-uint8_t holdfast_opaque(uint8_t value);
+static inline uint8_t holdfast_opaque(uint8_t value) {
+  __asm__ __volatile__("" : "+r"(value));
+  return value;
+}
 
 #endif

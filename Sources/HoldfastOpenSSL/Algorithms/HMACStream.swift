@@ -13,7 +13,7 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
   @inline(__always)
   init(key: Span<UInt8>) throws(CryptographyFailure) {
     inner = Hash()
-    outer = Hash()
+    outer = inner
     var storage = InlineArray<128, UInt8>(repeating: 0x36)
     var whole = storage.mutableSpan
     defer { HoldfastCore.wipe(&whole) }
