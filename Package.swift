@@ -41,6 +41,7 @@ let package = Package(
     .target(
       name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL", "COpenSSLStart"], swiftSettings: strict),
     .target(name: "HoldfastJSON", swiftSettings: strict),
+    .target(name: "HoldfastText", swiftSettings: strict),
     .target(
       name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -99,7 +100,7 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastTransport", "HoldfastVectors", "CTrace",
+        "HoldfastText", "HoldfastTransport", "HoldfastVectors", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -131,6 +132,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
+    .testTarget(name: "HoldfastTextTests", dependencies: ["HoldfastText"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastDeviceTests",
       dependencies: [

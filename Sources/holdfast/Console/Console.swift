@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastJSON
+import HoldfastText
 import Synchronization
 
 /// What a verb prints: results on standard output, everything else on standard error.
@@ -8,6 +9,9 @@ import Synchronization
 enum Console {
   /// Prints a line of a result, after `mark`, which alone may have colours.
   static func result(_ text: String, after mark: String = "") { writeResult(mark + text.printable + "\n") }
+
+  /// Prints a line of a result whose values were quoted one by one.
+  static func result(quoted line: String) { writeResult(line + "\n") }
 
   /// Prints a result as one JSON object.
   static func result(_ value: JSONValue) {

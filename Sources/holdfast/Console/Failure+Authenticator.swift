@@ -1,5 +1,6 @@
 import HoldfastAuthenticator
 import HoldfastStorage
+import HoldfastText
 
 extension Failure {
   /// The authenticator could not be used, or did not do what it was asked for.

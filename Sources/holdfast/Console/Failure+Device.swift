@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastKeys
 import HoldfastStorage
+import HoldfastText
 import HoldfastTransport
 
 extension Failure {

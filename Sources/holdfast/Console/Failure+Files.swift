@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastStorage
+import HoldfastText
 
 extension Failure {
   /// A file of the user's, or of a state folder, could not be used.

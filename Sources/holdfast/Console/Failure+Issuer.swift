@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastIssuer
 import HoldfastStorage
+import HoldfastText
 
 extension Failure {
   /// A service's folder could not be made or used.

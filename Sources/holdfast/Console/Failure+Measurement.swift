@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastMeasurement
+import HoldfastText
 
 extension Failure {
   /// The process or the device could not be measured. Nothing is skipped instead.

@@ -1,5 +1,6 @@
 import HoldfastAuthenticator
 import HoldfastCore
+import HoldfastText
 
 extension Failure {
   /// An answer could not be made from the inputs that were given.

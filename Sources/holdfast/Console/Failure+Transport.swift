@@ -1,3 +1,4 @@
+import HoldfastText
 import HoldfastTransport
 
 extension Failure {

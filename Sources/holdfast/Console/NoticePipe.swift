@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastText
 
 /// Lines for standard error that peers cause: whoever writes one never waits for whoever reads them.
 ///

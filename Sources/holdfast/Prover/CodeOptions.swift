@@ -3,6 +3,7 @@ import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastJSON
 import HoldfastOpenSSL
+import HoldfastText
 
 /// The codes of a user that go with a command. They come from files, standard input or a prompt, never as arguments.
 struct CodeOptions: ParsableArguments {

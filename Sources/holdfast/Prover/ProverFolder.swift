@@ -3,6 +3,7 @@ import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastStorage
+import HoldfastText
 
 /// The prover's state folder (DESIGN §7): what `enroll` leaves and `prove` needs.
 ///

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastMeasurement
+import HoldfastText
 import HoldfastTransport
 import Synchronization
 

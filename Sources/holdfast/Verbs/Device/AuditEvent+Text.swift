@@ -1,6 +1,42 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastJSON
 import HoldfastKeys
+import HoldfastText
+
+/// A value of an audit entry, or of a line of a log.
+enum NamedValue {
+  /// Text that somebody else chose: a command, a subject, a user, a peer.
+  case text(String)
+  /// One word of this program's, or hexadecimal digits.
+  case word(String)
+  case number(UInt64)
+  /// Unix seconds.
+  case time(UInt64)
+  case flag(Bool)
+
+  /// As people read it: text in quotation marks, time as a date.
+  var line: String {
+    switch self {
+    case .text(let text): text.quoted
+    case .word(let word): word
+    case .number(let number): "\(number)"
+    case .time(let seconds): "\(Timestamp(unixSeconds: seconds))"
+    case .flag(let flag): "\(flag)"
+    }
+  }
+
+  /// As programs read it: text as it is, time in seconds.
+  var json: JSONValue {
+    switch self {
+    case .text(let text): .string(text)
+    case .word(let word): .string(word)
+    case .number(let number): .integer(number)
+    case .time(let seconds): .integer(seconds)
+    case .flag(let flag): .bool(flag)
+    }
+  }
+}
 
 extension AuditEvent {
   /// What happened, in one word.
@@ -26,37 +62,37 @@ extension AuditEvent {
   }
 
   /// The rest, as names and values.
-  var details: [(String, String)] {
+  var details: [(String, NamedValue)] {
     switch self {
     case .round(let round): round.details
-    case .unproved(let totals): Status.allCases.filter { totals[$0] > 0 }.map { ($0.name, "\(totals[$0])") }
+    case .unproved(let totals): Status.allCases.filter { totals[$0] > 0 }.map { ($0.name, .number(totals[$0])) }
     case .stopped: []
-    case .created(let deviceID), .reset(let deviceID): [("device", hexadecimal(deviceID))]
-    case .started(let bootCount): [("start", "\(bootCount)")]
-    case .issuerTrusted(let keyID), .issuerRemoved(let keyID): [("issuer", hexadecimal(keyID))]
-    case .policySeen(let digest): [("sha256", digest.map { hexadecimal($0) } ?? "none")]
-    case .clockFloorMoved(let from, let to): [("from", "\(from)"), ("to", "\(to)")]
+    case .created(let deviceID), .reset(let deviceID): [("device", .word(hexadecimal(deviceID)))]
+    case .started(let bootCount): [("start", .number(bootCount))]
+    case .issuerTrusted(let keyID), .issuerRemoved(let keyID): [("issuer", .word(hexadecimal(keyID)))]
+    case .policySeen(let digest): [("sha256", .word(digest.map { hexadecimal($0) } ?? "none"))]
+    case .clockFloorMoved(let from, let to): [("from", .time(from)), ("to", .time(to))]
     case .codeIssued(let purpose, let user):
-      [("for", purpose == .activation ? "activation" : "unlock"), ("user", user.description)]
+      [("for", .word(purpose == .activation ? "activation" : "unlock")), ("user", .text(user.description))]
     // One by one: Swift 6.3 crashes on a pattern that binds the same text in several cases.
-    case .userActivated(let user): [("user", user.description)]
-    case .userAdded(let user): [("user", user.description)]
-    case .userUnlocked(let user): [("user", user.description)]
-    case .userRemoved(let user): [("user", user.description)]
+    case .userActivated(let user): [("user", .text(user.description))]
+    case .userAdded(let user): [("user", .text(user.description))]
+    case .userUnlocked(let user): [("user", .text(user.description))]
+    case .userRemoved(let user): [("user", .text(user.description))]
     case .generationFloorMoved(let keyID, let from, let to):
-      [("issuer", hexadecimal(keyID)), ("from", "\(from)"), ("to", "\(to)")]
+      [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }
   }
 }
 
 extension AuditedRound {
-  fileprivate var details: [(String, String)] {
-    var details = [
-      ("status", status.name), ("command", command.description),
-      ("subject", subject.description), ("issuer", verifyingKey.map { hexadecimal($0) } ?? "none"),
-      ("token", hexadecimal(tokenID)),
+  var details: [(String, NamedValue)] {
+    var details: [(String, NamedValue)] = [
+      ("status", .word(status.name)), ("command", .text(command.description)),
+      ("subject", .text(subject.description)), ("issuer", .word(verifyingKey.map { hexadecimal($0) } ?? "none")),
+      ("token", .word(hexadecimal(tokenID))),
     ]
-    if let user { details.append(("user", user.description)) }
+    if let user { details.append(("user", .text(user.description))) }
     return details
   }
 }

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
+import HoldfastText
 
 struct DeviceAudit: OwnerVerb {
   static let configuration = CommandConfiguration(
@@ -57,7 +58,7 @@ struct DeviceAudit: OwnerVerb {
       let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: position, limit: 256) }
       guard let end = entries.last?.sequence else { break }
       for entry in entries {
-        if output.json { objects.append(entry.json) } else { Console.result(entry.line) }
+        if output.json { objects.append(entry.json) } else { Console.result(quoted: entry.line) }
       }
       position = end
     }
@@ -68,12 +69,13 @@ struct DeviceAudit: OwnerVerb {
 extension AuditEntry {
   /// One line: sequence, time, what happened.
   fileprivate var line: String {
-    "\(sequence)  \(time)  \(event.name)\(event.details.map { "  \($0)=\($1)" }.joined())"
+    "\(sequence)  \(Timestamp(unixSeconds: time))  \(event.name)"
+      + event.details.map { "  \($0)=\($1.line)" }.joined()
   }
 
   fileprivate var json: JSONValue {
     .object(
       [("sequence", .integer(sequence)), ("time", .integer(time)), ("event", .string(event.name))]
-        + event.details.map { ($0, .string($1)) })
+        + event.details.map { ($0, $1.json) })
   }
 }

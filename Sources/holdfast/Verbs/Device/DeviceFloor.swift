@@ -4,6 +4,7 @@ import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
+import HoldfastText
 
 struct DeviceFloor: OwnerVerb {
   static let configuration = CommandConfiguration(
@@ -16,7 +17,7 @@ struct DeviceFloor: OwnerVerb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Move the clock floor to this time, in Unix seconds, or to now.")
+  @Option(help: "Move the clock floor to this time, such as 2026-11-22T18:00:00Z or in Unix seconds, or to now.")
   var clock: String?
 
   @Option(help: "The key id of the issuer whose generation floor is to be moved.")
@@ -55,10 +56,7 @@ struct DeviceFloor: OwnerVerb {
       guard let now else { throw Failure(.fault, "this host has no clock") }
       return now
     }
-    guard let time = UInt64(text), time <= maximumInteger else {
-      throw Failure(.usage, "--clock is a time in Unix seconds, or now", hint: "date +%s prints it")
-    }
-    return time
+    return try Timestamp(argument: text, of: "--clock", orElse: "now").unixSeconds
   }
 
   private static func keyID(_ text: String) throws(Failure) -> KeyID {
@@ -77,7 +75,7 @@ struct DeviceFloor: OwnerVerb {
       }
       Console.result(.object([("clock_floor", .integer(summary.clockFloor)), ("issuers", .array(floors))]))
     } else {
-      Console.result("clock floor  \(summary.clockFloor)")
+      Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
       for issuer in issuers {
         Console.result("generation   \(issuer.generationFloor) of issuer \(hexadecimal(issuer.keyID))")
       }

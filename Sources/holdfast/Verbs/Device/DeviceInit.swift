@@ -4,6 +4,7 @@ import HoldfastDevice
 import HoldfastFirmware
 import HoldfastKeys
 import HoldfastOpenSSL
+import HoldfastText
 
 struct DeviceInit: Verb {
   static let configuration = CommandConfiguration(

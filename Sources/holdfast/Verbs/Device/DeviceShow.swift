@@ -2,6 +2,7 @@ import ArgumentParser
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
+import HoldfastText
 
 struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(
@@ -21,7 +22,7 @@ struct DeviceShow: OwnerVerb {
     let storage = try owned.storage(of: ledger)
     Console.result("device id    \(hexadecimal(owned.descriptor.deviceID))")
     Console.result("key id       \(hexadecimal(owned.descriptor.keyID))")
-    Console.result("clock floor  \(summary.clockFloor)")
+    Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
     Console.result("starts       \(summary.bootCount)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
     Console.result("kept         \(summary.keptCount) uses of tokens and nonces")

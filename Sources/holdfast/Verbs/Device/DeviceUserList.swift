@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
+import HoldfastText
 
 struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(
@@ -29,7 +30,7 @@ extension LedgerUser {
   fileprivate func line(at now: UInt64) -> String {
     let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
     let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) codes rejected"
-    return "\(name)  \(methods)\(failures)\(lock(at: now).map { "; locked out for \($0) s" } ?? "")"
+    return "\(name)  \(methods)\(failures)\(lockText(at: now))"
   }
 
   fileprivate func json(at now: UInt64) -> JSONValue {
@@ -37,7 +38,13 @@ extension LedgerUser {
       ("user", .string(name.description)), ("otp", record.otp.map { .string($0.method.text) } ?? .null),
       ("seal", record.seal.map { .string($0.method.text) } ?? .null), ("failures", .integer(record.failureCount)),
       ("locked_seconds", .integer(lock(at: now) ?? 0)),
+      ("locked_until", lock(at: now) == nil ? .null : .integer(record.lockedUntil)),
     ])
+  }
+
+  private func lockText(at now: UInt64) -> String {
+    guard let seconds = lock(at: now) else { return "" }
+    return "; locked out until \(Timestamp(unixSeconds: record.lockedUntil)), \(seconds) s from now"
   }
 
   private func lock(at now: UInt64) -> UInt64? {

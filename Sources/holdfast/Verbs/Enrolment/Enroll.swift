@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastMeasurement
+import HoldfastText
 
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(
@@ -46,7 +47,8 @@ struct Enroll: Verb {
         ]))
     } else {
       Console.result(
-        "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(bytes.count) bytes, until \(expires)")
+        "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(bytes.count) bytes, "
+          + "until \(Timestamp(unixSeconds: expires))")
     }
   }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastJSON
 import HoldfastOpenSSL
+import HoldfastText
 
 struct OTPProtect: Verb {
   static let configuration = CommandConfiguration(
