@@ -21,8 +21,8 @@ def set_clock_back(meeting):
 def activate(meeting, transport):
     """The device's owner lets the user in, who activates an authenticator over the air; returns how that went."""
     code = CODE.search(meeting.do("verifier", f"holdfast device user add --dir lock {USER}").text).group()
-    meeting.hosts["prover"].do(f"echo {PIN} >pin")
-    return meeting.run("prover", f"holdfast otp activate --connect {meeting.endpoints[transport]} --code {code} --authenticator otp "
+    meeting.hosts["prover"].do(f"echo {PIN} >pin && echo {code} >code")
+    return meeting.run("prover", f"holdfast otp activate --connect {meeting.endpoints[transport]} --code code --authenticator otp "
                                  f"--new-pin-file pin --timeout {TIMEOUT_SECONDS}")
 
 

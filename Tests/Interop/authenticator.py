@@ -292,8 +292,18 @@ def check_prompts(world):
     terminal.await_text(b"new PIN again: ")
     terminal.type("1358")
     terminal.await_text(b"differ")
-    expect_equal(terminal.wait(), 2, "two PINs that differ")
+    # It asks again, and goes on asking after a PIN that is guessed first, but not for ever.
+    terminal.await_text(b"new PIN: ")
+    terminal.type("1234")
+    for _ in range(3):
+        terminal.await_text(b"is guessed first")
+        terminal.await_text(b"new PIN: ")
+        terminal.type("1234")
+    terminal.await_text(b"no PIN was chosen")
+    expect_equal(terminal.wait(), 2, "five bad PINs")
     terminal = Terminal(*importing)
+    terminal.await_text(b"new PIN: ")
+    terminal.type("1111")
     for question in (b"new PIN: ", b"new PIN again: "):
         terminal.await_text(question)
         terminal.type("1357")

@@ -14,6 +14,11 @@ struct Failure: Error {
     self.hint = hint
   }
 
+  /// A secret stands in the arguments, which every process of this host can read. It is not repeated.
+  init(secretGivenTo option: String, hint: String) {
+    self.init(.usage, "\(option) takes no secret itself: others could read it in the list of processes", hint: hint)
+  }
+
   /// SIGINT or SIGTERM came before the end.
   static var interrupted: Failure { Failure(.unavailable, "it was ended before it was done") }
 

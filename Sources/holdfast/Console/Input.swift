@@ -3,12 +3,19 @@ import HoldfastStorage
 
 /// What a verb reads: a file, or standard input for `-`.
 enum Input {
-  /// All of it, at most `limit` bytes.
-  static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
+  /// All of it, at most `limit` bytes. `explain` may put an error in its own words.
+  static func read(
+    _ path: String, limit: Int, explain: (FileError) -> Failure? = { _ in nil }
+  ) throws(Failure) -> [UInt8] {
     guard path != "-" else { return try standardInput(limit: limit) }
     do throws(FileError) { return try Files.readFile(at: path, limit: limit) } catch {
-      throw Failure(
-        error, hint: error.kind == .notRegular ? "to read from a pipe, give - and connect standard input" : nil)
+      let hint: String? =
+        switch error.kind {
+        case .notFound: "is the name right? A name is looked for in the current folder; - is standard input"
+        case .notRegular: "to read from a pipe, give - and connect standard input"
+        default: nil
+        }
+      throw explain(error) ?? Failure(error, hint: hint)
     }
   }
 

@@ -5,8 +5,19 @@ import HoldfastOpenSSL
 /// What a verb reads and nobody else may see: a file, or standard input for `-`.
 enum SecretInput {
   /// All of it, at most `limit` bytes.
-  static func read(_ path: String, limit: Int) throws(Failure) -> SecretBytes {
-    var bytes = try Input.read(path, limit: limit)
+  ///
+  /// `option` is how the file was named. Where there is no such file, its name is not repeated: it may be the secret.
+  static func read(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
+    var bytes = try Input.read(path, limit: limit) { error in
+      guard let option else { return nil }
+      switch error.kind {
+      case .notFound, .notDirectory, .other(ENAMETOOLONG), .other(EINVAL):
+        return Failure(
+          .malformed, "\(option): there is no such file",
+          hint: "\(option) takes the name of a file, or - for standard input, and never the secret itself")
+      default: return nil
+      }
+    }
     let secret = SecretBytes(copying: bytes.span)
     var span = bytes.mutableSpan
     wipe(&span)
@@ -14,8 +25,8 @@ enum SecretInput {
   }
 
   /// All of it but the end of its line, where there is one.
-  static func readLine(_ path: String, limit: Int) throws(Failure) -> SecretBytes {
-    let whole = try read(path, limit: limit)
+  static func readLine(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
+    let whole = try read(path, of: option, limit: limit)
     var end = whole.count
     if end > 0, whole.bytes[end - 1] == 0x0a {
       end -= 1
@@ -30,8 +41,8 @@ enum SecretInput {
 
 extension SecretInput {
   /// The first line of a file, or the next one of standard input, so that several secrets may come from there.
-  static func nextLine(_ path: String, limit: Int) throws(Failure) -> SecretBytes {
-    guard path == "-" else { return try readLine(path, limit: limit) }
+  static func nextLine(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
+    guard path == "-" else { return try readLine(path, of: option, limit: limit) }
     var line = SecretBytes(zeros: limit)
     var count = 0
     while true {
@@ -69,8 +80,10 @@ extension SecretInput {
 
 extension SecretInput {
   /// The first line of a file; for `-` what a person types unseen, where standard input is a terminal, or else its next line.
-  static func lineOrAnswer(_ path: String, question: String, limit: Int) throws(Failure) -> SecretBytes {
-    guard path == "-" && isatty(STDIN_FILENO) == 1 else { return try nextLine(path, limit: limit) }
+  static func lineOrAnswer(
+    _ path: String, of option: String, question: String, limit: Int
+  ) throws(Failure) -> SecretBytes {
+    guard path == "-" && isatty(STDIN_FILENO) == 1 else { return try nextLine(path, of: option, limit: limit) }
     return try SecretPrompt.ask(question, option: "a file")
   }
 }

@@ -30,14 +30,15 @@ struct Person {
   /// Becomes a user of the device by its owner's code. `authenticator` is another one in the playground.
   func activate(by code: String, in authenticator: String? = nil) throws(Failure) -> ChildProcess.Ending {
     try run([
-      "otp", "activate", "--connect", address, "--code", code, "--new-pin-file", try playground.file(Self.pin),
+      "otp", "activate", "--connect", address, "--code", try playground.file(code, named: "code"), "--new-pin-file",
+      try playground.file(Self.pin),
       "--authenticator", authenticator.map { playground.path($0) } ?? self.authenticator,
     ])
   }
 
   /// Takes an unlock code to the device.
   func unlock(by code: String) throws(Failure) -> ChildProcess.Ending {
-    try run(["otp", "unlock", "--connect", address, "--code", code])
+    try run(["otp", "unlock", "--connect", address, "--code", try playground.file(code, named: "code")])
   }
 
   /// Lets the device prove itself, where a prover's state is.

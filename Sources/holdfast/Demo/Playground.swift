@@ -65,10 +65,10 @@ final class Playground {
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-  /// A file with a line of that text, which lasts until the next one is asked for.
-  func file(_ line: String) throws(Failure) -> String {
-    try Output.write(Array("\(line)\n".utf8), to: path("line"))
-    return path("line")
+  /// A file with a line of that text, which lasts until the next one of that name is asked for.
+  func file(_ line: String, named name: String = "line") throws(Failure) -> String {
+    try Output.write(Array("\(line)\n".utf8), to: path(name))
+    return path(name)
   }
 
   /// This program.

@@ -27,8 +27,10 @@ struct CodeOptions: ParsableArguments {
       try seal == nil
       ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)
     let name = try BoundedText<32>(userArgument: user)
-    if let otp { request.otp = UserCode(user: name, code: try code(from: otp, question: "one-time password")) }
-    if let seal { request.seal = UserCode(user: name, code: try code(from: seal, question: "seal")) }
+    if let otp {
+      request.otp = UserCode(user: name, code: try code(from: otp, of: "--otp", question: "one-time password"))
+    }
+    if let seal { request.seal = UserCode(user: name, code: try code(from: seal, of: "--seal", question: "seal")) }
     return request
   }
 
@@ -41,8 +43,13 @@ struct CodeOptions: ParsableArguments {
   }
 
   /// A code of 1 to 16 digits, as it is typed: spaces between them do not count.
-  private func code(from path: String, question: String) throws(Failure) -> BoundedText<16> {
-    let line = try SecretInput.lineOrAnswer(path, question: question, limit: 64)
+  private func code(
+    from path: String, of option: String, question: String
+  ) throws(Failure) -> BoundedText<16> {
+    guard !path.isCode else {
+      throw Failure(secretGivenTo: option, hint: "give \(option) a file, or - and type the code when asked")
+    }
+    let line = try SecretInput.lineOrAnswer(path, of: option, question: question, limit: 64)
     var digits = ByteBuffer<16>()
     let bytes = line.bytes
     for index in bytes.indices where bytes[index] != 0x20 {
@@ -55,6 +62,14 @@ struct CodeOptions: ParsableArguments {
       throw Failure(.malformed, "there is no code", hint: "it is one line of digits")
     }
     return code
+  }
+}
+
+extension String {
+  /// Whether it is a code or a PIN, rather than the name of a file with one.
+  var isCode: Bool {
+    let digits = utf8.count { (0x30...0x39).contains($0) }
+    return digits >= 4 && utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 || $0 == 0x2d }
   }
 }
 

@@ -48,18 +48,27 @@ struct UserConversation: ~Copyable {
   }
 }
 
-/// One of the owner's codes, as a user gives it.
+/// One of the owner's codes, as a user gives it: never as an argument.
 struct OwnersCodeOptions: ParsableArguments {
-  @Option(help: "The code that the device's owner gave you; - reads it from standard input, or asks for it.")
-  var code: String
+  @Option(
+    help:
+      "A file with the code that the device's owner gave you, or - for standard input; asked for on the terminal when absent."
+  )
+  var code: String?
 
   func read() throws(Failure) -> OneUseCode {
     let text: SecretBytes
-    if code == "-" {
-      text = try SecretInput.lineOrAnswer("-", question: "code", limit: 64)
+    if let code {
+      // Others can read the arguments of a process, and whoever has the code can become the user.
+      let argument = Array(code.utf8)
+      guard OneUseCode(argument.span) == nil else {
+        throw Failure(
+          secretGivenTo: "--code", hint: "give it in a file, or leave --code out and type it; ask for another code, too"
+        )
+      }
+      text = try SecretInput.lineOrAnswer(code, of: "--code", question: "code", limit: 64)
     } else {
-      let bytes = Array(code.utf8)
-      text = SecretBytes(copying: bytes.span)
+      text = try SecretPrompt.ask("code", option: "--code a file, or - for standard input")
     }
     guard let code = OneUseCode(text.bytes) else {
       throw Failure(

@@ -24,11 +24,11 @@ class Person:
 
     def activate(self, authenticator=None):
         pin = self.scene.write("pin", PIN + "\n")
-        return self.connecting("otp", "activate", "--code", self.code, "--new-pin-file", pin, "--authenticator",
+        return self.connecting("otp", "activate", "--code", self.scene.write("code", self.code + "\n"), "--new-pin-file", pin, "--authenticator",
                                authenticator or self.authenticator)
 
     def unlock(self):
-        return self.connecting("otp", "unlock", "--code", self.code)
+        return self.connecting("otp", "unlock", "--code", self.scene.write("code", self.code + "\n"))
 
     def check_host(self):
         return self.connecting("otp", "check-host", "--state", self.scene.path("phone"), "--authenticator", self.authenticator)

@@ -9,8 +9,8 @@ struct DeviceUserAdd: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "add", abstract: "Add a user: print an activation code, or take secrets that were made elsewhere.",
     discussion: """
-      The code is good for ten minutes and one use: holdfast otp activate --connect ENDPOINT --code CODE. Whoever sees it \
-      can become the user.
+      The code is good for ten minutes and one use, and anyone who sees it can become the user. The user types it into: \
+      holdfast otp activate --connect ENDPOINT --authenticator keys --code -
       """)
 
   @OptionGroup var device: DeviceOptions
@@ -64,18 +64,20 @@ struct DeviceUserAdd: OwnerVerb {
         of: user, otp: otp, seal: seal, replaces: replace, realClock: now, random: &random)
     }
     Console.result(user, code: code, json: output.json)
-    Console.note("\(user) activates with it: holdfast otp activate --connect ENDPOINT --code -")
+    Console.note(
+      "\(user) activates with it, where ENDPOINT is this device: "
+        + "holdfast otp activate --connect ENDPOINT --authenticator keys --code -")
   }
 
   private func take(_ user: BoundedText<32>, into ledger: some OwnerLedger) throws(Failure) {
     var accounts: [NewAccount] = []
     if let otpSecret {
       guard let method = try methods.otpMethod() else { throw Failure(.usage, "--otp none has no --otp-secret") }
-      accounts.append(try account(.otp, method, from: otpSecret, counter: counter ?? 0))
+      accounts.append(try account(.otp, method, from: otpSecret, of: "--otp-secret", counter: counter ?? 0))
     }
     if let sealSecret {
       guard let method = try methods.sealMethod() else { throw Failure(.usage, "--seal none has no --seal-secret") }
-      accounts.append(try account(.seal, method, from: sealSecret, counter: 0))
+      accounts.append(try account(.seal, method, from: sealSecret, of: "--seal-secret", counter: 0))
     }
     let now = SystemClock().unixSeconds()
     let taken = accounts
@@ -90,9 +92,9 @@ struct DeviceUserAdd: OwnerVerb {
   }
 
   private func account(
-    _ purpose: CodePurpose, _ method: CodeMethod, from path: String, counter: UInt64
+    _ purpose: CodePurpose, _ method: CodeMethod, from path: String, of option: String, counter: UInt64
   ) throws(Failure) -> NewAccount {
-    let secret = try format.read(path)
+    let secret = try format.read(path, of: option)
     if secret.count < 16 {
       Console.warning(
         "the secret in \(SecretInput.name(path)) has \(secret.count) bytes; RFC 4226 asks for 16 at least")

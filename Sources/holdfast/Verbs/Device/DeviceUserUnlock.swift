@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 struct DeviceUserUnlock: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Print a code by which a user who is locked out may try again, once.",
-    discussion: "The user takes it with: holdfast otp unlock --connect ENDPOINT --code CODE.")
+    discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -")
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
@@ -24,5 +24,6 @@ struct DeviceUserUnlock: OwnerVerb {
       return try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
     }
     Console.result(user, code: code, json: output.json)
+    Console.note("\(user) is let in by it: holdfast otp unlock --connect ENDPOINT --code -")
   }
 }

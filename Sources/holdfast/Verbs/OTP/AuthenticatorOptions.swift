@@ -68,7 +68,7 @@ struct UnlockingOptions: ParsableArguments {
     guard keyFile == nil, keyFd == nil else {
       throw Failure(.usage, "a PIN is needed, not a key", hint: "holdfast otp list shows what protects each record")
     }
-    return .pin(try PIN(file: pinFile, question: question, option: "--pin-file"))
+    return .pin(try PIN(file: pinFile, of: "--pin-file", question: question, option: "--pin-file"))
   }
 }
 
@@ -95,22 +95,46 @@ struct NewProtectionOptions: ParsableArguments {
     if newKeyFile != nil || newKeyFd != nil {
       return .key(try ExternalKey(file: newKeyFile, descriptor: newKeyFd, option: "--new-key-file"))
     }
-    let pin = try PIN(file: newPinFile, question: "new PIN", option: "--new-pin-file, or --no-pin")
+    guard let newPinFile else { return .pin(try askForPIN()) }
+    let pin = try PIN(file: newPinFile, of: "--new-pin-file", question: "new PIN", option: "--new-pin-file")
     if let fault = pin.ruleFault { throw Failure(fault) }
-    if newPinFile == nil {
-      let again = try PIN(file: nil, question: "new PIN again", option: "--new-pin-file")
-      guard pin.isSame(as: again) else { throw Failure(.malformed, "the two PINs differ", hint: "try again") }
-    }
     return .pin(pin)
+  }
+
+  /// Asks for a PIN until it is a good one and was typed twice, at most five times.
+  private func askForPIN() throws(Failure) -> PIN {
+    var refusal = Failure(.malformed, "no PIN was chosen")
+    for _ in 0..<5 {
+      do throws(Failure) { return try chosenPIN() } catch {
+        guard error.status == .malformed else { throw error }
+        refusal = error
+        Console.report(error)
+      }
+    }
+    throw Failure(refusal.status, "no PIN was chosen in five attempts", hint: refusal.hint)
+  }
+
+  private func chosenPIN() throws(Failure) -> PIN {
+    let pin = try PIN(file: nil, of: "--new-pin-file", question: "new PIN", option: "--new-pin-file, or --no-pin")
+    if let fault = pin.ruleFault { throw Failure(fault) }
+    let again = try PIN(file: nil, of: "--new-pin-file", question: "new PIN again", option: "--new-pin-file")
+    guard pin.isSame(as: again) else {
+      throw Failure(.malformed, "the two PINs differ", hint: "type the same one twice")
+    }
+    return pin
   }
 }
 
 extension PIN {
   /// Reads a PIN, or asks for it.
-  fileprivate init(file: String?, question: String, option: String) throws(Failure) {
+  fileprivate init(file: String?, of fileOption: String, question: String, option: String) throws(Failure) {
     let digits: SecretBytes
     if let file {
-      digits = try SecretInput.nextLine(file, limit: 1024)
+      guard !file.isCode else {
+        throw Failure(
+          secretGivenTo: fileOption, hint: "give it a file, or - and standard input; left out, it is asked for")
+      }
+      digits = try SecretInput.nextLine(file, of: fileOption, limit: 1024)
     } else {
       digits = try SecretPrompt.ask(question, option: option)
     }
@@ -122,7 +146,7 @@ extension ExternalKey {
   fileprivate init(file: String?, descriptor: Int32?, option: String) throws(Failure) {
     let bytes: SecretBytes
     if let file {
-      bytes = try SecretInput.read(file, limit: Self.byteCounts.upperBound + 1)
+      bytes = try SecretInput.read(file, of: option, limit: Self.byteCounts.upperBound + 1)
     } else if let descriptor {
       bytes = try SecretInput.read(descriptor: descriptor, limit: Self.byteCounts.upperBound)
     } else {

@@ -80,9 +80,13 @@ struct ContainerOptions: ParsableArguments {
     guard containerKeyFile == nil || containerPassphraseFile == nil else {
       throw Failure(.usage, "--container-key-file and --container-passphrase-file exclude each other")
     }
-    if let containerKeyFile { return .preShared(try SecretInput.read(containerKeyFile, limit: 32)) }
+    if let containerKeyFile {
+      return .preShared(try SecretInput.read(containerKeyFile, of: "--container-key-file", limit: 32))
+    }
     if let containerPassphraseFile {
-      return .passphrase(try SecretInput.nextLine(containerPassphraseFile, limit: 1024))
+      return .passphrase(
+        try SecretInput.nextLine(
+          containerPassphraseFile, of: "--container-passphrase-file", limit: 1024))
     }
     return .none
   }

@@ -61,7 +61,11 @@ struct OTPImport: Verb {
   }
 
   private func read() throws(Failure) -> [Credential] {
-    let bytes = try SecretInput.read(file, limit: Credential.maximumFileByteCount)
+    guard !file.isKeyURI else {
+      throw Failure(
+        secretGivenTo: "otp import", hint: "give it a file with the URI, or - and the URI on standard input")
+    }
+    let bytes = try SecretInput.read(file, of: "otp import", limit: Credential.maximumFileByteCount)
     guard let format = format ?? CredentialFormat.detect(bytes.bytes) else {
       throw Failure(
         .usage, "\(SecretInput.name(file)) does not say what it is", hint: "say it: --format base32, hex or raw")
@@ -109,6 +113,14 @@ struct OTPImport: Verb {
       ])
     }
     Console.result(.object([("imported", .array(list))]))
+  }
+}
+
+extension String {
+  /// Whether it is a URI with a secret, rather than the name of a file.
+  fileprivate var isKeyURI: Bool {
+    let scheme = prefix { $0 != ":" }.lowercased()
+    return scheme == "otpauth" || scheme == "otpauth-migration"
   }
 }
 

@@ -109,7 +109,7 @@ struct OTPProtect: Verb {
   }
 
   private func undoCodeText() throws(Failure) -> SecretBytes {
-    if let undoCodeFile { return try SecretInput.nextLine(undoCodeFile, limit: 256) }
+    if let undoCodeFile { return try SecretInput.nextLine(undoCodeFile, of: "--undo-code-file", limit: 256) }
     return try SecretPrompt.ask("undo code", option: "--undo-code-file")
   }
 

@@ -15,7 +15,14 @@ struct OTPRemove: Verb {
   @Option(help: "Which one, 1 to 8; all of them when absent.")
   var index: Int?
 
+  @Flag(help: "Do it: nobody can bring the secrets back.")
+  var yes = false
+
   mutating func perform() throws(Failure) {
+    guard yes else {
+      throw Failure(
+        .usage, "a removed record cannot be brought back: its codes are gone", hint: "add --yes to do it")
+    }
     let folder = try authenticator.open()
     let (user, index) = (user, index)
     let count = try authenticator.using { () throws(AuthenticatorFault) in

@@ -15,7 +15,9 @@ struct PassphraseOptions: ParsableArguments {
   var passphraseFile: String?
 
   func passphrase(isNew: Bool) throws(Failure) -> Passphrase {
-    if let passphraseFile { return try Passphrase(line: SecretInput.nextLine(passphraseFile, limit: 1025)) }
+    if let passphraseFile {
+      return try Passphrase(line: SecretInput.nextLine(passphraseFile, of: "--passphrase-file", limit: 1025))
+    }
     let passphrase = try Passphrase(line: SecretPrompt.ask("passphrase", option: "--passphrase-file"))
     if isNew {
       let again = try Passphrase(line: SecretPrompt.ask("passphrase again", option: "--passphrase-file"))

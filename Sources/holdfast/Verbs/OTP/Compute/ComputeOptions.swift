@@ -9,19 +9,19 @@ enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension SecretFormat {
-  /// The secret in a file, or in standard input for `-`, at least one byte.
-  func read(_ path: String) throws(Failure) -> SecretBytes {
+  /// The secret in a file that `option` names, or in standard input for `-`, at least one byte.
+  func read(_ path: String, of option: String) throws(Failure) -> SecretBytes {
     let name = SecretInput.name(path)
     let secret: SecretBytes
     switch self {
-    case .raw: secret = try SecretInput.read(path, limit: 65_536)
+    case .raw: secret = try SecretInput.read(path, of: option, limit: 65_536)
     case .hex:
-      let text = try SecretInput.readLine(path, limit: 65_536)
+      let text = try SecretInput.readLine(path, of: option, limit: 65_536)
       do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
         throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
       }
     case .base32:
-      let text = try SecretInput.readLine(path, limit: 65_536)
+      let text = try SecretInput.readLine(path, of: option, limit: 65_536)
       do throws(Base32Fault) { secret = try Base32.decode(text.bytes) } catch { throw Failure(error, in: name) }
     }
     guard secret.count > 0 else { throw Failure(.malformed, "the secret in \(name) is empty") }
@@ -36,7 +36,7 @@ struct ComputeSecretOptions: ParsableArguments {
   @Option(help: "How the secret is written: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
-  func read() throws(Failure) -> SecretBytes { try format.read(secretFile) }
+  func read() throws(Failure) -> SecretBytes { try format.read(secretFile, of: "--secret-file") }
 }
 
 extension OATHHash: ExpressibleByArgument {

@@ -89,7 +89,7 @@ struct OTPComputeOCRA: Verb {
       return SecretBytes(copying: Array(pin.utf8).span)
     }
     guard let pinFile else { return SecretBytes(zeros: 0) }
-    let bytes = try SecretInput.readLine(pinFile, limit: 1024)
+    let bytes = try SecretInput.readLine(pinFile, of: "--pin-file", limit: 1024)
     guard bytes.count > 0 else { throw Failure(.malformed, "the PIN in \(SecretInput.name(pinFile)) is empty") }
     return bytes
   }
