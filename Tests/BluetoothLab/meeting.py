@@ -1,11 +1,18 @@
 """A device on one host and its prover on the other. What they have to know of each other is carried over as they need it."""
 
 import base64
+import re
 
 from holdfast_peer.checks import Failed
 
 PORTS = {"l2cap": "psm=0x1001", "rfcomm": "channel=5", "le": "psm=0x80"}
 LOG = "device.log"
+
+
+def verdict_of(line):
+    """The status in a line of the device's log; the whole line where it has none."""
+    found = re.search(r" connection \d+: (\w+)", line)
+    return found[1] if found else line
 
 
 class Meeting:
@@ -54,7 +61,7 @@ class Meeting:
         """Begins to serve at all transports at once, and at more endpoints."""
         listen = " ".join(f"--listen {endpoint}" for endpoint in (*self.endpoints.values(), *more))
         # The device appends: what it said before it was killed stays.
-        self.do("verifier", f"holdfast device serve --dir lock {listen} >>{LOG} 2>&1 & server=$!")
+        self.do("verifier", f"holdfast device serve --verbose --dir lock {listen} >>{LOG} 2>&1 & server=$!")
         self.hosts["verifier"].do(f"patiently serving {LOG}")
         self.read_log()
 

@@ -10,7 +10,7 @@ figures() { echo "$(ls "/proc/$server/fd" 2>/dev/null | wc -l) $(ls "/proc/$serv
 least() { for look in $(seq 50); do figures; done | sort -n | head -n 1; }
 settled() { seen=$(figures) && [ "$seen" = "$settled" ]; }
 # A token that the device does not remember is sent in full, and is no denial.
-denied() { grep "$1" /tmp/device.log | grep -vcE ': (accepted|tokenUnknown)$'; }
+denied() { grep "$1" /tmp/device.log | grep -vcE ': (accepted|tokenUnknown)([, ]|$)'; }
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
 # meeting NAME COMMAND...: reports the command's exit status and what it said on one line, and waits for the honest prover's next round.
@@ -140,7 +140,7 @@ together_over() {
     report "$kind-status" "$?"
   done
   # The connections in the order of their rounds, from the moment at which there were seven.
-  report "$kind-order" "$(tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]): accepted$/\1/p' | tr -d '\n')"
+  report "$kind-order" "$(tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]): accepted([, ].*)?$/\1/p' | tr -d '\n')"
   report "$kind-denied" "$(denied 'connection [0-9]: ')"
 }
 answered_to() { grep -q "connection $1: accepted" /tmp/device.log; }

@@ -28,10 +28,11 @@ port() {
   esac
 }
 
-# serve_all [ARGUMENT...]: begins to serve over every transport, and waits until the device listens; what it says is /tmp/device.log.
+# serve_all [ARGUMENT...]: begins to serve over every transport, and waits until the device listens; what it says, each answer among it,
+# is /tmp/device.log.
 serve_all() {
   : >/tmp/device.log
-  holdfast device serve --dir /tmp/lock --listen "$(place l2cap)" --listen "$(place rfcomm)" --listen "$(place le)" \
+  holdfast device serve --verbose --dir /tmp/lock --listen "$(place l2cap)" --listen "$(place rfcomm)" --listen "$(place le)" \
     --listen unix:/tmp/lock.sock "$@" >>/tmp/device.log 2>&1 &
   server=$!
   patiently serving /tmp/device.log
@@ -66,7 +67,7 @@ foreign() {
 alone() { patiently unlinked "$1"; }
 
 # answers PATTERN: how many of the device's answers are so.
-answers() { grep -cE "connection [0-9]+: $1\$" /tmp/device.log; }
+answers() { grep -cE "connection [0-9]+: $1([, ]|\$)" /tmp/device.log; }
 
 # answered STATUS COUNT: whether the device has given so many such answers since it began.
 answered() { [ "$(answers "$1")" -ge "$2" ]; }

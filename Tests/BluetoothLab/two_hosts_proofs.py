@@ -2,7 +2,7 @@
 
 import latency
 from holdfast_peer.checks import expect, expect_equal
-from meeting import Meeting
+from meeting import Meeting, verdict_of
 
 ROUNDS = 1000
 # No aim: what is computed in a round takes as long as several pings where the processor is emulated. A wait in the protocol would show.
@@ -50,7 +50,7 @@ def agree(proof, status, *verdicts):
     """Both ends say the same."""
     said, logged = proof
     expect_equal(said.status, status, f"exit status of {said.text}")
-    expect_equal([line.split(": ")[-1] for line in logged], list(verdicts), "the device's log")
+    expect_equal([verdict_of(line) for line in logged], list(verdicts), "the device's log")
 
 
 def accepts(seen):
@@ -76,7 +76,7 @@ def drops_none(seen):
     """two hosts: of a thousand rounds on one RFCOMM connection none is dropped"""
     # One more is not counted, in which the token may be sent whole.
     logged = seen["latency"].logged
-    expect_equal((len(logged), set(line.split(": ")[-1] for line in logged)), (ROUNDS + 1, {"accepted"}), "the device's log")
+    expect_equal((len(logged), set(verdict_of(line) for line in logged)), (ROUNDS + 1, {"accepted"}), "the device's log")
 
 
 def is_swift(seen):

@@ -3,7 +3,7 @@
 import re
 
 from holdfast_peer.checks import expect, expect_equal
-from meeting import Meeting
+from meeting import Meeting, verdict_of
 
 USER, PIN = "alice", "3917"
 SAFE, OTHER_SAFE = "7", "8"
@@ -63,7 +63,7 @@ def agree(proof, status, verdict):
     """Both ends say the same."""
     said, logged = proof
     expect_equal(said.status, status, f"exit status of {said.text}")
-    expect_equal([line.split(": ")[-1] for line in logged][-1:], [verdict], "the device's log")
+    expect_equal([verdict_of(line) for line in logged][-1:], [verdict], "the device's log")
 
 
 def activates(seen):

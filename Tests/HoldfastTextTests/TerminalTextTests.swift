@@ -1,7 +1,6 @@
 import HoldfastText
 import Testing
 
-@Suite("Text for a terminal")
 struct TerminalTextTests {
   /// Each is invisible, or turns or breaks the line.
   static let unseen: [Unicode.Scalar] = [
@@ -16,32 +15,27 @@ struct TerminalTextTests {
     "\u{e0041}", "\u{e007f}", "\u{e0100}", "\u{f0000}", "\u{10fffd}", "\u{378}", "\u{ffff}",
   ]
 
-  @Test("A character that nobody sees is written as its number", arguments: unseen)
-  func escapes(scalar: Unicode.Scalar) {
+  @Test(arguments: unseen) func `a character that nobody sees is written as its number`(scalar: Unicode.Scalar) {
     let escape = "\\u{\(String(scalar.value, radix: 16))}"
     let text = "unlock" + String(Character(scalar))
     #expect(text.printable == "unlock" + escape)
     #expect(text.quoted == "\"unlock\(escape)\"")
   }
 
-  @Test(
-    "What people write is left as it is",
-    arguments: ["", "unlock", "Łucja", "открыть", "開ける", "फ़ाइल", "🔒 a-b_c.d/e:f", "it's"])
-  func leaves(text: String) {
+  @Test(arguments: ["", "unlock", "Łucja", "открыть", "開ける", "फ़ाइल", "🔒 a-b_c.d/e:f", "it's"])
+  func `what people write is left as it is`(text: String) {
     #expect(text.printable == text)
     #expect(text.quoted == "\"\(text)\"")
   }
 
-  @Test("A value cannot pass for the fields next to it")
-  func staysOneField() {
+  @Test func `a value cannot pass for the fields next to it`() {
     #expect("a  subject=boss  user=alice".quoted == #""a  subject=boss  user=alice""#)
     #expect(#"a"  subject="boss"#.quoted == #""a\"  subject=\"boss""#)
     #expect(#"a\"  subject="boss"#.quoted == #""a\\\"  subject=\"boss""#)
     #expect("".quoted == #""""#)
   }
 
-  @Test("A typed escape is told from an escaped character")
-  func typedEscapes() {
+  @Test func `a typed escape is told from an escaped character`() {
     #expect(#"\u{1b}"#.quoted == #""\\u{1b}""#)
     #expect("\u{1b}".quoted == #""\u{1b}""#)
     #expect(#"\u{1b}"#.printable == #"\u{5c}u{1b}"#)
@@ -51,8 +45,7 @@ struct TerminalTextTests {
     #expect(#"it'\''s C:\dir"#.printable == #"it'\''s C:\dir"#)
   }
 
-  @Test("A mark at the beginning is not drawn over the quotation mark")
-  func leadingMark() {
+  @Test func `a mark at the beginning is not drawn over the quotation mark`() {
     #expect("\u{301}a".quoted == #""\u{301}a""#)
     #expect("a\u{301}".quoted == "\"a\u{301}\"")
   }

@@ -1,7 +1,6 @@
 import HoldfastText
 import Testing
 
-@Suite("Timestamps")
 struct TimestampTests {
   /// Seconds and dates; those from 2000 on are what date(1) prints.
   static let known: [(UInt64, String)] = [
@@ -23,25 +22,21 @@ struct TimestampTests {
     (253_402_300_799, "9999-12-31T23:59:59Z"),
   ]
 
-  @Test("A second is written as its date", arguments: known)
-  func writes(seconds: UInt64, text: String) {
+  @Test(arguments: known) func `a second is written as its date`(seconds: UInt64, text: String) {
     #expect(Timestamp(unixSeconds: seconds).description == text)
   }
 
-  @Test("A date is read as its second", arguments: known)
-  func reads(seconds: UInt64, text: String) {
+  @Test(arguments: known) func `a date is read as its second`(seconds: UInt64, text: String) {
     #expect(Timestamp(parsing: text)?.unixSeconds == seconds)
   }
 
-  @Test("Years after 9999 have a plus sign and all of their digits")
-  func farYears() {
+  @Test func `years after 9999 have a plus sign and all of their digits`() {
     #expect(Timestamp(unixSeconds: 253_402_300_800).description == "+10000-01-01T00:00:00Z")
     #expect(Timestamp(unixSeconds: (1 << 53) - 1).description == "+285428751-11-12T07:36:31Z")
     #expect(Timestamp(parsing: "+10000-01-01T00:00:00Z") == nil)
   }
 
-  @Test("The first second of each day of 800 years comes back, and days follow each other")
-  func everyDay() throws {
+  @Test func `the first second of each day of 800 years comes back, and days follow each other`() throws {
     var previous = ""
     for day in UInt64(0)..<292_194 {
       let text = Timestamp(unixSeconds: day * 86_400).description
@@ -53,18 +48,16 @@ struct TimestampTests {
   }
 
   @Test(
-    "An offset is taken off",
     arguments: [
       ("2026-11-22T17:04:13+01:00", 1_795_363_453), ("2026-11-22T10:34:13-05:30", 1_795_363_453),
       ("2026-11-23T15:03:13+22:59", 1_795_363_453), ("2026-11-22 16:04:13z", 1_795_363_453),
       ("2026-11-22t16:04:13-00:00", 1_795_363_453), ("1970-01-01T01:00:00+01:00", 0),
-    ] as [(String, UInt64)])
-  func offsets(text: String, seconds: UInt64) {
+    ] as [(String, UInt64)]) func `an offset is taken off`(text: String, seconds: UInt64)
+  {
     #expect(Timestamp(parsing: text)?.unixSeconds == seconds)
   }
 
   @Test(
-    "Anything else is no time",
     arguments: [
       "", "now", "1795363453", "2026-11-22", "2026-11-22T16:04Z", "2026-11-22T16:04:13", "2026-11-22T16:04:13.5Z",
       "2026-11-22T16:04:60Z", "2026-11-22T24:00:00Z", "2026-11-22T16:60:13Z", "2026-13-22T16:04:13Z",
@@ -73,8 +66,8 @@ struct TimestampTests {
       " 2026-11-22T16:04:13Z", "2026-11-22T16:04:13+1:00", "2026-11-22T16:04:13+0100", "2026-11-22T16:04:13+24:00",
       "2026-11-22T16:04:13+01:60", "+026-11-22T16:04:13Z", "2026/11/22T16:04:13Z", "2026-11-22T١٦:04:13Z",
       "2026-1-22T16:04:13Z",
-    ])
-  func refused(text: String) {
+    ]) func `anything else is no time`(text: String)
+  {
     #expect(Timestamp(parsing: text) == nil)
   }
 }

@@ -113,8 +113,8 @@ class Log(enum.Enum):
 def serve_without_reader(world, log, garbage_count):
     """Nobody reads the device's log, and strangers fill it: it answers and ends all the same."""
     reader, writer = os.pipe() if log in (Log.FULL_PIPE, Log.CLOSED_PIPE) else os.openpty()
-    device = world.command_line.start("device", "serve", "--dir", world.device_folder, "--listen", f"unix:{world.socket}",
-                                      stderr=writer)
+    device = world.command_line.start("device", "serve", "--verbose", "--dir", world.device_folder, "--listen",
+                                      f"unix:{world.socket}", stderr=writer)
     try:
         transport.connect_when_ready(world.socket).close()
         if log is Log.CLOSED_PIPE:

@@ -44,6 +44,15 @@ public struct AuditedRound: Sendable, Equatable {
   /// Whose codes were compared; nil where the command needs none.
   public var user: BoundedText<32>?
 
+  /// A round that ended elsewhere, as a test or another store has it.
+  package init(
+    status: Status, command: BoundedText<32>, verifyingKey: KeyID?, tokenID: TokenID, subject: BoundedText<64>,
+    isCompatibility: Bool, user: BoundedText<32>?
+  ) {
+    (self.status, self.command, self.verifyingKey, self.tokenID) = (status, command, verifyingKey, tokenID)
+    (self.subject, self.isCompatibility, self.user) = (subject, isCompatibility, user)
+  }
+
   public init(_ round: borrowing Round, status: Status) {
     self.status = status
     command = round.command

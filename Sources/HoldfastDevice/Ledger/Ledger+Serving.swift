@@ -38,41 +38,41 @@ extension Ledger {
     }
   }
 
-  /// Makes the user of an activation code, with these secrets; says whether the code was still good.
+  /// Makes the user of an activation code, with these secrets; the user's name, or nil where the code is no longer good.
   func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
-  ) throws(LedgerError) -> Bool {
+  ) throws(LedgerError) -> BoundedText<32>? {
     let limit = limits.userCount
-    return try write { (tables, state) throws(DatabaseError) in
+    return try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
       let now = state.time(realClock: realClock)
       guard let code = try tables.code(id: codeID), code.purpose == .activation, now < code.expires else {
-        return false
+        return nil
       }
       let isThere = try tables.user(named: code.user) != nil
       let userCount = try tables.userCount()
-      guard isThere || userCount < limit else { return false }
+      guard isThere || userCount < limit else { return nil }
       try tables.deleteUser(code.user)
       let id = try tables.insertUser(code.user, now: now)
       if let otp = code.otp { try tables.insertAccount(.otp, otp, secrets.otp, of: id) }
       if let seal = code.seal { try tables.insertAccount(.seal, seal, secrets.seal, of: id) }
       try tables.insertAccount(.host, .ocra(.host), secrets.host, of: id)
       try tables.append(.userActivated(code.user), time: now, to: &state)
-      return true
+      return code.user
     }
   }
 
-  /// Lets the user of an unlocking code try again; says whether the code was still good.
-  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(LedgerError) -> Bool {
-    try write { (tables, state) throws(DatabaseError) in
+  /// Lets the user of an unlocking code try again; the user's name, or nil where the code is no longer good.
+  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(LedgerError) -> BoundedText<32>? {
+    try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
       let now = state.time(realClock: realClock)
       guard let code = try tables.code(id: codeID), code.purpose == .unlock, now < code.expires,
         var user = try tables.user(named: code.user)
-      else { return false }
+      else { return nil }
       user.unlock()
       try tables.save(user)
       try tables.deleteCode(id: codeID)
       try tables.append(.userUnlocked(code.user), time: now, to: &state)
-      return true
+      return code.user
     }
   }
 

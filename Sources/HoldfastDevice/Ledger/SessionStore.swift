@@ -6,8 +6,8 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   private let ledger: Ledger
   private let memory: TokenMemory
   private let clock: Time
-  /// Whether the round has an audit entry of its own.
-  private var isSettled = false
+  /// What the ledger was told of the round that is under way; nil where that is nothing yet.
+  private(set) var event: AuditEvent?
 
   init(ledger: Ledger, memory: TokenMemory, clock: Time) {
     (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
@@ -15,7 +15,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
 
   /// Asked for at the start of each round, so a round is not settled yet.
   mutating func clockFloor() throws(StoreFailure) -> UInt64 {
-    isSettled = false
+    event = nil
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.state().clockFloor }
     } catch { throw StoreFailure() }
@@ -39,7 +39,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     _ round: borrowing Round, _ decision: inout Decision, judge: Judge
   ) throws(StoreFailure) {
     do throws(LedgerError) { try ledger.settle(round, &decision, judge: judge) } catch { throw StoreFailure() }
-    isSettled = true
+    if decision.attempt == nil { event = .round(AuditedRound(round, status: decision.status)) }
     recordUnproved()
   }
 
@@ -73,21 +73,21 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(StoreFailure) -> Bool {
     do throws(LedgerError) {
-      isSettled = try ledger.activate(codeID, secrets, realClock: realClock)
-      return isSettled
+      event = try ledger.activate(codeID, secrets, realClock: realClock).map { .userActivated($0) }
+      return event != nil
     } catch { throw StoreFailure() }
   }
 
   mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
     do throws(LedgerError) {
-      isSettled = try ledger.unlock(codeID, realClock: realClock)
-      return isSettled
+      event = try ledger.unlock(codeID, realClock: realClock).map { .userUnlocked($0) }
+      return event != nil
     } catch { throw StoreFailure() }
   }
 
   /// A settled round whose answer has no seal, a compatibility round's, stands in the audit log already.
   func countUnproved(_ status: Status) {
-    guard !isSettled else { return }
+    guard event == nil else { return }
     ledger.unproved.add(status)
     recordUnproved()
   }

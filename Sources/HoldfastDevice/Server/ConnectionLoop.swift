@@ -123,10 +123,21 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     table.endJudging(number, isProved: response.isPeerProved)
     awaitsConfirmation = response.awaitsConfirmation
-    if !awaitsConfirmation { notify(.answered(connection: number, response.status)) }
+    if !awaitsConfirmation { report(response) }
     let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
     if delay > 0, connection.isEnded(withinMilliseconds: Int(delay)) { return false }
     return send(session.outgoing.bytes) && !response.closesConnection
+  }
+
+  /// A compatibility round's answer has no seal, whatever its peer has proved: the ledger was told of it all the same.
+  private func report(_ response: Response) {
+    let event = session.store.event
+    let isSettledSilently = if case .round(let round) = event { round.isCompatibility } else { false }
+    if response.isPeerProved || isSettledSilently {
+      notify(.judged(JudgedRound(connection: number, status: response.status, event: event)))
+    } else {
+      notify(.answered(connection: number, response.status))
+    }
   }
 
   /// Answers an empty frame: what follows it is fresh. Says whether the peer has taken it.

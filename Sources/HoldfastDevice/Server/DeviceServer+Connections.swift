@@ -41,7 +41,7 @@ extension DeviceServer {
     do throws(CryptographyFailure) { key = try secrets.key() } catch {
       return notify(.fault(connection: number, .cryptography))
     }
-    notify(.connected(connection: number))
+    notify(.connected(connection: number, connection.peer))
     let policy = SessionPolicy()
     let session = DeviceSession(
       deviceID: folder.descriptor.deviceID, keyID: folder.descriptor.keyID, cryptography: OpenSSLCryptography(),

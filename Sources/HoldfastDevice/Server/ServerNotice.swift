@@ -6,9 +6,11 @@ public enum ServerNotice: Sendable, Equatable {
   /// The policy that is in force from now on: at the start, and after each change of the file.
   case policy(PolicyReading)
   /// A peer was accepted; `connection` counts them from 1.
-  case connected(connection: UInt64)
-  /// A round ended.
+  case connected(connection: UInt64, Peer?)
+  /// A message was answered whose peer proved nothing by it.
   case answered(connection: UInt64, Status)
+  /// A message was answered whose peer has proved itself, or used one of the owner's codes.
+  case judged(JudgedRound)
   /// A connection ended, by the peer or by this end.
   case disconnected(connection: UInt64)
   /// A connection ended, because all places were taken and its peer had not proved itself.
@@ -21,6 +23,25 @@ public enum ServerNotice: Sendable, Equatable {
   case ledgerFault(LedgerFault)
   /// No peer could be accepted just now; it is tried again.
   case acceptFault(TransportError)
+}
+
+/// How a round of a peer that has proved itself ended.
+public struct JudgedRound: Sendable, Equatable {
+  /// The number of the connection.
+  public var connection: UInt64
+  public var status: Status
+  /// What the ledger was told: a round, or a user who was activated or unlocked; nil where the round ended before.
+  public var event: AuditEvent?
+
+  public init(connection: UInt64, status: Status, event: AuditEvent?) {
+    (self.connection, self.status, self.event) = (connection, status, event)
+  }
+
+  /// The round, where it was one.
+  public var round: AuditedRound? {
+    guard case .round(let round) = event else { return nil }
+    return round
+  }
 }
 
 /// Why a server could not start, or ended by itself.

@@ -120,7 +120,7 @@ import Testing
         try line.dropWhatCame()
       }
     }
-    #expect(served.notices.wait(for: .connected(connection: 1)))
+    #expect(served.notices.wait(for: .connected(connection: 1, nil)))
     try served.stop()
     isOver.raise()
     crowd.wait()

@@ -53,13 +53,13 @@ import Testing
     let found = try device.ledger.read { (tables) throws(DatabaseError) in try tables.code(at: 0)?.id }
     let id = try #require(found)
     let secrets = UserSecrets(otp: Secret<32>(), seal: Secret<32>(), host: Secret<32>())
-    #expect(try device.ledger.activate(id, secrets, realClock: testTime + 600) == false)
-    #expect(try device.ledger.unlock(id, realClock: testTime) == false)
-    #expect(try device.ledger.activate(id + 1, secrets, realClock: testTime) == false)
+    #expect(try device.ledger.activate(id, secrets, realClock: testTime + 600) == nil)
+    #expect(try device.ledger.unlock(id, realClock: testTime) == nil)
+    #expect(try device.ledger.activate(id + 1, secrets, realClock: testTime) == nil)
     #expect(try device.ledger.users().isEmpty)
     var visitor = TestVisitor()
     #expect(try visitor.use(text, at: device.connect()))
-    #expect(try device.ledger.activate(id, secrets, realClock: testTime) == false)
+    #expect(try device.ledger.activate(id, secrets, realClock: testTime) == nil)
   }
 
   @Test func `a newer code takes the place of an older one of the same user and purpose`() throws {

@@ -38,24 +38,24 @@ struct DeviceBridge: Verb {
     TerminationSignals.hold()
     // A terminal that does not let background processes write must not stop it.
     signal(SIGTTOU, SIG_IGN)
-    guard let notices = NoticePipe() else { throw Failure(ServerFault.noDescriptors) }
-    defer { notices.finish(withinMilliseconds: 500) }
+    guard let lines = LogOutput(json: output.json) else { throw Failure(ServerFault.noDescriptors) }
+    defer { lines.finish(withinMilliseconds: 500) }
     let isQuiet = quiet
     let bridge: Bridge
     do throws(BridgeFault) {
       bridge = try Bridge(endpoints: endpoints, hardware: hardware) { notice in
-        if let line = notice.line(quiet: isQuiet, hardware: hardware) { notices.note(line) }
+        if let line = notice.line(quiet: isQuiet, hardware: hardware) { lines.write(line) }
       }
     } catch { throw Failure(error) }
     TerminationSignals.whenRaised { bridge.stop() }
     for endpoint in bridge.endpoints {
-      if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
-      notices.note("listening at \(endpoint), for the device at \(hardware)")
+      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
+      lines.noteListening(at: endpoint, for: hardware)
     }
-    let presence = BluetoothPresence(of: bridge.endpoints, isPairing: pair) { notices.note("warning: \($0)") }
+    let presence = BluetoothPresence(of: bridge.endpoints, isPairing: pair) { lines.warn($0) }
     defer { withExtendedLifetime(presence) {} }
     do throws(BridgeFault) { try bridge.run() } catch { throw Failure(error) }
-    notices.note("ended")
+    lines.note("ended", "ended")
   }
 }
 
@@ -71,19 +71,32 @@ extension Endpoint {
 
 extension BridgeNotice {
   /// What the person who runs the bridge reads; nil for what is not worth a line.
-  fileprivate func line(quiet: Bool, hardware: Endpoint) -> String? {
+  fileprivate func line(quiet: Bool, hardware: Endpoint) -> LogLine? {
     switch self {
     case .connected: return nil
     case .disconnected(let connection, let count):
-      return quiet ? nil : "connection \(connection): ended after \(count) messages of the device"
+      return quiet
+        ? nil
+        : LogLine(
+          event: "disconnected", sentence: "connection \(connection): ended after \(count) messages of the device",
+          members: [("connection", .number(connection)), ("messages", .number(count))])
     case .refused(let connection, let status):
-      return quiet ? nil : "warning: connection \(connection): \(status.name), said by the bridge"
-    case .busy: return quiet ? nil : "warning: a prover was sent away, another is served"
-    case .hardwareLost(.silent): return "warning: \(hardware): the device does not answer; the line is opened again"
+      return quiet
+        ? nil
+        : LogLine(
+          event: "refused", sentence: "warning: connection \(connection): \(status.name), said by the bridge",
+          members: [("connection", .number(connection)), ("status", .word(status.name))])
+    case .busy:
+      return quiet ? nil : LogLine(event: "busy", sentence: "warning: a prover was sent away, another is served")
+    case .hardwareLost(.silent):
+      return LogLine(
+        event: "line-lost", sentence: "warning: \(hardware): the device does not answer; the line is opened again")
     case .hardwareLost(.transport(let error)):
-      return "warning: \(Failure(line: error, endpoint: hardware).message); the line is opened again"
-    case .hardwareBack: return "\(hardware): the line is open again"
-    case .acceptFault: return "warning: a prover could not be accepted just now"
+      let message = Failure(line: error, endpoint: hardware).message
+      return LogLine(event: "line-lost", sentence: "warning: \(message); the line is opened again")
+    case .hardwareBack: return LogLine(event: "line-back", sentence: "\(hardware): the line is open again")
+    case .acceptFault:
+      return LogLine(event: "warning", sentence: "warning: a prover could not be accepted just now")
     }
   }
 }

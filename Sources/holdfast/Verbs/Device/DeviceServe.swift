@@ -9,7 +9,11 @@ import HoldfastTransport
 struct DeviceServe: Verb {
   static let configuration = CommandConfiguration(
     commandName: "serve", abstract: "Answer provers until SIGTERM or Ctrl-C.",
-    discussion: "Verdicts go to standard error; --quiet leaves them out. The audit log has them all.")
+    discussion: """
+      What happens goes to standard error, a line each, or with --json to standard output, a JSON object each. Peers that prove \
+      nothing, and denied rounds of the same token, are only counted: the first is a line, the others are one a minute. The \
+      audit log has what was accepted, and totals of the rest.
+      """)
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
@@ -19,6 +23,10 @@ struct DeviceServe: Verb {
 
   @Flag(help: "Say nothing of single rounds.")
   var quiet = false
+
+  @Flag(
+    help: "A line for each answer, also to peers that prove nothing: for a laboratory, as strangers can fill a disk.")
+  var verbose = false
 
   @Flag(help: "Let any Bluetooth device pair with this host while it serves, which takes CAP_NET_ADMIN.")
   var pair = false
@@ -33,61 +41,72 @@ struct DeviceServe: Verb {
     // Nor may a terminal that does not let background processes write stop it.
     signal(SIGTTOU, SIG_IGN)
     if Swap.isPossible { Console.warnOfSwap() }
-    guard let notices = NoticePipe() else {
-      throw Failure(ServerFault.noDescriptors, folder: dir)
-    }
+    guard let lines = LogOutput(json: output.json) else { throw Failure(ServerFault.noDescriptors, folder: dir) }
     // Whoever ends the server does not wait for a log that nobody reads.
-    defer { notices.finish(withinMilliseconds: 500) }
-    let isQuiet = quiet
+    defer { lines.finish(withinMilliseconds: 500) }
+    let log = ServingLog(to: lines, device: folder.descriptor.deviceID, quiet: quiet, verbose: verbose)
     let server: DeviceServer<SystemRandom, SystemClock>
     do throws(ServerFault) {
       server = try DeviceServer(
         folder: folder, endpoints: endpoints, random: SystemRandom(), clock: SystemClock()
-      ) { notice in if let line = notice.line(quiet: isQuiet) { notices.note(line) } }
+      ) { notice in log.take(notice) }
     } catch { throw Failure(error, folder: dir) }
     TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
-      if endpoint.security == .low { notices.note("warning: \(endpoint): links may be unencrypted, as it asks for") }
-      notices.note("listening at \(endpoint)")
+      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
+      lines.noteListening(at: endpoint)
     }
-    let presence = BluetoothPresence(of: server.endpoints, isPairing: pair) { notices.note("warning: \($0)") }
+    let presence = BluetoothPresence(of: server.endpoints, isPairing: pair) { lines.warn($0) }
     defer { withExtendedLifetime(presence) {} }
+    log.startReporting()
     do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: dir) }
-    notices.note("ended")
+    log.finish()
+    lines.note("ended", "ended")
   }
 }
 
-extension ServerNotice {
-  /// What the person who runs the server reads; nil for what is not worth a line.
-  fileprivate func line(quiet: Bool) -> String? {
-    switch self {
-    case .policy(let reading):
-      let isSound = reading.fault == nil && reading.warnings.isEmpty
-      if isSound && quiet { return nil }
-      return "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)"
-    case .answered(let connection, let status):
-      return quiet ? nil : "connection \(connection): \(status.name)"
-    case .connected, .disconnected: return nil
-    case .displaced(let connection):
-      return quiet ? nil : "warning: connection \(connection) was ended for another, all places are taken"
-    case .busy: return quiet ? nil : "warning: a peer was sent away, all places are taken"
-    case .fault(let connection, _): return "warning: connection \(connection): a round could not begin"
-    case .ledgerFault: return "warning: the last totals could not be written to the audit log"
-    case .acceptFault: return "warning: a peer could not be accepted just now"
-    }
+extension LogOutput {
+  func noteListening(at endpoint: Endpoint, for hardware: Endpoint? = nil) {
+    let device = hardware.map { ", for the device at \($0)" } ?? ""
+    var line = LogLine(event: "listening", sentence: "listening at \(endpoint)\(device)")
+    line.members = [("endpoint", .text(endpoint.description))]
+    if let hardware { line.members.append(("hardware", .text(hardware.description))) }
+    write(line)
   }
 }
 
-extension PolicyReading {
-  /// What weakens the device, said at every start.
-  fileprivate var warnings: String {
-    var text = ""
-    if policy.acceptsUnsigned {
-      text += "; WARNING: unsigned tokens are accepted, so whoever has the public key can make one"
+/// Carries what a server says to its log, and makes sure that what was only counted comes in time.
+private final class ServingLog: Sendable {
+  private let output: LogOutput
+  private let device: DeviceID
+  private let isQuiet: Bool
+  private let log: ServerLog<SystemClock>
+
+  init(to output: LogOutput, device: DeviceID, quiet: Bool, verbose: Bool) {
+    (self.output, self.device, isQuiet) = (output, device, quiet)
+    log = ServerLog(clock: SystemClock(), isComplete: verbose)
+  }
+
+  func take(_ notice: ServerNotice) {
+    write(log.entries(for: notice))
+  }
+
+  /// Begins to look now and then whether something is due. It ends with the process.
+  func startReporting() {
+    BackgroundThread.start { [self] in
+      while true {
+        _ = poll(nil, 0, 10_000)
+        write(log.dueEntries())
+      }
     }
-    if policy.allowsCompatibility {
-      text += "; WARNING: compatibility rounds are allowed, and who captures one first can change its command"
+  }
+
+  /// Writes all that was only counted.
+  func finish() { write(log.dueEntries(isEnding: true)) }
+
+  private func write(_ entries: [ServerLogEntry]) {
+    for entry in entries {
+      if let line = entry.line(quiet: isQuiet, device: device) { output.write(line) }
     }
-    return text
   }
 }

@@ -1,0 +1,151 @@
+import HoldfastCore
+import HoldfastDevice
+import HoldfastKeys
+import HoldfastTransport
+
+extension ServerLogEntry {
+  /// What the person who runs the server reads; nil for what is not worth a line.
+  ///
+  /// - Parameters:
+  ///   - quiet: leave single rounds and strangers out.
+  ///   - device: the id of the device.
+  func line(quiet: Bool, device: DeviceID) -> LogLine? {
+    switch self {
+    case .round(let entry): quiet ? nil : entry.line(device: device)
+    case .strangers(let totals): quiet ? nil : totals.line(device: device)
+    case .notice(let notice): notice.line(quiet: quiet)
+    }
+  }
+}
+
+extension RoundEntry {
+  fileprivate func line(device: DeviceID) -> LogLine {
+    var line = LogLine(event: judged.event?.name ?? "round", sentence: sentence)
+    line.members = [
+      ("connection", .number(judged.connection)), ("device_id", .word(hexadecimal(device))),
+      ("status", .word(judged.status.name)),
+    ]
+    if let round = judged.round {
+      line.fields = [("command", .text(round.command.description)), ("subject", .text(round.subject.description))]
+      line.members += [
+        ("issuer", .word(round.verifyingKey.map { hexadecimal($0) } ?? "none")),
+        ("token", .word(hexadecimal(round.tokenID))),
+      ]
+    }
+    if let user = judged.event?.user { line.fields.append(("user", .text(user.description))) }
+    if let peer { line.add(peer) }
+    line.addShort(device)
+    if count > 1 { line.members.append(("times", .number(count))) }
+    if isOfForgottenToken { line.members.append(("asked_for_whole_token", .flag(true))) }
+    if let unixSeconds { line.fields.append(("last", .time(unixSeconds))) }
+    return line
+  }
+
+  private var sentence: String {
+    var text = "connection \(judged.connection): \(judged.status.name)"
+    if judged.status == .internal { text += judged.internalText }
+    if count > 1 { text += ", \(count) times" }
+    return isOfForgottenToken ? text + ", after the whole token was asked for" : text
+  }
+}
+
+extension JudgedRound {
+  /// Why the device had a fault of its own, as far as it is known.
+  fileprivate var internalText: String {
+    round?.status == .accepted ? ", as the command could not be carried out" : ", as the ledger or its disk failed"
+  }
+}
+
+extension StrangerTotals {
+  fileprivate func line(device: DeviceID) -> LogLine {
+    let counts = Status.allCases.filter { answers[$0] > 0 }.map { ($0.name, answers[$0]) }
+    var parts = counts.map { "\($1) \($0)" }
+    if sentAwayCount > 0 { parts.append("\(sentAwayCount) sent away, as all places are taken") }
+    if displacedCount > 0 { parts.append("\(displacedCount) ended for another, as all places are taken") }
+    if faultCount > 0 { parts.append("\(faultCount) not served for want of memory, descriptors or disk") }
+    if otherDenialCount > 0 { parts.append("\(otherDenialCount) rounds denied to further tokens") }
+    var text = "without proof: " + parts.joined(separator: ", ")
+    if connectionCount > 1 { text += "; on \(connectionCount) connections" }
+    if let milliseconds { text += "; in \(milliseconds / 1000) s" }
+    var line = LogLine(event: "unproved", sentence: text)
+    line.members = [
+      ("device_id", .word(hexadecimal(device))), ("connections", .number(connectionCount)),
+      ("sent_away", .number(sentAwayCount)), ("displaced", .number(displacedCount)),
+      ("not_served", .number(faultCount)),
+      ("denied_to_further_tokens", .number(otherDenialCount)),
+    ]
+    if let milliseconds { line.members.append(("seconds", .number(milliseconds / 1000))) }
+    line.members += counts.map { ($0, .number($1)) }
+    if let peer { line.add(peer) }
+    line.addShort(device)
+    return line
+  }
+}
+
+extension LogLine {
+  mutating func add(_ peer: Peer) {
+    fields.append(("peer", .text(peer.text)))
+    guard case .process(let userID, let processID) = peer else { return }
+    members += [("uid", .number(UInt64(userID))), ("pid", .number(UInt64(max(processID, 0))))]
+  }
+
+  /// Eight digits tell one device from another in a log; programs get the whole id.
+  fileprivate mutating func addShort(_ device: DeviceID) {
+    fields.append(("device", .word(String(hexadecimal(device).prefix(8)))))
+  }
+}
+
+extension Peer {
+  var text: String {
+    switch self {
+    case .process(let userID, let processID): "uid \(userID), pid \(processID)"
+    case .bluetooth(let address): address.description
+    }
+  }
+}
+
+extension AuditEvent {
+  fileprivate var user: BoundedText<32>? {
+    switch self {
+    case .round(let round): round.user
+    case .userActivated(let user): user
+    case .userUnlocked(let user): user
+    default: nil
+    }
+  }
+}
+
+extension ServerNotice {
+  /// What concerns the server itself, and with --verbose what peers without a proof were answered; nil for what is not worth a line.
+  func line(quiet: Bool) -> LogLine? {
+    switch self {
+    case .policy(let reading):
+      let isSound = reading.fault == nil && reading.warnings.isEmpty
+      if isSound && quiet { return nil }
+      return LogLine(
+        event: "policy", sentence: "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)")
+    case .answered(let connection, let status):
+      if quiet { return nil }
+      return LogLine(
+        event: "answered", sentence: "connection \(connection): \(status.name)",
+        members: [("connection", .number(connection)), ("status", .word(status.name))])
+    case .ledgerFault:
+      return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
+    case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged: return nil
+    }
+  }
+}
+
+extension PolicyReading {
+  /// What weakens the device, said at every start.
+  fileprivate var warnings: String {
+    var text = ""
+    if policy.acceptsUnsigned {
+      text += "; WARNING: unsigned tokens are accepted, so whoever has the public key can make one"
+    }
+    if policy.allowsCompatibility {
+      text += "; WARNING: compatibility rounds are allowed, and who captures one first can change its command"
+    }
+    return text
+  }
+}
