@@ -93,6 +93,10 @@ let package = Package(
       name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastReplay"],
       swiftSettings: strict),
 
+    // The version, from git.
+    .plugin(name: "VersionPlugin", capability: .buildTool(), exclude: ["describe"]),
+    .target(name: "HoldfastVersion", swiftSettings: strict, plugins: ["VersionPlugin"]),
+
     // The command line.
     .target(name: "CTrace"),
     .executableTarget(
@@ -100,7 +104,7 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastText", "HoldfastTransport", "HoldfastVectors", "CTrace",
+        "HoldfastText", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -146,6 +150,12 @@ let package = Package(
       name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut", "TestSupport"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastTransportTests", dependencies: ["HoldfastTransport", "CBlueZ", "TestSupport"],
+      swiftSettings: strict),
+    .testTarget(
+      name: "HoldfastCommandLineTests",
+      dependencies: [
+        "holdfast", "HoldfastJSON", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",

@@ -1,4 +1,7 @@
 import ArgumentParser
+import HoldfastCore
+import HoldfastJSON
+import HoldfastVersion
 
 @main
 struct Holdfast: ParsableCommand {
@@ -6,29 +9,62 @@ struct Holdfast: ParsableCommand {
     commandName: "holdfast",
     abstract: "Offline hardware attestation for embedded verifiers.",
     discussion: """
-      A device without Internet decides whether it is commanded by the same untampered software, on the same device, that \
+      A device without Internet decides whether it is commanded by the same untampered software, on the same host, that \
       a backend approved earlier.
 
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
-      prove who it is, 64 usage, 69 peer not available, 70 internal fault, 77 no permission.
+      prove who it is, 64 usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or a library \
+      failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, 130 and 143 in a shell; those that serve \
+      or search finish first and end with 0.
       """,
+    examples: [
+      "holdfast demo",
+      "holdfast service init --dir service",
+      "holdfast device init --dir lock",
+      "holdfast prove --connect unix:/run/lock.sock --state phone --command unlock",
+      "holdfast help prove",
+    ],
+    version: versionText,
     subcommands: [
       Demo.self, Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Prove.self,
-      Explain.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
+      Explain.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self, Endpoints.self,
     ]
   )
 
+  private static let versionText = "holdfast \(HoldfastVersion.description), protocol \(Message.version)"
+
   static func main() {
     StandardStreams.prepare()
+    let arguments: Arguments
+    do throws(Failure) { arguments = try Arguments.ofProcess() } catch {
+      end(by: error, isJSON: CommandLine.arguments.contains("--json"))
+    }
+    // The parser's own `help` shows the page of the verbs that it knows.
+    if arguments.words.first == "help", let mistake = TypingError(in: arguments.words)?.failure {
+      end(by: mistake, isJSON: arguments.isMarkedJSON)
+    }
     do {
-      var command = try parseAsRoot()
+      var command = try parseAsRoot(arguments.words)
       try command.run()
     } catch let status as ExitCode {
       exit(withError: status)
     } catch {
-      guard let mistake = Failure(parsing: error) else { exit(withError: error) }
-      Console.report(mistake)
-      exit(withError: ExitCode(mistake.status.rawValue))
+      guard let mistake = Failure(parsing: error, of: arguments) else {
+        if arguments.isMarkedJSON, message(for: error) == versionText {
+          Console.result(
+            .object([
+              ("version", .string(HoldfastVersion.description)), ("protocol", .integer(Message.version)),
+            ]))
+          return
+        }
+        exit(withError: error)
+      }
+      end(by: mistake, isJSON: arguments.isMarkedJSON)
     }
+  }
+
+  private static func end(by failure: Failure, isJSON: Bool) -> Never {
+    Console.report(failure, isJSON: isJSON)
+    exit(withError: ExitCode(failure.status.rawValue))
   }
 }

@@ -36,6 +36,12 @@ enum Console {
     if let hint = failure.hint { self.hint(hint) }
   }
 
+  /// Reports a failure, and with `--json` prints it as the result, too.
+  static func report(_ failure: Failure, isJSON: Bool) {
+    report(failure)
+    if isJSON && !failure.hasResult { result(failure.json) }
+  }
+
   static func warnOfSwap() {
     warning("keys may reach the disk: there is swap, and a limit keeps memory from being locked")
     hint("swapoff -a, or give the service LimitMEMLOCK=infinity (ulimit -l unlimited)")

@@ -2,10 +2,143 @@ import ArgumentParser
 
 extension Failure {
   /// Arguments that do not fit; nil when it is no mistake, but a call for help.
-  init?(parsing error: any Error) {
+  init?(parsing error: any Error, of arguments: Arguments) {
     guard Holdfast.exitCode(for: error) != .success else { return nil }
+    if let mistake = TypingError(in: arguments.words) {
+      self = mistake.failure
+      return
+    }
     let usage = Holdfast.fullMessage(for: error).split(separator: "\n").first { $0.hasPrefix("Usage: ") }
-    self.init(.usage, Holdfast.message(for: error).withoutCapital, hint: usage.map { "usage: \($0.dropFirst(7))" })
+    let help = "see \(TypingError.place(of: arguments.words).text) --help"
+    self.init(
+      .usage, Holdfast.message(for: error).withoutCapital,
+      hint: usage.map { "usage: \($0.dropFirst(7)); \(help)" } ?? help)
+  }
+}
+
+/// A verb or an option that does not exist, or a number that was taken for an option: what the parser's message does not
+/// name, since it looks for what is missing first.
+enum TypingError {
+  case verb(String, suggestion: String?, at: Syntax.Place)
+  case option(String, suggestion: String?, at: Syntax.Place)
+  case negativeNumber(String, option: String, at: Syntax.Place)
+
+  /// The most single changes between a word and what was meant by it.
+  private static let greatestDistance = 2
+
+  /// Looks for one in arguments that the parser has refused.
+  init?(in words: [String]) {
+    let place = Self.place(of: words)
+    let rest = Self.withoutHelp(words).dropFirst(place.words.count)
+    if let word = rest.first, !word.hasPrefix("-"), !place.command.verbs.isEmpty {
+      let suggestion = Self.verb(like: word, at: place)
+      if suggestion != nil || place.command.configuration.defaultSubcommand == nil {
+        self = .verb(word, suggestion: suggestion, at: place)
+        return
+      }
+    }
+    var place2 = place
+    if let usual = place.command.configuration.defaultSubcommand { _ = place2.descend(to: usual._commandName) }
+    guard let mistake = Self.optionMistake(in: rest, at: place2) else { return nil }
+    self = mistake
+  }
+
+  /// The verb that arguments begin with.
+  static func place(of words: [String]) -> Syntax.Place {
+    var place = Syntax.Place()
+    for word in withoutHelp(words) where !place.descend(to: word) { break }
+    return place
+  }
+
+  /// `help VERB` is about the verb.
+  private static func withoutHelp(_ words: [String]) -> ArraySlice<String> {
+    words.first == "help" ? words.dropFirst() : words[...]
+  }
+
+  /// The verb at this place that is nearest to a word, or one of that very name elsewhere.
+  private static func verb(like word: String, at place: Syntax.Place) -> String? {
+    let names = place.command.verbs.map { $0._commandName }
+    if let near = nearest(to: word, among: names, within: 1) { return (place.words + [near]).joined(separator: " ") }
+    if let elsewhere = everyVerb(below: Syntax.Place()).first(where: { $0.words.last == word }) {
+      return elsewhere.words.joined(separator: " ")
+    }
+    if let near = nearest(to: word, among: names) { return (place.words + [near]).joined(separator: " ") }
+    return nearest(to: "--\(word)", among: ["--version", "--help"])
+  }
+
+  private static func everyVerb(below place: Syntax.Place) -> [Syntax.Place] {
+    place.command.verbs.flatMap { verb in
+      var next = place
+      _ = next.descend(to: verb._commandName)
+      return [next] + everyVerb(below: next)
+    }
+  }
+
+  private static func optionMistake(in words: ArraySlice<String>, at place: Syntax.Place) -> TypingError? {
+    let options = Syntax.options(of: place.command)
+    guard !options.isEmpty else { return nil }
+    var rest = words.prefix { $0 != "--" }
+    while let word = rest.popFirst() {
+      guard word.hasPrefix("-"), word.utf8.count > 2, !word.isNegativeNumber else { continue }
+      let name = String(word.prefix { $0 != "=" })
+      guard let option = options.first(where: { $0.name == name }) else {
+        return .option(name, suggestion: nearest(to: name, among: options.map(\.name)), at: place)
+      }
+      guard option.takesValue, !word.contains("="), let value = rest.first else { continue }
+      if option.takesAnything || !value.hasPrefix("-") {
+        rest.removeFirst()
+      } else if value.isNegativeNumber {
+        return .negativeNumber(value, option: name, at: place)
+      }
+    }
+    return nil
+  }
+
+  /// The word that fewest changes lead to, at most `limit` and fewer than it has letters.
+  private static func nearest(to word: String, among words: [String], within limit: Int = greatestDistance) -> String? {
+    let near = words.map { ($0, distance(from: word, to: $0)) }.min { $0.1 < $1.1 }
+    guard let near, near.1 <= limit, near.1 < word.count else { return nil }
+    return near.0
+  }
+
+  /// How many letters are to be put in, taken out, replaced or swapped with their neighbour.
+  ///
+  /// Source: the optimal string alignment distance.
+  private static func distance(from first: String, to second: String) -> Int {
+    let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
+    guard first.count <= 64, second.count <= 64 else { return .max }
+    var rows = [Array(0...second.count)]
+    for i in 0..<first.count {
+      var row = [i + 1]
+      for j in 0..<second.count {
+        var least = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (first[i] == second[j] ? 0 : 1))
+        if i > 0, j > 0, first[i] == second[j - 1], first[i - 1] == second[j] {
+          least = min(least, rows[i - 1][j - 1] + 1)
+        }
+        row.append(least)
+      }
+      rows.append(row)
+    }
+    return rows[first.count][second.count]
+  }
+
+  var failure: Failure {
+    switch self {
+    case .verb(let word, let suggestion, let place):
+      Failure(
+        .usage, "\(place.text) has no verb '\(word)'",
+        hint: Self.hint(suggestion.map { "holdfast \($0)" }, at: place))
+    case .option(let name, let suggestion, let place):
+      Failure(.usage, "\(place.text) has no option '\(name)'", hint: Self.hint(suggestion, at: place))
+    case .negativeNumber(let value, let option, let place):
+      Failure(
+        .usage, "'\(option)' has no value: '\(value)' was taken for an option",
+        hint: "\(option)=\(value) makes it the value; see \(place.text) --help")
+    }
+  }
+
+  private static func hint(_ suggestion: String?, at place: Syntax.Place) -> String {
+    (suggestion.map { "did you mean \($0)? " } ?? "") + "see \(place.text) --help"
   }
 }
 
@@ -14,5 +147,9 @@ extension String {
   fileprivate var withoutCapital: String {
     let second = dropFirst().first
     return second?.isLowercase == true ? prefix(1).lowercased() + dropFirst() : self
+  }
+
+  fileprivate var isNegativeNumber: Bool {
+    utf8.count > 1 && utf8.first == UInt8(ascii: "-") && utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
   }
 }

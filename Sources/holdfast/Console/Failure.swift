@@ -1,3 +1,5 @@
+import HoldfastJSON
+
 /// Why a verb ends without success: the exit status, one sentence, and what the user can do.
 ///
 /// Texts are made here and in `Failure+….swift` alone. They name files and numbers, never contents.
@@ -17,6 +19,13 @@ struct Failure: Error {
   /// A secret stands in the arguments, which every process of this host can read. It is not repeated.
   init(secretGivenTo option: String, hint: String) {
     self.init(.usage, "\(option) takes no secret itself: others could read it in the list of processes", hint: hint)
+  }
+
+  /// What `--json` prints.
+  var json: JSONValue {
+    .object(
+      [("error", .string(message))] + (hint.map { [("hint", .string($0))] } ?? [])
+        + [("exit", .integer(UInt64(status.rawValue)))])
   }
 
   /// SIGINT or SIGTERM came before the end.

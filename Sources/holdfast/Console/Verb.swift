@@ -31,10 +31,7 @@ extension Verb {
         Console.warning(loss.message)
       }
     } catch {
-      Console.report(error)
-      if output.json && !error.hasResult {
-        Console.result(.object([("error", .string(error.message)), ("exit", .integer(UInt64(error.status.rawValue)))]))
-      }
+      Console.report(error, isJSON: output.json)
       throw ExitCode(error.status.rawValue)
     }
   }

@@ -10,10 +10,11 @@ struct CodeOptions: ParsableArguments {
   @Option(help: "Whose codes are given, at most 32 bytes.")
   var user: String?
 
-  @Option(help: "A file with a one-time password; - reads a line of standard input, or asks for it.")
+  @Option(
+    help: "A file with a one-time password; - reads a line of standard input, or asks for it.", completion: .file())
   var otp: String?
 
-  @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.")
+  @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.", completion: .file())
   var seal: String?
 
   /// The request, with the codes, the one-time password read before the seal. With a seal, its text is as `seal` makes it.

@@ -52,8 +52,8 @@ struct UserConversation: ~Copyable {
 struct OwnersCodeOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the code that the device's owner gave you, or - for standard input; asked for on the terminal when absent."
-  )
+      "A file with the code that the device's owner gave you, or - for standard input; asked for on the terminal when absent.",
+    completion: .file())
   var code: String?
 
   func read() throws(Failure) -> OneUseCode {

@@ -9,7 +9,11 @@ struct Doctor: Verb {
       Without an endpoint, it looks at this host's Bluetooth. With one, it looks at what that endpoint needs, connects, and \
       waits for a device's challenge; nothing is proved. Exit status 0 when nothing that is needed is missing, 69 when \
       something is, 77 when it is a permission.
-      """)
+      """,
+    examples: [
+      "holdfast doctor",
+      "holdfast doctor rfcomm:00:1A:7D:DA:71:13,channel=5",
+    ])
 
   @Argument(help: "What is to be reached, such as rfcomm:00:1A:7D:DA:71:13,channel=5.")
   var endpoint: String?

@@ -6,9 +6,13 @@ import HoldfastMeasurement
 struct Explain: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Say which components changed since the baseline, and what to do.",
-    discussion: "Exit status 0 when nothing changed, 1 when something did.")
+    discussion: "Exit status 0 when nothing changed, 1 when something did.",
+    examples: [
+      "holdfast explain --state phone",
+      "holdfast explain --state phone --json",
+    ])
 
-  @Option(help: "The folder that enroll filled.")
+  @Option(help: "The folder that enroll filled.", completion: .directory)
   var state: String
 
   @OptionGroup var output: OutputOptions

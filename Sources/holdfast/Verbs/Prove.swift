@@ -10,12 +10,19 @@ import Synchronization
 struct Prove: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Prove to a device that this app and host are unchanged, and give it a command.",
-    discussion: "Exit status 0 if and only if the device accepted the command and proved itself.")
+    discussion: "Exit status 0 if and only if the device accepted the command and proved itself.",
+    examples: [
+      "holdfast prove --connect unix:/run/lock.sock --state phone --command unlock",
+      """
+      holdfast prove --connect rfcomm:00:1A:7D:DA:71:13 --state phone \\
+      --command open-safe --parameter 7 --user alice --seal -
+      """,
+    ])
 
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.")
+  @Option(help: "The folder that enroll filled.", completion: .directory)
   var state: String
 
   @Option(help: "What the device is to do, at most 32 bytes.")

@@ -10,7 +10,11 @@ struct Scan: Verb {
       Low Energy is searched first, for some five seconds, then classic Bluetooth; it takes CAP_NET_ADMIN. Devices of classic Bluetooth are \
       then asked by SDP, and what calls itself a Holdfast device is connected to and listened to. Ctrl-C ends the search, \
       and what was found is listed.
-      """)
+      """,
+    examples: [
+      "holdfast scan",
+      "holdfast scan --adapter hci0 --seconds 20 --json",
+    ])
 
   @Option(help: "The adapter to search with, such as hci0.")
   var adapter: String?

@@ -6,7 +6,10 @@ import HoldfastOpenSSL
 struct Seal: Verb {
   static let configuration = CommandConfiguration(
     commandName: "seal", abstract: "Seal a command and its parameters: a code that is good for nothing else.",
-    discussion: "What is sealed is shown before the PIN is asked for. A wrong PIN gives a wrong seal.")
+    discussion: "What is sealed is shown before the PIN is asked for. A wrong PIN gives a wrong seal.",
+    examples: [
+      "holdfast seal --authenticator keys --command open-safe --parameter 7"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions

@@ -5,15 +5,23 @@ import HoldfastVectors
 
 struct Vectors: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Test vectors in Wycheproof's shape.", subcommands: [VectorsReplay.self])
+    abstract: "Test vectors in Wycheproof's shape.",
+    examples: [
+      "holdfast vectors replay vectors/*.json"
+    ],
+    subcommands: [VectorsReplay.self])
 }
 
 struct VectorsReplay: Verb {
   static let configuration = CommandConfiguration(
     commandName: "replay", abstract: "Replay test vectors: Holdfast's own and those of Wycheproof that apply.",
-    discussion: "Exit status 2 when a test fails, or a file is not what it should be.")
+    discussion: "Exit status 2 when a test fails, or a file is not what it should be.",
+    examples: [
+      "holdfast vectors replay vectors/*.json",
+      "holdfast vectors replay vectors/hotp.json --json",
+    ])
 
-  @Argument(help: "Files of test vectors.")
+  @Argument(help: "Files of test vectors.", completion: .file())
   var files: [String]
 
   @OptionGroup var output: OutputOptions

@@ -9,12 +9,16 @@ struct BenchLatency: Verb {
     discussion: """
       Without --connect a device is made and served in a process of its own, in a temporary folder. Exit status 1 when \
       the 99th percentile is over the budget.
-      """)
+      """,
+    examples: [
+      "holdfast bench latency",
+      "holdfast bench latency --connect unix:/run/lock.sock --state phone --rounds 200",
+    ])
 
   @Option(help: "The device to prove to; needs --state.")
   var connect: String?
 
-  @Option(help: "The folder that enroll filled; needs --connect.")
+  @Option(help: "The folder that enroll filled; needs --connect.", completion: .directory)
   var state: String?
 
   @Option(help: "What the device is to do.")

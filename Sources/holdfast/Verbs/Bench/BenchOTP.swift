@@ -9,7 +9,10 @@ struct BenchOTP: Verb {
     discussion: """
       HOTP by HMAC-SHA-1 with six digits, in one thread; each code takes the key's bytes anew and is compared with RFC \
       4226's. Exit status 2 when one differs.
-      """)
+      """,
+    examples: [
+      "holdfast bench otp --seconds 5"
+    ])
 
   @Option(help: "How long to measure, 1 to 3600 seconds.")
   var seconds: Int = 1

@@ -11,12 +11,15 @@ struct BenchRounds: Verb {
       App and host are measured once, before the first round. The time of a round is from one verdict to the next: the \
       device's challenge, the prover's answer, the device's verdict. The first round, in which the token may have to be \
       sent whole, is not counted. Exit status 0 if and only if every round was accepted.
-      """)
+      """,
+    examples: [
+      "holdfast bench rounds --connect unix:/run/lock.sock --state phone"
+    ])
 
   @Option(help: "The device to prove to.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.")
+  @Option(help: "The folder that enroll filled.", completion: .directory)
   var state: String
 
   @Option(help: "What the device is to do.")

@@ -7,7 +7,11 @@ import HoldfastText
 
 struct DeviceAudit: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "audit", abstract: "Print the device's audit log, or check its chain.")
+    commandName: "audit", abstract: "Print the device's audit log, or check its chain.",
+    examples: [
+      "holdfast device audit --dir lock --last 20",
+      "holdfast device audit --dir lock --verify",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -10,7 +10,14 @@ struct DeviceBridge: Verb {
     discussion: """
       One prover at a time, until SIGTERM or Ctrl-C. The bridge knows no key and opens no message: what a prover proves, the \
       device alone can tell.
-      """)
+      """,
+    examples: [
+      "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",
+      """
+      holdfast device bridge --to unix-stream:/run/uart.sock \\
+      --listen l2cap:00:00:00:00:00:00
+      """,
+    ])
 
   @Option(help: "Where to listen for provers, such as rfcomm:00:00:00:00:00:00; may be repeated.")
   var listen: [String]

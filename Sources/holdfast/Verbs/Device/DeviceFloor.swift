@@ -12,7 +12,12 @@ struct DeviceFloor: OwnerVerb {
     discussion: """
       Floors rise by themselves. Only here can they be lowered, for a device that was led into the future, say; each move \
       is written to the audit log. A clock floor that goes back brings no use of a token back. In an image they only rise.
-      """)
+      """,
+    examples: [
+      "holdfast device floor --dir lock",
+      "holdfast device floor --dir lock --clock now",
+      "holdfast device floor --dir lock --issuer 0f1e2d3c4b5a6978 --generation 2",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -12,20 +12,28 @@ struct DeviceInit: Verb {
     discussion: """
       With --firmware it is an image of a microcontroller's flash, which is put on the board or given to an emulator. It \
       holds the private key: whoever can read the file can be the device.
-      """)
+      """,
+    examples: [
+      "holdfast device init --dir lock",
+      "holdfast device init --dir lock --trust service.json --tpm /dev/tpmrm0",
+      "holdfast device init --firmware lock.bin --trust service.json --policy policy.json",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "A file with the key of an issuer that it trusts, as device trust takes it; may be repeated.")
+  @Option(
+    help: "A file with the key of an issuer that it trusts, as device trust takes it; may be repeated.",
+    completion: .file())
   var trust: [String] = []
 
-  @Option(help: "A file with the policy, in place of that for the simulated lock.")
+  @Option(help: "A file with the policy, in place of that for the simulated lock.", completion: .file())
   var policy: String?
 
   @Option(
     help:
-      "Anchor it: a counter in this TPM, such as /dev/tpmrm0 or the socket of swtpm, tells old copies from the device.")
+      "Anchor it: a counter in this TPM, such as /dev/tpmrm0 or the socket of swtpm, tells old copies from the device.",
+    completion: .file())
   var tpm: String?
 
   mutating func perform() throws(Failure) {

@@ -3,10 +3,10 @@ import HoldfastDevice
 
 /// Where the device is: in a folder, or in the image of a microcontroller's flash.
 struct DeviceOptions: ParsableArguments {
-  @Option(help: "The device's folder.")
+  @Option(help: "The device's folder.", completion: .directory)
   var dir: String?
 
-  @Option(help: "In place of a folder: the image of a microcontroller's flash.")
+  @Option(help: "In place of a folder: the image of a microcontroller's flash.", completion: .file())
   var firmware: String?
 
   enum Place {

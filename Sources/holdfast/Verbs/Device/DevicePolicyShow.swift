@@ -8,7 +8,11 @@ struct DevicePolicyShow: OwnerVerb {
     discussion: """
       The policy is the file policy.json in the device's folder. A running device sees changes at once. That of an image was \
       given to device init.
-      """)
+      """,
+    examples: [
+      "holdfast device policy --dir lock",
+      "holdfast device policy --dir lock --json",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

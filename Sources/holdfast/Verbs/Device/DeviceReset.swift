@@ -9,7 +9,10 @@ struct DeviceReset: Verb {
     discussion: """
       Policy and audit log stay, and the reset is written there. It cannot be undone. Also for a device whose making or \
       reset was interrupted. One that is anchored gets a new counter; so does one whose ledger was rolled back.
-      """)
+      """,
+    examples: [
+      "holdfast device reset --dir lock --yes"
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -13,7 +13,14 @@ struct DeviceServe: Verb {
       What happens goes to standard error, a line each, or with --json to standard output, a JSON object each. Peers that prove \
       nothing, and denied rounds of the same token, are only counted: the first is a line, the others are one a minute. The \
       audit log has what was accepted, and totals of the rest.
-      """)
+      """,
+    examples: [
+      "holdfast device serve --dir lock --listen unix:/run/lock.sock",
+      """
+      holdfast device serve --dir lock --pair \\
+      --listen rfcomm:00:00:00:00:00:00 --listen le:00:00:00:00:00:00,psm=0x80
+      """,
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -6,7 +6,11 @@ import HoldfastText
 
 struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Show a device; with --json its descriptor, which enroll takes.")
+    commandName: "show", abstract: "Show a device; with --json its descriptor, which enroll takes.",
+    examples: [
+      "holdfast device show --dir lock",
+      "holdfast device show --dir lock --json > lock.json",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -7,8 +7,12 @@ import HoldfastOpenSSL
 
 struct DeviceTrust: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "trust", abstract: "Trust an issuer's key from now on, or no longer. A running device sees it at once."
-  )
+    commandName: "trust",
+    abstract: "Trust an issuer's key from now on, or no longer. A running device sees it at once.",
+    examples: [
+      "holdfast device trust --dir lock service.json",
+      "holdfast device trust --dir lock --remove 0f1e2d3c4b5a6978",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
@@ -17,7 +21,8 @@ struct DeviceTrust: OwnerVerb {
   var remove = false
 
   @Argument(
-    help: "A file with the issuer's public JWK, as service show prints it, or with a key that service mac-key wrote.")
+    help: "A file with the issuer's public JWK, as service show prints it, or with a key that service mac-key wrote.",
+    completion: .file())
   var issuer: String
 
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {

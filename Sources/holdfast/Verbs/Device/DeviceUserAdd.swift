@@ -11,7 +11,12 @@ struct DeviceUserAdd: OwnerVerb {
     discussion: """
       The code is good for ten minutes and one use, and anyone who sees it can become the user. The user types it into: \
       holdfast otp activate --connect ENDPOINT --authenticator keys --code -
-      """)
+      """,
+    examples: [
+      "holdfast device user add --dir lock alice",
+      "holdfast device user add --dir lock --otp hotp --digits 8 --replace alice",
+      "holdfast device user add --dir lock --otp-secret secret.hex --seal none bob",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var methods: MethodOptions
@@ -23,10 +28,12 @@ struct DeviceUserAdd: OwnerVerb {
   @Flag(help: "Take the place of a user of that name, whose secrets are then forgotten.")
   var replace = false
 
-  @Option(help: "A file with the secret of the one-time passwords, in place of an activation; - is standard input.")
+  @Option(
+    help: "A file with the secret of the one-time passwords, in place of an activation; - is standard input.",
+    completion: .file())
   var otpSecret: String?
 
-  @Option(help: "A file with the secret of the seals, likewise.")
+  @Option(help: "A file with the secret of the seals, likewise.", completion: .file())
   var sealSecret: String?
 
   @Option(help: "How those files are written: hex, base32 or raw.")

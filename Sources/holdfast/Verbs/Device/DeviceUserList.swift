@@ -7,7 +7,11 @@ import HoldfastText
 
 struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the users, how their codes are made, and who is locked out.")
+    commandName: "list", abstract: "List the users, how their codes are made, and who is locked out.",
+    examples: [
+      "holdfast device user list --dir lock",
+      "holdfast device user list --dir lock --json",
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

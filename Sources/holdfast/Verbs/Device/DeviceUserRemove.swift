@@ -6,7 +6,10 @@ import HoldfastOpenSSL
 
 struct DeviceUserRemove: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Forget a user; a running device sees it at once.")
+    commandName: "remove", abstract: "Forget a user; a running device sees it at once.",
+    examples: [
+      "holdfast device user remove --dir lock alice"
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

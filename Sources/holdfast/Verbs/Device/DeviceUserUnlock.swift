@@ -6,7 +6,10 @@ import HoldfastOpenSSL
 struct DeviceUserUnlock: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Print a code by which a user who is locked out may try again, once.",
-    discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -")
+    discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -",
+    examples: [
+      "holdfast device user unlock --dir lock alice"
+    ])
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions

@@ -7,7 +7,7 @@ struct MethodOptions: ParsableArguments {
   var otp: PasswordKind = .totp
 
   @Option(help: "Their hash: SHA1, SHA256 or SHA512.")
-  var algorithm: OATHHash = .sha1
+  var algorithm: HashName = .sha1
 
   @Option(help: "Their digits, 4 to 10.")
   var digits: Int = 6
@@ -26,12 +26,12 @@ struct MethodOptions: ParsableArguments {
     guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits is from 4 to 10") }
     switch otp {
     case .none: return nil
-    case .hotp: return .hotp(algorithm, length)
+    case .hotp: return .hotp(algorithm.hash, length)
     case .totp:
       guard (1...CodeMethod.maximumPeriodSeconds).contains(period) else {
         throw Failure(.usage, "--period is from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
       }
-      return .totp(algorithm, length, periodSeconds: period)
+      return .totp(algorithm.hash, length, periodSeconds: period)
     }
   }
 

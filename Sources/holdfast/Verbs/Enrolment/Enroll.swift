@@ -8,15 +8,22 @@ import HoldfastText
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Measure, attest and issue in one step: fill the prover's state folder for one device.",
-    discussion: "The baseline is always fresh. The steps alone are measure, attest and issue.")
+    discussion: "The baseline is always fresh. The steps alone are measure, attest and issue.",
+    examples: [
+      "holdfast enroll --device lock.json --service service --state phone",
+      """
+      holdfast enroll --device lock.json --service service --state phone \\
+      --allow unlock --allow lock --maximum-uses 100 --valid-for 86400
+      """,
+    ])
 
-  @Option(help: "The device's descriptor, as device show --json prints it.")
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
-  @Option(help: "The service's folder.")
+  @Option(help: "The service's folder.", completion: .directory)
   var service: String
 
-  @Option(help: "The prover's state folder; made if it is not there.")
+  @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
   var state: String
 
   @OptionGroup var app: AppOptions

@@ -9,12 +9,15 @@ import HoldfastStorage
 struct Measure: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Take a baseline: leave its configuration in the state folder and write evidence for the service.",
-    discussion: "Who reads the evidence knows the measurements: it is written for this user alone.")
+    discussion: "Who reads the evidence knows the measurements: it is written for this user alone.",
+    examples: [
+      "holdfast measure --state phone --out evidence.cbor"
+    ])
 
-  @Option(help: "The prover's state folder; made if it is not there.")
+  @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
   var state: String
 
-  @Option(help: "Where the evidence goes.")
+  @Option(help: "Where the evidence goes.", completion: .file())
   var out: String
 
   @OptionGroup var app: AppOptions
@@ -36,18 +39,24 @@ struct Measure: Verb {
 
 struct Attest: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Have evidence appraised by the service: get an attestation token, good for one device.")
+    abstract: "Have evidence appraised by the service: get an attestation token, good for one device.",
+    examples: [
+      """
+      holdfast attest --service service --device lock.json \\
+      --evidence evidence.cbor --out attestation.jwt
+      """
+    ])
 
-  @Option(help: "The service's folder.")
+  @Option(help: "The service's folder.", completion: .directory)
   var service: String
 
-  @Option(help: "The device's descriptor, as device show --json prints it.")
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
-  @Option(help: "The evidence, as measure wrote it.")
+  @Option(help: "The evidence, as measure wrote it.", completion: .file())
   var evidence: String
 
-  @Option(help: "Where the attestation token goes.")
+  @Option(help: "Where the attestation token goes.", completion: .file())
   var out: String
 
   @OptionGroup var output: OutputOptions
@@ -64,18 +73,24 @@ struct Attest: Verb {
 struct Issue: Verb {
   static let configuration = CommandConfiguration(
     abstract:
-      "Have the backend check an attestation token and issue a measurement token, and complete the state folder.")
+      "Have the backend check an attestation token and issue a measurement token, and complete the state folder.",
+    examples: [
+      """
+      holdfast issue --service service --device lock.json \\
+      --attestation attestation.jwt --state phone
+      """
+    ])
 
-  @Option(help: "The service's folder.")
+  @Option(help: "The service's folder.", completion: .directory)
   var service: String
 
-  @Option(help: "The device's descriptor, as device show --json prints it.")
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
-  @Option(help: "The attestation token, as attest wrote it.")
+  @Option(help: "The attestation token, as attest wrote it.", completion: .file())
   var attestation: String
 
-  @Option(help: "The prover's state folder, as measure left it.")
+  @Option(help: "The prover's state folder, as measure left it.", completion: .directory)
   var state: String
 
   @OptionGroup var token: TokenOptions

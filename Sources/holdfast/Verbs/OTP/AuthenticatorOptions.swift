@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 
 /// Where the authenticator is.
 struct AuthenticatorOptions: ParsableArguments {
-  @Option(help: "The authenticator's folder.")
+  @Option(help: "The authenticator's folder.", completion: .directory)
   var authenticator: String
 
   func open() throws(Failure) -> Authenticator {
@@ -46,10 +46,13 @@ struct RecordOptions: ParsableArguments {
 
 /// What a record's secret is opened with.
 struct UnlockingOptions: ParsableArguments {
-  @Option(help: "A file with the PIN, or - for standard input; asked for on the terminal when absent.")
+  @Option(
+    help: "A file with the PIN, or - for standard input; asked for on the terminal when absent.", completion: .file())
   var pinFile: String?
 
-  @Option(help: "A file with the key that another authenticator hands over in place of a PIN, 16 to 1024 bytes.")
+  @Option(
+    help: "A file with the key that another authenticator hands over in place of a PIN, 16 to 1024 bytes.",
+    completion: .file())
   var keyFile: String?
 
   @Option(help: "The same from an open file descriptor.")
@@ -74,10 +77,12 @@ struct UnlockingOptions: ParsableArguments {
 
 /// What a secret is protected by from now on.
 struct NewProtectionOptions: ParsableArguments {
-  @Option(help: "A file with the new PIN, 4 to 6 digits, or - for standard input; asked for twice when absent.")
+  @Option(
+    help: "A file with the new PIN, 4 to 6 digits, or - for standard input; asked for twice when absent.",
+    completion: .file())
   var newPinFile: String?
 
-  @Option(help: "A file with a key in place of a PIN, 16 to 1024 bytes.")
+  @Option(help: "A file with a key in place of a PIN, 16 to 1024 bytes.", completion: .file())
   var newKeyFile: String?
 
   @Option(help: "The same from an open file descriptor.")

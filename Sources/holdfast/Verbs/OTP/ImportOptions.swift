@@ -3,14 +3,19 @@ import HoldfastAuthenticator
 import HoldfastCore
 
 extension CredentialFormat: ExpressibleByArgument {}
-extension RecordPurpose: ExpressibleByArgument {
-  public init?(argument: String) {
-    guard let purpose = Self.allCases.first(where: { $0.name == argument }) else { return nil }
-    self = purpose
-  }
 
-  public var defaultValueDescription: String { name }
-  public static var allValueStrings: [String] { allCases.map(\.name) }
+/// The purpose of a record as options name it. The parser shows raw values as defaults, and those of ``RecordPurpose`` are
+/// numbers.
+enum PurposeName: String, CaseIterable, ExpressibleByArgument {
+  case otp, seal, host
+
+  var purpose: RecordPurpose {
+    switch self {
+    case .otp: .otp
+    case .seal: .seal
+    case .host: .host
+    }
+  }
 }
 
 /// How the codes of a secret that stands alone are made.
@@ -27,7 +32,7 @@ struct BareAccountOptions: ParsableArguments {
   var issuer: String = ""
 
   @Option(help: "For a bare secret: SHA1, SHA256 or SHA512.")
-  var algorithm: OATHHash = .sha1
+  var algorithm: HashName = .sha1
 
   @Option(help: "For a bare secret: how many digits its codes have, 4 to 10.")
   var digits: Int = 6
@@ -58,16 +63,17 @@ struct BareAccountOptions: ParsableArguments {
     guard (1...CodeMethod.maximumPeriodSeconds).contains(period) else {
       throw Failure(.usage, "--period is from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
     }
-    return method == .hotp ? .hotp(algorithm, length) : .totp(algorithm, length, periodSeconds: period)
+    return method == .hotp ? .hotp(algorithm.hash, length) : .totp(algorithm.hash, length, periodSeconds: period)
   }
 }
 
 /// What opens a key container, and what is let through of it.
 struct ContainerOptions: ParsableArguments {
-  @Option(help: "For an encrypted key container: a file with its key, 16, 24 or 32 bytes.")
+  @Option(help: "For an encrypted key container: a file with its key, 16, 24 or 32 bytes.", completion: .file())
   var containerKeyFile: String?
 
-  @Option(help: "For an encrypted key container: a file with its passphrase, or - for standard input.")
+  @Option(
+    help: "For an encrypted key container: a file with its passphrase, or - for standard input.", completion: .file())
   var containerPassphraseFile: String?
 
   @Flag(help: "Read a signed key container though nobody here checks by whom it was signed.")

@@ -12,7 +12,14 @@ struct OTPActivate: Verb {
     discussion: """
       The owner's code comes from: holdfast device user add NAME. Device and authenticator then share fresh secrets, which \
       nobody else has seen.
-      """)
+      """,
+    examples: [
+      "holdfast otp activate --connect unix:/run/lock.sock --authenticator keys",
+      """
+      holdfast otp activate --connect unix:/run/lock.sock --authenticator keys \\
+      --code code.txt --new-pin-file pin.txt
+      """,
+    ])
 
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String

@@ -5,7 +5,10 @@ import HoldfastOpenSSL
 
 struct OTPChallenge: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "challenge", abstract: "Make a challenge by which the device proves itself: for otp check-host.")
+    commandName: "challenge", abstract: "Make a challenge by which the device proves itself: for otp check-host.",
+    examples: [
+      "holdfast otp challenge --authenticator keys --user alice"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions

@@ -14,7 +14,17 @@ struct OTPCheckHost: Verb {
       With --connect a challenge is made, and the device is asked for its code; otherwise the challenge is that of otp \
       challenge, and the code what the device showed. Exit status 0 if and only if the device proved itself. A challenge \
       serves one check.
-      """)
+      """,
+    examples: [
+      """
+      holdfast otp check-host --connect unix:/run/lock.sock --state phone \\
+      --authenticator keys
+      """,
+      """
+      holdfast otp check-host --authenticator keys \\
+      --device-challenge 0011223344556677 --host-code 12345678
+      """,
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions
@@ -31,7 +41,7 @@ struct OTPCheckHost: Verb {
   @Option(help: "Where the device is, such as unix:/run/lock.sock: it is asked for both.")
   var connect: String?
 
-  @Option(help: "For --connect: the folder that enroll filled.")
+  @Option(help: "For --connect: the folder that enroll filled.", completion: .directory)
   var state: String?
 
   static let isAnsweredByStatus = true

@@ -6,7 +6,11 @@ import HoldfastOpenSSL
 struct OTPCode: Verb {
   static let configuration = CommandConfiguration(
     commandName: "code", abstract: "Show the next one-time password of a record, once that is recorded.",
-    discussion: "A wrong PIN gives a wrong password, and nothing here tells: the device does.")
+    discussion: "A wrong PIN gives a wrong password, and nothing here tells: the device does.",
+    examples: [
+      "holdfast otp --authenticator keys",
+      "holdfast otp code --authenticator keys --user alice --pin-file - --json",
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions

@@ -6,7 +6,11 @@ import HoldfastOpenSSL
 struct OTPExport: Verb {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Show an account with its secret, as an otpauth:// URI or a QR code.",
-    discussion: "Who sees it has the account. A wrong PIN exports a wrong secret, and nothing here tells.")
+    discussion: "Who sees it has the account. A wrong PIN exports a wrong secret, and nothing here tells.",
+    examples: [
+      "holdfast otp export --authenticator keys --qr",
+      "holdfast otp export --authenticator keys --user alice --index 1 > uri.txt",
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions

@@ -8,7 +8,15 @@ struct OTPImport: Verb {
   static let configuration = CommandConfiguration(
     commandName: "import",
     abstract: "Take accounts from otpauth:// and otpauth-migration:// URIs, a PSKC key container, or a bare secret.",
-    discussion: "All accounts of the file are taken, or none, and all get the same PIN.")
+    discussion: "All accounts of the file are taken, or none, and all get the same PIN.",
+    examples: [
+      "holdfast otp import --authenticator keys uri.txt",
+      "holdfast otp import --authenticator keys --format base32 --user alice -",
+      """
+      holdfast otp import --authenticator keys \\
+      --container-passphrase-file - tokens.xml
+      """,
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var new: NewProtectionOptions
@@ -26,7 +34,7 @@ struct OTPImport: Verb {
   var index: Int?
 
   @Option(help: "What its codes are for: otp, seal or host.")
-  var purpose: RecordPurpose = .otp
+  var purpose: PurposeName = .otp
 
   @Option(help: "How many codes ahead the device looks: then no code is shown beyond it.")
   var window: UInt64?
@@ -34,7 +42,7 @@ struct OTPImport: Verb {
   @Option(help: "The most bytes of a parameter that is sealed, up to 64; 16 characters when absent.")
   var sealFieldBytes: Int?
 
-  @Argument(help: "The file, or - for standard input.")
+  @Argument(help: "The file, or - for standard input.", completion: .file())
   var file: String
 
   mutating func perform() throws(Failure) {
@@ -93,7 +101,7 @@ struct OTPImport: Verb {
       taken.append((credential.user, index))
       records.append(
         NewRecord(
-          index: index, purpose: purpose, credential: credential, lookAheadWindow: window,
+          index: index, purpose: purpose.purpose, credential: credential, lookAheadWindow: window,
           sealFieldByteLimit: sealFieldBytes))
     }
     return records

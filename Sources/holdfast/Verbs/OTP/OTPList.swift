@@ -6,7 +6,10 @@ import HoldfastKeys
 
 struct OTPList: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "Show the authenticator's records, without their secrets.")
+    commandName: "list", abstract: "Show the authenticator's records, without their secrets.",
+    examples: [
+      "holdfast otp list --authenticator keys"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var output: OutputOptions

@@ -11,7 +11,12 @@ struct OTPProtect: Verb {
     discussion: """
       Nobody can tell a mistyped old PIN from the right one, and with it the secret would be lost. Therefore an undo code \
       is shown first: it brings the old state back until a code was accepted, or until --confirm.
-      """)
+      """,
+    examples: [
+      "holdfast otp protect --authenticator keys",
+      "holdfast otp protect --authenticator keys --undo",
+      "holdfast otp protect --authenticator keys --confirm",
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var record: RecordOptions
@@ -19,7 +24,8 @@ struct OTPProtect: Verb {
   @OptionGroup var new: NewProtectionOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Go back to before the last change: a file with the undo code, or - for standard input.")
+  @Option(
+    help: "Go back to before the last change: a file with the undo code, or - for standard input.", completion: .file())
   var undoCodeFile: String?
 
   @Flag(help: "Go back to before the last change; the undo code is asked for.")

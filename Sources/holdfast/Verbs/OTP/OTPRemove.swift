@@ -4,7 +4,10 @@ import HoldfastJSON
 
 struct OTPRemove: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Remove a user's records, or one of them, for good.")
+    commandName: "remove", abstract: "Remove a user's records, or one of them, for good.",
+    examples: [
+      "holdfast otp remove --authenticator keys --user alice --index 2 --yes"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var output: OutputOptions

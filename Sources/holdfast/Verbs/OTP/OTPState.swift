@@ -6,12 +6,18 @@ import HoldfastOpenSSL
 struct OTPState: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "state", abstract: "Carry the whole state elsewhere, as one line of text under a passphrase.",
+    examples: [
+      "holdfast otp state export --authenticator keys --file backup.txt",
+      "holdfast otp state import --authenticator keys backup.txt",
+    ],
     subcommands: [OTPStateExport.self, OTPStateImport.self])
 }
 
 /// What the line is encrypted under.
 struct PassphraseOptions: ParsableArguments {
-  @Option(help: "A file with the passphrase, or - for standard input; asked for on the terminal when absent.")
+  @Option(
+    help: "A file with the passphrase, or - for standard input; asked for on the terminal when absent.",
+    completion: .file())
   var passphraseFile: String?
 
   func passphrase(isNew: Bool) throws(Failure) -> Passphrase {
@@ -36,13 +42,16 @@ extension Passphrase {
 struct OTPStateExport: Verb {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Write the whole state as one line, encrypted under a passphrase of its own.",
-    discussion: "The secrets in it stay blinded by their PINs.")
+    discussion: "The secrets in it stay blinded by their PINs.",
+    examples: [
+      "holdfast otp state export --authenticator keys --file backup.txt"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var passphrase: PassphraseOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Where it goes; standard output when absent.")
+  @Option(help: "Where it goes; standard output when absent.", completion: .file())
   var file: String?
 
   mutating func perform() throws(Failure) {
@@ -69,7 +78,10 @@ struct OTPStateExport: Verb {
 
 struct OTPStateImport: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Take over a state that was exported. No counter goes back by it.")
+    commandName: "import", abstract: "Take over a state that was exported. No counter goes back by it.",
+    examples: [
+      "holdfast otp state import --authenticator keys backup.txt"
+    ])
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var passphrase: PassphraseOptions
@@ -78,7 +90,7 @@ struct OTPStateImport: Verb {
   @Flag(help: "Put it in the place of the records that are there.")
   var replace = false
 
-  @Argument(help: "The file with the line, or - for standard input.")
+  @Argument(help: "The file with the line, or - for standard input.", completion: .file())
   var file: String
 
   mutating func perform() throws(Failure) {

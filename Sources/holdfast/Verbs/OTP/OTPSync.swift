@@ -8,12 +8,18 @@ import HoldfastOpenSSL
 struct OTPSync: Verb {
   static let configuration = CommandConfiguration(
     commandName: "sync", abstract: "Take over the device's time and counters, from a verdict that it has sealed.",
-    discussion: "The host proves itself to the device first: --state is the folder that enroll filled.")
+    discussion: "The host proves itself to the device first: --state is the folder that enroll filled.",
+    examples: [
+      """
+      holdfast otp sync --connect unix:/run/lock.sock --state phone \\
+      --authenticator keys
+      """
+    ])
 
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.")
+  @Option(help: "The folder that enroll filled.", completion: .directory)
   var state: String
 
   @OptionGroup var authenticator: AuthenticatorOptions

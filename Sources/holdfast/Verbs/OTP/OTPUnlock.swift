@@ -7,7 +7,11 @@ import HoldfastTransport
 struct OTPUnlock: Verb {
   static let configuration = CommandConfiguration(
     commandName: "unlock", abstract: "Be let try again by a device that has locked you out, by a code of its owner's.",
-    discussion: "The owner's code comes from: holdfast device user unlock NAME.")
+    discussion: "The owner's code comes from: holdfast device user unlock NAME.",
+    examples: [
+      "holdfast otp unlock --connect unix:/run/lock.sock",
+      "holdfast otp unlock --connect unix:/run/lock.sock --code code.txt",
+    ])
 
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String

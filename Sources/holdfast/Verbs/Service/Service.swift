@@ -9,12 +9,16 @@ import HoldfastOpenSSL
 struct Service: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "The simulated attestation service and backend.",
+    examples: [
+      "holdfast service init --dir service",
+      "holdfast service show --dir service --json > service.json",
+    ],
     subcommands: [ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceRevoke.self, ServiceMACKey.self])
 }
 
 /// Where the service is.
 struct ServiceOptions: ParsableArguments {
-  @Option(help: "The service's folder.")
+  @Option(help: "The service's folder.", completion: .directory)
   var dir: String
 
   var folder: ServiceFolder { ServiceFolder(path: dir) }
@@ -29,12 +33,16 @@ func serving<Result: ~Copyable>(
 
 struct ServiceInit: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Make a service: fresh keys, and a policy that approves this program's image.")
+    commandName: "init", abstract: "Make a service: fresh keys, and a policy that approves this program's image.",
+    examples: [
+      "holdfast service init --dir service",
+      "holdfast service init --dir service --image /usr/local/bin/holdfast",
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Approve this image instead of this program's own; may be repeated.")
+  @Option(help: "Approve this image instead of this program's own; may be repeated.", completion: .file())
   var image: [String] = []
 
   @Flag(help: "Sign attestation tokens with a key of their own (ES256) instead of the account secret (HS256).")
@@ -62,7 +70,11 @@ struct ServiceInit: Verb {
 
 struct ServiceShow: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Show a service; with --json also the issuer's public key, which devices trust.")
+    commandName: "show", abstract: "Show a service; with --json also the issuer's public key, which devices trust.",
+    examples: [
+      "holdfast service show --dir service",
+      "holdfast service show --dir service --json > service.json",
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
@@ -72,12 +84,15 @@ struct ServiceShow: Verb {
 
 struct ServiceApprove: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "approve", abstract: "Approve one more image, and register this build's measurement proof keys.")
+    commandName: "approve", abstract: "Approve one more image, and register this build's measurement proof keys.",
+    examples: [
+      "holdfast service approve --dir service /usr/local/bin/holdfast"
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
 
-  @Argument(help: "The executable file of an app; this program's own when absent.")
+  @Argument(help: "The executable file of an app; this program's own when absent.", completion: .file())
   var image: String?
 
   mutating func perform() throws(Failure) {
@@ -99,12 +114,15 @@ struct ServiceApprove: Verb {
 
 struct ServiceRevoke: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Raise a device's generation: once it sees a newer token, older ones are revoked.")
+    commandName: "revoke", abstract: "Raise a device's generation: once it sees a newer token, older ones are revoked.",
+    examples: [
+      "holdfast service revoke --dir service --device lock.json"
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "The device's descriptor, as device show --json prints it.")
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
   mutating func perform() throws(Failure) {

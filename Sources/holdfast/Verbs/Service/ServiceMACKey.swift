@@ -13,15 +13,18 @@ struct ServiceMACKey: Verb {
     discussion: """
       Who reads the file can make tokens for that device. Bring it there unseen, give it to device trust, and delete it. \
       It is the same each time.
-      """)
+      """,
+    examples: [
+      "holdfast service mac-key --dir service --device lock.json mac.jwk"
+    ])
 
   @OptionGroup var service: ServiceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "The device's descriptor, as device show --json prints it.")
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
-  @Argument(help: "Where the key goes, a file that is not there yet.")
+  @Argument(help: "Where the key goes, a file that is not there yet.", completion: .file())
   var file: String
 
   mutating func perform() throws(Failure) {

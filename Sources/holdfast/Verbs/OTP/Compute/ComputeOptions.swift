@@ -30,7 +30,7 @@ extension SecretFormat {
 }
 
 struct ComputeSecretOptions: ParsableArguments {
-  @Option(help: "A file with the secret, or - for standard input.")
+  @Option(help: "A file with the secret, or - for standard input.", completion: .file())
   var secretFile: String
 
   @Option(help: "How the secret is written: hex, base32 or raw.")
@@ -39,19 +39,22 @@ struct ComputeSecretOptions: ParsableArguments {
   func read() throws(Failure) -> SecretBytes { try format.read(secretFile, of: "--secret-file") }
 }
 
-extension OATHHash: ExpressibleByArgument {
-  public init?(argument: String) {
-    switch argument {
-    case "SHA1": self = .sha1
-    case "SHA256": self = .sha256
-    case "SHA512": self = .sha512
-    default: return nil
+/// A hash as options name it. The parser shows raw values as defaults, and those of ``OATHHash`` are numbers.
+enum HashName: String, CaseIterable, ExpressibleByArgument {
+  case sha1 = "SHA1"
+  case sha256 = "SHA256"
+  case sha512 = "SHA512"
+
+  var hash: OATHHash {
+    switch self {
+    case .sha1: .sha1
+    case .sha256: .sha256
+    case .sha512: .sha512
     }
   }
+}
 
-  public var defaultValueDescription: String { name }
-  public static var allValueStrings: [String] { allCases.map(\.name) }
-
+extension OATHHash {
   /// Its name in options and suites.
   var name: String {
     switch self {
@@ -64,7 +67,7 @@ extension OATHHash: ExpressibleByArgument {
 
 struct ComputeCodeOptions: ParsableArguments {
   @Option(help: "The hash: SHA1, SHA256 or SHA512.")
-  var algorithm: OATHHash = .sha1
+  var algorithm: HashName = .sha1
 
   @Option(parsing: .unconditional, help: "The digits of the code, 4 to 10; 0 for the whole HMAC in hex.")
   var digits: String = "6"
@@ -74,7 +77,7 @@ struct ComputeCodeOptions: ParsableArguments {
     guard digits == 0 || CodeLength(digits) != nil else {
       throw Failure(.usage, "--digits is from 4 to 10, or 0 for the whole HMAC")
     }
-    return CodeComputation(hash: algorithm, length: CodeLength(digits))
+    return CodeComputation(hash: algorithm.hash, length: CodeLength(digits))
   }
 }
 

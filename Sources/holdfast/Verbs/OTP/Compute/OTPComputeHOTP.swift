@@ -2,7 +2,10 @@ import ArgumentParser
 
 struct OTPComputeHOTP: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "hotp", abstract: "The code of a counter (RFC 4226).")
+    commandName: "hotp", abstract: "The code of a counter (RFC 4226).",
+    examples: [
+      "holdfast otp compute hotp --secret-file secret.hex --counter 0"
+    ])
 
   @OptionGroup var secret: ComputeSecretOptions
   @OptionGroup var code: ComputeCodeOptions

@@ -7,7 +7,13 @@ import HoldfastOpenSSL
 struct OTPComputeOCRA: Verb {
   static let configuration = CommandConfiguration(
     commandName: "ocra", abstract: "The answer to a question, or a signature over it (RFC 6287).",
-    discussion: "The suite says which of the inputs there must be; others are refused.")
+    discussion: "The suite says which of the inputs there must be; others are refused.",
+    examples: [
+      """
+      holdfast otp compute ocra --secret-file secret.hex \\
+      --suite OCRA-1:HOTP-SHA256-8:QH64 --question 00112233
+      """
+    ])
 
   @OptionGroup var secret: ComputeSecretOptions
 
@@ -23,7 +29,7 @@ struct OTPComputeOCRA: Verb {
   @Option(parsing: .unconditional, help: "A PIN for tests, for a suite with P: others can read it in the process list.")
   var pin: String?
 
-  @Option(help: "A file with the PIN, or - for standard input.")
+  @Option(help: "A file with the PIN, or - for standard input.", completion: .file())
   var pinFile: String?
 
   @Option(parsing: .unconditional, help: "The session information in hex, for a suite with S; zeros are put in front.")

@@ -3,7 +3,11 @@ import HoldfastCore
 
 struct OTPComputeTOTP: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "totp", abstract: "The code of a time (RFC 6238).")
+    commandName: "totp", abstract: "The code of a time (RFC 6238).",
+    examples: [
+      "holdfast otp compute totp --secret-file secret.hex --time 59 --digits 8",
+      "holdfast otp compute totp --secret-file - --format base32",
+    ])
 
   @OptionGroup var secret: ComputeSecretOptions
   @OptionGroup var code: ComputeCodeOptions

@@ -1,0 +1,85 @@
+import ArgumentParser
+import HoldfastJSON
+
+/// The arguments of this process.
+struct Arguments {
+  /// All of them, without the program's name; `--json` stands behind the verb, wherever before it it was given.
+  let words: [String]
+
+  /// Reads them. Refuses one that is not UTF-8, which would otherwise be taken for another name.
+  static func ofProcess() throws(Failure) -> Arguments {
+    var words: [String] = []
+    for index in 1..<max(1, Int(CommandLine.argc)) {
+      guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
+      guard let word = unsafe String(validatingCString: argument) else {
+        throw Failure(
+          .usage, "argument \(index) is not UTF-8", hint: "names of files and users are taken in UTF-8 only")
+      }
+      words.append(word)
+    }
+    return Arguments(words)
+  }
+
+  init(_ words: [String]) {
+    var (verbs, rest) = (Syntax.Place(), words[...])
+    var isJSON = false
+    while let word = rest.first {
+      if word == "--json" { isJSON = true } else if !verbs.descend(to: word) { break }
+      rest = rest.dropFirst()
+    }
+    self.words = verbs.words + (isJSON && !verbs.words.isEmpty ? ["--json"] : []) + rest
+    isMarkedJSON = isJSON || rest.prefix { $0 != "--" }.contains("--json")
+  }
+
+  /// Whether results and errors are wanted as JSON. It holds for mistakes in the other arguments, too.
+  let isMarkedJSON: Bool
+}
+
+/// The verbs of the command line and what they take.
+enum Syntax {
+  /// A verb that a command line names, from the outermost to the innermost.
+  struct Place {
+    private(set) var commands: [any ParsableCommand.Type] = [Holdfast.self]
+    private(set) var words: [String] = []
+
+    var command: any ParsableCommand.Type { commands[commands.count - 1] }
+
+    /// As a person types it.
+    var text: String { (["holdfast"] + words).joined(separator: " ") }
+
+    /// Goes on to the verb of that name; whether there is one.
+    mutating func descend(to word: String) -> Bool {
+      guard let next = command.verbs.first(where: { $0._commandName == word }) else { return false }
+      commands.append(next)
+      words.append(word)
+      return true
+    }
+  }
+
+  /// An option of a verb.
+  struct Option {
+    let name: String
+    let takesValue: Bool
+    /// Whether the next argument is its value, even where that begins with a hyphen.
+    let takesAnything: Bool
+  }
+
+  /// The long options of a verb, from what ArgumentParser says of it.
+  static func options(of command: any ParsableCommand.Type) -> [Option] {
+    guard let help = try? JSONValue(parsing: Array(command._dumpHelp().utf8), byteLimit: 1 << 20, otherNumbers: .asText)
+    else { return [] }
+    let arguments = help["command"]?["arguments"]?.elements ?? []
+    return arguments.flatMap { argument in
+      (argument["names"]?.elements ?? []).filter { $0["kind"]?.text == "long" }.map { name in
+        Option(
+          name: "--" + (name["name"]?.text ?? ""), takesValue: argument["kind"]?.text == "option",
+          takesAnything: argument["parsingStrategy"]?.text == "unconditional")
+      }
+    }
+  }
+}
+
+extension ParsableCommand {
+  /// The verbs below this one.
+  static var verbs: [any ParsableCommand.Type] { configuration.subcommands }
+}

@@ -1,0 +1,37 @@
+import ArgumentParser
+
+/// The page that `holdfast help endpoints` shows: how the options that name a place of a device are written.
+struct Endpoints: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    abstract: "How --connect, --listen and --to name a place (a help page).",
+    discussion: """
+      unix:PATH
+          a socket of packets in the file system
+      unix-stream:PATH
+          a socket of bytes in the file system, as the emulator of a board has
+      tty:PATH
+          a serial line
+      l2cap:ADDRESS[,psm=0x1001]
+          Bluetooth L2CAP; the PSM is odd, from 0x1001 on, and its upper byte is even (0x1001, 0x1003, ..., 0x10ff, \
+      0x1201, ...)
+      rfcomm:ADDRESS[,channel=5]
+          Bluetooth RFCOMM; the channel is 1 to 30
+      le:ADDRESS,psm=0x80[,type=random]
+          Bluetooth Low Energy; the PSM is 0x80 to 0xff, the type of the address is public or random
+
+      ADDRESS is six pairs of hexadecimal digits with colons between them. Where a device listens, 00:00:00:00:00:00 is any \
+      adapter. A path has no comma; one of a socket has at most 107 bytes.
+
+      All of Bluetooth also take hci=hci0, the adapter of this host, and security=low, medium or high: no encryption, an \
+      encrypted link, or one to a peer that was authenticated by pairing. Without psm or channel, an l2cap or rfcomm listener \
+      takes what the kernel gives it, and a prover asks for it.
+      """,
+    examples: [
+      "holdfast device serve --dir lock --listen unix:/run/lock.sock",
+      "holdfast prove --connect rfcomm:00:1A:7D:DA:71:13,channel=5,security=high \\\n--state phone --command unlock",
+      "holdfast doctor le:00:1A:7D:DA:71:13,psm=0x80",
+      "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",
+    ])
+
+  func run() throws { throw CleanExit.helpRequest(self) }
+}
