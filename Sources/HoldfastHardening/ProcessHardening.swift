@@ -17,6 +17,10 @@ public enum ProcessHardening {
     return isUndumpable && isWithoutCore
   }
 
+  /// Whether the process can be read by others after ``apply()``, although the kernel said that it cannot: somebody answers system
+  /// calls in the kernel's place. A process that measures itself has this as a finding.
+  public static var isStillReadable: Bool { holdfast_is_still_dumpable() == 1 }
+
   /// No core file, whatever the process is.
   private static func dropCoreLimit() -> Bool {
     var limit = rlimit(rlim_cur: 0, rlim_max: 0)

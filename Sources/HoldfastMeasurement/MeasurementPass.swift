@@ -91,7 +91,7 @@ struct MeasurementPass {
   private mutating func appendDebug<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
     let findings = try Findings(watchersIn: liveCode().map, files: files)
     if !findings.kinds.isDisjoint(with: [.agentThread, .agentMapping, .agentListener]) { measurement.note("agent") }
-    if findings.kinds.contains(.tracer) { measurement.note("debugger") }
+    if !findings.kinds.isDisjoint(with: [.tracer, .dumpable]) { measurement.note("debugger") }
     append(findings, to: &hash)
   }
 

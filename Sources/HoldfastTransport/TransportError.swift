@@ -44,6 +44,10 @@ public enum TransportError: Error, Equatable, Sendable {
   case linkLost
   /// The peer does not announce by SDP that it has such a port.
   case notAnnounced
+  /// There is no group of that name.
+  case unknownGroup
+  /// This user may not give a file to that group.
+  case groupNotAllowed
   /// The link could not be secured as it has to be: one end refused pairing or encryption.
   case notSecured
   /// Anything else that the operating system answered.

@@ -87,6 +87,46 @@ static void *supervise(void *context) {
   return NULL;
 }
 
+int disturb_by_lying_of_dumpable(int always) {
+  struct sock_filter program[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_prctl, 0, 4),
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PR_SET_DUMPABLE, 1, 0),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, always ? PR_GET_DUMPABLE : PR_SET_DUMPABLE, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  struct sock_fprog whole = {sizeof program / sizeof program[0], program};
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return -1;
+  return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &whole);
+}
+
+/// Answers each `prctl`: the wish not to be dumpable by yes, every other by the kernel itself. Runs without the filter.
+static void *supervise_dumpable(void *context) {
+  struct refusal *supervision = context;
+  sem_wait(&supervision->is_listening);
+  for (;;) {
+    struct seccomp_notif call;
+    memset(&call, 0, sizeof call);
+    if (ioctl(supervision->listener, SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) continue;
+    struct seccomp_notif_resp answer = {.id = call.id};
+    if (call.data.args[0] != PR_SET_DUMPABLE) answer.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
+    ioctl(supervision->listener, SECCOMP_IOCTL_NOTIF_SEND, &answer);
+  }
+  return NULL;
+}
+
+int disturb_by_supervising_dumpable(void) {
+  static struct refusal supervision;
+  pthread_t thread;
+  if (sem_init(&supervision.is_listening, 0, 0) != 0) return -1;
+  if (pthread_create(&thread, NULL, supervise_dumpable, &supervision) != 0) return -1;
+  supervision.listener = filter(SYS_prctl, SYS_prctl, SECCOMP_RET_USER_NOTIF, SECCOMP_FILTER_FLAG_NEW_LISTENER);
+  if (supervision.listener < 0) return -1;
+  return sem_post(&supervision.is_listening);
+}
+
 int disturb_by_refusing_path(const char *prefix, int error) {
   static struct refusal refusal;
   pthread_t thread;

@@ -46,8 +46,9 @@ import Testing
 
   @Test(arguments: [2, 13])
   func `who listens is not known when the kernel answers neither of two questions`(code: Int) throws {
-    #expect(try probe.measure("refuse-call,socket,1") == probe.baseline)
-    #expect(try probe.measure("refuse-path,/proc/net/tcp,\(code)") == probe.baseline)
+    // Either is answered by the other, and the filter that refuses it shows.
+    probe.expectChangedApp(try probe.measure("refuse-call,socket,1"))
+    probe.expectChangedApp(try probe.measure("refuse-path,/proc/net/tcp,\(code)"))
     #expect(
       try refusal("refuse-path,/proc/net/tcp,\(code)", "refuse-call,socket,1")
         == "unreadable(HoldfastMeasurement.MeasuredSource.sockets, code: \(code))")
@@ -69,7 +70,7 @@ import Testing
     if FileVerity.isKernels(fileSystem: try fileSystemType(of: file.descriptor)) {
       #expect(try refusal("refuse-call,ioctl,13").hasPrefix("unreadable("))
     } else {
-      #expect(try probe.measure("refuse-call,ioctl,13") == probe.baseline)
+      probe.expectChangedApp(try probe.measure("refuse-call,ioctl,13"))
     }
   }
 
@@ -100,6 +101,25 @@ import Testing
     #expect(try probe.measure(before: ["hardened"]) == probe.baseline)
     probe.expectChangedApp(try probe.measure("text-patch", before: ["hardened"]))
     probe.expectChangedApp(try probe.measure("tracer", before: ["hardened"]))
+  }
+
+  @Test(arguments: ["lie-dumpable", "lie-dumpable-always", "lie-dumpable-supervised"])
+  func `a filter that only says that the process is not dumpable shows`(lie: String) throws {
+    let (status, output) = try probe.run("explain", [], before: [lie, "hardened"])
+    #expect(status == 0)
+    #expect(
+      output == "changed app.debug\n" + (lie == "lie-dumpable-always" && geteuid() == 0 ? "" : "property debugger\n"))
+    probe.expectChangedApp(try probe.measure(before: [lie, "hardened"]))
+  }
+
+  @Test func `the same filters at the baseline are part of it`() throws {
+    let (status, output) = try probe.run("baseline", ["refuse-call,ioctl,13"])
+    try #require(status == 0 || output.hasPrefix("error unreadable("))
+    guard status == 0 else { return }
+    let (_, again) = try probe.run("measure", ["refuse-call,ioctl,13"])
+    #expect(output.contains(again))
+    let (_, clean) = try probe.run("measure", [])
+    #expect(!output.contains(clean))
   }
 
   @Test func `a child does not take its parent's memory for its own`() throws {

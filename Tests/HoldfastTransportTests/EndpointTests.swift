@@ -4,7 +4,9 @@ import Testing
 
 struct EndpointTests {
   @Test(arguments: [
-    "unix:/run/holdfast.sock", "unix:relative", "unix:/a:b", "unix-stream:/run/é.sock", "tty:/dev/ttyUSB0",
+    "unix:/run/holdfast.sock", "unix:/run/a,mode=660,group=lock", "unix-stream:/a,mode=0", "unix:/a,group=1000",
+    "unix:/a,mode=777",
+    "unix:relative", "unix:/a:b", "unix-stream:/run/é.sock", "tty:/dev/ttyUSB0",
     "l2cap:00:1A:7D:DA:71:13,psm=0x1001", "l2cap:00:00:00:00:00:00,psm=0xfeff,hci=hci0,security=low",
     "l2cap:00:1A:7D:DA:71:13", "rfcomm:00:1A:7D:DA:71:13,hci=hci1",
     "rfcomm:FF:FF:FF:FF:FF:FF,channel=30", "rfcomm:00:1A:7D:DA:71:13,channel=1,security=medium",
@@ -42,7 +44,16 @@ struct EndpointTests {
       ("", .transport), ("unix", .transport), (":/a", .transport), ("UNIX:/a", .transport),
       ("tcp:localhost", .transport),
       ("unix:", .pathEmpty), ("unix-stream:", .pathEmpty), ("tty:", .pathEmpty), ("unix:/a\0b", .pathContainsNUL),
-      ("tty:/a\0", .pathContainsNUL), ("unix:/a,mode=600", .unknownOption), ("unix:/a,hci=hci0", .unknownOption),
+      ("tty:/a\0", .pathContainsNUL), ("unix:/a,hci=hci0", .unknownOption), ("tty:/a,mode=660", .unknownOption),
+      ("unix:,mode=660", .pathEmpty), ("unix:/a,mode=", .mode), ("unix:/a,mode=0o660", .mode),
+      ("unix:/a,mode=1777", .mode),
+      ("unix:/a,mode=888", .mode), ("unix:/a,mode=+66", .mode), ("unix:/a,mode=-1", .mode),
+      ("unix:/a,mode=00660", .mode),
+      ("unix:/a,mode=6 0", .mode), ("unix:/a,mode=rw", .mode), ("unix:/a,group=", .group),
+      ("unix:/a,group=a\0b", .group),
+      ("unix:/a,mode=660,mode=660", .duplicateOption), ("unix:/a,group=a,group=b", .duplicateOption),
+      ("unix:/a,mode", .unknownOption),
+      ("unix:/a,Mode=660", .unknownOption),
       ("tty:/dev/ttyS0,", .unknownOption), ("unix:/a,\u{301}", .unknownOption),
     ] as [(String, EndpointError)])
   func `a wrong path or transport is refused`(text: String, expected: EndpointError) {

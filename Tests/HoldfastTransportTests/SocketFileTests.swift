@@ -20,6 +20,58 @@ struct SocketFileTests {
     withExtendedLifetime(listener) {}
   }
 
+  @Test(
+    arguments: [
+      ("mode=660", 0o660), ("mode=0640", 0o640), ("mode=777", 0o777), ("mode=000", 0), ("mode=606", 0o606),
+      ("group=\(getegid())", 0o660), ("mode=600,group=\(getegid())", 0o600),
+    ] as [(String, mode_t)], Framing.allCases)
+  func `a socket file has the mode that its endpoint asks for, whatever the umask`(
+    access: (String, mode_t), framing: Framing
+  )
+    throws
+  {
+    let listener = try Listener(Endpoint(parsing: "\(folder.endpoint(framing)),\(access.0)"))
+    let identity = try #require(folder.identity())
+    #expect(identity.mode & 0o7777 == access.1)
+    listener.close()
+    #expect(folder.identity() == nil)
+  }
+
+  @Test(.enabled(if: geteuid() == 0)) func `a socket file has the group that its endpoint asks for, by name or number`()
+    throws
+  {
+    for (group, number) in [("daemon", 1), ("54321", 54321)] as [(String, gid_t)] {
+      let listener = try Listener(Endpoint(parsing: "\(folder.endpoint()),group=\(group)"))
+      var status = stat()
+      try #require(unsafe lstat(folder.path + "/s", &status) == 0)
+      #expect(status.st_gid == number)
+      #expect(status.st_mode & 0o7777 == 0o660)
+      withExtendedLifetime(listener) {}
+    }
+  }
+
+  @Test(arguments: ["no such group", "99999999999", "4294967295"])
+  func `a group that is not there is refused, and no file is left`(group: String)
+    throws
+  {
+    #expect(throws: TransportError.unknownGroup) {
+      _ = try Listener(Endpoint(parsing: "\(folder.endpoint()),group=\(group)"))
+    }
+    #expect(folder.identity() == nil)
+  }
+
+  @Test func `what somebody puts in the place of the socket is not opened up`() throws {
+    let victim = folder.path + "/victim"
+    try #require(unsafe close(open(victim, O_CREAT | O_WRONLY, 0o600)) == 0)
+    try #require(unsafe symlink(victim, folder.path + "/s") == 0)
+    let access = SocketAccess(mode: 0o666, group: nil)
+    #expect(throws: TransportError.pathOccupied) { try access.apply(toSocketAt: folder.path + "/s", group: nil) }
+    #expect(throws: TransportError.pathOccupied) { try access.apply(toSocketAt: victim, group: nil) }
+    var status = stat()
+    try #require(unsafe stat(victim, &status) == 0)
+    #expect(status.st_mode & 0o7777 == 0o600)
+  }
+
   @Test func `a listener that goes away takes its file along`() throws {
     var listener: Listener? = try Listener(folder.endpoint())
     #expect(folder.identity() != nil)

@@ -15,6 +15,8 @@ import HoldfastOpenSSL
 /// `MeasurementProbe hardened VERB …` does the same after it has opened what needs it, and stopped being dumpable. A DISTURBANCE
 /// is a name and its arguments, with commas between.
 ///
+/// `MeasurementProbe lie-dumpable… hardened VERB …` does the same while somebody answers for the kernel when it stops being dumpable.
+///
 ///     MeasurementProbe time                          prints what each component takes, in microseconds
 
 func stop(_ message: String) -> Never {
@@ -41,6 +43,9 @@ func disturb(_ description: String) {
     case "refuse-call": unsafe disturb_by_refusing_call(words[1], Int32(words[2])!)
     // The supervisor reads the path for as long as the process lives.
     case "refuse-path": unsafe disturb_by_refusing_path(strdup(words[1]), Int32(words[2])!)
+    case "lie-dumpable": disturb_by_lying_of_dumpable(0)
+    case "lie-dumpable-always": disturb_by_lying_of_dumpable(1)
+    case "lie-dumpable-supervised": disturb_by_supervising_dumpable()
     case "tracer": disturb_by_tracer()
     case "thread-tracer": disturb_by_thread_tracer()
     case "anonymous-code": disturb_by_anonymous_code()
@@ -153,6 +158,7 @@ extension SystemClock {
 }
 
 var arguments = CommandLine.arguments
+if arguments.count > 1, arguments[1].hasPrefix("lie-dumpable") { disturb(arguments.remove(at: 1)) }
 if arguments.count > 1, arguments[1] == "hardened" {
   arguments.remove(at: 1)
   ProcessFiles.keepOpen()

@@ -4,7 +4,7 @@ public enum Finding: Sendable, Hashable, CaseIterable {
   case anonymousCode, writableCode, preloadVariable, auditVariable, preloadFile, unknownToLoader, unknownToKernel
   case replacedFile, startedByLoader, patchedKernelCode
   // In `app.debug`.
-  case tracer, agentThread, agentMapping, agentListener
+  case tracer, agentThread, agentMapping, agentListener, seccompFilter, dumpable
 
   /// The name that goes into the digest.
   var name: StaticString {
@@ -23,6 +23,8 @@ public enum Finding: Sendable, Hashable, CaseIterable {
     case .agentThread: "agent thread"
     case .agentMapping: "agent mapping"
     case .agentListener: "agent listener"
+    case .seccompFilter: "seccomp filter"
+    case .dumpable: "dumpable"
     }
   }
 }

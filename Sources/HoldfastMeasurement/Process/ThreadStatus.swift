@@ -8,20 +8,28 @@ struct ThreadStatus: Equatable {
   let name: [UInt8]
   /// Whether somebody traces it.
   let isTraced: Bool
+  /// How many seccomp filters its system calls pass; 1 where a kernel before 5.9 says only that there are any.
+  let filterCount: Int
 
   /// Reads the status of a thread; `malformed` when a line is missing.
   init(parsing text: [UInt8]) throws(MeasurementError) {
     var name: [UInt8]?
     var tracer: UInt64?
+    var mode: UInt64 = 0
+    var filters: UInt64?
     for line in text.lines {
       var value = line
       let label = value.take(until: 0x3a)
       if label.equals("Name") { name = Array(value.trimmed) }
       if label.equals("TracerPid") { tracer = value.trimmed.decimal }
+      // A kernel without seccomp has neither line.
+      if label.equals("Seccomp") { mode = try value.trimmed.count(.threads) }
+      if label.equals("Seccomp_filters") { filters = try value.trimmed.count(.threads) }
     }
     guard let name, let tracer else { throw .malformed(.threads) }
     self.name = name
     isTraced = tracer != 0
+    filterCount = Int(clamping: filters ?? (mode == 0 ? 0 : 1))
   }
 
   /// The status of every thread: a tracer may hold any one of them. Threads that end meanwhile are left out; one that has
@@ -52,5 +60,13 @@ struct ThreadStatus: Equatable {
     } catch .unreadable(.threads, code: ESRCH) {
       return nil
     }
+  }
+}
+
+extension ArraySlice<UInt8> {
+  /// The number that stands there and nothing else.
+  fileprivate func count(_ source: MeasuredSource) throws(MeasurementError) -> UInt64 {
+    guard let number = decimal else { throw .malformed(source) }
+    return number
   }
 }

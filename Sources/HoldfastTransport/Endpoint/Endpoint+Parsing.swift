@@ -6,21 +6,22 @@ extension Endpoint {
 
   /// Reads an endpoint.
   ///
-  /// A comma ends the path or address and begins an option, so a path cannot contain one. Only the Bluetooth transports have options.
+  /// A comma ends the path or address and begins an option, so a path cannot contain one. A terminal has no options.
   /// - Throws: the part that is wrong.
   public init(parsing text: String) throws(EndpointError) {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { throw .transport }
     let rest = text[text.utf8.index(after: colon)...]
     switch text[..<colon] {
     case "unix":
-      let path = try Endpoint.path(rest, maximumByteCount: Endpoint.maximumSocketPathByteCount)
-      self.init(address: .unix(path: path))
+      let (path, access) = try Endpoint.socketPath(rest)
+      self.init(address: .unix(path: path), access: access)
     case "unix-stream":
-      let path = try Endpoint.path(rest, maximumByteCount: Endpoint.maximumSocketPathByteCount)
-      self.init(address: .unixStream(path: path))
+      let (path, access) = try Endpoint.socketPath(rest)
+      self.init(address: .unixStream(path: path), access: access)
     case "tty":
-      let path = try Endpoint.path(rest, maximumByteCount: Endpoint.maximumPathByteCount)
-      self.init(address: .terminal(path: path))
+      let (path, _) = try EndpointOptions.split(rest, known: [])
+      try Endpoint.check(path, maximumByteCount: Endpoint.maximumPathByteCount)
+      self.init(address: .terminal(path: String(path)))
     case "l2cap":
       let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .adapter, .security])
       let psm = try options.number(.psm, orThrow: .psm)
@@ -47,11 +48,15 @@ extension Endpoint {
     self.init(address: address, adapter: try options.adapter(), security: try options.security())
   }
 
-  private static func path(_ rest: Substring, maximumByteCount: Int) throws(EndpointError) -> String {
-    let (path, _) = try EndpointOptions.split(rest, known: [])
+  private static func socketPath(_ rest: Substring) throws(EndpointError) -> (String, SocketAccess?) {
+    let (path, options) = try EndpointOptions.split(rest, known: [.mode, .group])
+    try check(path, maximumByteCount: maximumSocketPathByteCount)
+    return (String(path), try options.access())
+  }
+
+  private static func check(_ path: Substring, maximumByteCount: Int) throws(EndpointError) {
     guard !path.isEmpty else { throw .pathEmpty }
     guard !path.utf8.contains(0) else { throw .pathContainsNUL }
     guard path.utf8.count <= maximumByteCount else { throw .pathTooLong }
-    return String(path)
   }
 }

@@ -1,6 +1,6 @@
 /// Where a peer is, written the way socat writes it: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
 /// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`. Bluetooth's take `hci=hci0` and `security=low|medium|high` too, and `le` takes
-/// `type=public|random`.
+/// `type=public|random`; a socket in the file system takes `mode=660` and `group=lock` where one listens.
 public struct Endpoint: Sendable, Hashable {
   /// The transport, and what it needs to find the peer.
   public enum Address: Sendable, Hashable {
@@ -31,7 +31,11 @@ public struct Endpoint: Sendable, Hashable {
   /// The least security of a Bluetooth connection; nil leaves it to the system.
   public let security: Security?
 
-  init(address: Address, adapter: UInt16? = nil, security: Security? = nil) {
+  /// Who may connect to a socket in the file system where one listens; nil for its owner only.
+  public let access: SocketAccess?
+
+  init(address: Address, adapter: UInt16? = nil, security: Security? = nil, access: SocketAccess? = nil) {
+    self.access = access
     self.address = address
     self.adapter = adapter
     self.security = security
@@ -54,6 +58,8 @@ extension Endpoint: CustomStringConvertible {
       }
     if let adapter { text += ",hci=hci\(adapter)" }
     if let security { text += ",security=\(security.rawValue)" }
+    if let mode = access?.mode { text += ",mode=\(String(mode, radix: 8))" }
+    if let group = access?.group { text += ",group=\(group)" }
     return text
   }
 }

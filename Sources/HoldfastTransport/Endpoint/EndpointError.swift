@@ -20,6 +20,10 @@ public enum EndpointError: Error, Equatable, Sendable {
   case addressKind
   /// `security` is not `low`, `medium` or `high`.
   case security
+  /// `mode` is not an octal number from 0 to 777.
+  case mode
+  /// `group` is empty, has more than 255 bytes, or a NUL.
+  case group
   /// An option that this transport does not have, or one without a value.
   case unknownOption
   /// An option is given twice.

@@ -1,7 +1,7 @@
 /// What follows the path or address of an endpoint: `,name=value`, each name at most once.
 struct EndpointOptions {
   enum Name: String {
-    case psm, channel, security
+    case psm, channel, security, mode, group
     case adapter = "hci"
     case kind = "type"
   }
@@ -63,6 +63,22 @@ struct EndpointOptions {
     guard let text = values[.security] else { return nil }
     guard let security = Endpoint.Security(rawValue: String(text)) else { throw .security }
     return security
+  }
+
+  /// Who may connect to a socket in the file system, nil where both options are absent.
+  func access() throws(EndpointError) -> SocketAccess? {
+    var mode: UInt16?
+    if let text = values[.mode] {
+      guard text.utf8.count <= 4, let number = EndpointOptions.digits(text, radix: 8), number <= 0o777 else {
+        throw .mode
+      }
+      mode = number
+    }
+    let group = values[.group].map { String($0) }
+    if let group {
+      guard 1...255 ~= group.utf8.count, !group.utf8.contains(0) else { throw .group }
+    }
+    return mode == nil && group == nil ? nil : SocketAccess(mode: mode, group: group)
   }
 
   /// Digits alone: the initialiser of the standard library would take a sign as well.

@@ -17,7 +17,7 @@ public final class Listener: Sendable {
 
   /// Begins to listen.
   ///
-  /// A socket file is made with mode 0600. One that nobody answers on is replaced; anything else in the way is left alone.
+  /// A socket file is made with mode 0600, and given the mode and the group of the endpoint before anybody can connect. One that nobody answers on is replaced; anything else in the way is left alone.
   ///
   /// A Bluetooth endpoint that names no security asks for ``Endpoint/Security/medium``: the kernel lets nobody in whose link is not
   /// encrypted.
@@ -26,7 +26,7 @@ public final class Listener: Sendable {
   ///   - backlog: how many peers may wait to be accepted.
   ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
-  ///   ``TransportError/notFound`` (no such folder or terminal); of Bluetooth ``TransportError/unsupported``,
+  ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``, ``TransportError/groupNotAllowed``; of Bluetooth ``TransportError/unsupported``,
   ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
   public init(
     _ endpoint: Endpoint,
@@ -37,10 +37,12 @@ public final class Listener: Sendable {
     var actual = endpoint
     switch endpoint.address {
     case .unix(let path):
-      let (file, name) = try SocketFile.listen(atPath: path, framing: .packets, backlog: backlog)
+      let (file, name) = try SocketFile.listen(
+        atPath: path, framing: .packets, backlog: backlog, access: endpoint.access)
       source = .socket(file, name, .packets)
     case .unixStream(let path):
-      let (file, name) = try SocketFile.listen(atPath: path, framing: .stream, backlog: backlog)
+      let (file, name) = try SocketFile.listen(
+        atPath: path, framing: .stream, backlog: backlog, access: endpoint.access)
       source = .socket(file, name, .stream)
     case .terminal(let path):
       let turn = try Signal()

@@ -19,10 +19,12 @@ final class SocketFile: Sendable {
     }
   }
 
-  /// A socket that listens at `path`, with mode 0600 from the first moment.
+  /// A socket that listens at `path`. Its file has mode 0600 from the first moment, and what `access` says before the socket listens:
+  /// until then, nobody can connect.
   static func listen(
-    atPath path: String, framing: Framing, backlog: Int, lockMilliseconds: Int = 2000
+    atPath path: String, framing: Framing, backlog: Int, access: SocketAccess? = nil, lockMilliseconds: Int = 2000
   ) throws(TransportError) -> (OpenFile, SocketFile) {
+    let group = try access?.groupID()
     let file = try OpenFile.unixSocket(framing: framing)
     // Linux gives the name that bind(2) makes the mode of the socket: there is no moment with another.
     try checked(fchmod(file.descriptor, 0o600))
@@ -33,6 +35,13 @@ final class SocketFile: Sendable {
       code = file.bind(toPath: path)
     }
     guard code == 0 else { throw TransportError(errno: code) }
+    if let access {
+      let bound = SocketFile(path: path, identity: OpenFile.Identity(path: path))
+      do throws(TransportError) { try access.apply(toSocketAt: path, group: group) } catch {
+        bound.remove()
+        throw error
+      }
+    }
     let name = SocketFile(path: path, identity: OpenFile.Identity(path: path))
     guard Glibc.listen(file.descriptor, CInt(clamping: backlog)) == 0 else {
       let error = TransportError(errno: errno)

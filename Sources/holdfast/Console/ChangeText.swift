@@ -13,6 +13,7 @@ enum ChangeCause: String {
   case preload
   case debugger
   case instrumentation
+  case supervisor
   case endedSinceBaseline = "ended-since-baseline"
   case otherMachine = "other-machine"
   case clonedDisk = "cloned-disk"
@@ -34,6 +35,8 @@ enum ChangeCause: String {
     case .preload: "a library is preloaded (LD_PRELOAD, LD_AUDIT or /etc/ld.so.preload)"
     case .debugger: "a debugger or tracer (gdb, strace) is attached"
     case .instrumentation: "an instrumentation tool such as Frida is at work"
+    case .supervisor:
+      "something started the app under a seccomp filter, a sandbox or somebody who answers its system calls"
     case .endedSinceBaseline: "what was at work when the baseline was taken has ended"
     case .otherMachine: "this is another machine, or has another processor board"
     case .clonedDisk: "the disk, or its image, is a copy of another machine's"
@@ -78,7 +81,8 @@ struct ChangeExplanation {
     case "app.text": (causes, advice) = Self.codeChange(changed, findings)
     case "app.injected":
       (causes, advice) = (Self.causes(findings, [.preload, .replacedFile, .injectedCode]), .endAndRestart)
-    case "app.debug": (causes, advice) = (Self.causes(findings, [.debugger, .instrumentation]), .endAndRestart)
+    case "app.debug":
+      (causes, advice) = (Self.causes(findings, [.debugger, .instrumentation, .supervisor]), .endAndRestart)
     case "os.release": (causes, advice) = ([.systemUpdate], .enrolAgain)
     case "device.machine": (causes, advice) = ([.otherMachine, .clonedDisk, .reinstalled], .checkMachine)
     case "device.cpu": (causes, advice) = ([.otherMachine, .virtualMachineMoved, .clonedDisk], .checkMachine)
@@ -126,6 +130,8 @@ extension Finding {
     case .agentThread: "agent-thread"
     case .agentMapping: "agent-mapping"
     case .agentListener: "agent-listener"
+    case .seccompFilter: "seccomp-filter"
+    case .dumpable: "dumpable"
     }
   }
 
@@ -146,6 +152,8 @@ extension Finding {
     case .agentThread: "a thread has the name of an instrumentation tool's"
     case .agentMapping: "a file of an instrumentation tool is mapped"
     case .agentListener: "something listens on the port of an instrumentation tool"
+    case .seccompFilter: "the app's system calls pass a seccomp filter, which can answer in the kernel's place"
+    case .dumpable: "the process can be read by others, though the system said that it cannot"
     }
   }
 
@@ -156,6 +164,7 @@ extension Finding {
     case .replacedFile: .replacedFile
     case .tracer: .debugger
     case .agentThread, .agentMapping, .agentListener: .instrumentation
+    case .seccompFilter, .dumpable: .supervisor
     }
   }
 }

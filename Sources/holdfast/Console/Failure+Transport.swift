@@ -23,7 +23,16 @@ extension Failure {
     case .timedOutWaiting, .timedOutReading, .timedOutSending:
       self.init(.unavailable, "the other end did not answer in time", hint: "try again, or give it longer by --timeout")
     case .permissionDenied:
-      self.init(.noPermission, "no permission for \(endpoint)", hint: "run as a user who may use it")
+      self.init(.noPermission, "no permission for \(endpoint)", hint: Self.admission(to: endpoint))
+    case .unknownGroup:
+      self.init(
+        .malformed, "\(endpoint): there is no group \((endpoint.access?.group ?? "").quoted)",
+        hint: "getent group lists those that there are; groupadd makes one")
+    case .groupNotAllowed:
+      self.init(
+        .noPermission,
+        "\(endpoint): this user may not give a file to the group \((endpoint.access?.group ?? "").quoted)",
+        hint: "a user can use groups that the user is in: usermod -a -G GROUP USER, and log in anew")
     case .addressInUse:
       self.init(.unavailable, "somebody else uses \(endpoint) already")
     case .pathOccupied:
@@ -79,6 +88,18 @@ extension Failure {
     }
   }
 
+  /// Whoever listens says who may connect.
+  private static func admission(to endpoint: Endpoint) -> String {
+    switch endpoint.address {
+    case .unix(let path), .unixStream(let path):
+      let scheme = if case .unix = endpoint.address { "unix" } else { "unix-stream" }
+      return "run as the user that serves it, or let a group in: --listen "
+        + "\(scheme):\(path),mode=660,group=GROUP".shellWord + " (folders on the way to it must let the group pass)"
+    case .terminal: return "run as a user who may use it, of the group dialout perhaps"
+    case .bluetooth: return "run as a user who may use it"
+    }
+  }
+
   /// A socket in the file system is of packets or of bytes, and tells nobody which.
   private static func otherSocket(than endpoint: Endpoint) -> String? {
     switch endpoint.address {
@@ -92,7 +113,9 @@ extension Failure {
   init(_ error: EndpointError, text: String) {
     self.init(
       .usage, "'\(text)' is not an endpoint: \(Self.reason(error))",
-      hint: "unix:PATH, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 or le:ADDR,psm=0x80")
+      hint:
+        "unix:PATH, unix:PATH,mode=660,group=lock, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 or le:ADDR,psm=0x80"
+    )
   }
 
   private static func reason(_ error: EndpointError) -> String {
@@ -107,6 +130,8 @@ extension Failure {
     case .adapter: "the adapter is not hci0, hci1, …"
     case .addressKind: "the type of the address is not public or random"
     case .security: "the security is not low, medium or high"
+    case .mode: "the mode is not an octal number from 0 to 777"
+    case .group: "the group is not a name of 1 to 255 bytes"
     case .unknownOption: "it has an option that this transport does not have"
     case .duplicateOption: "it has an option twice"
     }
@@ -122,7 +147,15 @@ extension Endpoint {
   /// Reads an endpoint of the command line that is to be connected to, so that its Bluetooth address cannot be any.
   init(peerArgument text: String) throws(Failure) {
     try self.init(argument: text)
+    try refuseAccess(text)
     guard case .bluetooth(.any, _) = address else { return }
     throw Failure(.usage, "'\(text)' does not say which device", hint: "holdfast scan lists addresses")
+  }
+
+  /// Who may connect is for the end that listens to say.
+  func refuseAccess(_ text: String) throws(Failure) {
+    guard access != nil else { return }
+    throw Failure(
+      .usage, "'\(text)' has a mode or a group, which go with --listen", hint: "the other end's file has both already")
   }
 }

@@ -42,5 +42,11 @@ extension Verb {
     guard ProcessHardening.apply() else {
       throw Failure(.fault, "the system does not let this process be kept from being read by others")
     }
+    // One that measures itself goes on: the measurement shows it, and explain names it.
+    guard isMeasuring || !ProcessHardening.isStillReadable else {
+      throw Failure(
+        .fault, "this process can be read by others, though the system said that it cannot",
+        hint: "what starts it answers its system calls by a seccomp filter; start it in another way")
+    }
   }
 }

@@ -47,5 +47,9 @@ int disturb_by_short_threads(void);
 int disturb_by_refusing_call(const char *name, int error);
 /// Lets each `openat` or `openat2` of a path that begins with `prefix` fail with `error` from now on, by a seccomp filter. `prefix` stays.
 int disturb_by_refusing_path(const char *prefix, int error);
+/// Lets the wish to be not dumpable succeed without effect from now on, by a seccomp filter; `always` lies about the state as well.
+int disturb_by_lying_of_dumpable(int always);
+/// The same by a supervisor, which lets the kernel answer every other prctl(2).
+int disturb_by_supervising_dumpable(void);
 
 #endif

@@ -51,6 +51,22 @@ import Testing
     #expect(try host.measurement().properties == ["agent"])
   }
 
+  @Test func `a seccomp filter of any thread shows, and how many there are`() throws {
+    func filtered(_ lines: String) throws -> Digest {
+      try host.write("/proc/self/task/101/status", "Name:\tworker\nTracerPid:\t0\n\(lines)")
+      return try host.digest("app.debug")
+    }
+    #expect(try filtered("Seccomp:\t0\nSeccomp_filters:\t0\n") == absence())
+    let one = try filtered("Seccomp:\t2\nSeccomp_filters:\t1\n")
+    #expect(try host.measurement().findings == [.seccompFilter])
+    #expect(try host.measurement().properties == [])
+    #expect(try one != absence())
+    #expect(try filtered("Seccomp:\t2\n") == one)
+    #expect(try filtered("Seccomp:\t2\nSeccomp_filters:\t2\n") != one)
+    #expect(throws: MeasurementError.malformed(.threads)) { try filtered("Seccomp:\t\n") }
+    #expect(throws: MeasurementError.malformed(.threads)) { try filtered("Seccomp:\t2\nSeccomp_filters:\tx\n") }
+  }
+
   @Test func `a thread's status that says nothing of a tracer is an error`() throws {
     try host.write("/proc/self/task/101/status", "Name:\tworker\n")
     #expect(throws: MeasurementError.malformed(.threads)) { try host.measurement() }

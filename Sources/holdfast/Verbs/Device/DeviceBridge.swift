@@ -35,6 +35,7 @@ struct DeviceBridge: Verb {
 
   mutating func perform() throws(Failure) {
     let hardware = try Endpoint(argument: to)
+    try hardware.refuseAccess(to)
     guard hardware.isLine else {
       throw Failure(.usage, "\(hardware) is no serial line", hint: "--to takes tty:PATH or unix-stream:PATH")
     }
@@ -56,6 +57,7 @@ struct DeviceBridge: Verb {
     } catch { throw Failure(error) }
     TerminationSignals.whenRaised { bridge.stop() }
     for endpoint in bridge.endpoints {
+      lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
       lines.noteListening(at: endpoint, for: hardware)
     }

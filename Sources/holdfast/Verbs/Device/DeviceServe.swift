@@ -25,7 +25,8 @@ struct DeviceServe: Verb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Where to listen, such as unix:/run/lock.sock; may be repeated.")
+  @Option(
+    help: "Where to listen, such as unix:/run/lock.sock or unix:/run/lock.sock,mode=660,group=lock; may be repeated.")
   var listen: [String]
 
   @Flag(help: "Say nothing of single rounds.")
@@ -60,6 +61,7 @@ struct DeviceServe: Verb {
     } catch { throw Failure(error, folder: dir) }
     TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
+      lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
       lines.noteListening(at: endpoint)
     }
@@ -73,6 +75,12 @@ struct DeviceServe: Verb {
 }
 
 extension LogOutput {
+  func warnOfAccess(to endpoint: Endpoint) {
+    if endpoint.access?.isForEverybody == true {
+      warn("\(endpoint): every user of this host may connect, as it asks for")
+    }
+  }
+
   func noteListening(at endpoint: Endpoint, for hardware: Endpoint? = nil) {
     let device = hardware.map { ", for the device at \($0)" } ?? ""
     var line = LogLine(event: "listening", sentence: "listening at \(endpoint)\(device)")
