@@ -1,5 +1,6 @@
 """Processes of an ordinary user that hold secrets, and another process of the same user that wants them."""
 
+import json
 import os
 import pathlib
 import resource
@@ -68,6 +69,45 @@ class Waiting:
         self.process.communicate()
         self.connection.close()
         self.listener.close()
+
+
+# Starts a program whose wish not to be dumpable succeeds without effect, by a seccomp filter; with "always", its state is lied about too.
+LIAR = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+LOAD, EQUAL, RETURN = 0x20, 0x15, 0x06
+prctl = {"x86_64": 157, "aarch64": 167}[os.uname().machine]
+second = 3 if sys.argv[1] == "always" else 4
+program = b"".join(struct.pack("HBBI", *step) for step in (
+    (LOAD, 0, 0, 0), (EQUAL, 0, 4, prctl), (LOAD, 0, 0, 16), (EQUAL, 1, 0, 4), (EQUAL, 0, 1, second), (RETURN, 0, 0, 0x50000), (RETURN, 0, 0, 0x7fff0000)))
+buffer = ctypes.create_string_buffer(program)
+filter = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(program) // 8, ctypes.addressof(buffer)))
+if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, filter, 0, 0):
+    sys.exit(99)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+
+
+def lied_to(world, always, *arguments):
+    command = world.command(arguments)
+    place = command.index(world.program)
+    started = [*command[:place], sys.executable, "-c", LIAR, "always" if always else "once", *command[place:]]
+    return subprocess.run(started, env={**world.environment, "XDG_DATA_HOME": str(world.base / "data")}, capture_output=True, timeout=TIMEOUT,
+                          check=False)
+
+
+def notices_lies(world, always):
+    """A parent that lies by a seccomp filter: denied, explained, and nothing is served."""
+    done = lied_to(world, always, "prove", "--connect", f"unix:{world.socket}", "--state", str(world.base / "P"), "--command", "unlock")
+    expect_equal(done.returncode, 1, f"exit status of prove: {done.stderr.decode()}")
+    expect(b"integrityMismatch" in done.stdout + done.stderr, f"prove says {done.stdout + done.stderr}")
+    done = lied_to(world, always, "explain", "--state", str(world.base / "P"), "--json")
+    value = json.loads(done.stdout)
+    expect_equal((value["changed"], value["findings"]), (["app.debug"], ["seccomp-filter", "dumpable"]), "what explain finds")
+    expect_equal(value["components"][0]["causes"], ["supervisor"], "the causes")
+    done = lied_to(world, always, "device", "show", "--dir", str(world.base / "D"))
+    expect_equal(done.returncode, 70, f"exit status of device show: {done.stderr.decode()}")
+    proves(world)
 
 
 def unhardened_is_open(world):
@@ -210,6 +250,8 @@ def checks(world, nobody, skipped):
     else:
         yield "a device is closed to its own user", device_is_closed, (nobody,)
         yield "a prover is closed to its own user", prover_is_closed, (nobody,)
+    for always in (False, True):
+        yield f"a lie about being dumpable is noticed, {'also where it is kept up' if always else 'and asked about'}", notices_lies, (nobody, always)
     for number in (signal.SIGABRT, signal.SIGQUIT, signal.SIGSEGV):
         yield f"no core on {number.name}", dumps_no_core, (nobody, number)
         yield f"no backtrace on {number.name}", lends_nothing_to_backtraces, (nobody, number)
