@@ -45,7 +45,7 @@ let package = Package(
     .target(
       name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "HoldfastStorage", dependencies: ["CSQLite"], swiftSettings: strict),
+    .target(name: "HoldfastStorage", dependencies: ["CSQLite", "CHost"], swiftSettings: strict),
     .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
     .target(name: "HoldfastTransport", dependencies: ["CBlueZ"], swiftSettings: strict),
 

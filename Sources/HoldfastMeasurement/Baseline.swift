@@ -26,7 +26,21 @@ extension Measurer {
     subject: BoundedText<64>, version: AppVersion, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
-    let measurement = try measure(makingDeviceSecret: true)
+    try baseline(
+      of: try measure(makingDeviceSecret: true), subject: subject, version: version, clock: clock, random: &random)
+  }
+
+  /// Makes a baseline of a measurement that was taken a moment ago, under a fresh salt. One measurement serves for the
+  /// baselines of several verifiers.
+  ///
+  /// - Parameters:
+  ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` gives it.
+  ///   - subject: as for ``takeBaseline(subject:version:clock:random:)``, and so are the others.
+  /// - Throws: when there is no randomness, or the evidence does not hold what was measured.
+  public mutating func baseline(
+    of measurement: LiveMeasurement, subject: BoundedText<64>, version: AppVersion,
+    clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
+  ) throws(MeasurementError) -> Baseline {
     let salt: FixedBytes<32>
     do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
     let key = BuiltInKeys.current

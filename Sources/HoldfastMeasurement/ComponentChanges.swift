@@ -44,6 +44,17 @@ extension Measurer {
     return changes
   }
 
+  /// The number of a configuration's components that a measurement of a moment ago has otherwise than the baseline.
+  ///
+  /// - Throws: `unknownComponent` when a component was not measured, and `cryptography`.
+  public mutating func changedComponentCount(
+    of measurement: LiveMeasurement, since baseline: BaselineFingerprints, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> Int {
+    let named = try measurement.components(named: configuration)
+    let now = try fingerprints(of: named, for: configuration).fingerprints
+    return now.count { !baseline.fingerprints.contains($0) }
+  }
+
   private mutating func state(
     of component: PlatformComponent, since baseline: BaselineFingerprints, _ configuration: MeasurementConfiguration,
     _ findings: inout Set<Finding>

@@ -38,4 +38,23 @@ public struct LiveMeasurement: Sendable {
   mutating func note(_ property: StaticString) {
     properties.append(BoundedText(property))
   }
+
+  /// The same, with exactly the components that a configuration names, in its order; `unknownComponent` when one is missing.
+  func components(named configuration: MeasurementConfiguration) throws(MeasurementError) -> LiveMeasurement {
+    var named = self
+    named.app = try Self.components(configuration.appIDs, of: app)
+    named.device = try Self.components(configuration.deviceIDs, of: device)
+    return named
+  }
+
+  private static func components(
+    _ ids: [ComponentID], of measured: [Component]
+  ) throws(MeasurementError) -> [Component] {
+    var components: [Component] = []
+    for id in ids {
+      guard let component = measured.first(where: { $0.id == id }) else { throw .unknownComponent }
+      components.append(component)
+    }
+    return components
+  }
 }

@@ -58,8 +58,19 @@ public struct Measurer: ~Copyable {
   public mutating func provableMeasurements(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
+    try provableMeasurements(of: try measure(for: configuration), for: configuration)
+  }
+
+  /// IM, DM and the key that proves them, from a measurement that was taken a moment ago. One measurement of every
+  /// component serves for whichever configuration turns out to be needed.
+  ///
+  /// - Parameter measurement: all components that the configuration names; more do not matter.
+  /// - Throws: `unknownKey` when the key is not built in, and `unknownComponent` when a component was not measured.
+  public mutating func provableMeasurements(
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> ProvableMeasurements {
     guard let key = try BuiltInKeys.key(named: configuration.mpkID) else { throw .unknownKey }
-    let measurement = try measure(for: configuration)
+    let measurement = try measurement.components(named: configuration)
     return try ProvableMeasurements(
       integrity: integrityMeasurement(of: measurement, for: configuration),
       device: deviceMeasurement(of: measurement, for: configuration), key: key)

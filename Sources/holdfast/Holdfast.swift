@@ -27,6 +27,7 @@ struct Holdfast: ParsableCommand {
     version: versionText,
     subcommands: [
       Demo.self, Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Prove.self,
+      ShowStatus.self,
       Explain.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self, Endpoints.self,
     ]
   )

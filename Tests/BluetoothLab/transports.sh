@@ -3,7 +3,7 @@
 together 3
 meet holdfast /tmp/lock /tmp --format jose >/tmp/met || report failed enrolment
 holdfast enroll --device /tmp/lock.json --service /tmp/service --state /tmp/once --maximum-uses 1 >/tmp/met || report failed enrolment
-report token "$(wc -c </tmp/state/measurement_token.jose)"
+report token "$(wc -c </tmp/state/devices/*/measurement_token.jose)"
 # hci2 has an address of its own choice, which LE alone knows.
 static=C0:00:00:00:00:02
 for setting in "power off" "bredr off" "static-addr $static" "power on" "advertising on"; do
@@ -13,7 +13,7 @@ serve_all --listen "le:00:00:00:00:00:00,psm=130,security=low"
 # wholly NAME KIND: a round in which the token is sent in full, with the longest parameters.
 longest=$(for number in 1 2 3 4 5 6 7 8; do printf -- '--parameter %063d%d ' 0 "$number"; done)
 wholly() {
-  rm -f /tmp/state/remembered
+  rm -f /tmp/state/devices/*/remembered
   proves "$1" state "$2" 1 $longest
 }
 refuses() { trying "$1-refused" holdfast prove --state /tmp/state --connect "$(endpoint "$1" 1)" --command open; }

@@ -182,7 +182,7 @@ OTHERS = {
     "the evidence as attestation": (
         ["issue", "--service", "{S}", "--device", "{base}/d.json", "--attestation", "{base}/evidence", "--state", "{begun}"], {DENIED}),
     "the token as evidence": (
-        ["attest", "--service", "{S}", "--device", "{base}/d.json", "--evidence", "{base}/P/measurement_token.cose", "--out", "{case}/o"],
+        ["attest", "--service", "{S}", "--device", "{base}/d.json", "--evidence", "{base}/oldP/measurement_token.cose", "--out", "{case}/o"],
         {MALFORMED}),
     "the issuer key as descriptor": ([*ENROLL[:2], "{base}/issuer.jwk", *ENROLL[3:]], {MALFORMED}),
     "the descriptor as issuer key": (["device", "trust", "--dir", "{D}", "{base}/d.json"], {MALFORMED}),

@@ -139,6 +139,24 @@ DATABASE = {"flipped": {OK, MALFORMED, FAULT}, "truncated": {OK, MALFORMED}, "of
 RECORD = {**DATABASE, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}
 LINKED = {"link": {OK, MALFORMED}}
 
+# An enrolment in a state folder, which has one.
+ENROLLED = "devices/*"
+
+
+def enrolled(folder, place, prove, explain, bench):
+    """The files of an enrolment, at `place` in `folder`, and the verbs that read them."""
+    other = folder + "2"
+    return [
+        Target(folder, f"{place}measurement_config.bin", [prove, explain],
+               {"flipped": {DENIED, MALFORMED}, "of another": {DENIED, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}, other=other),
+        Target(folder, f"{place}measurement_token.cose", [prove, explain], {"mode 0644": {OK, NO_PERMISSION}}, other=other),
+        Target(folder, f"{place}enrolment.json", [prove, explain], {"flipped": ANY, "mode 0644": {OK, NO_PERMISSION}}, other=other,
+               mention="enrolment" if place else folder),
+        Target(folder, f"{place}fingerprints.cbor", [prove, explain], {"mode 0644": {OK, NO_PERMISSION}}, other=other),
+        Target(folder, f"{place}remembered", [prove, bench], ADVISORY, other=other),
+    ]
+
+
 TARGETS = [
     Target("D", "device.json", [SHOW, AUDIT, TRUST, SERVE], {"flipped": {OK, MALFORMED}}, other="D2", mention="D"),
     Target("D", "device.key", [SHOW, SERVE], other="D2", holds_secret=True),
@@ -166,18 +184,14 @@ TARGETS = [
     Target("issuer2.jwk", "", [TRUST], PUBLIC, other="issuer.jwk"),
     Target("mac.jwk", "", [TRUST_MAC], {"link": {OK}, "flipped": {OK, MALFORMED}, "of another": {OK}}, other="mac2.jwk", holds_secret=True),
     Target("d.json", "", [ENROLL], PUBLIC, other="d2.json"),
-    Target("P", "measurement_config.bin", [PROVE, EXPLAIN],
-           {"flipped": {DENIED, MALFORMED}, "of another": {DENIED, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}, other="P2"),
-    Target("P", "measurement_token.cose", [PROVE, EXPLAIN], {"mode 0644": {OK, NO_PERMISSION}}, other="P2"),
-    Target("PJ", "measurement_token.jose", [PROVE_JOSE], {"mode 0644": {OK, NO_PERMISSION}}, other="PJ2"),
-    Target("P", "enrolment.json", [PROVE, EXPLAIN], {"flipped": {*ANY, IMPOSTOR}, "mode 0644": {OK, NO_PERMISSION}}, other="P2",
-           mention="enrolment"),
-    Target("P", "fingerprints.cbor", [PROVE, EXPLAIN], {"mode 0644": {OK, NO_PERMISSION}}, other="P2"),
-    Target("P", "remembered", [PROVE, BENCH], ADVISORY, other="P2"),
-    Target("begun", "measurement_config.bin", [ISSUE],
+    *enrolled("P", f"{ENROLLED}/", PROVE, EXPLAIN, BENCH),
+    *enrolled("oldP", "", *[["{oldP}" if word == "{P}" else word for word in verb] for verb in (PROVE, EXPLAIN, BENCH)]),
+    Target("PJ", f"{ENROLLED}/measurement_token.jose", [PROVE_JOSE], {"mode 0644": {OK, NO_PERMISSION}}, other="PJ2"),
+    Target("begun", "pending/any/measurement_config.bin", [ISSUE],
            {"flipped": {OK, MALFORMED}, "of another": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION},
-            "random bytes": {OK, MALFORMED}, "text": {MALFORMED}}, other="P2"),
-    Target("begun", "fingerprints.cbor", [ISSUE], {"flipped": ANY, "of another": ANY, "mode 0644": {OK, NO_PERMISSION}}, other="P2"),
+            "random bytes": {OK, MALFORMED}, "text": {MALFORMED}}, other="begun2", mention="begun"),
+    Target("begun", "pending/any/fingerprints.cbor", [ISSUE],
+           {"flipped": ANY, "of another": ANY, "mode 0644": {OK, NO_PERMISSION}}, other="begun2"),
     Target("evidence", "", [ATTEST], {**PUBLIC, "flipped": {DENIED, MALFORMED}}, other="evidence"),
     Target("attestation", "", [ISSUE],
            {**PUBLIC, **{name: {DENIED, MALFORMED} for name in ("empty", "random bytes", "text", "truncated", "flipped")}},

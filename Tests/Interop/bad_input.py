@@ -20,7 +20,7 @@ from bad_world import fill, judge, names_in, worlds
 from holdfast_peer.base64strict import encode, url_encode
 from holdfast_peer.checks import Checks, expect
 
-NAMES = ("D", "S", "P", "PJ", "begun", "d.json", "issuer2.jwk", "mac.jwk", "evidence", "attestation", "vectors.json", "data")
+NAMES = ("D", "S", "P", "oldP", "PJ", "begun", "d.json", "issuer2.jwk", "mac.jwk", "evidence", "attestation", "vectors.json", "data")
 LEFT_BY_SQLITE = ("-wal", "-shm", "-journal")
 
 
@@ -28,9 +28,8 @@ def spoil(world, target, damage, verb):
     """One check: the verb on a copy with one file spoiled."""
     used = {name for name in NAMES for part in verb if f"{{{name}}}" in part} | {target.folder}
     case = world.case(*used)
-    path = case / target.folder / target.file if target.file else case / target.folder
-    other = world.base / (target.other or target.folder)
-    damage.apply(path, other / target.file if target.file else other)
+    path = found(case / target.folder, target.file)
+    damage.apply(path, found(world.base / (target.other or target.folder), target.file))
     if not damage.name.startswith("mode"):
         world.own(case)
     places = {name: case / name for name in used}
@@ -39,7 +38,7 @@ def spoil(world, target, damage, verb):
     before = names_in(case)
     serves = verb[:2] == ["device", "serve"]
     done = (world.serve_briefly if serves else world.run)(*arguments, environment=environment)
-    original = world.base / target.folder / target.file if target.file else world.base / target.folder
+    original = found(world.base / target.folder, target.file)
     secret = spellings(original.read_bytes()) if target.holds_secret else ()
     name = pathlib.PurePath(target.file or target.folder).name
     judge(done, target.allowed(damage), mentions=[target.mention or name] if done.returncode not in (0, 1, 3) else [],
@@ -52,6 +51,11 @@ def spoil(world, target, damage, verb):
     leftovers = [n for n in names_in(case) if ".tmp" in n or n.endswith("served.sock")]
     expect(not leftovers, f"half-written or forgotten files: {leftovers}")
     shutil.rmtree(case, ignore_errors=True)
+
+
+def found(folder, file):
+    """The path of a file of a folder; an asterisk in it stands for the one name that is there."""
+    return next(folder.glob(file)) if "*" in file else folder / file if file else folder
 
 
 def spellings(secret):

@@ -12,6 +12,7 @@ import time
 from bad_files import DENIED, FAULT, MALFORMED, NO_PERMISSION, OK, UNAVAILABLE, USAGE
 from bad_world import TIMEOUT, fill, judge, names_in
 from holdfast_peer.checks import expect, expect_equal
+from holdfast_peer.state import enrolment
 
 PROVE = ("prove", "--connect")
 
@@ -471,11 +472,12 @@ def full_disks(world, skipped):
 
 
 def accepted_on_full_disk(world, disk, words):
-    (world.base / "P" / "remembered").rename(world.base / "P-remembered")
+    noted = enrolment(world.base / "P") / "remembered"
+    noted.rename(world.base / "P-remembered")
     try:
         full_disk(world, disk, words, {OK}, 0)
     finally:
-        (world.base / "P-remembered").rename(world.base / "P" / "remembered")
+        (world.base / "P-remembered").rename(noted)
 
 
 def checks(world, nobody):
@@ -552,7 +554,7 @@ def others_folder(nobody, name, verb):
 
 def checks_alone(world, skipped):
     """Those that must not run beside others."""
-    demo_stages, bench_stages = ("data", "device.sock", "other", "flipped"), ("data", "prover/enrolment.json")
+    demo_stages, bench_stages = ("data", "device.sock", "other", "flipped"), ("data", "prover/devices/*/enrolment.json")
     for words, stages in ((["demo"], demo_stages), (["bench", "latency", "--rounds", "100000"], bench_stages)):
         for number in (signal.SIGINT, signal.SIGTERM):
             for stage in stages:

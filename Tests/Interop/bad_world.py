@@ -14,6 +14,7 @@ import time
 
 from bad_files import DOCUMENTED, MARKER, OK
 from holdfast_peer.checks import Failed, expect
+from holdfast_peer.state import enrolment, make_old
 
 TIMEOUT = 20
 CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]|\xc2[\x80-\x9f]")
@@ -111,6 +112,7 @@ class World:
         for number in ("", "2"):
             self.succeed("service", "mac-key", "--dir", base / f"S{number}", "--device", base / f"d{number}.json",
                          base / f"mac{number}.jwk")
+        self.succeed("measure", "--state", base / "begun2", "--out", base / "evidence2")
         self.succeed("measure", "--state", base / "begun", "--out", base / "evidence")
         spent = shutil.copytree(base / "S", base / "spent")
         self.own(spent)
@@ -127,8 +129,11 @@ class World:
             time.sleep(0.01)
         for name, state in (("P", base / "P"), ("P2", base / "P2")):
             self.run("prove", "--connect", f"unix:{self.socket}", "--state", state, "--command", "status")
-        expect((base / "P" / "remembered").exists(), "the first proof left no note")
-        shutil.copyfile(base / "P" / "remembered", base / "P2" / "remembered")
+        noted = enrolment(base / "P") / "remembered"
+        expect(noted.exists(), "the first proof left no note")
+        shutil.copyfile(noted, enrolment(base / "P2") / "remembered")
+        for name in ("P", "P2"):
+            make_old(base / name, base / f"old{name}")
         self.own(base)
 
     def close(self):

@@ -1,9 +1,8 @@
 extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
-  /// Answers M1: leaves M2 in `outgoing`, or nothing when the device is not the expected one.
-  mutating func answer(_ message: Span<UInt8>) throws(ProverFault) {
-    let challenge: Challenge
-    do throws(EncodingFault) { challenge = try Challenge(message) } catch { throw .malformed }
-    guard challenge.deviceID == identity.deviceID, challenge.keyID == identity.keyID else { throw .impostor }
+  /// Answers M1, whose bytes are `message`: leaves M2 in `outgoing`, or nothing when the device is not the expected one.
+  mutating func answer(_ challenge: Challenge, _ message: Span<UInt8>) throws(ProverFault) {
+    guard challenge.deviceID == identity.deviceID else { throw .anotherDevice }
+    guard challenge.keyID == identity.keyID else { throw .anotherKey }
     required = challenge.required
     var head = MessageBuffer()
     let fresh: FixedBytes<16>

@@ -75,16 +75,38 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
     if let round = pending.take() {
       return try conclude(message, round)
     }
-    // A device that has no room says so in place of M1.
-    if let verdict = try Self.earlyVerdict(message) { return .done(verdict) }
-    try answer(message)
-    return .send
+    switch try DeviceGreeting(message) {
+    case .verdict(let verdict): return .done(verdict)
+    case .challenge(let challenge):
+      try answer(challenge, message)
+      return .send
+    }
   }
 
   /// What to report when the connection ends before the next message: the last verdict, if there was one.
   public var verdictSoFar: ProverVerdict? { standing }
+}
 
-  /// A verdict in place of M1. There are no keys yet, so one that needs a seal, or has one, is an impostor's.
+/// The first message of a round: a challenge, or the verdict of a device that has no room for another peer.
+///
+/// Nothing in it is authenticated. A prover that knows several devices reads it to find the enrolment that it needs.
+public enum DeviceGreeting: Sendable {
+  /// M1.
+  case challenge(Challenge)
+  /// An unsealed verdict in place of M1, such as busy.
+  case verdict(ProverVerdict)
+
+  /// Reads the message.
+  ///
+  /// - Throws: `malformed` when it is neither; `impostor` for a verdict that needs a seal, or has one: there are no keys yet.
+  public init(_ message: Span<UInt8>) throws(ProverFault) {
+    if let verdict = try Self.earlyVerdict(message) {
+      self = .verdict(verdict)
+      return
+    }
+    do throws(EncodingFault) { self = .challenge(try Challenge(message)) } catch { throw .malformed }
+  }
+
   private static func earlyVerdict(_ message: Span<UInt8>) throws(ProverFault) -> ProverVerdict? {
     let verdict: VerdictMessage
     do throws(EncodingFault) { verdict = try VerdictMessage(message) } catch { return nil }
@@ -115,7 +137,11 @@ public struct ProverVerdict: Sendable {
 public enum ProverFault: Error {
   /// The message is not one of this protocol.
   case malformed
-  /// The other end is not the device that it should be, or could not prove it.
+  /// M1 names another device than the one of the session. Nothing was sent in answer.
+  case anotherDevice
+  /// M1 names the right device with another key. Nothing was sent in answer.
+  case anotherKey
+  /// The other end named the right device, and could not prove that it is this device.
   case impostor
   case random, cryptography
 }

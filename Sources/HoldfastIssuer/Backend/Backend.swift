@@ -65,7 +65,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     do throws(TokenWritingFault) {
       let token = try MeasurementTokenWriter(format: options.format).write(
         measurement, to: device.publicKey.point, issuer: &issuer, random: &random, using: &cryptography)
-      return .issued(token: token, id: measurement.tokenID, expires: measurement.expires, generation: generation)
+      return .issued(IssuedToken(token, measurement))
     } catch { throw .writing(error) }
   }
 

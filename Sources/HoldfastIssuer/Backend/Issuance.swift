@@ -18,10 +18,50 @@ public struct IssuanceOptions: Sendable {
 
 /// What the backend makes of a request.
 public enum Issuance: Sendable, Equatable {
-  /// The measurement token, its id and its times.
-  case issued(token: [UInt8], id: TokenID, expires: UInt64, generation: UInt64)
+  /// The measurement token, and what it says.
+  case issued(IssuedToken)
   /// Nothing was issued.
   case refused(IssuanceRefusal)
+}
+
+/// A measurement token, with those of its claims that the prover may know. It cannot read them in the token, which is
+/// encrypted to the device.
+public struct IssuedToken: Sendable, Equatable {
+  /// The token, as its format has it.
+  public let bytes: [UInt8]
+  /// `iss` and `sub`.
+  public let issuer: BoundedText<64>
+  public let subject: BoundedText<64>
+  /// `jti`.
+  public let id: TokenID
+  /// `iat` and `exp`, in Unix seconds.
+  public let issuedAt: UInt64
+  public let expires: UInt64
+  /// `gen`.
+  public let generation: UInt64
+  /// `max`; nil for any number of rounds.
+  public let maximumUses: UInt64?
+  /// `cmd`; nil for all that the device's policy allows.
+  public let commands: [BoundedText<32>]?
+  /// `ver`.
+  public let version: AppVersion
+  /// `usr`; nil for any user.
+  public let user: BoundedText<32>?
+
+  /// A token, and the claims that were written into it.
+  init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
+    self.bytes = bytes
+    (issuer, subject, id) = (claims.issuer, claims.subject, claims.tokenID)
+    (issuedAt, expires, generation) = (claims.issuedAt, claims.expires, claims.generation)
+    (maximumUses, version, user) = (claims.maximumUses, claims.version, claims.user)
+    switch claims.commands {
+    case nil: commands = nil
+    case .some(let list):
+      var names: [BoundedText<32>] = []
+      for index in 0..<list.count { names.append(list[index]) }
+      commands = names
+    }
+  }
 }
 
 /// Why nothing was issued: the first of these that applies.

@@ -31,8 +31,9 @@ enum Console {
 
   static func warning(_ text: String) { note("warning: \(text)") }
 
-  static func report(_ failure: Failure) {
-    note(failure.message)
+  /// Reports a failure; `subject` says what failed, where that is one of several things.
+  static func report(_ failure: Failure, of subject: String? = nil) {
+    note((subject.map { "\($0): " } ?? "") + failure.message)
     if let hint = failure.hint { self.hint(hint) }
   }
 

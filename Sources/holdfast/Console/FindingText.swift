@@ -8,6 +8,16 @@ struct FindingText {
   let message: String
   let hint: String?
 
+  /// A check that is not one of connections.
+  init(_ check: String, _ state: Finding.State, _ message: String, hint: String? = nil) {
+    (self.check, self.state, self.message, self.hint) = (check, state.name, message, hint)
+  }
+
+  /// A check that failed; a permission that is missing is told from everything else.
+  init(_ check: String, _ failure: Failure) {
+    self.init(check, failure.status == .noPermission ? .forbidden : .missing, failure.message, hint: failure.hint)
+  }
+
   /// `adapter` is `hci0` and the like; `endpoint` is what was to be reached.
   init(_ finding: Finding, adapter: String?, endpoint: Endpoint?) {
     let isOK = finding.state == .ok
@@ -21,6 +31,8 @@ struct FindingText {
       hint = isOK ? nil : finding.topic.hint(adapter ?? "hci0")
     }
   }
+
+  func isOf(_ state: Finding.State) -> Bool { self.state == state.name }
 
   var lines: [String] {
     ["\(state.padded(10))\(message)"] + (hint.map { ["          \($0)"] } ?? [])

@@ -40,7 +40,7 @@ struct Demonstration {
     let alice = Person(name: "alice", playground: playground, address: endpoint.description)
     try proveThePerson(alice)
     try proveTheCommand(alice)
-    let attacker = Attacker(enrolment: try ProverFolder(path: playground.path("prover")).load(), endpoint: endpoint)
+    let attacker = Attacker(enrolment: try playground.enrolment("prover"), endpoint: endpoint)
     story.heading("Attacks, each tried for real")
     try attackTheWire(attacker)
     try attackTheToken(attacker)
@@ -60,7 +60,7 @@ struct Demonstration {
     try playground.makeDevice()
     story.step("a device makes its key and trusts that issuer", "lock and unlock need integrity and device")
     try playground.enroll()
-    let token = try ProverFolder(path: playground.path("prover")).load().token
+    let token = try playground.enrolment("prover").token
     story.step("the app is measured, attested and enrolled", "a token of \(token.count) bytes, encrypted to the device")
     return try playground.serve()
   }
@@ -100,8 +100,12 @@ struct Demonstration {
   }
 
   private mutating func measureLatency(_ enrolment: Enrolment, at endpoint: Endpoint) throws(Failure) {
+    let folder = ProverFolder(path: playground.path("prover"))
+    let enrolments = try reading(folder) { () throws(StateFolderFault) in
+      try EnrolmentChoice(folder, expecting: enrolment.descriptor.deviceID)
+    }
     let proof = Proof(
-      enrolment: enrolment, request: Request(command: BoundedText("status" as StaticString)), endpoint: endpoint,
+      enrolments: enrolments, request: Request(command: BoundedText("status" as StaticString)), endpoint: endpoint,
       timeoutMilliseconds: 10_000)
     var statistics = LatencyStatistics()
     for _ in 0..<50 {

@@ -115,6 +115,12 @@ final class Playground {
     return try Endpoint(argument: address)
   }
 
+  /// The enrolment of a prover that has one.
+  func enrolment(_ state: String) throws(Failure) -> Enrolment {
+    let folder = ProverFolder(path: path(state))
+    return try reading(folder) { () throws(StateFolderFault) in try folder.loadOnly() }
+  }
+
   /// Enrols a prover for a device.
   func enroll(_ state: String = "prover", device: String = "device", _ options: String...) throws(Failure) {
     let arguments = [

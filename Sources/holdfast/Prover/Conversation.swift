@@ -1,20 +1,18 @@
 import HoldfastCore
 import HoldfastTransport
 
-/// A prover's connection to a device, and the session on it: each message that comes is received, then answered.
+/// A prover's connection to a device: each message that comes is received, then answered by a session.
+///
+/// The session may be made when the first message is there, since that says which device it is.
 struct Conversation: ~Copyable {
   private let endpoint: Endpoint
   private var link: DeviceLink
   /// The message that came last.
   private(set) var received: [UInt8] = []
-  var session: Enrolment.Session
 
   /// Connects; no message is sent before the device has spoken.
-  init(
-    at endpoint: Endpoint, session: consuming Enrolment.Session, timeoutMilliseconds: Int
-  ) throws(Failure) {
+  init(at endpoint: Endpoint, timeoutMilliseconds: Int) throws(Failure) {
     self.endpoint = endpoint
-    self.session = session
     do throws(TransportError) {
       link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
@@ -27,8 +25,15 @@ struct Conversation: ~Copyable {
     } catch { throw Failure(error, endpoint: endpoint) }
   }
 
+  /// Reads the message that came as the first one of a connection.
+  borrowing func greeting() throws(Failure) -> DeviceGreeting {
+    do throws(ProverFault) { return try DeviceGreeting(received.span) } catch {
+      throw Failure(error, endpoint: endpoint)
+    }
+  }
+
   /// Gives the session the message that came, and sends what it answers.
-  mutating func answer(by deadline: Deadline) throws(Failure) -> ProverStep {
+  mutating func answer(with session: inout Enrolment.Session, by deadline: Deadline) throws(Failure) -> ProverStep {
     let step: ProverStep
     let message = received
     do throws(ProverFault) {
@@ -57,6 +62,10 @@ extension Failure {
     case .malformed:
       self.init(
         .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
+    case .anotherDevice, .anotherKey:
+      self.init(
+        .malformed, "another device answers at \(endpoint) than a moment ago, and nothing was sent to it",
+        hint: "try again; is there more than one device at that place?")
     case .impostor:
       self.init(
         .impostor, "the other end did not prove that it is the device that was enrolled",

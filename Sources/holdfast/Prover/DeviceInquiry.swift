@@ -7,31 +7,48 @@ struct DeviceInquiry {
   private let folder: ProverFolder
   private let timeoutMilliseconds: Int
   private let pairing: PairingOptions
+  /// The device that must answer; nil for any that is enrolled.
+  var expected: DeviceID?
 
-  /// `connect` and `state` as the command line has them.
-  init(at connect: String, state: String, waiting: TimeoutOptions, pairing: PairingOptions) throws(Failure) {
+  /// `connect`, `state` and `device` as the command line has them.
+  init(
+    at connect: String, state: String, device: String?, waiting: TimeoutOptions, pairing: PairingOptions
+  ) throws(Failure) {
     endpoint = try Endpoint(peerArgument: connect)
     folder = ProverFolder(path: state)
+    expected = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     timeoutMilliseconds = try waiting.milliseconds()
     self.pairing = pairing
   }
 
-  /// Which device is asked, and none else answers.
-  func deviceID() throws(Failure) -> DeviceID { try folder.load().descriptor.deviceID }
+  /// The devices that may answer.
+  func devices() throws(Failure) -> [DeviceID] {
+    if let expected { return [expected] }
+    return try reading(folder) { () throws(StateFolderFault) in
+      let entries = try folder.entries()
+      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
+      return entries.map { $0.device }
+    }
+  }
 
-  /// The result of the command, which the device must accept. Throws what a proof throws; `denied` for any other verdict.
-  func ask(_ command: BoundedText<32>, _ parameters: [String]) throws(Failure) -> [UInt8] {
-    let enrolment = try folder.load()
+  /// The result of the command, which the device must accept, and the device that gave it. Throws what a proof throws; `denied`
+  /// for any other verdict.
+  func ask(
+    _ command: BoundedText<32>, _ parameters: [String]
+  ) throws(Failure) -> (device: DeviceID, result: [UInt8]) {
+    let choice = try reading(folder) { () throws(StateFolderFault) in
+      try EnrolmentChoice(folder, expecting: expected)
+    }
     let request = try Request(command: command.description, parameters: parameters)
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let proof = Proof(
-      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
+      enrolments: choice, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let outcome = try proof.run()
     let status = outcome.verdict.status
-    guard status == .accepted else {
+    guard status == .accepted, let enrolment = outcome.enrolment else {
       throw Failure(.denied, status.explanation.text, hint: status.explanation.hint)
     }
-    return outcome.result
+    return (enrolment.descriptor.deviceID, outcome.result)
   }
 }

@@ -12,7 +12,7 @@ extension DeviceInquiry {
     let challenge = try options.using { () throws(AuthenticatorFault) in
       try folder.challengeDevice(record, random: &random)
     }
-    guard let answer = HostAnswer(try ask(UserCommandName.hostCode, [record.user, challenge.digits])) else {
+    guard let answer = HostAnswer(try ask(UserCommandName.hostCode, [record.user, challenge.digits]).result) else {
       return nil
     }
     do throws(AuthenticatorFault) {

@@ -1,9 +1,10 @@
 import HoldfastCore
+import HoldfastMeasurement
 import HoldfastTransport
 
 /// Where the time of one proof went, in nanoseconds.
 struct ProofTiming {
-  /// Measuring app and device.
+  /// Measuring app and host.
   var measure: UInt64 = 0
   /// Connecting, until the device's challenge was there.
   var connect: UInt64 = 0
@@ -15,39 +16,74 @@ struct ProofTiming {
   var total: UInt64 { measure + connect + round + device }
 }
 
-/// What came of one proof.
+/// The end of one proof.
 struct ProofOutcome {
+  /// The enrolment that was proved; nil where the device had no room, and did not say which one it is.
+  let enrolment: Enrolment?
   let verdict: ProverVerdict
   let result: [UInt8]
   let timing: ProofTiming
 }
 
-/// One proof by this process, measured anew, over one connection.
+/// One proof by this process, measured anew, over one connection, to whichever enrolled device answers there.
 struct Proof: ~Copyable {
-  let enrolment: Enrolment
+  let enrolments: EnrolmentChoice
   let request: Request
   let endpoint: Endpoint
   let timeoutMilliseconds: Int
 
-  /// Measures, connects and runs the session to its verdict.
-  func run(isRemembered: Bool) throws(Failure) -> ProofOutcome {
+  /// Measures, connects, chooses the enrolment of the device that answers, and runs the session to its verdict.
+  ///
+  /// - Parameter isRemembered: whether the device took the token before; nil to look it up in the state folder.
+  func run(isRemembered: Bool? = nil) throws(Failure) -> ProofOutcome {
     var timing = ProofTiming()
     var stopwatch = Stopwatch()
-    let session = try enrolment.session(for: request, isRemembered: isRemembered)
+    let measurement = try Self.measure()
     timing.measure = stopwatch.lap()
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
-    var conversation = try Conversation(at: endpoint, session: session, timeoutMilliseconds: timeoutMilliseconds)
+    var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    try conversation.receive(by: deadline)
+    timing.connect = stopwatch.lap()
+    let challenge: Challenge
+    switch try conversation.greeting() {
+    case .verdict(let verdict): return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing)
+    case .challenge(let first): challenge = first
+    }
+    let enrolment = try enrolment(for: challenge)
+    var session = try session(of: enrolment, proving: measurement, isRemembered)
     while true {
-      do throws(Failure) { try conversation.receive(by: deadline) } catch {
-        guard let verdict = conversation.session.verdictSoFar else { throw error }
-        return ProofOutcome(verdict: verdict, result: [], timing: timing)
-      }
-      if timing.connect == 0 { timing.connect = stopwatch.lap() } else { timing.device += stopwatch.lap() }
-      let step = try conversation.answer(by: deadline)
+      let step = try conversation.answer(with: &session, by: deadline)
       timing.round += stopwatch.lap()
       if case .done(let verdict) = step {
-        return ProofOutcome(verdict: verdict, result: Array(conversation.session.reply.result.bytes), timing: timing)
+        return ProofOutcome(
+          enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: timing)
       }
+      do throws(Failure) { try conversation.receive(by: deadline) } catch {
+        guard let verdict = session.verdictSoFar else { throw error }
+        return ProofOutcome(enrolment: enrolment, verdict: verdict, result: [], timing: timing)
+      }
+      timing.device += stopwatch.lap()
     }
+  }
+
+  /// Measures every component, before it is known which device answers. Which of them count, a configuration says.
+  static func measure() throws(Failure) -> LiveMeasurement {
+    var measurer = Measurer()
+    do throws(MeasurementError) { return try measurer.measure() } catch { throw Failure(error) }
+  }
+
+  func enrolment(for challenge: Challenge) throws(Failure) -> Enrolment {
+    do throws(StateFolderFault) { return try enrolments.enrolment(for: challenge) } catch {
+      throw Failure(error, folder: enrolments.folder.path, endpoint: endpoint)
+    }
+  }
+
+  func session(
+    of enrolment: Enrolment, proving measurement: LiveMeasurement, _ isRemembered: Bool?
+  ) throws(Failure) -> Enrolment.Session {
+    do throws(MeasurementError) {
+      return try enrolment.session(
+        proving: measurement, for: request, isRemembered: isRemembered ?? enrolments.isRemembered(enrolment))
+    } catch { throw Failure(error) }
   }
 }

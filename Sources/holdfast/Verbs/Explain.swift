@@ -1,6 +1,7 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastJSON
+import HoldfastKeys
 import HoldfastMeasurement
 
 struct Explain: Verb {
@@ -10,10 +11,16 @@ struct Explain: Verb {
     examples: [
       "holdfast explain --state phone",
       "holdfast explain --state phone --json",
+      "holdfast explain --state phone --device lock.json",
     ])
 
-  @Option(help: "The folder that enroll filled.", completion: .directory)
+  @Option(help: "The state folder that enroll filled.", completion: .directory)
   var state: String
+
+  @Option(
+    help: "Only the baseline for this device: its id or its descriptor. All enrolled ones when absent.",
+    completion: .file())
+  var device: String?
 
   @OptionGroup var output: OutputOptions
 
@@ -21,20 +28,62 @@ struct Explain: Verb {
 
   mutating func perform() throws(Failure) {
     let folder = ProverFolder(path: state)
-    let enrolment = try folder.load()
-    guard enrolment.hasOwnConfiguration else { throw folder.damaged(ProverFolder.configurationName) }
-    let changes: ComponentChanges
-    do throws(MeasurementError) {
-      var measurer = Measurer()
-      changes = try measurer.changes(since: enrolment.fingerprints, for: try enrolment.decodedConfiguration())
-    } catch { throw Failure(error) }
-    if output.json { Console.result(changes.json) } else { changes.report() }
-    if let failure = changes.entries.lazy.compactMap(\.failure).first { throw failure.afterResult() }
-    guard changes.changed.isEmpty else {
+    let enrolments = try chosenEnrolments(in: folder)
+    var all: [(device: DeviceID, changes: ComponentChanges)] = []
+    var measurer = Measurer()
+    for enrolment in enrolments {
+      do throws(MeasurementError) {
+        let changes = try measurer.changes(since: enrolment.fingerprints, for: try enrolment.decodedConfiguration())
+        all.append((enrolment.descriptor.deviceID, changes))
+      } catch { throw Failure(error) }
+    }
+    report(all)
+    if let failure = all.flatMap({ $0.changes.entries }).lazy.compactMap(\.failure).first {
+      throw failure.afterResult()
+    }
+    let changed = Set(all.flatMap { $0.changes.changed.map { $0.id.description } })
+    guard changed.isEmpty else {
       throw Failure(
-        .denied, "\(changes.changed.count) of the components changed since the baseline",
+        .denied, "\(changed.count) of the components changed since the baseline",
         hint: "if you know why, enrol again; if you do not, stop using this host until you do"
       ).afterResult()
+    }
+  }
+
+  /// The enrolments to compare with; each must be whole.
+  private func chosenEnrolments(in folder: ProverFolder) throws(Failure) -> [Enrolment] {
+    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    return try reading(folder) { () throws(StateFolderFault) in
+      let entries = if let id { [try folder.requiredEntry(of: id)] } else { try folder.entries() }
+      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
+      var enrolments: [Enrolment] = []
+      for entry in entries {
+        let enrolment = try entry.load()
+        guard enrolment.hasOwnConfiguration else {
+          throw entry.folder.damaged(EnrolmentFolder.configurationName)
+        }
+        enrolments.append(enrolment)
+      }
+      return enrolments
+    }
+  }
+
+  /// One baseline as it is; among several, each after the device that it is for.
+  private func report(_ all: [(device: DeviceID, changes: ComponentChanges)]) {
+    if output.json {
+      let objects = all.map { device, changes in
+        JSONValue.object([("device_id", .string(hexadecimal(device)))] + (changes.json.members ?? []))
+      }
+      let union = Set(all.flatMap { $0.changes.changed.map { $0.id.description } }).sorted()
+      Console.result(
+        objects.count == 1
+          ? objects[0]
+          : .object([("changed", .array(union.map { .string($0) })), ("devices", .array(objects))]))
+      return
+    }
+    for (device, changes) in all {
+      if all.count > 1 { Console.result("baseline for device \(hexadecimal(device)):") }
+      changes.report()
     }
   }
 }

@@ -22,8 +22,7 @@ struct Prove: Verb {
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.", completion: .directory)
-  var state: String
+  @OptionGroup var enrolled: StateOptions
 
   @Option(help: "What the device is to do, at most 32 bytes.")
   var command: String
@@ -44,22 +43,22 @@ struct Prove: Verb {
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try codes.request(command: command, parameters: parameter)
     let timeoutMilliseconds = try waiting.milliseconds()
-    let folder = ProverFolder(path: state)
-    let enrolment = try folder.load()
+    let enrolments = try enrolled.choice()
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let proof = Proof(
-      enrolment: enrolment, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    let outcome = try proof.run(isRemembered: folder.isRemembered(enrolment.token))
-    if outcome.verdict.isAuthenticated { remember(in: folder, enrolment) }
-    try report(outcome, why: enrolment.hasOwnConfiguration ? nil : folder.damaged(ProverFolder.configurationName))
+      enrolments: enrolments, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let outcome = try proof.run()
+    if outcome.verdict.isAuthenticated, let enrolment = outcome.enrolment { remember(enrolment, in: enrolments) }
+    try report(outcome, why: outcome.enrolment.flatMap(enrolments.damage(of:)))
   }
 
   /// Only saves bytes the next time: the verdict stands where it cannot be written.
-  private func remember(in folder: ProverFolder, _ enrolment: Enrolment) {
-    do throws(Failure) { try folder.setRemembered(enrolment.token) } catch {
-      Console.warning("\(error.message); the next proof sends the whole token again")
+  private func remember(_ enrolment: Enrolment, in enrolments: EnrolmentChoice) {
+    do throws(StateFolderFault) { try enrolments.setRemembered(enrolment) } catch {
+      let failure = Failure(error, folder: enrolled.state)
+      Console.warning("\(failure.message); the next proof sends the whole token again")
     }
   }
 
@@ -98,6 +97,7 @@ extension ProofOutcome {
       ("accepted", .bool(verdict.status == .accepted)), ("authenticated", .bool(verdict.isAuthenticated)),
       ("result_hex", .string(hexadecimal(result.span))), ("result", .string(printable(result))),
     ]
+    if let enrolment { members.append(("device_id", .string(hexadecimal(enrolment.descriptor.deviceID)))) }
     if let clock = verdict.notice.clock { members.append(("clock", .integer(clock))) }
     if let floor = verdict.notice.generationFloor { members.append(("generation_floor", .integer(floor))) }
     if let seconds = verdict.notice.retryAfterSeconds { members.append(("retry_after_seconds", .integer(seconds))) }

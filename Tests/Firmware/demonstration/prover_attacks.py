@@ -30,7 +30,7 @@ def attack(scene, story):
 
 def flipped(scene):
     shutil.copytree(scene.path("phone"), scene.path("flipped"))
-    path = scene.path("flipped") / "measurement_config.bin"
+    path = next(scene.path("flipped").glob("devices/*/measurement_config.bin"))
     data = bytearray(path.read_bytes())
     data[20] ^= 1
     path.write_bytes(data)

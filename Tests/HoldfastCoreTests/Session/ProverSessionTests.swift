@@ -26,7 +26,7 @@ import Testing
       _ = try prover.receive(challenge.span)
       #expect(prover.outgoing.count > 0)
     } else {
-      #expect(throws: ProverFault.impostor) { try prover.receive(challenge.span) }
+      #expect(throws: index < 20 ? ProverFault.anotherDevice : .anotherKey) { try prover.receive(challenge.span) }
       #expect(prover.outgoing.count == 0)
     }
   }

@@ -29,7 +29,8 @@ import Testing
 
   /// The claims that the example's device finds in an issued token, as hexadecimal CBOR.
   private func open(_ issuance: Issuance, _ format: MeasurementTokenFormat = .cose) throws -> OpenedToken {
-    guard case .issued(let token, _, _, _) = issuance else { throw UnreadableFile() }
+    guard case .issued(let issued) = issuance else { throw UnreadableFile() }
+    let token = issued.bytes
     return try MeasurementTokenWriterTests().open(token, format)
   }
 
@@ -44,18 +45,20 @@ import Testing
     #expect(opened.issuerKeyID == parties.example.fixed("keys.issuer_kid"))
     #expect(opened.claims.contains(parties.example.text("measurement.im")))
     #expect(opened.claims.contains(parties.example.text("measurement.dm")))
-    guard case .issued(_, let id, let expires, let generation) = issuance else { return }
-    #expect(opened.claims.contains(hex(id.bytes.array)))
-    #expect(expires == parties.now + 90 * 86400)
-    #expect(generation == 1)
+    guard case .issued(let issued) = issuance else { return }
+    #expect(opened.claims.contains(hex(issued.id.bytes.array)))
+    #expect(issued.issuedAt == parties.now)
+    #expect(issued.expires == parties.now + 90 * 86400)
+    #expect(issued.generation == 1)
+    #expect(issued.maximumUses == nil && issued.commands == nil && issued.user == nil)
   }
 
   @Test func `two tokens have different ids`() throws {
-    guard case .issued(_, let first, _, _) = try issue(), case .issued(_, let second, _, _) = try issue() else {
+    guard case .issued(let first) = try issue(), case .issued(let second) = try issue() else {
       Issue.record("refused")
       return
     }
-    #expect(first != second)
+    #expect(first.id != second.id)
   }
 
   @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
@@ -66,9 +69,12 @@ import Testing
     options.commands = [parties.text("unlock")]
     options.maximumUses = 5
     options.user = parties.text("ada")
-    let opened = try open(issue(options: options), format)
-    var commands = CommandList()
-    try commands.append(parties.text("unlock"))
+    let issuance = try issue(options: options)
+    let opened = try open(issuance, format)
+    guard case .issued(let issued) = issuance else { return }
+    #expect(issued.expires == issued.issuedAt + 60 && issued.maximumUses == 5)
+    #expect(issued.commands == [parties.text("unlock")] && issued.user == parties.text("ada"))
+    #expect(issued.version == AppVersion(major: 1, minor: 2, patch: 3))
     #expect(
       opened.claims.hasSuffix(
         "3a000124fb01" + "3a000124fc05" + "3a000124fd81" + hex([0x66] + Array("unlock".utf8))
@@ -191,11 +197,11 @@ import Testing
     let token = try parties.attestation()
     let issuance = try backend.issue(
       attestation: token.span, for: parties.device(), clock: StillClock(seconds: parties.now), random: &random)
-    guard case .issued(_, _, _, let generation) = issuance else {
+    guard case .issued(let issued) = issuance else {
       Issue.record("refused")
       return
     }
-    #expect(generation == 3)
+    #expect(issued.generation == 3)
     #expect(try open(issuance).claims.contains("3a000124fb03"))
   }
 

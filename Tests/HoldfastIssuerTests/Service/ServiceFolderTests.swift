@@ -45,25 +45,25 @@ import Testing
     signature: ServiceFolder.AttestationSignature
   ) throws {
     let folder = try create(signature)
-    guard case .issued(let token, _, _, _) = try enroll(folder) else {
+    guard case .issued(let issued) = try enroll(folder) else {
       Issue.record("refused")
       return
     }
-    #expect(try open(token, SingleIssuer(point: try folder.issuerKey().point)) == "example-app")
+    #expect(try open(issued.bytes, SingleIssuer(point: try folder.issuerKey().point)) == "example-app")
   }
 
   @Test func `a folder that shares a key with a device enrolls with it`() throws {
     let folder = try create()
     let key = try folder.macKey(for: parties.device()).withBytes { $0.array }
-    guard case .issued(let token, _, _, _) = try enroll(folder, .macCOSE) else {
+    guard case .issued(let issued) = try enroll(folder, .macCOSE) else {
       Issue.record("refused")
       return
     }
     let point = try folder.issuerKey().point
-    #expect(try open(token, SingleIssuer(point: point, macKey: key)) == "example-app")
-    #expect(throws: TokenFault.untrusted) { try open(token, SingleIssuer(point: point)) }
+    #expect(try open(issued.bytes, SingleIssuer(point: point, macKey: key)) == "example-app")
+    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, SingleIssuer(point: point)) }
     let other = try folder.macKey(for: parties.device(id: DeviceID())).withBytes { $0.array }
-    #expect(throws: TokenFault.untrusted) { try open(token, SingleIssuer(point: point, macKey: other)) }
+    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, SingleIssuer(point: point, macKey: other)) }
   }
 
   @Test func `the secret of shared keys is made with the first one, and stays`() throws {

@@ -27,7 +27,8 @@ extension Demonstration {
   /// The files of the prover's state folder, one after the other.
   private func stateOfProver() throws(Failure) -> String {
     try ChildProcess.run([
-      "/bin/sh", "-c", "cat \"$0\"/* | cksum; ls -l --time-style=+ \"$0\"", playground.path("prover"),
+      "/bin/sh", "-c", "find \"$0\" -type f | sort | xargs cat | cksum; ls -lR --time-style=+ \"$0\"",
+      playground.path("prover"),
     ])
     .output
   }

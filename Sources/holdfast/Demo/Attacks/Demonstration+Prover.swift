@@ -5,7 +5,9 @@ extension Demonstration {
   /// A prover that is not what it was, or not where it was.
   mutating func attackTheProver() throws(Failure) {
     try copyState(to: "flipped")
-    try flipByte(of: playground.path("flipped/\(ProverFolder.configurationName)"), at: 20)
+    let flipped = ProverFolder(path: playground.path("flipped"))
+    let entry = try reading(flipped) { () throws(StateFolderFault) in try flipped.onlyEntry() }
+    try flipByte(of: entry.folder.file(EnrolmentFolder.configurationName), at: 20)
     story.expect(
       "a flipped byte in the measurement configuration", Status.deviceMismatch.name,
       try runProver(state: "flipped").statusName)

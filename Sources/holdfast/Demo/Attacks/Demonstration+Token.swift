@@ -8,7 +8,7 @@ extension Demonstration {
   mutating func attackTheToken(_ attacker: Attacker) throws(Failure) {
     try playground.makeDevice("other")
     try playground.enroll("other-prover", device: "other")
-    let other = try ProverFolder(path: playground.path("other-prover")).load()
+    let other = try playground.enrolment("other-prover")
     expect("the token of another device", .tokenInvalid, try attacker.status(ofToken: other.token))
 
     let now = SystemClock().unixSeconds() ?? 0
@@ -38,7 +38,7 @@ extension Demonstration {
   private mutating func attackItsUses(at endpoint: Endpoint) throws(Failure) {
     try playground.enroll("once", device: "device", "--maximum-uses", "1")
     story.expect("a token for one use", Status.accepted.name, try runProver(state: "once").statusName)
-    let attacker = Attacker(enrolment: try ProverFolder(path: playground.path("once")).load(), endpoint: endpoint)
+    let attacker = Attacker(enrolment: try playground.enrolment("once"), endpoint: endpoint)
     expect(
       "… encoded anew, with the twin of its ephemeral key", .usesExhausted,
       try attacker.status(ofToken: try attacker.twinOfToken()))
@@ -80,13 +80,15 @@ extension Demonstration {
     let attestation = try client.attest(baseline.evidence, for: enrolment.descriptor)
     var options = IssuanceOptions()
     options.validitySeconds = 3600
-    let (token, _) = try client.issue(attestation, for: enrolment.descriptor, options: options)
+    let token = try client.issue(attestation, for: enrolment.descriptor, options: options)
     let folder = ProverFolder(path: playground.path(state))
-    try folder.create()
-    try folder.store(
-      Enrolment(
-        descriptor: enrolment.descriptor, encoding: .cose, configuration: baseline.configuration.encoded(),
-        token: token, fingerprints: baseline.fingerprints))
+    try writing(folder) { () throws(StateFolderFault) in
+      try folder.store(
+        Enrolment(
+          descriptor: enrolment.descriptor, encoding: .cose, configuration: baseline.configuration.encoded(),
+          token: token.bytes, fingerprints: baseline.fingerprints, report: IssuanceReport(token)),
+        replacing: false)
+    }
   }
 }
 

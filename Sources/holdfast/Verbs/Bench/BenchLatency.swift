@@ -21,6 +21,10 @@ struct BenchLatency: Verb {
   @Option(help: "The folder that enroll filled; needs --connect.", completion: .directory)
   var state: String?
 
+  @Option(
+    help: "The device that must answer: its id, or its descriptor; any enrolled one when absent.", completion: .file())
+  var device: String?
+
   @Option(help: "What the device is to do.")
   var command: String = "status"
 
@@ -37,10 +41,12 @@ struct BenchLatency: Verb {
   mutating func perform() throws(Failure) {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
     guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms is from 1 to 3600000") }
+    guard device == nil || connect != nil else { throw Failure(.usage, "--device goes with --connect and --state") }
     guard (connect == nil) == (state == nil) else { throw Failure(.usage, "--connect and --state go together") }
     let statistics: LatencyStatistics
     if let connect, let state {
-      statistics = try measure(at: try Endpoint(peerArgument: connect), folder: ProverFolder(path: state))
+      statistics = try measure(
+        at: try Endpoint(peerArgument: connect), folder: ProverFolder(path: state), expecting: device)
     } else {
       statistics = try measureInPlayground()
     }
@@ -54,13 +60,16 @@ struct BenchLatency: Verb {
     try playground.makeDevice()
     let endpoint = try playground.serve()
     try playground.enroll()
-    return try measure(at: endpoint, folder: ProverFolder(path: playground.path("prover")))
+    return try measure(at: endpoint, folder: ProverFolder(path: playground.path("prover")), expecting: nil)
   }
 
-  private func measure(at endpoint: Endpoint, folder: ProverFolder) throws(Failure) -> LatencyStatistics {
-    let enrolment = try folder.load()
+  private func measure(
+    at endpoint: Endpoint, folder: ProverFolder, expecting device: String?
+  ) throws(Failure) -> LatencyStatistics {
+    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    let enrolments = try reading(folder) { () throws(StateFolderFault) in try EnrolmentChoice(folder, expecting: id) }
     let proof = Proof(
-      enrolment: enrolment, request: try Request(command: command, parameters: []), endpoint: endpoint,
+      enrolments: enrolments, request: try Request(command: command, parameters: []), endpoint: endpoint,
       timeoutMilliseconds: 30_000)
     var statistics = LatencyStatistics()
     let warmUp = 3

@@ -19,8 +19,7 @@ struct BenchRounds: Verb {
   @Option(help: "The device to prove to.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.", completion: .directory)
-  var state: String
+  @OptionGroup var enrolled: StateOptions
 
   @Option(help: "What the device is to do.")
   var command: String = "status"
@@ -38,16 +37,23 @@ struct BenchRounds: Verb {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
     let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try Endpoint(peerArgument: connect)
-    let enrolment = try ProverFolder(path: state).load()
-    let session = try enrolment.session(for: try Request(command: command, parameters: []), isRemembered: true)
+    let proof = Proof(
+      enrolments: try enrolled.choice(), request: try Request(command: command, parameters: []), endpoint: endpoint,
+      timeoutMilliseconds: timeoutMilliseconds)
+    let measurement = try Proof.measure()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    var conversation = try Conversation(at: endpoint, session: session, timeoutMilliseconds: timeoutMilliseconds)
+    var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    try conversation.receive(by: Deadline(afterMilliseconds: timeoutMilliseconds))
+    guard case .challenge(let challenge) = try conversation.greeting() else {
+      throw Failure(.denied, Status.busy.explanation.text, hint: Status.busy.explanation.hint)
+    }
+    var session = try proof.session(of: try proof.enrolment(for: challenge), proving: measurement, true)
     var statistics = RoundStatistics()
-    _ = try accepted(&conversation, number: 0, timeoutMilliseconds)
+    _ = try accepted(&conversation, &session, number: 0, timeoutMilliseconds)
     var stopwatch = Stopwatch()
     for number in 1...rounds {
-      let sizes = try accepted(&conversation, number: number, timeoutMilliseconds)
+      let sizes = try accepted(&conversation, &session, number: number, timeoutMilliseconds)
       statistics.record(nanoseconds: stopwatch.lap(), sizes)
       if Console.isTerminal && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
     }
@@ -56,16 +62,19 @@ struct BenchRounds: Verb {
 
   /// One round, which has to be accepted; the time is for each message.
   private func accepted(
-    _ conversation: inout Conversation, number: Int, _ timeoutMilliseconds: Int
+    _ conversation: inout Conversation, _ session: inout Enrolment.Session, number: Int, _ timeoutMilliseconds: Int
   ) throws(Failure) -> MessageSizes {
     var sizes = MessageSizes()
+    // The first challenge is there already: it said which device this is.
+    var isReceived = number == 0
     while true {
       let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
-      try conversation.receive(by: deadline)
-      switch try conversation.answer(by: deadline) {
+      if !isReceived { try conversation.receive(by: deadline) }
+      isReceived = false
+      switch try conversation.answer(with: &session, by: deadline) {
       case .send:
         sizes.challenge = conversation.received.count
-        sizes.answer = conversation.session.outgoing.bytes.count
+        sizes.answer = session.outgoing.bytes.count
       case .awaitChallenge: break
       case .done(let verdict):
         sizes.verdict = conversation.received.count

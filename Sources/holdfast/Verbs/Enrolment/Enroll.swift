@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastIssuer
 import HoldfastJSON
 import HoldfastKeys
 import HoldfastMeasurement
@@ -7,24 +8,33 @@ import HoldfastText
 
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Measure, attest and issue in one step: fill the prover's state folder for one device.",
-    discussion: "The baseline is always fresh. The steps alone are measure, attest and issue.",
+    abstract: "Measure, attest and issue in one step: fill the prover's state folder for one device or several.",
+    discussion: """
+      Each device gets its own fresh baseline; app and host are measured once. A device that cannot be enrolled is named, and \
+      the others are enrolled all the same. Until a new enrolment is whole, the one that it replaces counts. The separate \
+      steps are measure, attest and issue.
+      """,
     examples: [
       "holdfast enroll --device lock.json --service service --state phone",
       """
       holdfast enroll --device lock.json --service service --state phone \\
       --allow unlock --allow lock --maximum-uses 100 --valid-for 86400
       """,
+      "holdfast enroll --device front.json --device back.json --service service --state phone",
+      "holdfast enroll --device lock.json --service service --state phone --replace",
     ])
 
-  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
-  var device: String
+  @Option(help: "A device's descriptor, as device show --json prints it; may be repeated.", completion: .file())
+  var device: [String]
 
   @Option(help: "The service's folder.", completion: .directory)
   var service: String
 
   @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
   var state: String
+
+  @Flag(help: "Replace the enrolments that the devices have already.")
+  var replace = false
 
   @OptionGroup var app: AppOptions
   @OptionGroup var token: TokenOptions
@@ -33,29 +43,128 @@ struct Enroll: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let descriptor = try DeviceDescriptor(file: device)
+    let descriptors = try readDescriptors()
     let options = try token.options()
-    let client = ServiceClient(path: service)
-    let baseline = try app.takeBaseline()
-    let attestation = try client.attest(baseline.evidence, for: descriptor)
-    let (bytes, expires) = try client.issue(attestation, for: descriptor, options: options)
     let folder = ProverFolder(path: state)
-    try folder.create()
-    try folder.store(
-      Enrolment(
-        descriptor: descriptor, encoding: options.format.encoding, configuration: baseline.configuration.encoded(),
-        token: bytes, fingerprints: baseline.fingerprints))
-    if output.json {
-      Console.result(
-        .object([
-          ("device_id", .string(hexadecimal(descriptor.deviceID))), ("token_bytes", .integer(UInt64(bytes.count))),
-          ("expires", .integer(expires)),
-          ("rests_on_device_secret_alone", .bool(baseline.measurement.restsOnDeviceSecretAlone)),
-        ]))
-    } else {
-      Console.result(
-        "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(bytes.count) bytes, "
-          + "until \(Timestamp(unixSeconds: expires))")
+    var attempts: [Attempt] = []
+    for descriptor in descriptors {
+      var attempt = Attempt(descriptor: descriptor)
+      if !replace {
+        attempt.run { () throws(Failure) in
+          try reading(folder) { () throws(StateFolderFault) in try folder.checkIsNew(descriptor.deviceID) }
+        }
+      }
+      attempts.append(attempt)
     }
+    if attempts.contains(where: { $0.failure == nil }) {
+      let baselines = try app.takeBaselines(attempts.count)
+      for index in attempts.indices where attempts[index].failure == nil {
+        let (descriptor, baseline) = (attempts[index].descriptor, baselines[index])
+        attempts[index].restsOnDeviceSecretAlone = baseline.measurement.restsOnDeviceSecretAlone
+        attempts[index].report = attempts[index].run { () throws(Failure) in
+          try enroll(descriptor, baseline, options, in: folder)
+        }
+      }
+    }
+    try report(attempts)
+  }
+
+  /// Reads every descriptor before anything is measured; no device may be named twice.
+  private func readDescriptors() throws(Failure) -> [DeviceDescriptor] {
+    guard device.count <= ProverFolder.deviceLimit else { throw Failure(.usage, "too many devices are named") }
+    guard device.filter({ $0 == "-" }).count < 2 else {
+      throw Failure(.usage, "standard input holds one descriptor, and is named twice")
+    }
+    var descriptors: [DeviceDescriptor] = []
+    var seen: Set<DeviceID> = []
+    for path in device {
+      let descriptor = try DeviceDescriptor(file: path)
+      guard seen.insert(descriptor.deviceID).inserted else {
+        throw Failure(.usage, "device \(hexadecimal(descriptor.deviceID)) is named twice")
+      }
+      descriptors.append(descriptor)
+    }
+    return descriptors
+  }
+
+  private func enroll(
+    _ descriptor: DeviceDescriptor, _ baseline: Baseline, _ options: IssuanceOptions, in folder: ProverFolder
+  ) throws(Failure) -> (byteCount: Int, issued: IssuanceReport) {
+    let client = ServiceClient(path: service)
+    let attestation = try client.attest(baseline.evidence, for: descriptor)
+    let token = try client.issue(attestation, for: descriptor, options: options)
+    let report = IssuanceReport(token)
+    try writing(folder) { () throws(StateFolderFault) in
+      try folder.store(
+        Enrolment(
+          descriptor: descriptor, encoding: options.format.encoding, configuration: baseline.configuration.encoded(),
+          token: token.bytes, fingerprints: baseline.fingerprints, report: report),
+        replacing: replace)
+    }
+    return (token.bytes.count, report)
+  }
+
+  /// One device's failure is the verb's; among several, each is told where it happened.
+  private func report(_ attempts: [Attempt]) throws(Failure) {
+    if attempts.count == 1, let failure = attempts[0].failure { throw failure }
+    for attempt in attempts {
+      if let failure = attempt.failure {
+        Console.report(failure, of: "device \(hexadecimal(attempt.descriptor.deviceID))")
+      } else if !output.json, let text = attempt.text {
+        Console.result(text)
+      }
+    }
+    if output.json {
+      Console.result(attempts.count == 1 ? attempts[0].json : .object([("devices", .array(attempts.map(\.json)))]))
+    }
+    let failures = attempts.compactMap(\.failure)
+    guard let first = failures.first else { return }
+    throw Failure(
+      first.status,
+      "\(failures.count) of \(attempts.count) devices \(failures.count == 1 ? "was" : "were") not enrolled"
+    ).afterResult()
+  }
+}
+
+/// The enrolment for one device: under way, done or failed.
+private struct Attempt {
+  let descriptor: DeviceDescriptor
+  var restsOnDeviceSecretAlone = false
+  var report: (byteCount: Int, issued: IssuanceReport)?
+  private(set) var failure: Failure?
+
+  init(descriptor: DeviceDescriptor) { self.descriptor = descriptor }
+
+  @discardableResult
+  mutating func run<Result>(_ step: () throws(Failure) -> Result) -> Result? {
+    do throws(Failure) { return try step() } catch {
+      failure = error
+      return nil
+    }
+  }
+
+  var text: String? {
+    report.map { byteCount, issued in
+      "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(byteCount) bytes, "
+        + "until \(Timestamp(unixSeconds: issued.expires))"
+    }
+  }
+
+  var json: JSONValue {
+    var members: [(String, JSONValue)] = [("device_id", .string(hexadecimal(descriptor.deviceID)))]
+    if let report {
+      members += [
+        ("enrolled", .bool(true)), ("token_bytes", .integer(UInt64(report.byteCount))),
+        ("expires", .integer(report.issued.expires)),
+        ("rests_on_device_secret_alone", .bool(restsOnDeviceSecretAlone)), ("token", report.issued.json),
+      ]
+    }
+    if let failure {
+      members += [
+        ("enrolled", .bool(false)), ("error", .string(failure.message)),
+        ("exit", .integer(UInt64(failure.status.rawValue))),
+      ]
+    }
+    return .object(members)
   }
 }

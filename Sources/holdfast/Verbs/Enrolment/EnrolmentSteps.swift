@@ -13,8 +13,13 @@ struct AppOptions: ParsableArguments {
   @Option(help: "The app's version, three numbers.")
   var appVersion: String = "0.0.0"
 
-  /// Measures this process afresh and makes the evidence.
+  /// Measures this process afresh and makes the evidence for one device.
   func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
+    try takeBaselines(1, clock: clock)[0]
+  }
+
+  /// Measures this process once, and makes the evidence for each of several devices: every baseline has its own salt.
+  func takeBaselines(_ count: Int, clock: some Clock = SystemClock()) throws(Failure) -> [Baseline] {
     guard let subject = BoundedText<64>(subject), !subject.isEmpty else {
       throw Failure(.usage, "--subject has 1 to 64 bytes")
     }
@@ -26,17 +31,21 @@ struct AppOptions: ParsableArguments {
     }
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
     var random = SystemRandom()
-    let baseline: Baseline
+    var baselines: [Baseline] = []
     do throws(MeasurementError) {
       var measurer = Measurer()
-      baseline = try measurer.takeBaseline(
-        subject: subject, version: AppVersion(major: major, minor: minor, patch: patch), clock: clock,
-        random: &random)
+      let measurement = try measurer.measure(makingDeviceSecret: true)
+      for _ in 0..<count {
+        baselines.append(
+          try measurer.baseline(
+            of: measurement, subject: subject, version: AppVersion(major: major, minor: minor, patch: patch),
+            clock: clock, random: &random))
+      }
     } catch { throw Failure(error) }
-    if baseline.measurement.restsOnDeviceSecretAlone {
+    if baselines.first?.measurement.restsOnDeviceSecretAlone == true {
       Console.warning("nothing but device.secret tells this host from another, as in most containers")
     }
-    return baseline
+    return baselines
   }
 }
 
@@ -131,7 +140,7 @@ struct ServiceClient<Time: Clock> {
   /// Attestation token in, measurement token out.
   func issue(
     _ attestation: [UInt8], for device: DeviceDescriptor, options: IssuanceOptions
-  ) throws(Failure) -> (token: [UInt8], expires: UInt64) {
+  ) throws(Failure) -> IssuedToken {
     var backend = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.backend() }
     var random = SystemRandom()
     let issuance: Issuance
@@ -140,7 +149,7 @@ struct ServiceClient<Time: Clock> {
         attestation: attestation.span, for: device, options: options, clock: clock, random: &random)
     } catch { throw Failure(error, folder: folder.path) }
     switch issuance {
-    case .issued(let token, _, let expires, _): return (token, expires)
+    case .issued(let token): return token
     case .refused(let refusal): throw Failure(refusal)
     }
   }

@@ -8,14 +8,26 @@ import HoldfastStorage
 
 struct Measure: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Take a baseline: leave its configuration in the state folder and write evidence for the service.",
-    discussion: "Who reads the evidence knows the measurements: it is written for this user alone.",
+    abstract: "Take a baseline: write its configuration into the state folder, and evidence for the service.",
+    discussion: """
+      Anyone who reads the evidence knows the measurements, so only this user may read the file. The baseline waits in the \
+      state folder until issue makes it an enrolment. Enrolments that are there already stay as they are.
+      """,
     examples: [
-      "holdfast measure --state phone --out evidence.cbor"
+      "holdfast measure --state phone --out evidence.cbor",
+      "holdfast measure --state phone --device lock.json --out evidence.cbor",
     ])
 
   @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
   var state: String
+
+  @Option(
+    help: "The device that the baseline is for: its descriptor or its id. Whichever issue names when absent.",
+    completion: .file())
+  var device: String?
+
+  @Flag(help: "Replace a baseline that waits for its token.")
+  var replace = false
 
   @Option(help: "Where the evidence goes.", completion: .file())
   var out: String
@@ -26,10 +38,15 @@ struct Measure: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let baseline = try app.takeBaseline()
     let folder = ProverFolder(path: state)
-    try folder.create()
-    try folder.begin(configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints)
+    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkNothingWaits(for: id) } }
+    let baseline = try app.takeBaseline()
+    try writing(folder) { () throws(StateFolderFault) in
+      try folder.begin(
+        configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints, for: id,
+        replacing: replace)
+    }
     try Output.write(baseline.evidence, to: out)
     report(
       output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
@@ -90,8 +107,13 @@ struct Issue: Verb {
   @Option(help: "The attestation token, as attest wrote it.", completion: .file())
   var attestation: String
 
-  @Option(help: "The prover's state folder, as measure left it.", completion: .directory)
+  @Option(
+    help: "The prover's state folder, into which measure wrote the baseline.",
+    completion: .directory)
   var state: String
+
+  @Flag(help: "Replace the device's enrolment, if it has one.")
+  var replace = false
 
   @OptionGroup var token: TokenOptions
   @OptionGroup var output: OutputOptions
@@ -101,13 +123,21 @@ struct Issue: Verb {
     let options = try token.options()
     let attestation = try Input.read(attestation, limit: 65_536)
     let folder = ProverFolder(path: state)
-    let begun = try folder.loadBegun()
-    let (bytes, _) = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
-    try folder.store(
-      Enrolment(
-        descriptor: descriptor, encoding: options.format.encoding, configuration: begun.configuration, token: bytes,
-        fingerprints: begun.fingerprints))
-    report(output, "measurement token of \(bytes.count) bytes in \(state)", bytes: bytes.count)
+    if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkIsNew(descriptor.deviceID) } }
+    let begun = try reading(folder) { () throws(StateFolderFault) in try folder.loadBegun(for: descriptor.deviceID) }
+    let token = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
+    try writing(folder) { () throws(StateFolderFault) in
+      try folder.store(
+        Enrolment(
+          descriptor: descriptor, encoding: options.format.encoding, configuration: begun.configuration,
+          token: token.bytes, fingerprints: begun.fingerprints, report: IssuanceReport(token)),
+        replacing: replace)
+    }
+    folder.removeBegun(configuration: begun.configuration, for: descriptor.deviceID)
+    report(
+      output,
+      "measurement token of \(token.bytes.count) bytes for device \(hexadecimal(descriptor.deviceID)) in \(state)",
+      bytes: token.bytes.count, more: [("token", IssuanceReport(token).json)])
   }
 }
 

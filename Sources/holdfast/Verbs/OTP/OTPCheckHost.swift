@@ -41,8 +41,13 @@ struct OTPCheckHost: Verb {
   @Option(help: "Where the device is, such as unix:/run/lock.sock: it is asked for both.")
   var connect: String?
 
-  @Option(help: "For --connect: the folder that enroll filled.", completion: .directory)
+  @Option(help: "For --connect: the state folder that enroll filled.", completion: .directory)
   var state: String?
+
+  @Option(
+    help: "For --connect: the device that must answer, its id or its descriptor; any enrolled one when absent.",
+    completion: .file())
+  var device: String?
 
   static let isAnsweredByStatus = true
   static let isMeasuring = true
@@ -52,9 +57,11 @@ struct OTPCheckHost: Verb {
       guard let state, deviceChallenge == nil, hostCode == nil else {
         throw Failure(.usage, "--connect goes with --state, and without --device-challenge and --host-code")
       }
-      try ask(try DeviceInquiry(at: connect, state: state, waiting: waiting, pairing: pairing))
+      try ask(try DeviceInquiry(at: connect, state: state, device: device, waiting: waiting, pairing: pairing))
     } else {
-      guard state == nil, !pairing.pair else { throw Failure(.usage, "--state and --pair go with --connect") }
+      guard state == nil, device == nil, !pairing.pair else {
+        throw Failure(.usage, "--state, --device and --pair go with --connect")
+      }
       guard let deviceChallenge, let hostCode else {
         throw Failure(.usage, "--device-challenge and --host-code are needed, or --connect and --state")
       }

@@ -19,8 +19,7 @@ struct OTPSync: Verb {
   @Option(help: "Where the device is, such as unix:/run/lock.sock.")
   var connect: String
 
-  @Option(help: "The folder that enroll filled.", completion: .directory)
-  var state: String
+  @OptionGroup var enrolled: StateOptions
 
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var waiting: TimeoutOptions
@@ -33,26 +32,30 @@ struct OTPSync: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let inquiry = try DeviceInquiry(at: connect, state: state, waiting: waiting, pairing: pairing)
+    var inquiry = try DeviceInquiry(
+      at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
     let folder = try authenticator.open()
     let user = if let user { user } else { try onlyUser(in: folder) }
-    let deviceID = try inquiry.deviceID()
-    let own = try records(of: user, on: deviceID, in: folder)
-    let answer = try inquiry.ask(UserCommandName.synchronise, [user])
+    // A user may be activated on one of several enrolled devices: then it must answer.
+    let known = Set(try records(of: user, on: inquiry.devices(), in: folder).map { $0.device })
+    if known.count == 1 { inquiry.expected = known.first }
+    let (deviceID, answer) = try inquiry.ask(UserCommandName.synchronise, [user])
+    let own = try records(of: user, on: [deviceID], in: folder).map { $0.record }
     guard let said = try Synchronisation(answer) else {
       throw Failure(.denied, "the device does not know the user", hint: "holdfast otp activate")
     }
+    inquiry.expected = deviceID
     try confirm(own, of: user, on: deviceID, by: inquiry, in: folder)
     try takeOver(said, of: user, on: deviceID, in: folder)
   }
 
-  /// The user's records that the device's word is about.
+  /// The user's records that the word of one of these devices is about.
   private func records(
-    of user: String, on deviceID: DeviceID, in folder: Authenticator
-  ) throws(Failure) -> [Record] {
+    of user: String, on devices: [DeviceID], in folder: Authenticator
+  ) throws(Failure) -> [(device: DeviceID, record: Record)] {
     let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
     guard !all.isEmpty else { throw Failure(AuthenticatorFault.unknownRecord, folder: authenticator.authenticator) }
-    let own = all.filter { $0.isOf(deviceID) }
+    let own = devices.flatMap { device in all.filter { $0.isOf(device) }.map { (device: device, record: $0) } }
     guard !own.isEmpty else {
       throw Failure(
         .denied, "the user's records are another device's",

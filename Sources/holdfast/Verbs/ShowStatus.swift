@@ -1,0 +1,127 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastText
+
+struct ShowStatus: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "status", abstract: "Show the enrolments of a prover's state folder, and when they expire.",
+    discussion: """
+      Only the device can read a token. The issuer reported its claims when it issued the token, and the prover kept this \
+      report, which nothing authenticates. An enrolment of a version before that shows no claims. Nobody is connected to. Exit \
+      status 0 also where a token has expired; 2 when an enrolment is damaged, or no device is enrolled.
+      """,
+    examples: [
+      "holdfast status --state phone",
+      "holdfast status --state phone --device lock.json --json",
+    ])
+
+  @Option(help: "The state folder that enroll filled.", completion: .directory)
+  var state: String
+
+  @Option(help: "Only this device: its id or its descriptor.", completion: .file())
+  var device: String?
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let folder = ProverFolder(path: state)
+    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    let entries = try reading(folder) { () throws(StateFolderFault) in
+      if let id { return [try folder.requiredEntry(of: id)] }
+      let entries = try folder.entries()
+      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
+      return entries
+    }
+    let now = SystemClock().unixSeconds()
+    let states = entries.map { EnrolmentState($0, now: now) }
+    if output.json {
+      Console.result(.object([("devices", .array(states.map(json(of:))))]))
+    } else {
+      for state in states { for line in lines(of: state) { Console.result(line) } }
+    }
+    for state in states {
+      guard let failure = failure(of: state) else { continue }
+      throw failure.afterResult()
+    }
+  }
+
+  private func failure(of entry: EnrolmentState) -> Failure? {
+    guard case .failure(let fault) = entry.enrolment else { return nil }
+    return Failure(fault, folder: state)
+  }
+
+  private func lines(of entry: EnrolmentState) -> [String] {
+    var lines = ["device \(hexadecimal(entry.entry.device)): \(entry.summary)"]
+    if case .success(let enrolment) = entry.enrolment {
+      lines.append("  key id     \(hexadecimal(enrolment.descriptor.keyID))")
+    }
+    if let report = entry.report {
+      let version = report.version
+      lines += [
+        "  issuer     \(report.issuer)",
+        "  subject    \(report.subject), version \(version.major).\(version.minor).\(version.patch)",
+        "  issued     \(Timestamp(unixSeconds: report.issued))",
+        "  expires    \(Timestamp(unixSeconds: report.expires))",
+        "  commands   \(report.commandText)", "  user       \(report.user ?? "any")",
+        "  uses       \(report.maximumUses.map { "at most \($0) accepted rounds" } ?? "any number")",
+      ]
+    }
+    if entry.entry.isOfOldLayout { lines.append("  files      in the state folder itself, as older versions put them") }
+    return lines
+  }
+
+  private func json(of entry: EnrolmentState) -> JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("device_id", .string(hexadecimal(entry.entry.device))), ("state", .string(entry.validity.rawValue)),
+      ("seconds_left", entry.secondsLeft.map { .integer($0) } ?? .null),
+      ("old_layout", .bool(entry.entry.isOfOldLayout)),
+    ]
+    if case .success(let enrolment) = entry.enrolment {
+      members += [
+        ("kid", .string(hexadecimal(enrolment.descriptor.keyID))),
+        ("encoding", .string(enrolment.encoding == .jose ? "jose" : "cose")),
+        ("token_bytes", .integer(UInt64(enrolment.token.count))),
+        ("remembered", .bool(entry.entry.folder.isRemembered(enrolment.token))),
+      ]
+    }
+    members += entry.report?.json.members ?? IssuanceReport.absent
+    if let failure = failure(of: entry) { members.append(("error", .string(failure.message))) }
+    return .object(members)
+  }
+}
+
+extension EnrolmentState {
+  /// The state, and how long it lasts, in a few words.
+  var summary: String {
+    switch validity {
+    case .valid: "valid for \((secondsLeft ?? 0).duration)"
+    case .expired: "expired"
+    case .unknown:
+      report == nil ? "enrolled by an older version, which kept no expiry" : "there is no clock to judge it by"
+    case .damaged: "damaged"
+    }
+  }
+}
+
+extension IssuanceReport {
+  /// The members of a report that is not there.
+  fileprivate static var absent: [(String, JSONValue)] { names.map { ($0, .null) } }
+
+  fileprivate var commandText: String {
+    guard let commands else { return "all that the device's policy allows" }
+    return commands.isEmpty ? "none" : commands.joined(separator: ", ")
+  }
+}
+
+extension UInt64 {
+  /// A number of seconds in the largest unit of which there are at least two, rounded down.
+  fileprivate var duration: String {
+    for (unit, seconds) in [("days", 86_400 as UInt64), ("hours", 3600), ("minutes", 60)] where self >= 2 * seconds {
+      return "\(self / seconds) \(unit)"
+    }
+    return "\(self) s"
+  }
+}
