@@ -85,6 +85,13 @@ USAGE_ERRORS = {
     "--state without --connect": [*LATENCY[:2], *LATENCY[4:]],
     "--last -1": ["device", "audit", "--dir", "{D}", "--last=-1"],
     "--last x": ["device", "audit", "--dir", "{D}", "--last", "x"],
+    "--after x": ["device", "audit", "--dir", "{D}", "--after", "x"],
+    "--since yesterday": ["device", "audit", "--dir", "{D}", "--since", "yesterday"],
+    "--since with escapes": ["device", "audit", "--dir", "{D}", "--since", ESCAPE],
+    "--status of none": ["device", "audit", "--dir", "{D}", "--status", "fine"],
+    "--verify of some": ["device", "audit", "--dir", "{D}", "--verify", "--last", "1"],
+    "a mode to connect to": ["prove", "--connect", "unix:/x,mode=660", "--state", "{base}/P", "--command", "status"],
+    "a group to connect to": ["prove", "--connect", "unix:/x,group=lock", "--state", "{base}/P", "--command", "status"],
     "no vector files": ["vectors", "replay"],
     "a reset without --yes": ["device", "reset", "--dir", "{D}"],
     "a clock floor that is no number": [*FLOOR, "--clock", "yesterday"],
@@ -104,6 +111,7 @@ USAGE_ERRORS = {
 
 ENDPOINTS = {
     "no transport": "/run/lock.sock", "empty": "", "unknown transport": "tcp:localhost:80", "empty path": "unix:",
+    "a mode of no octal digits": "unix:/x,mode=rw", "a mode past 777": "unix:/x,mode=1777", "no group": "unix:/x,group=",
     "path of 200 bytes": "unix:/" + "p" * 200, "option of another transport": "unix:/x,psm=1",
     "an option twice": "l2cap:{address},psm=0x1001,psm=0x1001",
     "escapes": f"tcp:{ESCAPE}", "lines": f"tcp:{LINES}", "C1 controls": "tcp:\u009b31m", "10 kB": "x" * 10_000,

@@ -173,6 +173,9 @@ def owned(world):
                  ["created", "policy", "issuer-trusted", "code-issued", "user-added", "code-issued"], "the events")
     expect_equal([event.get("user") for event in events[3:]], ["Zoë Müller", "Łucja", "Łucja"], "the names")
     expect('  user="Łucja"' in lines(world.run(OK, "device", "audit", *at, "--last", "1"))[0], "a name is not readable")
+    for options, expected in ((("--after", "4"), [5, 6]), (("--user", "Łucja"), [5, 6]), (("--after", "3", "--last", "1"), [6]), (("--since", "0"), [1, 2, 3, 4, 5, 6])):
+        chosen = world.json("device", "audit", *at, *options)["entries"]
+        expect_equal([event["sequence"] for event in chosen], expected, f"what {options} selects")
     report = world.json("device", "audit", *at, "--verify")
     expect_equal((report["entries"], report["whole"]), (6, True), "the check")
     expect(report["head"] in world.run(OK, "device", "show", *at).stdout.decode(), "another head")

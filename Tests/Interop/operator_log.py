@@ -13,6 +13,7 @@ import os
 import pathlib
 import re
 import secrets
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,16 @@ class LoggingWorld(World):
 
     log = None
 
+    def __init__(self, path, folder):
+        super().__init__(path, folder)
+        # A copy that everybody can run.
+        place = pathlib.Path(folder).parent / f"{pathlib.Path(folder).name}-program"
+        place.mkdir(mode=0o755)
+        self.program = str(shutil.copy(path, place / "holdfast"))
+
+    def clean(self):
+        shutil.rmtree(pathlib.Path(self.program).parent)
+
     def serve(self, *more, json_lines=False):
         self.log = self.folder / f"log-{secrets.token_hex(4)}"
         target = self.log.open("wb")
@@ -60,7 +71,7 @@ class LoggingWorld(World):
             [*map(str, arguments), *(["--json"] if json_lines else [])], env=self.command_line.environment, stdin=subprocess.DEVNULL,
             stdout=target if json_lines else subprocess.DEVNULL, stderr=subprocess.PIPE if json_lines else target)
         target.close()
-        self.wait(lambda lines: any("listening" in line for line in lines))
+        self.wait(lambda lines: len([line for line in lines if "listening" in line]) == 1 + more.count("--listen") and any("listening" in line for line in lines))
 
     def lines(self):
         return self.log.read_text().splitlines()
@@ -228,8 +239,109 @@ def audit_quotes(world):
         expect(line == "".join(each for each in line if each.isprintable()), f"something unseen in {line!r}")
 
 
+CONNECT = """
+import socket, sys
+peer = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+try:
+    peer.connect(sys.argv[1])
+except PermissionError:
+    sys.exit(77)
+sys.exit(0 if peer.recv(4096) else 1)
+"""
+
+
+def lets_a_group_in(world):
+    """mode=660,group=…: who is of the group connects, somebody else does not; a mode for everybody is warned of."""
+    if os.geteuid() != 0:
+        return
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="hf"))
+    folder.chmod(0o711)
+    world.socket, before = str(folder / "s"), world.socket
+    try:
+        for option, group, expected, warns in ((",mode=660,group=54321", 54321, 0, False), (",group=54321", 54321, 0, False),
+                                               (",mode=660,group=54321", 54322, 77, False), ("", 54321, 77, False), (",mode=666", 54322, 0, True)):
+            world.serve("--listen", f"unix:{folder}/other{option}")
+            done = subprocess.run(["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", sys.executable, "-c", CONNECT, f"{folder}/other"],
+                                  capture_output=True, timeout=20, check=False)
+            expect_equal(done.returncode, expected, f"how a peer of group {group} fares with {option!r}: {done.stderr.decode()}")
+            if done.returncode == 77:
+                refused = subprocess.run(["setpriv", "--reuid=65534", f"--regid={group}", "--clear-groups", sys.executable, "-c",
+                                          "import os, sys; os.execv(sys.argv[1], sys.argv[1:])", world.program, "doctor", f"unix:{folder}/other"],
+                                         capture_output=True, timeout=20, check=False)
+                expect(b"mode=660,group=" in refused.stdout + refused.stderr, f"no hint: {refused.stdout + refused.stderr}")
+            lines = world.end()
+            expect_equal(any("every user of this host may connect" in line for line in lines), warns, f"whether {option!r} is warned of")
+            expect(not (folder / "other").exists(), "the socket's file is still there")
+        done = world.owner("serve", "--listen", f"unix:{folder}/other,group=no-such-group")
+        expect_equal(done.returncode, 2, "exit status for a group that is not there")
+        expect(b'there is no group "no-such-group"' in done.stderr and b"hint: " in done.stderr, f"it says {done.stderr}")
+        expect(not (folder / "other").exists(), "there is a file")
+    finally:
+        world.socket = before
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+
+def selected(world, *options):
+    return json.loads(world.owner("audit", "--json", *options).stdout)["entries"]
+
+
+def audit_selects(world):
+    """Each condition, and several at once, against the whole log; the text has the same entries."""
+    world.serve()
+    for user in ("alice", "bob", "alice"):
+        secret = world.folder / "secret"
+        secret.write_text("31323334353637383930313233343536373839")
+        secret.chmod(0o600)
+        expect_equal(world.owner("user", "add", "--otp-secret", secret, "--seal", "none", "--replace", user).returncode, 0, "user add")
+    with (prover := world.connect()).connection:
+        grant = world.grant(COSE)
+        for command in ("unlock", "nothing", "status", "lock"):
+            prover.ask(grant, command)
+    garbage(world, 2)
+    world.end()
+    # An entry of later.
+    expect_equal(world.owner("floor", "--clock", str(int(time.time()) + 5000)).returncode, 0, "floor")
+    everything = selected(world)
+    middle = everything[len(everything) // 2]
+    late = [entry for entry in everything if entry["time"] >= everything[-1]["time"]]
+    expect(0 < len(late) < len(everything), "no entry is later than the others")
+
+    def status_of_entry(entry, name):
+        return entry.get("status") == name or name in entry
+
+    cases = {
+        (): everything, ("--after", "0"): everything, ("--last", "3"): everything[-3:], ("--last", "0"): [],
+        ("--after", str(middle["sequence"])): [entry for entry in everything if entry["sequence"] > middle["sequence"]],
+        ("--after", str(everything[-1]["sequence"])): [], ("--after", "9007199254740991"): [],
+        ("--since", str(everything[-1]["time"])): late, ("--since", "0"): everything, ("--since", "2100-01-01T00:00:00Z"): [],
+        ("--user", "alice"): [entry for entry in everything if entry.get("user") == "alice"], ("--user", "al"): [],
+        ("--status", "accepted"): [entry for entry in everything if status_of_entry(entry, "accepted")],
+        ("--status", "tokenUnknown"): [entry for entry in everything if status_of_entry(entry, "tokenUnknown")],
+        ("--user", "alice", "--last", "1"): [entry for entry in everything if entry.get("user") == "alice"][-1:],
+        ("--status", "accepted", "--after", str(middle["sequence"]), "--last", "2"):
+            [entry for entry in everything if status_of_entry(entry, "accepted") and entry["sequence"] > middle["sequence"]][-2:],
+        ("--since", datetime.datetime.fromtimestamp(everything[-1]["time"], datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")): late,
+        ("--since", datetime.datetime.fromtimestamp(everything[-1]["time"], datetime.timezone(datetime.timedelta(hours=-3)))
+            .strftime("%Y-%m-%dT%H:%M:%S-03:00")): late,
+    }
+    expect(len(cases[("--user", "alice")]) == 2 and cases[("--status", "tokenUnknown")], "nothing to select")
+    for options, expected in cases.items():
+        expect_equal(selected(world, *options), expected, f"what {options} selects")
+        text = world.owner("audit", *options).stdout.decode().splitlines()
+        expect_equal([int(line.split()[0]) for line in text], [entry["sequence"] for entry in expected], f"the text of {options}")
+    for options in (("--after", "x"), ("--after=-1",), ("--after", "9007199254740992"), ("--after", ""), ("--since", "yesterday"),
+                    ("--since", "2026-02-30T00:00:00Z"), ("--since", "9007199254740992"), ("--since", "2026-11-22"), ("--user", ""),
+                    ("--user", "u" * 33), ("--user", "a\u200b"), ("--status", "acepted"), ("--status", ""), ("--last=-1",), ("--last", "x"),
+                    ("--verify", "--last", "1"), ("--verify", "--after", "1")):
+        done = world.owner("audit", *options)
+        expect_equal((done.returncode, done.stdout), (USAGE, b""), f"exit status and output of {options}")
+        expect(b"hint: " in done.stderr or options[0].startswith(("--last", "--user")), f"{options} has no hint: {done.stderr}")
+
+
 CHECKS = [tells_each_round, cannot_be_spoofed, tells_as_json, restart_is_no_attack, strangers_are_counted, denials_are_counted,
-          quiet_is_quiet, verbose_tells_all, audit_quotes]
+          quiet_is_quiet, verbose_tells_all, lets_a_group_in, audit_quotes, audit_selects]
 
 
 def main():
@@ -247,6 +359,7 @@ def main():
             checks.run(check.__name__.replace("_", " "), check, world)
             if world.process is not None and world.process.poll() is None:
                 stop(world.process)
+        world.clean()
     return checks.finish()
 
 

@@ -10,6 +10,8 @@ struct DeviceAudit: OwnerVerb {
     commandName: "audit", abstract: "Print the device's audit log, or check its chain.",
     examples: [
       "holdfast device audit --dir lock --last 20",
+      "holdfast device audit --dir lock --after 1200 --json",
+      "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z --user alice --status otpRejected",
       "holdfast device audit --dir lock --verify",
     ])
 
@@ -19,11 +21,13 @@ struct DeviceAudit: OwnerVerb {
   @Flag(help: "Check that no entry is missing, changed or out of place.")
   var verify = false
 
-  @Option(help: "Print the last entries only.")
-  var last: Int?
+  @OptionGroup var choice: AuditSelectionOptions
 
   func check() throws(Failure) {
-    if let last, last < 0 { throw Failure(.usage, "--last is not negative") }
+    _ = try choice.selection()
+    guard !verify || choice.isEmpty else {
+      throw Failure(.usage, "--verify is of the whole log", hint: "leave out --after, --since, --user, --status and --last")
+    }
   }
 
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
@@ -55,16 +59,9 @@ struct DeviceAudit: OwnerVerb {
 
   private func print(_ ledger: some OwnerLedger) throws(Failure) {
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
-    let wanted = UInt64(last ?? 1_000_000)
-    var position = summary.audit.count > wanted ? summary.audit.count - wanted : 0
     var objects: [JSONValue] = []
-    while position < summary.audit.count {
-      let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: position, limit: 256) }
-      guard let end = entries.last?.sequence else { break }
-      for entry in entries {
-        if output.json { objects.append(entry.json) } else { Console.result(quoted: entry.line) }
-      }
-      position = end
+    try choice.selection().forEach(in: ledger, count: summary.audit.count) { entry in
+      if output.json { objects.append(entry.json) } else { Console.result(quoted: entry.line) }
     }
     if output.json { Console.result(.object([("entries", .array(objects))])) }
   }
