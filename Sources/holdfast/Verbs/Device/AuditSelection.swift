@@ -29,7 +29,8 @@ struct AuditSelectionOptions: ParsableArguments {
     }
     if let after {
       guard let sequence = decimal(after), sequence <= maximumInteger else {
-        throw Failure(.usage, "--after is a sequence number", hint: "device audit prints it at the beginning of each line")
+        throw Failure(
+          .usage, "--after is a sequence number", hint: "device audit prints it at the beginning of each line")
       }
       selection.after = sequence
     }

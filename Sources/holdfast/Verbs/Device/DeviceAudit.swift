@@ -26,7 +26,8 @@ struct DeviceAudit: OwnerVerb {
   func check() throws(Failure) {
     _ = try choice.selection()
     guard !verify || choice.isEmpty else {
-      throw Failure(.usage, "--verify is of the whole log", hint: "leave out --after, --since, --user, --status and --last")
+      throw Failure(
+        .usage, "--verify is of the whole log", hint: "leave out --after, --since, --user, --status and --last")
     }
   }
 
