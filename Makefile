@@ -11,13 +11,45 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-.PHONY: help build demo demo-bluetooth demo-firmware firmware firmware-report test bench soak fuzz vectors format lint packages clean
+# Where `make install` puts things: DESTDIR is the root of a package that is made, and stays empty otherwise.
+PREFIX = /usr/local
+DESTDIR =
+MANUAL = .build/man
+COMPLETIONS = .build/completions
+
+.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report test bench soak fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: packages ## Build the command line at .build/release/holdfast.
 	@$(SWIFT) build --quiet $(RELEASE)
+
+completions: build ## Write completions for bash, zsh and fish to .build/completions.
+	@mkdir -p $(COMPLETIONS)
+	@.build/release/holdfast --generate-completion-script bash >$(COMPLETIONS)/holdfast
+	@.build/release/holdfast --generate-completion-script zsh >$(COMPLETIONS)/_holdfast
+	@.build/release/holdfast --generate-completion-script fish >$(COMPLETIONS)/holdfast.fish
+
+man: build ## Write manual pages to .build/man: holdfast.1, and one for each verb.
+	@rm -rf $(MANUAL)
+	@Tools/manual-pages --holdfast .build/release/holdfast --out $(MANUAL)
+
+install: build man completions ## Install the command line, its manual and completions under PREFIX (/usr/local).
+	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
+	@install -m 755 .build/release/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
+	@install -m 644 $(MANUAL)/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	@install -m 644 $(MANUAL)/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
+	@install -D -m 644 $(COMPLETIONS)/holdfast $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast
+	@install -D -m 644 $(COMPLETIONS)/_holdfast $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast
+	@install -D -m 644 $(COMPLETIONS)/holdfast.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
+
+uninstall: ## Remove what install put under PREFIX.
+	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast-*.1 $(DESTDIR)$(PREFIX)/share/man/man7/holdfast-*.7 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
 
 demo: build ## Enrol, prove, and try every attack, between two processes on this machine.
 	@.build/release/holdfast demo

@@ -31,6 +31,11 @@ extension JSONValue {
 struct JSONParser: ~Escapable {
   let bytes: Span<UInt8>
   var position = 0
+  /// The way from the outermost value to what is read now. Where reading fails, the way to the fault.
+  private(set) var trail: [JSONMistake.Step] = []
+  /// The way that is looked for, and where what it leads to begins.
+  private var wanted: [JSONMistake.Step]?
+  private var found: Int?
   private let otherNumbers: JSONValue.OtherNumbers
 
   private static let greatestDepth = 16
@@ -79,10 +84,13 @@ struct JSONParser: ~Escapable {
     repeat {
       skipWhiteSpace()
       guard peek == UInt8(ascii: "\"") else { throw .malformed }
+      let start = position
       let name = try string()
+      step(to: .member(name), at: start)
       guard names.insert(Array(name.utf8)).inserted else { throw .duplicateMember }
       guard take(UInt8(ascii: ":")) else { throw .malformed }
       members.append((name, try value(depth: depth)))
+      trail.removeLast()
     } while take(UInt8(ascii: ","))
     guard take(UInt8(ascii: "}")) else { throw .malformed }
     return .object(members)
@@ -94,10 +102,26 @@ struct JSONParser: ~Escapable {
     var elements: [JSONValue] = []
     if take(UInt8(ascii: "]")) { return .array([]) }
     repeat {
+      skipWhiteSpace()
+      step(to: .element(elements.count), at: position)
       elements.append(try value(depth: depth))
+      trail.removeLast()
     } while take(UInt8(ascii: ","))
     guard take(UInt8(ascii: "]")) else { throw .malformed }
     return .array(elements)
+  }
+
+  private mutating func step(to next: JSONMistake.Step, at start: Int) {
+    trail.append(next)
+    if let wanted, found == nil, trail == wanted { found = start }
+  }
+
+  /// Where the member or element at the end of a way begins in a text; nil where it is not there.
+  static func position(of path: [JSONMistake.Step], in bytes: [UInt8]) -> Int? {
+    var parser = JSONParser(bytes.span, otherNumbers: .refused)
+    parser.wanted = path
+    _ = try? parser.document()
+    return parser.found
   }
 
   /// Reads a number. Source: RFC 8259 §6.

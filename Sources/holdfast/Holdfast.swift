@@ -16,6 +16,9 @@ struct Holdfast: ParsableCommand {
       prove who it is, 64 usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or a library \
       failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, 130 and 143 in a shell; those that serve \
       or search finish first and end with 0.
+
+      Environment: XDG_DATA_HOME or HOME is where this host's secret for measurements is kept, in holdfast/device.secret below \
+      $XDG_DATA_HOME or $HOME/.local/share. TMPDIR is where demo and bench make their folders. NO_COLOR turns colours off.
       """,
     examples: [
       "holdfast demo",

@@ -142,7 +142,7 @@ def same_as_folder(world):
         of_folder, of_image = (world.run(OK, "device", *words, *where).stdout for where in (("--dir", "folder"), ("--firmware", image)))
         expect_equal(of_image, of_folder, " ".join(words))
     for where in (("--dir", "folder"), ("--firmware", image)):
-        world.run(DENIED, "device", "user", "remove", "ann", *where)
+        world.run(MALFORMED, "device", "user", "remove", "ann", *where)
     events = [[entry["event"] for entry in world.json("device", "audit", *where)["entries"]] for where in
               (("--dir", "folder"), ("--firmware", image))]
     expect_equal([event for event in events[1] if event != "policy"], events[0], "the audit log")

@@ -28,6 +28,16 @@ extension FirmwareImage {
     }
   }
 
+  public func openCodes() throws(LedgerFault) -> [OpenCode] {
+    try look { (store, _) throws(LedgerFault) in
+      try store.attempt { (store) throws(StoreFailure) in
+        var codes: [OpenCode] = []
+        while let code = try store.oneUseCode(at: codes.count) { codes.append(OpenCode(code)) }
+        return codes
+      }
+    }
+  }
+
   public func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random

@@ -124,6 +124,31 @@ extension Ledger {
   }
 }
 
+extension Ledger {
+  /// The owner's codes that are kept. Throws `busy`, `failed`.
+  public func openCodes() throws(LedgerFault) -> [OpenCode] {
+    try look { (tables) throws(DatabaseError) in
+      var codes: [OpenCode] = []
+      while let code = try tables.code(at: codes.count) { codes.append(OpenCode(code)) }
+      return codes
+    }
+  }
+}
+
+/// One of the owner's codes that waits to be used, without the code.
+public struct OpenCode: Sendable, Equatable {
+  /// Whether it activates the user, or unlocks them.
+  public let purpose: OneUseCode.Purpose
+  /// Whose it is.
+  public let user: BoundedText<32>
+  /// Unix seconds; it is no longer good from then on.
+  public let expires: UInt64
+
+  init(_ record: borrowing OneUseCodeRecord) {
+    (purpose, user, expires) = (record.purpose, record.user, record.expires)
+  }
+}
+
 /// A user, as the owner sees them.
 public struct LedgerUser: Sendable, Equatable {
   public let name: BoundedText<32>

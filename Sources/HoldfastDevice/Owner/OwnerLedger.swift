@@ -18,6 +18,8 @@ public protocol OwnerLedger {
 
   /// The users, by name.
   func users() throws(LedgerFault) -> [LedgerUser]
+  /// The owner's codes that are kept, in the order in which they were made; those that are out of time may be among them.
+  func openCodes() throws(LedgerFault) -> [OpenCode]
   /// Makes the code by which a user is activated; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
   func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,

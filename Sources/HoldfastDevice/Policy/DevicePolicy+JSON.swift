@@ -7,33 +7,41 @@ extension DevicePolicy {
   private static let version: UInt64 = 1
 
   /// Reads `policy.json`: strict JSON; `version` and `commands` are required, members that nobody knows are refused.
+  ///
+  /// Throws ``PolicyFault`` with the member that is wrong, and its line.
   public init(json bytes: [UInt8]) throws(PolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
-    } catch { throw .malformed }
-    guard let version = value["version"]?.number else { throw .unexpected }
-    guard version <= Self.version else { throw .newerVersion }
-    guard version == Self.version, value.hasOnly(Self.memberNames), let named = value["commands"]?.members,
-      named.count <= Self.maximumCommandCount
-    else { throw .unexpected }
-    self.init()
-    acceptsUnsigned = try value.flag("accept_unsigned") ?? false
-    if let issuer = value["issuer"] { acceptsMAC = try Self.acceptsMAC(issuer) }
-    limits = try value.limits(otherwise: TokenLimits())
-    maximumIssueAdvanceDays = try value.number("maximum_issue_advance_days") ?? Self.usualIssueAdvanceDays
-    guard maximumIssueAdvanceDays <= Self.greatestIssueAdvanceDays else { throw .unexpected }
-    if let codes = value["codes"] { codeLimits = try CodeLimits(codes) }
-    for (name, rule) in named {
-      guard let command = BoundedText<32>(name), !command.isEmpty else { throw .unexpected }
-      commands[command] = try CommandRule(rule, limits: limits)
+    } catch {
+      throw .malformed(
+        JSONMistake(in: bytes, byteLimit: Self.maximumByteCount) ?? JSONMistake(at: [], expected: .syntax))
     }
+    if let version = value["version"]?.number, version > Self.version { throw .newerVersion }
+    let policy = JSONMember(value)
+    do throws(JSONMistake) {
+      self = try DevicePolicy(policy)
+    } catch { throw .unexpected(error.located(in: bytes)) }
   }
 
-  /// Reads `issuer`: how issuers may vouch for tokens besides signatures.
-  private static func acceptsMAC(_ issuer: JSONValue) throws(PolicyFault) -> Bool {
-    guard issuer.hasOnly(["mac"]) else { throw .unexpected }
-    return try issuer.flag("mac") ?? false
+  private init(_ policy: JSONMember) throws(JSONMistake) {
+    _ = try policy.required("version").integer(Self.version...Self.version)
+    try policy.checkMembers(Self.memberNames)
+    self.init()
+    acceptsUnsigned = try policy.member("accept_unsigned")?.flag() ?? false
+    if let issuer = policy.member("issuer") {
+      try issuer.checkMembers(["mac"])
+      acceptsMAC = try issuer.member("mac")?.flag() ?? false
+    }
+    limits = try policy.limits(otherwise: TokenLimits())
+    maximumIssueAdvanceDays =
+      try policy.member("maximum_issue_advance_days")?.integer(0...Self.greatestIssueAdvanceDays)
+      ?? Self.usualIssueAdvanceDays
+    if let codes = policy.member("codes") { codeLimits = try CodeLimits(codes) }
+    for (name, rule) in try policy.required("commands").members(atMost: Self.maximumCommandCount) {
+      guard let command = BoundedText<32>(name), !command.isEmpty else { throw rule.mistake(.byteCount(1...32)) }
+      commands[command] = try CommandRule(rule, limits: limits)
+    }
   }
 
   /// The text of `policy.json`, every member written out but `issuer` where it would allow nothing.
@@ -61,18 +69,17 @@ extension DevicePolicy {
 
 extension CommandRule {
   /// A limit that the command names takes the place of the file's.
-  fileprivate init(_ value: JSONValue, limits: TokenLimits) throws(PolicyFault) {
-    guard value.hasOnly(["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility"]),
-      let names = value["factors"]?.elements
-    else { throw .unexpected }
+  fileprivate init(_ rule: JSONMember, limits: TokenLimits) throws(JSONMistake) {
+    try rule.checkMembers(["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility"])
     var factors: Factors = []
-    for name in names {
-      guard let factor = namedFactors.first(where: { name.text == $0.name })?.factor, factors.insert(factor).inserted
-      else { throw .unexpected }
+    for name in try rule.required("factors").elements() {
+      guard let factor = namedFactors.first(where: { name.value.text == $0.name })?.factor,
+        factors.insert(factor).inserted
+      else { throw name.mistake(.text(of: namedFactors.map(\.name))) }
     }
     self.init(
-      factors: factors, limits: try value.limits(otherwise: limits),
-      allowsCompatibility: try value.flag("compatibility") ?? false)
+      factors: factors, limits: try rule.limits(otherwise: limits),
+      allowsCompatibility: try rule.member("compatibility")?.flag() ?? false)
   }
 
   fileprivate func json(fileLimits: TokenLimits) -> JSONValue {
@@ -84,14 +91,12 @@ extension CommandRule {
 }
 
 extension CodeLimits {
-  fileprivate init(_ value: JSONValue) throws(PolicyFault) {
-    guard value.hasOnly(["counter_look_ahead", "clock_tolerance_seconds", "seal_parameter_length"]) else {
-      throw .unexpected
-    }
+  fileprivate init(_ codes: JSONMember) throws(JSONMistake) {
+    try codes.checkMembers(["counter_look_ahead", "clock_tolerance_seconds", "seal_parameter_length"])
     self.init()
-    counterLookAhead = try value.number("counter_look_ahead", 1...100) ?? counterLookAhead
-    clockToleranceSeconds = try value.number("clock_tolerance_seconds", 1...600) ?? clockToleranceSeconds
-    sealParameterLength = Int(try value.number("seal_parameter_length", 1...64) ?? UInt64(sealParameterLength))
+    counterLookAhead = try codes.member("counter_look_ahead")?.integer(1...100) ?? counterLookAhead
+    clockToleranceSeconds = try codes.member("clock_tolerance_seconds")?.integer(1...600) ?? clockToleranceSeconds
+    if let length = try codes.member("seal_parameter_length")?.integer(1...64) { sealParameterLength = Int(length) }
   }
 
   fileprivate func json() -> JSONValue {
@@ -122,35 +127,17 @@ extension TokenLimits {
   }
 }
 
-extension JSONValue {
-  fileprivate func flag(_ name: String) throws(PolicyFault) -> Bool? {
-    guard let value = self[name] else { return nil }
-    guard let flag = value.flag else { throw .unexpected }
-    return flag
-  }
-
-  fileprivate func number(_ name: String) throws(PolicyFault) -> UInt64? {
-    guard let value = self[name] else { return nil }
-    guard let number = value.number else { throw .unexpected }
-    return number
-  }
-
-  fileprivate func number(_ name: String, _ range: ClosedRange<UInt64>) throws(PolicyFault) -> UInt64? {
-    guard let number = try number(name) else { return nil }
-    guard range.contains(number) else { throw .unexpected }
-    return number
-  }
-
-  fileprivate func limits(otherwise other: TokenLimits) throws(PolicyFault) -> TokenLimits {
+extension JSONMember {
+  fileprivate func limits(otherwise other: TokenLimits) throws(JSONMistake) -> TokenLimits {
     var limits = other
-    limits.generationFloor = try number("generation_floor") ?? other.generationFloor
-    if let version = self["minimum_version"] {
-      guard let numbers = version.elements?.compactMap(\.number), numbers.count == 3, version.elements?.count == 3
-      else { throw .unexpected }
+    limits.generationFloor = try member("generation_floor")?.integer() ?? other.generationFloor
+    if let version = member("minimum_version") {
+      var numbers: [UInt64] = []
+      for element in try version.elements(count: 3) { numbers.append(try element.integer()) }
       limits.minimumVersion = AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
     }
-    if let age = self["maximum_age_seconds"] {
-      limits.maximumAgeSeconds = age == .null ? nil : try number("maximum_age_seconds")
+    if let age = member("maximum_age_seconds") {
+      limits.maximumAgeSeconds = age.value == .null ? nil : try age.integer()
     }
     return limits
   }

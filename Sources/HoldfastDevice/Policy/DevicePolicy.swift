@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastJSON
 
 /// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
 public struct DevicePolicy: Policy, Sendable, Equatable {
@@ -70,10 +71,10 @@ extension DevicePolicy {
 public enum PolicyFault: Error, Equatable {
   /// Not there, not a regular file of the owner's, or not to be read.
   case unreadable
-  /// Not strict JSON, or longer than 256 KiB.
-  case malformed
-  /// Strict JSON, but a member is missing, unknown or of another kind or range.
-  case unexpected
+  /// Not strict JSON, or longer than 256 KiB: where it is not.
+  case malformed(JSONMistake)
+  /// Strict JSON, but a member is missing, unknown or of another kind or range: which one.
+  case unexpected(JSONMistake)
   /// Of a version that this program does not know.
   case newerVersion
 }

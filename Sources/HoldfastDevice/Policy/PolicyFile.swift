@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastJSON
 import HoldfastOpenSSL
 import HoldfastStorage
 import Synchronization
@@ -23,7 +24,9 @@ public final class PolicyFile: Sendable {
           at: path, limit: DevicePolicy.maximumByteCount, requirements: [.owned, .noSymbolicLink])
       } catch {
         last = nil
-        return PolicyReading(fault: error.kind == .tooLarge ? .malformed : .unreadable)
+        return PolicyReading(
+          fault: error.kind == .tooLarge
+            ? .malformed(JSONMistake(at: [], expected: .shorterText(DevicePolicy.maximumByteCount))) : .unreadable)
       }
       if let last, last.bytes == bytes { return last.reading }
       let reading = PolicyReading(bytes)

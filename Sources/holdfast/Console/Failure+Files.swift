@@ -8,7 +8,7 @@ extension Failure {
     let path = error.path
     switch error.kind {
     case .notFound:
-      self.init(.malformed, "\(path) is not there", hint: hint)
+      self.init(.malformed, "\(path) is not there", hint: hint ?? "is the name right, and is it in this folder?")
     case .noPermission:
       self.init(.noPermission, "no permission for \(path)", hint: "run as the user whom it belongs to")
     case .readOnly:

@@ -111,21 +111,25 @@ extension Failure {
 
   /// An endpoint that is not written as it should be.
   init(_ error: EndpointError, text: String) {
+    let isPath = error == .transport && (text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../"))
+    let forms =
+      "unix:PATH, unix:PATH,mode=660,group=lock, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 "
+      + "or le:ADDR,psm=0x80"
     self.init(
-      .usage, "'\(text)' is not an endpoint: \(Self.reason(error))",
-      hint:
-        "unix:PATH, unix:PATH,mode=660,group=lock, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 or le:ADDR,psm=0x80"
-    )
+      .usage, "'\(text)' is not an endpoint: \(Self.reason(error, text))",
+      hint: isPath
+        ? "did you mean \("unix:\(text)".shellWord)? see holdfast help endpoints"
+        : "\(forms); see holdfast help endpoints")
   }
 
-  private static func reason(_ error: EndpointError) -> String {
+  private static func reason(_ error: EndpointError, _ text: String) -> String {
     switch error {
     case .transport: "it begins with no transport that there is"
     case .pathEmpty: "the path is empty"
     case .pathTooLong: "the path is too long"
     case .pathContainsNUL: "the path has a NUL in it"
     case .address: "the Bluetooth address is not six pairs of hex digits"
-    case .psm: "the PSM is missing, even, reserved or out of range"
+    case .psm: psmReason(text)
     case .channel: "the channel is not a number from 1 to 30"
     case .adapter: "the adapter is not hci0, hci1, …"
     case .addressKind: "the type of the address is not public or random"
@@ -135,6 +139,24 @@ extension Failure {
     case .unknownOption: "it has an option that this transport does not have"
     case .duplicateOption: "it has an option twice"
     }
+  }
+}
+
+extension Failure {
+  /// Why the `psm` of an endpoint is refused.
+  private static func psmReason(_ text: String) -> String {
+    let isLowEnergy = text.hasPrefix("le:")
+    let range = isLowEnergy ? "the PSM is 0x80 to 0xff" : "the PSM is odd, from 0x1001 on, and its upper byte is even"
+    let options = text.split(separator: ",").dropFirst()
+    guard let value = options.first(where: { $0.hasPrefix("psm=") })?.dropFirst(4) else {
+      return "it has no psm: \(range)"
+    }
+    let isHexadecimal = value.hasPrefix("0x")
+    guard let number = UInt16(isHexadecimal ? value.dropFirst(2) : value, radix: isHexadecimal ? 16 : 10) else {
+      return "its psm is no number from 0 to 65535: \(range)"
+    }
+    guard !isLowEnergy, number >= 0x1001 else { return "its psm is out of range: \(range)" }
+    return number & 1 == 0 ? "its psm is even: \(range)" : "its psm has an odd upper byte: \(range)"
   }
 }
 

@@ -23,13 +23,12 @@ enum TypingError {
   case option(String, suggestion: String?, at: Syntax.Place)
   case negativeNumber(String, option: String, at: Syntax.Place)
 
-  /// The most single changes between a word and what was meant by it.
-  private static let greatestDistance = 2
-
   /// Looks for one in arguments that the parser has refused.
   init?(in words: [String]) {
     let place = Self.place(of: words)
-    let rest = Self.withoutHelp(words).dropFirst(place.words.count)
+    var rest = Self.withoutHelp(words).dropFirst(place.words.count)
+    // It holds for every verb, and stands before the one that is wrong.
+    if !place.command.verbs.isEmpty { rest = rest.drop { $0 == "--json" } }
     if let word = rest.first, !word.hasPrefix("-"), !place.command.verbs.isEmpty {
       let suggestion = Self.verb(like: word, at: place)
       if suggestion != nil || place.command.configuration.defaultSubcommand == nil {
@@ -37,9 +36,9 @@ enum TypingError {
         return
       }
     }
-    var place2 = place
-    if let usual = place.command.configuration.defaultSubcommand { _ = place2.descend(to: usual._commandName) }
-    guard let mistake = Self.optionMistake(in: rest, at: place2) else { return nil }
+    var leaf = place
+    if let usual = place.command.configuration.defaultSubcommand { _ = leaf.descend(to: usual._commandName) }
+    guard let mistake = Self.optionMistake(in: rest, at: leaf) else { return nil }
     self = mistake
   }
 
@@ -58,12 +57,14 @@ enum TypingError {
   /// The verb at this place that is nearest to a word, or one of that very name elsewhere.
   private static func verb(like word: String, at place: Syntax.Place) -> String? {
     let names = place.command.verbs.map { $0._commandName }
-    if let near = nearest(to: word, among: names, within: 1) { return (place.words + [near]).joined(separator: " ") }
+    if let near = Spelling.nearest(to: word, among: names, within: 1) {
+      return (place.words + [near]).joined(separator: " ")
+    }
     if let elsewhere = everyVerb(below: Syntax.Place()).first(where: { $0.words.last == word }) {
       return elsewhere.words.joined(separator: " ")
     }
-    if let near = nearest(to: word, among: names) { return (place.words + [near]).joined(separator: " ") }
-    return nearest(to: "--\(word)", among: ["--version", "--help"])
+    if let near = Spelling.nearest(to: word, among: names) { return (place.words + [near]).joined(separator: " ") }
+    return Spelling.nearest(to: "--\(word)", among: ["--version", "--help"])
   }
 
   private static func everyVerb(below place: Syntax.Place) -> [Syntax.Place] {
@@ -82,7 +83,7 @@ enum TypingError {
       guard word.hasPrefix("-"), word.utf8.count > 2, !word.isNegativeNumber else { continue }
       let name = String(word.prefix { $0 != "=" })
       guard let option = options.first(where: { $0.name == name }) else {
-        return .option(name, suggestion: nearest(to: name, among: options.map(\.name)), at: place)
+        return .option(name, suggestion: Spelling.nearest(to: name, among: options.map(\.name)), at: place)
       }
       guard option.takesValue, !word.contains("="), let value = rest.first else { continue }
       if option.takesAnything || !value.hasPrefix("-") {
@@ -92,34 +93,6 @@ enum TypingError {
       }
     }
     return nil
-  }
-
-  /// The word that fewest changes lead to, at most `limit` and fewer than it has letters.
-  private static func nearest(to word: String, among words: [String], within limit: Int = greatestDistance) -> String? {
-    let near = words.map { ($0, distance(from: word, to: $0)) }.min { $0.1 < $1.1 }
-    guard let near, near.1 <= limit, near.1 < word.count else { return nil }
-    return near.0
-  }
-
-  /// How many letters are to be put in, taken out, replaced or swapped with their neighbour.
-  ///
-  /// Source: the optimal string alignment distance.
-  private static func distance(from first: String, to second: String) -> Int {
-    let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
-    guard first.count <= 64, second.count <= 64 else { return .max }
-    var rows = [Array(0...second.count)]
-    for i in 0..<first.count {
-      var row = [i + 1]
-      for j in 0..<second.count {
-        var least = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (first[i] == second[j] ? 0 : 1))
-        if i > 0, j > 0, first[i] == second[j - 1], first[i - 1] == second[j] {
-          least = min(least, rows[i - 1][j - 1] + 1)
-        }
-        row.append(least)
-      }
-      rows.append(row)
-    }
-    return rows[first.count][second.count]
   }
 
   var failure: Failure {

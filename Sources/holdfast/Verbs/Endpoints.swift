@@ -19,6 +19,9 @@ struct Endpoints: ParsableCommand {
       le:ADDRESS,psm=0x80[,type=random]
           Bluetooth Low Energy; the PSM is 0x80 to 0xff, the type of the address is public or random
 
+      Where a device listens, unix and unix-stream also take mode=660, the permissions of the file from 0 to 777, and group=lock, \
+      a group by name or number. Without either, the mode is 600; with a group only, it is 660.
+
       ADDRESS is six pairs of hexadecimal digits with colons between them. Where a device listens, 00:00:00:00:00:00 is any \
       adapter. A path has no comma; one of a socket has at most 107 bytes.
 
@@ -27,7 +30,7 @@ struct Endpoints: ParsableCommand {
       takes what the kernel gives it, and a prover asks for it.
       """,
     examples: [
-      "holdfast device serve --dir lock --listen unix:/run/lock.sock",
+      "holdfast device serve --dir lock --listen unix:/run/lock.sock,mode=660,group=lock",
       "holdfast prove --connect rfcomm:00:1A:7D:DA:71:13,channel=5,security=high \\\n--state phone --command unlock",
       "holdfast doctor le:00:1A:7D:DA:71:13,psm=0x80",
       "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",

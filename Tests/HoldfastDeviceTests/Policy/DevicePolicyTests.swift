@@ -1,11 +1,72 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastJSON
 import TestSupport
 import Testing
 
 @Suite struct DevicePolicyTests {
   private func parse(_ text: String) throws(PolicyFault) -> DevicePolicy {
     try DevicePolicy(json: Array(text.utf8))
+  }
+
+  private func isUnexpected(_ body: () throws -> DevicePolicy) -> Bool {
+    do { _ = try body() } catch { if case PolicyFault.unexpected = error { return true } }
+    return false
+  }
+
+  private func isMalformed(_ body: () throws -> DevicePolicy) -> Bool {
+    do { _ = try body() } catch { if case PolicyFault.malformed = error { return true } }
+    return false
+  }
+
+  /// A policy of several lines; what is to be replaced in it is there once.
+  private static let lines = """
+    {
+      "version": 1,
+      "minimum_version": [1, 2, 3],
+      "codes": {
+        "counter_look_ahead": 10
+      },
+      "commands": {
+        "unlock": {
+          "factors": ["integrity", "device"]
+        },
+        "lock": {"factors": []}
+      }
+    }
+    """
+
+  @Test(arguments: [
+    ("integrity\", \"device", "integrity\", \"devise", "commands.unlock.factors[1]", 9),
+    ("integrity\", \"device", "device\", \"device", "commands.unlock.factors[1]", 9),
+    ("{\"factors\": []}", "{\"facters\": []}", "commands.lock.facters", 11),
+    ("{\"factors\": []}", "{}", "commands.lock.factors", 11), ("{\"factors\": []}", "7", "commands.lock", 11),
+    ("\"factors\": []", "\"factors\": {}", "commands.lock.factors", 11), ("\"version\": 1,", "", "version", 1),
+    ("\"version\": 1", "\"version\": 0", "version", 2), ("[1, 2, 3]", "[1, 2]", "minimum_version", 3),
+    ("[1, 2, 3]", "[1, 2, \"x\"]", "minimum_version[2]", 3), ("10", "101", "codes.counter_look_ahead", 5),
+    ("\"lock\"", "\"\"", "commands.", 11), ("\"codes\"", "\"cods\"", "cods", 4),
+    // Not JSON at all.
+    ("[1, 2, 3]", "[1, 2 3]", "minimum_version[1]", 3), ("\"lock\"", "\"unlock\"", "commands.unlock", 11),
+    ("10", "1.5", "codes.counter_look_ahead", 5), ("\"factors\": []", "'factors': []", "commands.lock", 11),
+  ])
+  func `a mistake has the way to its member, and its line`(
+    right: String, wrong: String, path: String, line: Int
+  ) throws {
+    let text = Self.lines.replacing(right, with: wrong)
+    #expect(text != Self.lines)
+    let fault = try #require(throws: PolicyFault.self) { try parse(text) }
+    switch fault {
+    case .malformed(let mistake), .unexpected(let mistake):
+      #expect(mistake.line == line)
+      let steps = mistake.path.map { step in
+        switch step {
+        case .member(let name): ".\(name)"
+        case .element(let index): "[\(index)]"
+        }
+      }
+      #expect(String(steps.joined().dropFirst()) == path)
+    case .unreadable, .newerVersion: Issue.record("\(fault)")
+    }
   }
 
   @Test func `what init writes needs integrity and device, and for status the device alone`() throws {
@@ -38,12 +99,12 @@ import Testing
       #expect(try !policy(issuer).acceptsMAC)
     }
     for issuer in ["true", "[]", "null", #""mac""#, #"{"mac": 1}"#, #"{"mac": "true"}"#, #"{"mac": null}"#] {
-      #expect(throws: PolicyFault.unexpected) { try policy(#""issuer": \#(issuer),"#) }
+      #expect(isUnexpected { try policy(#""issuer": \#(issuer),"#) })
     }
     for issuer in [#"{"mac": true, "jose": true}"#, #"{"MAC": true}"#, #"{"sign": true}"#] {
-      #expect(throws: PolicyFault.unexpected) { try policy(#""issuer": \#(issuer),"#) }
+      #expect(isUnexpected { try policy(#""issuer": \#(issuer),"#) })
     }
-    #expect(throws: PolicyFault.malformed) { try policy(#""issuer": {"mac": false, "mac": true},"#) }
+    #expect(isMalformed { try policy(#""issuer": {"mac": false, "mac": true},"#) })
     #expect(try DevicePolicy(json: DevicePolicy(acceptsMAC: true).json()).acceptsMAC)
     #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("issuer"))
   }
@@ -91,7 +152,7 @@ import Testing
     #"{"version": 1, "commands": {}, "maximum_issue_advance_days": 36501}"#, "[]",
   ])
   func `a member that is missing, unknown or of another kind is refused`(text: String) {
-    #expect(throws: PolicyFault.unexpected) { try parse(text) }
+    #expect(isUnexpected { try parse(text) })
   }
 
   @Test(arguments: [
@@ -100,7 +161,7 @@ import Testing
     #"{"version": 1, "commands": {}, "generation_floor": -1}"#,
   ])
   func `what is not strict JSON is malformed`(text: String) {
-    #expect(throws: PolicyFault.malformed) { try parse(text) }
+    #expect(isMalformed { try parse(text) })
   }
 
   @Test func `a policy of a later version is not guessed at`() {
@@ -113,6 +174,6 @@ import Testing
       return #"{"version": 1, "commands": {\#(commands)}}"#
     }
     #expect(try parse(text(256)).commands.count == 256)
-    #expect(throws: PolicyFault.unexpected) { try parse(text(257)) }
+    #expect(isUnexpected { try parse(text(257)) })
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastCore
+import HoldfastJSON
 import Synchronization
 import Testing
 
@@ -26,7 +27,7 @@ import Testing
     let file = device.folder.policy
     let path = DeviceFile.policy.path(in: device.folder.path)
     try replace(device, "nonsense")
-    #expect(file.read() == PolicyReading(fault: .malformed))
+    #expect(file.read() == PolicyReading(fault: .malformed(JSONMistake(at: [], expected: .syntax, line: 1))))
     #expect(file.read().policy == .denyAll)
     try FileManager.default.removeItem(atPath: path)
     #expect(file.read() == PolicyReading(fault: .unreadable))
@@ -34,7 +35,8 @@ import Testing
     #expect(file.read() == PolicyReading(fault: .unreadable))
     try FileManager.default.removeItem(atPath: path)
     try replace(device, String(repeating: " ", count: 256 * 1024 + 1))
-    #expect(file.read() == PolicyReading(fault: .malformed))
+    #expect(
+      file.read() == PolicyReading(fault: .malformed(JSONMistake(at: [], expected: .shorterText(256 * 1024)))))
     try device.folder.write(.forSimulatedLock)
     #expect(file.read().policy == .forSimulatedLock)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastDevice
+import HoldfastJSON
 import HoldfastKeys
 import HoldfastOpenSSL
 import HoldfastTransport
@@ -84,7 +85,8 @@ import Testing
     let faults = served.notices.all.compactMap { notice -> PolicyFault?? in
       if case .policy(let reading) = notice { .some(reading.fault) } else { nil }
     }
-    #expect(faults == [nil, nil, .malformed, .unreadable, nil])
+    let noJSON = JSONMistake(at: [], expected: .syntax, line: 1)
+    #expect(faults == [nil, nil, .malformed(noJSON), .unreadable, nil])
   }
 
   @Test func `a policy that changes after the challenge counts for its answer`() throws {

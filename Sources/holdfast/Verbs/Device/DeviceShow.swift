@@ -56,8 +56,7 @@ extension PolicyFault {
   func text(_ name: String = "policy.json") -> String {
     switch self {
     case .unreadable: "\(name) is missing, not to be read, or not the owner's regular file"
-    case .malformed: "\(name) is not strict JSON, or too long"
-    case .unexpected: "\(name) has a member that is missing, unknown or of another kind"
+    case .malformed(let mistake), .unexpected(let mistake): mistake.text(in: name)
     case .newerVersion: "\(name) is of a later version"
     }
   }

@@ -7,7 +7,8 @@ import HoldfastText
 
 struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the users, how their codes are made, and who is locked out.",
+    commandName: "list",
+    abstract: "List the users, how their codes are made, who is locked out, and which codes wait to be used.",
     examples: [
       "holdfast device user list --dir lock",
       "holdfast device user list --dir lock --json",
@@ -20,11 +21,18 @@ struct DeviceUserList: OwnerVerb {
     let ledger = try owned.ledger()
     let users = try recording { () throws(LedgerFault) in try ledger.users() }
     let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    let codes = try recording { () throws(LedgerFault) in try ledger.openCodes() }
     let now = max(summary.clockFloor, SystemClock().unixSeconds() ?? 0)
+    let open = codes.filter { $0.expires > now }
     if output.json {
-      Console.result(.object([("users", .array(users.map { $0.json(at: now) }))]))
+      Console.result(
+        .object([
+          ("users", .array(users.map { $0.json(at: now) })),
+          ("codes", .array(open.map { $0.json(at: now) })),
+        ]))
     } else {
       for user in users { Console.result(user.line(at: now)) }
+      for code in open { Console.result(code.line(at: now)) }
       if users.isEmpty { Console.note("there are no users") }
     }
   }
@@ -53,6 +61,19 @@ extension LedgerUser {
 
   private func lock(at now: UInt64) -> UInt64? {
     record.lockedUntil > now ? record.lockedUntil - now : nil
+  }
+}
+
+extension OpenCode {
+  fileprivate func line(at now: UInt64) -> String {
+    "\(user)  \(purpose == .activation ? "is to activate by a code" : "may be unlocked by a code"), good for \(expires - now) s"
+  }
+
+  fileprivate func json(at now: UInt64) -> JSONValue {
+    .object([
+      ("user", .string(user.description)), ("for", .string(purpose == .activation ? "activation" : "unlock")),
+      ("seconds_remaining", .integer(expires - now)),
+    ])
   }
 }
 

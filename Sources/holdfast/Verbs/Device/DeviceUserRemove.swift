@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 
 struct DeviceUserRemove: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Forget a user; a running device sees it at once.",
+    commandName: "remove", abstract: "Forget a user, and codes that wait for them; a running device sees it at once.",
     examples: [
       "holdfast device user remove --dir lock alice"
     ])
@@ -22,13 +22,19 @@ struct DeviceUserRemove: OwnerVerb {
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
     let user = try BoundedText<32>(userArgument: name)
     let ledger = try owned.ledger()
+    let isUser = try recording { () throws(LedgerFault) in try ledger.users() }.contains { $0.name == user }
     let now = SystemClock().unixSeconds()
     let isRemoved = try recording { () throws(LedgerFault) in try ledger.removeUser(user, realClock: now) }
-    guard isRemoved else { throw Failure(LedgerFault.unknownUser) }
+    guard isRemoved else {
+      throw Failure(
+        .malformed, "there is no user of that name, and no code for one to activate", hint: "holdfast device user list")
+    }
     if output.json {
-      Console.result(.object([("user", .string(user.description)), ("state", .string("removed"))]))
+      let state = isUser ? "removed" : "activation-removed"
+      Console.result(.object([("user", .string(user.description)), ("state", .string(state))]))
     } else {
-      Console.result("user \(user): removed")
+      Console.result(
+        isUser ? "user \(user): removed" : "user \(user): the open activation is removed; there was no user yet")
     }
   }
 }

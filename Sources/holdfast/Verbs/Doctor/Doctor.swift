@@ -64,16 +64,22 @@ struct Doctor: Verb {
   }
 
   private func report(_ texts: [FindingText]) throws(Failure) {
+    let failure: Failure? =
+      if texts.contains(where: { $0.isOf(.missing) }) {
+        Failure(.unavailable, "something that is needed is missing")
+      } else if texts.contains(where: { $0.isOf(.forbidden) }) {
+        Failure(.noPermission, "a permission is missing")
+      } else {
+        nil
+      }
     if output.json {
-      Console.result(.object([("checks", .array(texts.map(\.json)))]))
+      Console.result(
+        .object([
+          ("checks", .array(texts.map(\.json))), ("exit", .integer(UInt64(failure?.status.rawValue ?? 0))),
+        ]))
     } else {
       for line in texts.flatMap(\.lines) { Console.result(line) }
     }
-    if texts.contains(where: { $0.isOf(.missing) }) {
-      throw Failure(.unavailable, "something that is needed is missing").afterResult()
-    }
-    if texts.contains(where: { $0.isOf(.forbidden) }) {
-      throw Failure(.noPermission, "a permission is missing").afterResult()
-    }
+    if let failure { throw failure.afterResult() }
   }
 }

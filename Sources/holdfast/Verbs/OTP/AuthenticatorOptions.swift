@@ -78,7 +78,8 @@ struct UnlockingOptions: ParsableArguments {
 /// What a secret is protected by from now on.
 struct NewProtectionOptions: ParsableArguments {
   @Option(
-    help: "A file with the new PIN, 4 to 6 digits, or - for standard input; asked for twice when absent.",
+    help:
+      "A file with the new PIN, or - for standard input; asked for twice when absent. It has 4 to 6 digits, which do not count up or down, do not repeat themselves, and do not begin or end with a year.",
     completion: .file())
   var newPinFile: String?
 
