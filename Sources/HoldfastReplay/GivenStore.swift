@@ -21,6 +21,7 @@ public struct GivenStore: DeviceStore, ~Copyable {
   public func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) {
     judge(round, LedgerSnapshot(clockFloor: 0), &decision)
   }
+  public func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
   public func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
   public func user(named name: BoundedText<32>) -> UserRecord? { nil }
   public func challenge(_ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?) -> UInt64? { nil }

@@ -169,4 +169,5 @@ REPLAYS = {
 NOT_A_DEVICES = {
     "Measurement": "a prover measures, a device never sees components",
     "MeasurementConfiguration": "a prover keeps it, a device never sees it",
+    "SessionReply": "a device writes it, a prover reads it",
 }

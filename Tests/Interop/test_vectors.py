@@ -47,7 +47,8 @@ def replay(group, test):
         oath_vectors.check(kind, **{k: oath_vectors.typed(k, v) for k, v in test.items() if k not in FRAME})
     else:
         parse = {"SessionM1": session.parse_message_1, "SessionM2": session.parse_message_2,
-                 "SessionM3": session.parse_message_3, "SessionRequest": session.parse_request}[kind]
+                 "SessionM3": session.parse_message_3, "SessionRequest": session.parse_request,
+                 "SessionReply": session.parse_result}[kind]
         parse(value["message"])
 
 

@@ -31,7 +31,7 @@ package final class TestProver {
   /// M2 for `challenge`, and the keys that open its M3.
   package func answer(
     _ challenge: [UInt8], command: String, parameters: [String] = [], flaws: Flaws = [], otp: UserCode? = nil,
-    seal userSeal: UserCode? = nil
+    seal userSeal: UserCode? = nil, number: UInt64? = nil
   ) throws -> TestAnswer {
     var head: [UInt8] = []
     let isReference = flaws.contains(.asReference)
@@ -43,7 +43,7 @@ package final class TestProver {
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
     var request = Request(command: BoundedText<32>(command)!)
     for parameter in parameters { try request.append(parameter: BoundedText(parameter)!) }
-    (request.otp, request.seal) = (otp, userSeal)
+    (request.otp, request.seal, request.number) = (otp, userSeal, number)
     var sealed: [UInt8] = []
     request.encode(into: &sealed)
     try seal(&sealed, transcript: transcript, isWrong: flaws.contains(.wrongSeal))

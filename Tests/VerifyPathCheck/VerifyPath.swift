@@ -100,11 +100,15 @@ private struct StubStore: ~Copyable, DeviceStore {
     self.reference = reference
     self.token.set(token)
   }
+  mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
   mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
     user.otp = CodeAccount(method: .hotp(.sha1, .six))
     user.seal = CodeAccount(method: .ocra(.usualSeal))
-    judge(round, LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user), &decision)
+    var snapshot = LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user)
+    let number = UInt64(stubResult())
+    snapshot.request = RequestRecord(highest: number, window: number, digest: FixedBytes(), outcome: nil)
+    judge(round, snapshot, &decision)
   }
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {
     stubResult() == 0 ? nil : CodeSecret()

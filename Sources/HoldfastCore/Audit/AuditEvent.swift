@@ -43,6 +43,8 @@ public struct AuditedRound: Sendable, Equatable {
   public var isCompatibility: Bool
   /// Whose codes were compared; nil where the command needs none.
   public var user: BoundedText<32>?
+  /// Whether its request had been accepted before, so that the device did not act. No entry of an audit log has such a round.
+  public var isRepetition = false
 
   /// A round that ended elsewhere, as a test or another store has it.
   package init(

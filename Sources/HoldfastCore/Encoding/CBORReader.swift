@@ -85,6 +85,14 @@ public struct CBORReader: ~Escapable {
     return CBORMajorType(of: bytes[position])
   }
 
+  /// Reads over false, true or null: no other simple value (major type 7) is used.
+  mutating func simpleValue() throws(EncodingFault) {
+    guard (20...22).contains(try argument(of: .simple)) else { throw .malformed }
+  }
+
+  /// A byte that was read already.
+  func byte(at position: Int) -> UInt8 { bytes[position] }
+
   /// Ends the reading: no byte may be left.
   public func finish() throws(EncodingFault) {
     guard position == bytes.count else { throw .malformed }

@@ -9,6 +9,21 @@
 public func sealQuestion<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> FixedBytes<64> {
+  let digest = try commandDigest(
+    command: command, parameterCount: parameterCount, parameter: parameter, using: &cryptography)
+  var question = ByteBuffer<64>()
+  try? question.appendHexadecimal(digest.bytes)
+  return FixedBytes<64>(question.bytes)!
+}
+
+/// Identifies a command and its parameters: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])`, 32 bytes.
+///
+/// Seals cover it, and a device tells by it whether a repeated request is the same one. The parameters are as for
+/// ``sealQuestion(command:parameterCount:parameter:using:)``.
+@inline(never)
+public func commandDigest<Crypto: Cryptography & ~Copyable>(
+  command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
+) throws(CryptographyFailure) -> Digest {
   var hash = try cryptography.sha256()
   hash.append(domain: "holdfast/1 seal")
   hash.appendCBOR(array: 2)
@@ -18,8 +33,5 @@ public func sealQuestion<Crypto: Cryptography & ~Copyable>(
     let text = parameter(index)
     hash.appendCBOR(text: text.bytes)
   }
-  let digest = try hash.finish()
-  var question = ByteBuffer<64>()
-  try? question.appendHexadecimal(digest.bytes)
-  return FixedBytes<64>(question.bytes)!
+  return try hash.finish()
 }

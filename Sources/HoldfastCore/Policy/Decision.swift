@@ -11,6 +11,8 @@ public struct Decision: ~Copyable, Sendable {
   public var countsUse = false
   /// Whether the compatibility nonce is to be kept.
   public var keepsNonce = false
+  /// The request numbers to be kept of the token from now on; nil to leave them.
+  public var request: RequestRecord?
   /// What is kept of the round's user from now on; nil to leave it.
   public var user: UserRecord?
   /// What codes are to be compared with beside ``user``; the round is then judged once more. Until then it is denied.
@@ -40,11 +42,17 @@ public struct Notice: Sendable, Equatable {
   public var generationFloor: UInt64?
   public var retryAfterSeconds: UInt64?
   public var missingFactors: Factors?
+  /// The highest request number that was accepted with the token: only in the answer to a repetition.
+  public var highestRequestNumber: UInt64?
 
   public init() {}
 }
 
 extension Decision {
+  /// Whether the round repeats an earlier one. ``status`` is then the outcome of that one as far as it is known: the device
+  /// must neither act nor write anything.
+  public var isRepetition: Bool { notice.highestRequestNumber != nil }
+
   /// Judges a round against what the store holds: the first rule that objects gives the status.
   ///
   /// The rules and their order are DESIGN §5's, from tokenRevoked on.
@@ -56,10 +64,14 @@ extension Decision {
     let now = max(ledger.clockFloor, round.realClock ?? 0)
     status = .accepted
     if let denial = Self.checkRevocation(round, ledger) ?? Self.checkExpiry(round, now: now) ?? Self.checkVersion(round)
-      ?? Self.checkUses(round, ledger) ?? Self.checkIntegrity(round) ?? Self.checkCommand(round)
-      ?? Self.checkFactors(round)
+      ?? Self.checkNumber(round, ledger) ?? Self.checkUses(round, ledger) ?? Self.checkIntegrity(round)
+      ?? Self.checkCommand(round) ?? Self.checkFactors(round)
     {
       (status, notice) = (denial.status, denial.notice)
+    }
+    if isRepetition {
+      clockFloor = ledger.clockFloor
+      return
     }
     checkNonce(round, ledger)
     checkRoom(round, ledger)
@@ -67,6 +79,7 @@ extension Decision {
     if status == .accepted {
       countsUse = round.maximumUses != nil
       generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil
+      keepNumber(round, ledger)
     }
   }
 
@@ -83,8 +96,9 @@ extension Decision {
   }
 
   private mutating func checkRoom(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
-    guard status == .accepted, round.maximumUses != nil, !ledger.canCountUses else { return }
-    status = .busy
+    guard status == .accepted else { return }
+    if round.maximumUses != nil, !ledger.canCountUses { status = .busy }
+    if round.requestNumber != nil, !ledger.canKeepRequest { status = .busy }
   }
 }
 
@@ -97,6 +111,6 @@ extension Round {
 
 /// Why a rule objects.
 struct Denial {
-  let status: Status
+  var status: Status
   var notice = Notice()
 }

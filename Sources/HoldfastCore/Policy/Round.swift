@@ -38,8 +38,14 @@ public struct Round: ~Copyable, Sendable {
   public let longestParameterLength: Int
   /// The nonce of a compatibility round; nil in a session round.
   public let compatibilityNonce: FixedBytes<16>?
+  /// The number of the request, at most 2^53 - 1; nil for a request without one.
+  public let requestNumber: UInt64?
+  /// The first 16 bytes of ``commandDigest(command:parameterCount:parameter:using:)``; zero for a request without a number.
+  public let requestDigest: FixedBytes<16>
   /// The real clock, in Unix seconds, where there is one.
   public let realClock: UInt64?
+  /// The clock that only goes forward, in milliseconds.
+  public let monotonicMilliseconds: UInt64
   let pin = Pinned()
 }
 
@@ -61,6 +67,12 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var isIssuerTrusted: Bool
   /// The round's ``Round/codeUser``; nil for one that is not known.
   public var user: UserRecord?
+  /// The request numbers that were accepted with this token; nil where none is known.
+  public var request: RequestRecord?
+  /// Whether the request with this round's number is being carried out at this moment.
+  public var isActing = false
+  /// Whether this token's request numbers can be kept: they are already, or there is room.
+  public var canKeepRequest = true
   private let pin = Pinned()
 
   public init(

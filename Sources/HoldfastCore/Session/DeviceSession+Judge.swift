@@ -75,22 +75,26 @@ where
     var request = Request(command: BoundedText())
     guard open(&request, from: sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
-    var notice = Notice()
-    let outcome = settle(token, proofs, request: request, nonce: nil, notice: &notice)
+    let settled = settle(token, proofs, request: request, nonce: nil)
     // Trust ended while the round was under way: nobody has proved anything.
-    if outcome == .tokenInvalid { return outcome }
-    return conclude(outcome, request, notice, keys: keys, transcript: transcript, actuator: &actuator)
+    if settled.status == .tokenInvalid { return .tokenInvalid }
+    return conclude(settled, request, token, keys: keys, transcript: transcript, actuator: &actuator)
   }
 
-  /// Carries out what was accepted, and answers under the seal.
+  /// Carries out what was accepted, unless it was carried out before, and answers under the seal.
   @inline(never)
   private mutating func conclude<Machine: Actuator & ~Copyable>(
-    _ outcome: Status, _ request: borrowing Request, _ notice: Notice, keys: borrowing SessionKeys,
-    transcript: Transcript, actuator: inout Machine
+    _ settled: SettledRound, _ request: borrowing Request, _ token: borrowing VerifiedToken,
+    keys: borrowing SessionKeys, transcript: Transcript, actuator: inout Machine
   ) -> Status {
-    var reply = Reply(notice: notice)
-    var status = outcome
-    if outcome == .accepted { status = perform(request, on: &actuator, result: &reply.result) }
+    var reply = Reply(notice: settled.notice)
+    var status = settled.status
+    if settled.isToBePerformed {
+      status = perform(request, on: &actuator, result: &reply.result)
+      if let number = request.number {
+        store.keepOutcome(status, of: RequestIdentity(token, number: number))
+      }
+    }
     return seal(reply, status: status, keys: keys, transcript: transcript)
   }
 
@@ -109,10 +113,9 @@ where
     case (_, .right): remember(token, from: answer)
     case (.right, .absent): break
     }
-    var notice = Notice()
     let request = Request(command: command)
-    let status = settle(token, proofs, request: request, nonce: nonce, notice: &notice)
-    return status == .accepted ? performSilently(request, on: &actuator) : status
+    let settled = settle(token, proofs, request: request, nonce: nonce)
+    return settled.isToBePerformed ? performSilently(request, on: &actuator) : settled.status
   }
 
   /// Nobody hears what a compatibility round gives.

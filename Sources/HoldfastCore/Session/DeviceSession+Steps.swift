@@ -43,21 +43,34 @@ where
   /// Lets the store record what the rules decide; a store that fails means no.
   mutating func settle(
     _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
-    request: borrowing Request,
-    nonce: FixedBytes<16>?, notice: inout Notice
-  ) -> Status {
-    var round = Round(
-      token: token, proofs: proofs, request: request, policy: policy, nonce: nonce, realClock: clock.unixSeconds())
+    request: borrowing Request, nonce: FixedBytes<16>?
+  ) -> SettledRound {
     do throws(StoreFailure) {
+      var round = Round(
+        token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
+        realClock: clock.unixSeconds(), monotonicMilliseconds: clock.monotonicMilliseconds())
       var decision = Decision()
       try store.settle(round, &decision) { $2.judge($0, against: $1) }
       if decision.attempt != nil {
         round.matches = try compareCodes(request, decision, round: round)
         try store.settle(round, &decision) { $2.judge($0, against: $1) }
       }
-      notice = decision.notice
-      return decision.status
-    } catch { return .internal }
+      return SettledRound(status: decision.status, notice: decision.notice)
+    } catch { return SettledRound(status: .internal, notice: Notice()) }
+  }
+
+  /// Identifies what a numbered request asks for; zero for a request without a number.
+  @inline(never)
+  private mutating func digest(of request: borrowing Request) throws(StoreFailure) -> FixedBytes<16> {
+    var short = FixedBytes<16>()
+    guard request.number != nil else { return short }
+    do throws(CryptographyFailure) {
+      let digest = try commandDigest(
+        command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
+        using: &cryptography)
+      for index in 0..<16 { short[index] = digest[index] }
+    } catch { throw StoreFailure() }
+    return short
   }
 
   mutating func perform<Machine: Actuator & ~Copyable>(
@@ -100,6 +113,15 @@ where
   }
 }
 
+/// What the store recorded of a round.
+struct SettledRound {
+  let status: Status
+  let notice: Notice
+
+  /// Whether the actuator is to act: the answer to a repetition may say `accepted`, too.
+  var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }
+}
+
 extension ProofResult {
   fileprivate init(given: FixedBytes<32>?, expected: FixedBytes<32>) {
     guard let given else {
@@ -114,7 +136,8 @@ extension Round {
   @inline(never)
   fileprivate init<Rules: Policy & ~Copyable>(
     token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: borrowing Request,
-    policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?
+    digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,
+    monotonicMilliseconds: UInt64
   ) {
     verifyingKey = token.verifyingKey
     tokenID = token.claims.tokenID
@@ -140,7 +163,10 @@ extension Round {
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength
     compatibilityNonce = nonce
+    requestNumber = nonce == nil ? request.number : nil
+    requestDigest = digest
     self.realClock = realClock
+    self.monotonicMilliseconds = monotonicMilliseconds
   }
 }
 

@@ -30,7 +30,7 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   }
 
   let identity: Identity
-  let request: Request
+  private(set) var request: Request
   let token: MessageBuffer
   let tokenEncoding: TokenEncoding
   var cryptography: Crypto
@@ -67,6 +67,13 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
     sendsReference = isRemembered
     self.cryptography = cryptography
     self.random = random
+  }
+
+  /// The number of the request. Each request to the device must have a larger one than those before it, and keeps it when it is
+  /// sent once more: set it only when the last verdict was the end of a request.
+  public var requestNumber: UInt64? {
+    get { request.number }
+    set { request.number = newValue }
   }
 
   /// Takes a message from the device and says what to do next.
@@ -131,6 +138,10 @@ public struct ProverVerdict: Sendable {
   /// Whether the device proved, by its seal, that it could open the token. If not, nothing that is stored may change.
   public let isAuthenticated: Bool
   public var notice = Notice()
+
+  /// Whether the device had accepted the request before this round, and did not act on it again: ``status`` is then the outcome
+  /// of the earlier round as far as the device knows it.
+  public var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
 }
 
 /// Why a prover ends a session without a verdict.

@@ -1,4 +1,5 @@
-/// What M3 holds under its seal: `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?}`.
+/// What M3 holds under its seal: `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?,
+/// 6: highest request number?}`.
 public struct Reply: ~Copyable {
   /// The longest result, in bytes.
   public static let maximumResultByteCount = 1024
@@ -11,7 +12,8 @@ public struct Reply: ~Copyable {
     self.notice = notice
   }
 
-  /// Decodes it.
+  /// Decodes it. A later version of the protocol may add labels above 6: those are checked for deterministic encoding, and
+  /// ignored.
   public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     notice = Notice()
     var reader = CBORReader(plaintext)
@@ -28,6 +30,8 @@ public struct Reply: ~Copyable {
       case 5:
         guard let bits = UInt8(exactly: try reader.unsigned()) else { throw .unexpected }
         notice.missingFactors = Factors(rawValue: bits)
+      case 6: notice.highestRequestNumber = try reader.unsigned()
+      case 7...: try reader.skipValue()
       default: throw .unexpected
       }
     }
@@ -42,6 +46,7 @@ public struct Reply: ~Copyable {
     if notice.generationFloor != nil { count += 1 }
     if notice.retryAfterSeconds != nil { count += 1 }
     if missing != nil { count += 1 }
+    if notice.highestRequestNumber != nil { count += 1 }
     try sink.appendCBOR(map: count)
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(bytes: result.bytes)
@@ -49,6 +54,7 @@ public struct Reply: ~Copyable {
     try sink.appendOptional(3, notice.generationFloor)
     try sink.appendOptional(4, notice.retryAfterSeconds)
     try sink.appendOptional(5, missing)
+    try sink.appendOptional(6, notice.highestRequestNumber)
   }
 }
 

@@ -17,6 +17,9 @@ public struct Request: ~Copyable, Sendable {
   public private(set) var parameterCount: Int?
   public var otp: UserCode?
   public var seal: UserCode?
+  /// Larger than that of every earlier request to the device, at most 2^53 - 1; nil for a request without one. The device
+  /// carries out no number twice.
+  public var number: UInt64?
   private let pin = Pinned()
 
   public init(command: BoundedText<32>) {
@@ -27,7 +30,7 @@ public struct Request: ~Copyable, Sendable {
   public borrowing func copy() -> Request {
     var other = Request(command: command)
     (other.parameters, other.parameterCount) = (parameters, parameterCount)
-    (other.otp, other.seal) = (otp, seal)
+    (other.otp, other.seal, other.number) = (otp, seal, number)
     return other
   }
 
@@ -47,7 +50,8 @@ public struct Request: ~Copyable, Sendable {
 }
 
 extension Request {
-  /// Decodes `{1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal]}`, of which only the command is required.
+  /// Decodes `{1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal], 5: number}`, of which only the command is
+  /// required.
   public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     self.init(command: BoundedText())
     try decode(plaintext)
@@ -69,6 +73,7 @@ extension Request {
         for _ in 0..<parameterCount { try append(parameter: try reader.boundedText()) }
       case 3: otp = try reader.userCode()
       case 4: seal = try reader.userCode()
+      case 5: number = try reader.unsigned()
       default: throw .unexpected
       }
     }
@@ -77,7 +82,8 @@ extension Request {
 
   /// Writes the request.
   public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.appendCBOR(map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1))
+    try sink.appendCBOR(
+      map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) + (number == nil ? 0 : 1))
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(text: command.bytes)
     if let parameterCount {
@@ -87,6 +93,10 @@ extension Request {
     }
     if let otp { try sink.appendPair(3, otp) }
     if let seal { try sink.appendPair(4, seal) }
+    if let number {
+      try sink.appendCBOR(unsigned: 5)
+      try sink.appendCBOR(unsigned: number)
+    }
   }
 }
 

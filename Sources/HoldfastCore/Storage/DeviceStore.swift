@@ -15,6 +15,11 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// transaction that is durable before this returns. When it throws, `decision` must not be acted upon.
   mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure)
 
+  /// Keeps what came of an accepted round whose request has a number: `accepted`, or `internal` where the actuator failed.
+  /// Called once the actuator has acted. The round is answered without waiting until this is durable; while it is not known,
+  /// a repetition is answered `internal`.
+  mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity)
+
   /// The user of that name; nil for one that is not known.
   mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord?
 

@@ -95,7 +95,7 @@ extension Ledger {
     try write { (tables, state) throws(DatabaseError) in
       try tables.forgetAll()
       (state.deviceID, state.clockFloor, state.forgottenThrough) = (deviceID, realClock, 0)
-      (state.keptCount, state.policySeen) = (0, .none)
+      (state.keptCount, state.requestCount, state.policySeen) = (0, 0, .none)
       (state.epoch, state.tpm) = (epoch, tpm)
       try tables.append(.reset(deviceID), time: realClock, to: &state)
     }

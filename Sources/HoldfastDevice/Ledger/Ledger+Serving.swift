@@ -25,17 +25,59 @@ extension Ledger {
 
   /// Reads what is held for `round`, lets `judge` decide, and records the decision: all of it, durably, or nothing.
   func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(LedgerError) {
-    let limits = limits
-    try write { (tables, state) throws(DatabaseError) in
-      try tables.dropOutdated(limit: limits.dropCount, state: &state)
-      let snapshot = try tables.snapshot(for: round, state: state, limits: limits)
-      judge(round, snapshot, &decision)
-      try tables.apply(decision, to: round, state: &state)
-      // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
-      guard decision.attempt == nil else { return }
-      let event = AuditEvent.round(AuditedRound(round, status: decision.status))
-      try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
+    if try settleRepetition(round, &decision, judge: judge) { return }
+    let (limits, running, request) = (limits, running, RequestIdentity(round))
+    do throws(LedgerError) {
+      try write { (tables, state) throws(DatabaseError) in
+        try tables.dropOutdated(limit: limits.dropCount, state: &state)
+        var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
+        running.complete(&snapshot, for: round)
+        judge(round, snapshot, &decision)
+        guard !decision.isRepetition else { return }
+        try tables.apply(decision, to: round, state: &state)
+        // Before the lock is released: a repetition must not find the number without knowing that it is acted upon.
+        if decision.request != nil, let request { running.begin(request) }
+        // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
+        guard decision.attempt == nil else { return }
+        let event = AuditEvent.round(AuditedRound(round, status: decision.status))
+        try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
+      }
+    } catch {
+      if decision.request != nil, let request { running.abandon(request) }
+      throw error
     }
+  }
+
+  /// Answers a round whose request number was accepted before, without writing anything; returns false for any other round.
+  private func settleRepetition(
+    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  ) throws(LedgerError) -> Bool {
+    guard let request = RequestIdentity(round) else { return false }
+    let (limits, running) = (limits, running)
+    do throws(DatabaseError) {
+      return try read { (tables) throws(DatabaseError) in
+        guard let record = try tables.request(of: request), record.covers(request.number) else { return false }
+        var snapshot = try tables.snapshot(for: round, state: try tables.state(), limits: limits)
+        running.complete(&snapshot, for: round)
+        judge(round, snapshot, &decision)
+        return decision.isRepetition
+      }
+    } catch { throw .database(error) }
+  }
+
+  /// Writes what came of an accepted round, without waiting for the disk.
+  ///
+  /// This leaves the counter of an anchored ledger as it is: in an older copy, the outcome is unknown.
+  func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
+    running.end(request, outcome)
+    do throws(DatabaseError) {
+      try read { (tables) throws(DatabaseError) in
+        try tables.database.transactionWithoutWaiting { () throws(DatabaseError) in
+          try tables.keep(outcome, of: request)
+        }
+      }
+      running.remove([request: outcome])
+    } catch { return }  // The next transaction writes it.
   }
 
   /// Makes the user of an activation code, with these secrets; the user's name, or nil where the code is no longer good.

@@ -13,6 +13,7 @@ public final class Ledger: Sendable {
   /// The TPM that it was anchored in when it was made; nil for a ledger without an anchor.
   let tpm: String?
   let unproved = UnprovedCounter()
+  let running = RunningRequests()
   private let anchor: LedgerAnchor?
   private let lock = Mutex(())
   /// Touched by the holder of `lock` alone. A `Mutex` around it would not lend it to bodies that are not `Sendable`.
@@ -85,15 +86,19 @@ public final class Ledger: Sendable {
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerError) -> (result: Result, epoch: UInt64?) {
     let tables = unsafe tables
-    return try tables.database.transaction(mapping: LedgerError.database) { () throws(LedgerError) in
+    let outcomes = running.outcomes
+    let written = try tables.database.transaction(mapping: LedgerError.database) { () throws(LedgerError) in
       var state = try newestState()
       do throws(DatabaseError) {
+        for (request, outcome) in outcomes { try tables.keep(outcome, of: request) }
         if anchor != nil { state.epoch = state.epoch.map { $0 + 1 } }
         let result = try body(tables, &state)
         try tables.save(state)
         return (result, state.epoch)
       } catch { throw .database(error) }
     }
+    running.remove(outcomes)
+    return written
   }
 
   /// The state, which the counter of an anchored ledger must bear out. Within a turn.

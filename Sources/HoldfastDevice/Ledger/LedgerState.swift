@@ -13,6 +13,8 @@ struct LedgerState: Sendable, Equatable {
   var bootCount: UInt64 = 0
   /// How many counted tokens and nonces are kept.
   var keptCount: UInt64 = 0
+  /// How many tokens' request numbers are kept.
+  var requestCount: UInt64 = 0
   var audit = AuditChain()
   var policySeen = PolicySeen.none
   /// How far the counter of an anchored ledger has counted once this state is the newest; nil without an anchor.
@@ -40,6 +42,8 @@ enum PolicySeen: Sendable, Equatable {
 public struct LedgerLimits: Sendable {
   /// Counted tokens and compatibility nonces together; nonces take half of it at most.
   public var keptCount: UInt64
+  /// Tokens whose request numbers are kept.
+  public var requestCount: UInt64
   /// Trusted issuers.
   public var issuerCount: UInt64
   /// Users.
@@ -48,9 +52,10 @@ public struct LedgerLimits: Sendable {
   public var dropCount: UInt64
 
   public init(
-    keptCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
+    keptCount: UInt64 = 1_000_000, requestCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64,
+    userCount: UInt64 = 100_000, dropCount: UInt64 = 64
   ) {
-    (self.keptCount, self.issuerCount, self.userCount) = (keptCount, issuerCount, userCount)
-    self.dropCount = dropCount
+    (self.keptCount, self.requestCount) = (keptCount, requestCount)
+    (self.issuerCount, self.userCount, self.dropCount) = (issuerCount, userCount, dropCount)
   }
 }

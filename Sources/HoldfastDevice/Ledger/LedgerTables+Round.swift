@@ -28,6 +28,10 @@ extension LedgerTables {
       // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
       snapshot.canKeepNonce = room > limits.keptCount / 2
     }
+    if round.requestNumber != nil {
+      snapshot.request = try request(verifyingKey, tokenID)
+      snapshot.canKeepRequest = snapshot.request != nil || state.requestCount < limits.requestCount
+    }
     return snapshot
   }
 
@@ -52,6 +56,9 @@ extension LedgerTables {
         .unsigned(round.expires))
       state.keptCount += 1
     }
+    if let request = decision.request {
+      try keep(request, verifyingKey, tokenID, expires: round.expires, state: &state)
+    }
   }
 
   /// Drops some of what only tokens need that can never count again: those whose `exp` the clock floor has reached.
@@ -69,6 +76,7 @@ extension LedgerTables {
       guard dropped <= state.keptCount else { throw .corrupt }
       state.keptCount -= UInt64(dropped)
     }
+    try dropOutdatedRequests(limit: limit, state: &state)
   }
 
   /// A token that comes again with a later `exp` is kept for as long as the later one says.
@@ -85,6 +93,6 @@ extension LedgerTables {
 
   /// Names a token, whose bytes do not: it can be encoded anew without keys. Unsigned ones have the empty key.
   private func key(of round: borrowing Round) -> (verifyingKey: Value, tokenID: Value) {
-    (round.verifyingKey.map { .copying($0.bytes) } ?? .bytes([]), .copying(round.tokenID.bytes))
+    (key(round.verifyingKey), .copying(round.tokenID.bytes))
   }
 }

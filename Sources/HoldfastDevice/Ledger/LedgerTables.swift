@@ -33,21 +33,21 @@ struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
-    usersSchema, macIssuersSchema,
+    usersSchema, macIssuersSchema, requestsSchema,
   ]
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
-      value(state.policySeen), .optional(state.epoch), .optional(state.tpm))
+      value(state.policySeen), .optional(state.epoch), .optional(state.tpm), .unsigned(state.requestCount))
   }
 
   func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
       SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
-        epoch, tpm
+        epoch, tpm, request_count
       FROM state
       """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
@@ -61,6 +61,7 @@ struct LedgerTables {
       }
       if try !row.isNull(8) { state.epoch = try row.unsigned(8) }
       if try !row.isNull(9) { state.tpm = try row.text(9) }
+      state.requestCount = try row.unsigned(10)
       return state
     }
     guard let state else { throw .corrupt }
@@ -70,18 +71,20 @@ struct LedgerTables {
   func save(_ state: LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
-        audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?
+        audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?
       """
     try database.run(
       sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
       .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
-      .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm))
+      .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm),
+      .unsigned(state.requestCount))
   }
 
   /// Empties every table but the state and the audit log.
   func forgetAll() throws(DatabaseError) {
     for sql: StaticString in [
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
+      "DELETE FROM requests",
       "DELETE FROM users", "DELETE FROM accounts", "DELETE FROM codes",
     ] {
       try database.run(sql)

@@ -39,8 +39,16 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     _ round: borrowing Round, _ decision: inout Decision, judge: Judge
   ) throws(StoreFailure) {
     do throws(LedgerError) { try ledger.settle(round, &decision, judge: judge) } catch { throw StoreFailure() }
-    if decision.attempt == nil { event = .round(AuditedRound(round, status: decision.status)) }
+    if decision.attempt == nil {
+      var judged = AuditedRound(round, status: decision.status)
+      judged.isRepetition = decision.isRepetition
+      event = .round(judged)
+    }
     recordUnproved()
+  }
+
+  func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
+    ledger.keepOutcome(outcome, of: request)
   }
 
   func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {

@@ -67,6 +67,10 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     return rest.extracting(0..<reader.position)
   }
 
+  /// What begins at an offset into the slot in force.
+  @_lifetime(borrow self)
+  func bytes(from place: UInt16) -> Span<UInt8> { bytes.extracting(slot + Int(place)..<FlashLayout.byteCount) }
+
   /// Where the item that begins at `position` is, in either slot.
   @inline(never)
   func itemRange(at position: Int) throws(StoreFault) -> Range<Int> {

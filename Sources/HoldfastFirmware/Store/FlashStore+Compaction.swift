@@ -32,6 +32,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try copyAudit(old.cursor)
     for position in index.generations.indices { try copy(index.generations[position], from: old.slot) }
     for position in index.kept.indices { try copy(index.kept[position].item, from: old.slot) }
+    for position in index.requests.indices where try !isOutdatedRequest(index.requests[position], in: old.slot) {
+      try copy(index.requests[position], from: old.slot)
+    }
     for position in index.users.indices {
       let user = index.users[position]
       try copy(user.item, from: old.slot)

@@ -47,6 +47,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     case .secret: try putSecret(place, of: try reader.unsigned(), try reader.purpose())
     case .userGone: index.users[try userIndex(id: try reader.unsigned())] = UserPlace()
     case .code: index.codes[try freeCodeIndex()] = place
+    case .request:
+      let _: TokenID = try reader.fixedBytes()
+      index.requests[try reader.requestPlace()] = place
     case .codeGone: index.codes[try codeIndex(id: try reader.unsigned())] = 0
     }
   }

@@ -10,11 +10,15 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw StoreFailure() }
     judge(round, snapshot, &decision)
+    guard !decision.isRepetition else {
+      isSettled = true
+      return
+    }
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
     isSettled = true
   }
 
-  private func read(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
+  private mutating func read(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     if let keyID = round.verifyingKey {
       snapshot.isIssuerTrusted = issuers.find(keyID, in: journal.bytes) != nil
       snapshot.generationFloor = try generationFloor(of: keyID)
@@ -32,6 +36,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
       snapshot.canKeepNonce = room > index.kept.count / 2
     }
+    try readRequest(&snapshot, for: round)
   }
 
   /// Floors only rise.
@@ -58,6 +63,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     if decision.keepsNonce, let nonce = round.compatibilityNonce {
       try KeptItem(round, .nonce(nonce)).encode(into: &draft)
     }
+    if let request = decision.request { try draftRequest(request, of: round) }
     // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
     if decision.attempt == nil {
       let event = AuditEvent.round(AuditedRound(round, status: decision.status))

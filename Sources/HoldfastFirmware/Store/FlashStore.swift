@@ -18,6 +18,9 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Whether the round has an audit entry of its own.
   var isSettled = false
   var unproved = UnprovedTotals()
+  var requestAges = RequestAges()
+  /// Where the request number of the round is kept, or is to be.
+  var requestPlace: Int?
 
   /// Reads what the journal in `flash` holds.
   public static func open(

@@ -24,6 +24,8 @@ enum ItemKind: UInt64 {
   case code = 10
   /// `[11, id]`: a code is gone.
   case codeGone = 11
+  /// `[12, jti, place, …]`: see ``RequestItem``.
+  case request = 12
 }
 
 /// The most elements of an item, or of an array in one.

@@ -6,6 +6,7 @@ struct StoreIndex: ~Copyable {
   var users = InlineArray<16, UserPlace>(repeating: UserPlace())
   var codes = InlineArray<16, UInt16>(repeating: 0)
   var generations = InlineArray<16, UInt16>(repeating: 0)
+  var requests = InlineArray<64, UInt16>(repeating: 0)
   private let pin = Pinned()
 
   @inline(never)
@@ -35,25 +36,25 @@ struct StoreIndex: ~Copyable {
 
 /// Where uses or a nonce are.
 struct KeptPlace {
-  /// When the token expires, in Unix seconds.
-  private var expires: UInt64 = 0
+  /// When the token expires, in Unix seconds: the upper and the lower half, which take four bytes less than one number.
+  private var expires: (UInt32, UInt32) = (0, 0)
   /// The first bytes of the token's id: saves looking at most of the others.
-  private(set) var tag: UInt32 = 0
+  private(set) var tag: UInt16 = 0
   var item: UInt16 = 0
 
   init() {}
 
   init(item: UInt16, _ kept: KeptItem) {
     self.item = item
-    expires = kept.expires
+    expires = (UInt32(kept.expires >> 32), UInt32(truncatingIfNeeded: kept.expires))
     tag = Self.tag(of: kept.tokenID)
   }
 
-  static func tag(of tokenID: TokenID) -> UInt32 {
-    UInt32(tokenID[0]) << 24 | UInt32(tokenID[1]) << 16 | UInt32(tokenID[2]) << 8 | UInt32(tokenID[3])
+  static func tag(of tokenID: TokenID) -> UInt16 {
+    UInt16(tokenID[0]) << 8 | UInt16(tokenID[1])
   }
 
-  func isOutdated(clockFloor: UInt64) -> Bool { expires <= clockFloor }
+  func isOutdated(clockFloor: UInt64) -> Bool { UInt64(expires.0) << 32 | UInt64(expires.1) <= clockFloor }
 }
 
 /// Where a user is, and their secrets by purpose.

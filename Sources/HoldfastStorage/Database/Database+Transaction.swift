@@ -42,6 +42,24 @@ extension Database {
     return result
   }
 
+  /// Runs statements as one unit that does not wait for the disk: a power cut may undo it, but never splits it, and the next
+  /// durable transaction makes it durable, too.
+  ///
+  /// - Parameter body: Reads and writes this database; an error rolls everything back.
+  /// - Throws: What the body throws; `busy`, `full`, `misuse` (inside another transaction). If the database cannot be made to
+  ///   wait again, it is closed.
+  public func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+    guard let connection, !isInTransaction else { throw .misuse }
+    try connection.execute("PRAGMA synchronous = NORMAL")
+    let outcome = Result { () throws(DatabaseError) in try transaction(body) }
+    do { try connection.execute("PRAGMA synchronous = FULL") } catch {
+      statements = [:]
+      self.connection = nil
+      throw error
+    }
+    try outcome.get()
+  }
+
   /// Rolls back, which fails where SQLite has already done so; where a transaction is open still, the next BEGIN fails.
   private func rollBack(_ connection: Connection) {
     try? connection.execute("ROLLBACK")

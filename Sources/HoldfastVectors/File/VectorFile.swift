@@ -72,7 +72,7 @@ public struct VectorFile {
     case "measurement": return ["Measurement", "MeasurementConfiguration"]
     case "proof": return ["Proof"]
     case "measurement_token": return ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
-    case "session": return ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest"]
+    case "session": return ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply"]
     case "oath_hotp": return ["HOTP"]
     case "oath_totp": return ["TOTP"]
     case "oath_ocra": return ["OCRA", "OCRASuite"]

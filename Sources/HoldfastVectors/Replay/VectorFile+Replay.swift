@@ -28,6 +28,7 @@ extension VectorFile {
     case "SessionM2": try replay(group, as: AnswerVectors.self, into: &report)
     case "SessionM3": try replay(group, as: VerdictVectors.self, into: &report)
     case "SessionRequest": try replay(group, as: RequestVectors.self, into: &report)
+    case "SessionReply": try replay(group, as: ReplyVectors.self, into: &report)
     case "HOTP": try replay(group, as: CodeVectors<CounterMoment>.self, into: &report)
     case "TOTP": try replay(group, as: CodeVectors<TimeMoment>.self, into: &report)
     case "OCRA": try replay(group, as: OCRAVectors.self, into: &report)

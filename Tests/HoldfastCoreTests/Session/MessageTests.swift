@@ -71,8 +71,11 @@ import Testing
 
   @Test(
     arguments: [
-      "a0", "a10161ff", "a2016161028000", "a201616103836161616161", "a20161610500", "a20161610381616100", "a1",
+      "a0", "a10161ff", "a2016161028000", "a201616103836161616161", "a20161610381616100", "a1",
       "a20161610461", "a2016161028900", "f90000", "a201616102826161", "a0016161", "a2016161038361616162",
+      // A request number that is no unsigned integer, beyond 2^53 - 1, out of order, given twice, or followed by another label.
+      "a2016161056131", "a20161610520", "a201616105f6", "a2016161051b0020000000000000", "a3016161050104826161623131",
+      "a301616105010502", "a301616105010601", "a20161610600", "a2016161051801",
     ])
   func `a request that is not quite one is refused`(text: String) {
     #expect(throws: EncodingFault.self) { _ = try Request(hex(text).span) }
@@ -88,8 +91,42 @@ import Testing
     }
   }
 
+  @Test(arguments: ["a20161610500", "a2016161051b001fffffffffffff", "a3016161028005183d", "a201616105183d"])
+  func `a request number is an unsigned integer of at most 2^53 - 1`(text: String) throws {
+    let request = try Request(hex(text).span)
+    #expect(request.number != nil)
+    var written: [UInt8] = []
+    request.encode(into: &written)
+    #expect(hex(written.span) == text)
+    #expect(request.copy().number == request.number)
+  }
+
+  @Test(
+    arguments: [
+      ("a20140061864", 100), ("a3014006182a0700", 42), ("a2014007f6", nil), ("a2014008a2016161026162", nil),
+      ("a201400783010203", nil), ("a2014007f5", nil), ("a2014007a2616160626161820102", nil), ("a2014007a0", nil),
+      ("a2014019ffff4102", nil), ("a301400700182007", nil),
+    ] as [(String, UInt64?)])
+  func `labels of a reply above those that are known are read over`(text: String, highest: UInt64?) throws {
+    #expect(try Reply(hex(text).span).notice.highestRequestNumber == highest)
+  }
+
   @Test(arguments: [
-    "a0", "a00140", "a1014000", "a20140061800", "a2014006", "a201400600", "a20140021c00000000000000000000000200000000",
+    // Out of order, twice, indefinite, cut off, with a tag, a float, a text that is none, unordered keys, and nested too deep.
+    "a301400700060a", "a3014007000700", "a20140079fff", "a201400742ff", "a2014007c000", "a2014007f90000",
+    "a201400761ff",
+    "a2014007a2616200616100", "a2014007a2616100616100", "a201400718", "a2014007", "a20140071b0020000000000000",
+    "a2014007" + String(repeating: "81", count: 8) + "00", "a201402000", "a201400000",
+  ])
+  func `an unknown label of a reply must still be deterministic`(text: String) {
+    #expect(throws: EncodingFault.self) {
+      let reply = try Reply(hex(text).span)
+      _ = reply.result.count
+    }
+  }
+
+  @Test(arguments: [
+    "a0", "a00140", "a1014000", "a20140061800", "a2014006", "a20140021c00000000000000000000000200000000",
   ])
   func `a reply that is not quite one is refused`(text: String) {
     #expect(throws: EncodingFault.self) {

@@ -26,13 +26,15 @@ extension Prover {
 
 /// The worked example's device around a store in memory.
 final class ExampleDevice {
-  let store = MemoryStore()
+  let store: MemoryStore
   let policy = TestPolicy()
   let clock = ManualClock(1_790_000_100)
   let lock = CountingLock()
   var session: TestSession
 
-  init(key: [UInt8]? = nil, bootCount: UInt64 = 1, connection: UInt64 = 1) throws {
+  /// `store` is that of another connection of the same device.
+  init(key: [UInt8]? = nil, bootCount: UInt64 = 1, connection: UInt64 = 1, store: MemoryStore = MemoryStore()) throws {
+    self.store = store
     let example = WorkedExample.shared
     var cryptography = OpenSSLCryptography()
     let challenge = try Challenge(hex(example.round("cose")["m1"]!).span)

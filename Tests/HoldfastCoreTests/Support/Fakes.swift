@@ -68,7 +68,15 @@ final class MemoryStore: DeviceStore {
     let notice: Notice
   }
   var rounds: [SettledRound] = []
+  /// What was answered to repetitions, of which nothing is recorded.
+  var repetitions: [Status] = []
   var unproved: [Status] = []
+  var requests: [TokenID: RequestRecord] = [:]
+  var requestCapacity = 4
+  /// The requests that were accepted, and whose outcome nobody told.
+  var acting: Set<RequestIdentity> = []
+  /// Forgets each outcome, as a power cut before it is written does.
+  var losesOutcomes = false
 
   final class Box {
     let token: VerifiedToken
@@ -100,16 +108,22 @@ final class MemoryStore: DeviceStore {
   func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
     guard !failsToSettle else { throw StoreFailure() }
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
-    judge(
-      round,
-      LedgerSnapshot(
-        clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
-        uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
-        isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
-        canKeepNonce: nonces.count < nonceCapacity,
-        isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil || macKeys[$0] != nil } ?? true,
-        user: round.codeUser.flatMap { users[$0] }),
-      &decision)
+    var snapshot = LedgerSnapshot(
+      clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
+      uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
+      isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
+      canKeepNonce: nonces.count < nonceCapacity,
+      isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil || macKeys[$0] != nil } ?? true,
+      user: round.codeUser.flatMap { users[$0] })
+    snapshot.request = requests[round.tokenID]
+    snapshot.canKeepRequest = snapshot.request != nil || requests.count < requestCapacity
+    snapshot.isActing = RequestIdentity(round).map { acting.contains($0) } ?? false
+    judge(round, snapshot, &decision)
+    guard !decision.isRepetition else { return repetitions.append(decision.status) }
+    if let request = decision.request {
+      requests[round.tokenID] = request
+      if let identity = RequestIdentity(round) { acting.insert(identity) }
+    }
     if let name = round.codeUser, let user = decision.user, users[name]?.id == user.id { users[name] = user }
     floor = decision.clockFloor
     if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
@@ -124,6 +138,12 @@ final class MemoryStore: DeviceStore {
         verifyingKey: round.verifyingKey, tokenID: round.tokenID, subject: round.subject, issuedAt: round.issuedAt,
         expires: round.expires, generation: round.generation, maximumUses: round.maximumUses, version: round.version,
         command: round.command, realClock: round.realClock, status: decision.status, notice: decision.notice))
+  }
+
+  func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
+    acting.remove(request)
+    guard !losesOutcomes, requests[request.tokenID]?.highest == request.number else { return }
+    requests[request.tokenID]?.outcome = outcome
   }
 
   func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {

@@ -21,6 +21,8 @@ struct RoundMaker {
   var codeLimits = CodeLimits()
   var longestParameterLength = 0
   var nonce: FixedBytes<16>?
+  var requestNumber: UInt64?
+  var requestDigest = FixedBytes<16>()
   var realClock: UInt64? = 2000
   var ledger = Ledger()
 
@@ -34,11 +36,16 @@ struct RoundMaker {
     var canKeepNonce = true
     var isIssuerTrusted = true
     var user: UserRecord?
+    var request: RequestRecord?
+    var isActing = false
+    var canKeepRequest = true
 
     var snapshot: LedgerSnapshot {
-      LedgerSnapshot(
+      var snapshot = LedgerSnapshot(
         clockFloor: clockFloor, generationFloor: generationFloor, uses: uses, canCountUses: canCountUses,
         isNonceUsed: isNonceUsed, canKeepNonce: canKeepNonce, isIssuerTrusted: isIssuerTrusted, user: user)
+      (snapshot.request, snapshot.isActing, snapshot.canKeepRequest) = (request, isActing, canKeepRequest)
+      return snapshot
     }
   }
 
@@ -50,7 +57,7 @@ struct RoundMaker {
       factors: factors, allowsCompatibility: allowsCompatibility, limits: limits, codes: codes,
       isAnotherUsersCode: isAnotherUsersCode, codeUser: codeUser, matches: matches,
       codeLimits: codeLimits, longestParameterLength: longestParameterLength, compatibilityNonce: nonce,
-      realClock: realClock)
+      requestNumber: requestNumber, requestDigest: requestDigest, realClock: realClock, monotonicMilliseconds: 0)
   }
 
   /// What a ``Decision`` says.
@@ -61,6 +68,8 @@ struct RoundMaker {
     let generationFloor: UInt64?
     let countsUse: Bool
     let keepsNonce: Bool
+    let request: RequestRecord?
+    let isRepetition: Bool
     let attempt: CodeAttempt?
   }
 
@@ -70,7 +79,7 @@ struct RoundMaker {
     return Verdict(
       status: decision.status, notice: decision.notice, clockFloor: decision.clockFloor,
       generationFloor: decision.generationFloor, countsUse: decision.countsUse, keepsNonce: decision.keepsNonce,
-      attempt: decision.attempt)
+      request: decision.request, isRepetition: decision.isRepetition, attempt: decision.attempt)
   }
   var status: Status { decision.status }
 

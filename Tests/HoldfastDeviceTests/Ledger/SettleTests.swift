@@ -14,7 +14,8 @@ import Testing
       command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,
       limits: TokenLimits(), codes: [],
       isAnotherUsersCode: false, codeUser: nil, codeLimits: CodeLimits(), longestParameterLength: 0,
-      compatibilityNonce: nil, realClock: nil)
+      compatibilityNonce: nil, requestNumber: nil, requestDigest: FixedBytes(), realClock: nil, monotonicMilliseconds: 0
+    )
   }
 
   @Test func `floors never go back, whatever the verdict says`() throws {

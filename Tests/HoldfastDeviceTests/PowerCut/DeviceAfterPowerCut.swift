@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastKeys
+import HoldfastStorage
 import PowerCut
 import TestSupport
 
@@ -61,8 +62,27 @@ struct DeviceAfterPowerCut {
       let status = try device.connect().compatibilityRound(known, nonce: nonce)
       if status == .accepted { return "takes a nonce again" }
     }
+    if let fault = try faultOfRepetitions(device) { return fault }
     let status = try device.connect().round(welcome).status
     guard status == .accepted else { return "answers \(status) to a good round" }
     return device.lock.current == .unlocked ? nil : "does not move its lock"
+  }
+
+  /// Each request that was recorded comes again: it must not be carried out once more.
+  private func faultOfRepetitions(_ device: TestDevice) throws -> String? {
+    for (number, command) in DeviceStep.numberedCommands {
+      let record = try device.ledger.read { (tables) throws(DatabaseError) in
+        let (keyID, tokenID) = (try? issuer.keyID(), known.claims.tokenID)
+        return try tables.request(tables.key(keyID), .copying(tokenID.bytes))
+      }
+      guard record?.covers(number) == true else { continue }
+      // Where the command would move the lock from, if it were carried out.
+      try device.lock.move(to: command == "unlock" ? .locked : .unlocked)
+      let verdict = try device.connect().round(known, command, number: number)
+      guard verdict.status != .accepted || verdict.notice?.highestRequestNumber != nil,
+        device.lock.current == (command == "unlock" ? .locked : .unlocked)
+      else { return "carries out number \(number) again" }
+    }
+    return nil
   }
 }

@@ -6,6 +6,8 @@ import HoldfastStorage
 /// All that a device must not forget: every row of its ledger, and where its lock stands.
 struct DeviceContents: Equatable {
   var tables: [String: [String]] = [:]
+  /// What came of the request with each token's highest number, where it is known. A power cut may lose it.
+  var outcomes: [String: String] = [:]
   var policy: PolicyReading
   var lock: LockState
 
@@ -17,7 +19,7 @@ struct DeviceContents: Equatable {
       return [
         "state": try database.all(
           """
-          SELECT hex(device_id) || ' ' || clock_floor || ' ' || forgotten_through || ' ' || boot_count || ' ' || kept_count || ' ' || audit_count || ' ' || hex(audit_head)
+          SELECT hex(device_id) || ' ' || clock_floor || ' ' || forgotten_through || ' ' || boot_count || ' ' || kept_count || ' ' || request_count || ' ' || audit_count || ' ' || hex(audit_head)
             || ' ' || quote(policy_seen) FROM state
           """
         ) { (row) throws(DatabaseError) in try row.text(0) },
@@ -34,17 +36,32 @@ struct DeviceContents: Equatable {
         "nonces": try database.all(
           "SELECT hex(kid) || hex(jti) || hex(nonce) || ' ' || expires FROM nonces ORDER BY kid, jti, nonce"
         ) { (row) throws(DatabaseError) in try row.text(0) },
+        "requests": try database.all(
+          """
+          SELECT hex(kid) || hex(jti) || ' ' || expires || ' ' || highest || ' ' || below || ' ' || hex(digest)
+          FROM requests ORDER BY kid, jti
+          """
+        ) { (row) throws(DatabaseError) in try row.text(0) },
         "audit": try database.all(
           "SELECT sequence || ' ' || hex(entry) || ' ' || hex(hash) FROM audit ORDER BY sequence"
         ) { (row) throws(DatabaseError) in try row.text(0) },
       ]
     }
+    let rows = try device.ledger.read { (tables) throws(DatabaseError) in
+      try tables.database.all(
+        "SELECT hex(kid) || hex(jti) || ' ' || highest, outcome FROM requests WHERE outcome IS NOT NULL"
+      ) { (row) throws(DatabaseError) in (try row.text(0), String(try row.unsigned(1))) }
+    }
+    outcomes = Dictionary(uniqueKeysWithValues: rows)
   }
 
   /// Whether a power cut in the step from here to `next` may leave `found`: the step was recorded or not, and what follows
   /// a record, the lock, was done only if it is there.
   func mayBecome(_ found: DeviceContents, before next: DeviceContents) -> Bool {
     guard found.tables == tables || found.tables == next.tables else { return false }
+    guard found.outcomes.allSatisfy({ outcomes[$0.key] == $0.value || next.outcomes[$0.key] == $0.value }) else {
+      return false
+    }
     guard found.policy == policy || found.policy == next.policy else { return false }
     return found.lock == lock || found.lock == next.lock && found.tables == next.tables
   }

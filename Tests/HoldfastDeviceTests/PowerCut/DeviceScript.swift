@@ -68,12 +68,22 @@ extension DeviceStep {
   /// A round of `command` that ends with `status`.
   static func round(
     _ name: String, _ command: String, _ status: Status = .accepted, issuer: Int = 0, flaws: Flaws = [],
-    token change: @escaping (inout TestClaims) -> Void = { _ in }
+    number: UInt64? = nil, token change: @escaping (inout TestClaims) -> Void = { _ in }
   ) -> DeviceStep {
     let target: LockState? = status != .accepted ? nil : ["lock": .locked, "unlock": .unlocked][command]
     return DeviceStep(name, movesLockTo: target) { script in
       let prover = try script.device.prover(from: script.issuers[issuer], change)
-      return try script.device.connect().round(prover, command, flaws: flaws).status == status
+      return try script.device.connect().round(prover, command, flaws: flaws, number: number).status == status
+    }
+  }
+
+  /// A round whose number was accepted before: it moves nothing, whatever it is answered.
+  static func repetition(_ name: String, _ command: String, _ status: Status, number: UInt64) -> DeviceStep {
+    DeviceStep(name) { script in
+      let before = script.device.lock.current
+      let verdict = try script.device.connect().round(try script.device.prover(), command, number: number)
+      return verdict.status == status && verdict.notice?.highestRequestNumber != nil
+        && script.device.lock.current == before
     }
   }
 
@@ -141,6 +151,10 @@ extension DeviceStep {
       round("denied", "lock", .integrityMismatch, flaws: .wrongIntegrity),
       round("the only use", "lock", token: oneUse),
       round("no use left", "unlock", .usesExhausted, token: oneUse),
+      round("a numbered round", "unlock", number: 70), round("a later number", "lock", number: 72),
+      repetition("its repetition", "lock", .accepted, number: 72),
+      repetition("the repetition of an earlier one", "unlock", .internal, number: 70),
+      round("a number in between", "unlock", number: 71),
       round("a new generation", "unlock", issuer: 1) { $0.generation = 4 },
       round("an old generation", "lock", .tokenRevoked, issuer: 1),
       round("a later time", "lock") { $0.issuedAt = testTime + 60 },
@@ -152,6 +166,9 @@ extension DeviceStep {
       },
     ]
   }
+
+  /// The numbers in ``rounds``.
+  static let numberedCommands: [(UInt64, String)] = [(70, "unlock"), (71, "unlock"), (72, "lock")]
 
   static var ownersWork: [DeviceStep] {
     [

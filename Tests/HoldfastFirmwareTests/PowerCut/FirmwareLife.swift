@@ -93,6 +93,30 @@ final class FirmwareLife {
     }
   }
 
+  /// A round with a number, which must act at most once whenever it comes again.
+  private static func numbered(_ number: UInt64, _ command: String) -> Step {
+    Step(name: "number \(number): \(command)") { (life, machine) in
+      guard try machine.round(life.lasting, command, number: number).status == .accepted else { return false }
+      life.memory.spent.append { (life, machine) in
+        let actedBefore = machine.actuator.performed.count
+        let verdict = try machine.round(life.lasting, command, number: number)
+        let isAnswered = verdict.status == .accepted || verdict.status == .internal
+        return machine.actuator.performed.count > actedBefore || !isAnswered
+          || verdict.notice?.highestRequestNumber == nil
+      }
+      return true
+    }
+  }
+
+  /// The same number again, which changes nothing.
+  private static func repeated(_ number: UInt64, _ command: String, _ status: Status) -> Step {
+    Step(name: "number \(number) again: \(command)") { (life, machine) in
+      let actedBefore = machine.actuator.performed.count
+      let verdict = try machine.round(life.lasting, command, number: number)
+      return verdict.status == status && machine.actuator.performed.count == actedBefore
+    }
+  }
+
   private static func issue(_ purpose: OneUseCode.Purpose, seed: UInt64) -> Step {
     Step(name: "a code for ann: \(purpose)") { (life, machine) in
       life.memory.text = try machine.withStore { watched in
@@ -135,6 +159,8 @@ final class FirmwareLife {
     [
       round("a round", .accepted, \.lasting),
       round("one of two uses", .accepted, \.counted),
+      numbered(1000, "unlock"), repeated(1000, "unlock", .accepted), repeated(1000, "lock", .commandRefused),
+      numbered(1063, "status"), repeated(1000, "unlock", .internal),
       nonce(1, .accepted), nonce(1, .deviceMismatch),
       issue(.activation, seed: 5), use(.activation),
       password("a password", 0, .accepted), password("the same again", 0, .otpRejected),
@@ -143,6 +169,7 @@ final class FirmwareLife {
           $1, $0.lasting, "lock", seal: counterSeal(0, "lock", secret: $0.memory.secrets[.seal]!), is: .accepted)
       },
       compaction,
+      repeated(1063, "status", .accepted), numbered(1062, "unlock"),
       round("the other use", .accepted, \.counted), round("no more uses", .usesExhausted, \.counted),
       round("a higher generation", .accepted, \.newer), round("a revoked token", .tokenRevoked, \.stale),
       password("one far off", 50, .otpRejected), password("the next one", 51, .accepted),

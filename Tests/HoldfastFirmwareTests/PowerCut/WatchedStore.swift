@@ -40,6 +40,12 @@ struct WatchedStore: ~Copyable, DeviceStore {
     try promise { (store: inout TestStore) throws(StoreFailure) in try store.settle(round, &decision, judge: judge) }
   }
 
+  mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
+    store.keepOutcome(outcome, of: request)
+    // It does not say whether it could: nobody waits for it.
+    if !store.isFailed, let contents = try? store.contents() { promised.append(contents) }
+  }
+
   mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? { try store.user(named: name) }
 
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {

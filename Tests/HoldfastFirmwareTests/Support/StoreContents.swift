@@ -12,7 +12,7 @@ struct StoreContents: Equatable {
   var bootCount: UInt64
   var nextUserID: UInt64
   var audit: AuditChain
-  /// Each as it stands in the journal: generations, uses and nonces that still count, users, secrets, codes.
+  /// Each as it stands in the journal: generations, uses, nonces and request numbers that still count, users, secrets, codes.
   var items: Set<[UInt8]>
 }
 
@@ -23,6 +23,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     for position in index.codes.indices { places.append(index.codes[position]) }
     for position in index.kept.indices where !index.kept[position].isOutdated(clockFloor: state.clockFloor) {
       places.append(index.kept[position].item)
+    }
+    for position in index.requests.indices where try !isOutdatedRequest(index.requests[position], in: journal.slot) {
+      places.append(index.requests[position])
     }
     for position in index.users.indices {
       places.append(index.users[position].item)

@@ -45,10 +45,10 @@ extension TestMachine where Store: ~Copyable {
   /// A whole round.
   func round(
     _ prover: TestProver, _ command: String = "unlock", parameters: [String] = [], flaws: Flaws = [],
-    otp: UserCode? = nil, seal: UserCode? = nil
+    otp: UserCode? = nil, seal: UserCode? = nil, number: UInt64? = nil
   ) throws -> TestVerdict {
     let answer = try prover.answer(
-      try challenge(), command: command, parameters: parameters, flaws: flaws, otp: otp, seal: seal)
+      try challenge(), command: command, parameters: parameters, flaws: flaws, otp: otp, seal: seal, number: number)
     return try prover.open(respond(answer.message), after: answer)
   }
 

@@ -15,20 +15,23 @@ POLICY = {"lock": INTEGRITY | DEVICE, "unlock": INTEGRITY | DEVICE, "status": DE
 RESULTS = {"lock": b"locked", "unlock": b"unlocked", "status": b"locked"}
 
 
+WINDOW = 64
+
+
 class Ledger:
-    """Generation floors by verifying key, uses by verifying key and token id."""
+    """Generation floors by verifying key; uses and the numbers of accepted requests by verifying key and token id."""
 
     def __init__(self, path=None):
         self.path = path
-        self.floors, self.uses = {}, {}
+        self.floors, self.uses, self.numbers = {}, {}, {}
         if path and os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                self.floors, self.uses = json.load(file)
+                self.floors, self.uses, self.numbers = json.load(file)
 
     def save(self):
         if self.path:
             with open(self.path + ".new", "w", encoding="utf-8") as file:
-                json.dump([self.floors, self.uses], file)
+                json.dump([self.floors, self.uses, self.numbers], file)
             os.replace(self.path + ".new", self.path)
 
 
@@ -122,6 +125,9 @@ class Device:
             return "tokenRevoked", b"", {"floor": floor}
         if claims["expires"] <= time.time():
             return "tokenExpired", b"", {}
+        repetition = self.repetition(use, request)
+        if repetition is not None:
+            return repetition
         if "maximumUses" in claims and self.ledger.uses.get(use, 0) >= claims["maximumUses"]:
             return "usesExhausted", b"", {}
         if second.fields["imp"] is not None and not second.proves_integrity:
@@ -132,8 +138,26 @@ class Device:
             return "factorMissing", b"", {"missing": INTEGRITY}
         self.ledger.floors[signer] = max(floor, claims["generation"])
         self.ledger.uses[use] = self.ledger.uses.get(use, 0) + 1
+        if "number" in request:
+            # The list of all that were accepted, where a real device has a window.
+            self.ledger.numbers.setdefault(use, []).append([request["number"], command, request.get("parameters", [])])
         self.ledger.save()
         return "accepted", RESULTS[command], {"clock": int(time.time())}
+
+    def repetition(self, use, request):
+        """What is answered to a request whose number was accepted with this token, or is too low to tell."""
+        accepted = self.ledger.numbers.get(use)
+        number = request.get("number")
+        if number is None or not accepted:
+            return None
+        highest = max(accepted)
+        if number + WINDOW >= highest[0] and all(number != other[0] for other in accepted):
+            return None
+        if number != highest[0]:
+            name = "internal"
+        else:
+            name = "accepted" if highest[1:] == [request["command"], request.get("parameters", [])] else "commandRefused"
+        return name, b"", {"highest": highest[0]}
 
     def serve(self, connection):
         """Rounds until the connection ends."""

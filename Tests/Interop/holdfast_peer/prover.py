@@ -44,8 +44,9 @@ class Attempt:
         fields = session.parse_message_3(m3)
         status, sealed = fields["status"], fields["sealed"]
         require(status in session.STATUS.values(), "UnknownStatus")
-        # A fault of the device's own is under seal once the peer has proved DM.
-        if status in session.AUTHENTICATED or status == session.STATUS["internal"] and sealed is not None:
+        # A fault of the device's own, or a lack of room, is under seal once the peer has proved DM.
+        either = session.STATUS["internal"], session.STATUS["busy"]
+        if status in session.AUTHENTICATED or status in either and sealed is not None:
             require(sealed is not None, "NotAuthenticated", f"status {status}")
             result = session.parse_result(self.round.open_result(status, sealed))
             require(status or "result" in result, "MissingKey")

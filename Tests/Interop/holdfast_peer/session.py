@@ -90,19 +90,21 @@ def parse_message_2(data):
             "dmp": None if dmp is None else _bytes(dmp, 32), "sealed": _bytes(sealed)}
 
 
-def request(command, parameters=None, otp=None, seal=None):
+def request(command, parameters=None, otp=None, seal=None, number=None):
     """The deterministic CBOR of a request; `otp` and `seal` are pairs of user and code."""
     fields = {1: command}
     for key, value in ((2, parameters), (3, otp), (4, seal)):
         if value is not None:
             fields[key] = list(value)
+    if number is not None:
+        fields[5] = number
     return cbor.encode(fields)
 
 
 def parse_request(data):
     fields = cbor.decode(data)
     require(isinstance(fields, dict), "WrongType")
-    require(not fields.keys() - {1, 2, 3, 4}, "UnknownKey")
+    require(not fields.keys() - {1, 2, 3, 4, 5}, "UnknownKey")
     require(1 in fields, "MissingKey")
     result = {"command": _text(fields[1], 32)}
     if 2 in fields:
@@ -113,6 +115,8 @@ def parse_request(data):
         if key in fields:
             user, code = _array(fields[key], 2)
             result[name] = [_text(user, 32), _text(code, 16)]
+    if 5 in fields:
+        result["number"] = _uint(fields[5])
     return result
 
 
@@ -127,17 +131,21 @@ def parse_message_3(data):
     return {"status": _uint(status), "sealed": None if sealed is None else _bytes(sealed)}
 
 
-def result(data=b"", clock=None, floor=None, retry_after=None, missing=None):
-    fields = {1: data, 2: clock, 3: floor, 4: retry_after, 5: missing}
+def result(data=b"", clock=None, floor=None, retry_after=None, missing=None, highest=None, later=None):
+    """The deterministic CBOR of a reply; `later` has labels that only a later version of the protocol names."""
+    fields = {1: data, 2: clock, 3: floor, 4: retry_after, 5: missing, 6: highest, **(later or {})}
     return cbor.encode({key: value for key, value in fields.items() if value is not None})
 
 
 def parse_result(data):
     fields = cbor.decode(data)
     require(isinstance(fields, dict), "WrongType")
-    require(not fields.keys() - {1, 2, 3, 4, 5}, "UnknownKey")
-    names = {1: "result", 2: "clock", 3: "floor", 4: "retryAfter", 5: "missing"}
-    return {names[k]: _bytes(v, most=1024) if k == 1 else _uint(v) for k, v in fields.items()}
+    require(not any(not isinstance(label, int) or label < 1 for label in fields), "UnknownKey")
+    require(1 in fields, "MissingKey")
+    names = {1: "result", 2: "clock", 3: "floor", 4: "retryAfter", 5: "missing", 6: "highest"}
+    known = {names[k]: _bytes(v, most=1024) if k == 1 else _uint(v) for k, v in fields.items() if k in names}
+    require(known.get("missing", 0) < 256, "WrongType")
+    return known
 
 
 # Transcript and keys

@@ -59,7 +59,8 @@ FILES = {
         "OCRASuite": ({}, {"suite": TEXT}, ())},
     "session": {
         "SessionRound": (TOKEN_KEYS, ROUND, ("rememberedToken",)),
-        "SessionM1": MESSAGE, "SessionM2": MESSAGE, "SessionM3": MESSAGE, "SessionRequest": MESSAGE},
+        "SessionM1": MESSAGE, "SessionM2": MESSAGE, "SessionM3": MESSAGE, "SessionRequest": MESSAGE,
+        "SessionReply": MESSAGE},
 }
 
 

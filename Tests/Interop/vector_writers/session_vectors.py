@@ -14,11 +14,12 @@ LARGEST = 2**53 - 1
 
 def session_file():
     file = VectorFile("HoldfastSession", "session_schema_v1.json", [
-        "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3 and SessionRequest: one message.",
-        "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part."], NOTES)
+        "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3, SessionRequest and SessionReply: one message.",
+        "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part, SessionReply that of M3's."], NOTES)
     _rounds(file)
     for kind, parse, write in (("SessionM1", session.parse_message_1, _message_1), ("SessionM2", session.parse_message_2, _message_2),
-                               ("SessionM3", session.parse_message_3, _message_3), ("SessionRequest", session.parse_request, _request)):
+                               ("SessionM3", session.parse_message_3, _message_3), ("SessionRequest", session.parse_request, _request),
+                               ("SessionReply", session.parse_result, _reply)):
         write(Messages(file.group(kind, lambda message, parse=parse: parse(message))))
     return file
 
@@ -82,13 +83,21 @@ def _rounds(file):
             ("parameter beyond ASCII", session.request("open-safe", ["\u00fc\u20ac\U0001f512"])),
             ("one-time code", session.request("unlock", otp=["alice", "123456"])),
             ("seal", session.request("open-safe", ["7", "2026-11-21"], seal=["alice", "87654321"])),
-            ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"]))):
+            ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"])),
+            ("request number", session.request("unlock", number=1790000100123456)),
+            ("request number 0", session.request("unlock", number=0)),
+            ("request number 2^53 - 1", session.request("unlock", number=LARGEST)),
+            ("parameters, code, seal and request number",
+             session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"], 1790000100123456))):
         cose_round(comment, request=request)
     for comment, plaintext in (
             ("result empty", session.result(b"")), ("result of 1024 bytes", session.result(pin("result", 1024))),
             ("result with clock", session.result(b"unlocked", clock=1790000100)),
             ("result with clock and generation floor", session.result(b"unlocked", clock=1790000100, floor=2))):
         cose_round(comment, plaintext=plaintext)
+    for name in ("accepted", "busy", "commandRefused", "internal"):
+        cose_round(f"repetition, {name}", request=session.request("unlock", number=1790000100123456), status=STATUS[name],
+                   plaintext=session.result(b"", highest=1790000100123456 + (name == "internal")))
     denials = {"tokenRevoked": {"floor": 2}, "lockedOut": {"retry_after": 30}, "factorMissing": {"missing": 12}}
     for name, status in STATUS.items():
         if name == "accepted":
@@ -313,8 +322,9 @@ def _request(messages):
 
     invalid("empty map", "MissingKey", {})
     invalid("command missing", "MissingKey", {k: v for k, v in full.items() if k != 1})
-    for key in (0, 5, -1, 255, "1", "command", b"\x01"):
+    for key in (0, 6, -1, 255, "1", "command", b"\x01"):
         invalid(f"unknown key {key!r}", "UnknownKey", {**unlock, key: "x"})
+    _numbers(messages)
     for comment, value in (("as bytes", b"unlock"), ("as a number", 1), ("null", None), ("as an array", ["unlock"]), ("true", True)):
         invalid(f"command {comment}", "WrongType", {1: value})
     invalid("command of 33 bytes", "TextTooLong", {1: "c" * 33})
@@ -345,6 +355,80 @@ def _request(messages):
         code("user of 17 characters in 34 bytes", "TextTooLong", ["\u00fc" * 17, "123456"])
         code("code of 17 bytes", "TextTooLong", ["alice", "1" * 17])
     _request_encodings(messages, full)
+
+
+def _numbers(messages):
+    """What can be right and wrong with a request's number."""
+    for number in (0, 23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 1790000100123456, LARGEST):
+        messages.valid(f"number {number}", encode({1: "unlock", 5: number}), ("Boundary",))
+    messages.valid("everything and a number", encode({1: "open-safe", 2: ["7"], 3: ["alice", "1"], 4: ["alice", "2"], 5: 1}))
+    for comment, flag, value in (
+            ("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("as bytes", "WrongType", bytes(8)), ("null", "WrongType", None),
+            ("true", "WrongType", True), ("as an array", "WrongType", [1]), ("2^53", "IntegerTooLarge", 2**53),
+            ("2^64 - 1", "IntegerTooLarge", 2**64 - 1), ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
+            ("as a big number", "UnknownTag", Tag(2, b"\x02")), ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")),
+            ("in nine bytes", "NonMinimalInteger", Encoded(b"\x1b\x00\x00\x00\x00\xff\xff\xff\xff"))):
+        messages.invalid(f"number {comment}", flag, encode({1: "unlock", 5: value}))
+    command, seal = encode(1) + encode("unlock"), encode(4) + encode(["alice", "1"])
+    number = encode(5) + encode(7)
+    messages.invalid("number before the command", "UnsortedKeys", b"\xa2" + number + command)
+    messages.invalid("number before the seal", "UnsortedKeys", b"\xa3" + command + number + seal)
+    messages.invalid("number twice", "DuplicateKey", b"\xa3" + command + number + number)
+    messages.invalid("number twice, another", "DuplicateKey", b"\xa3" + command + number + encode(5) + encode(8))
+    messages.invalid("number only", "MissingKey", encode({5: 7}))
+    messages.invalid("number cut short", "Truncated", encode({1: "unlock", 5: LARGEST})[:-1])
+
+
+def _reply(messages):
+    """What a prover makes of a reply: labels above 6 are a later version's, and are read over."""
+    full = {1: b"unlocked", 2: 1790000100, 3: 2, 4: 30, 5: 12, 6: 1790000100123456}
+    for comment, fields in (
+            ("result only", {1: b"unlocked"}), ("result empty", {1: b""}), ("everything", full),
+            ("highest number", {1: b"", 6: 1790000100123456})):
+        messages.valid(comment, encode(fields))
+    for comment, fields in (
+            ("result of 1024 bytes", {1: pin("reply", 1024)}), ("highest number 0", {1: b"", 6: 0}),
+            ("highest number 2^53 - 1", {1: b"", 6: LARGEST}), ("no missing factor", {1: b"", 5: 0})):
+        messages.valid(comment, encode(fields), ("Boundary",))
+    deep = 7
+    for _ in range(7):
+        deep = [deep]
+    for comment, value in (("a number", 7), ("a negative number", -7), ("bytes", b"7"), ("text", "7"), ("null", None), ("true", True),
+                           ("false", False), ("an array", [1, "2", [b"3"]]), ("an empty map", {}),
+                           ("a map", {1: 2, -1: "x", b"k": None, "k": [1]}), ("arrays eight deep", deep)):
+        messages.valid(f"unknown label 7: {comment}", encode({1: b"", 7: value}))
+    messages.valid("everything and unknown labels", encode({**full, 7: 1, 8: "x", 255: None, 65536: {1: 2}}))
+    messages.valid("unknown label 2^53 - 1", encode({1: b"", LARGEST: 0}), ("Boundary",))
+
+    def invalid(comment, flag, fields):
+        messages.invalid(comment, flag, encode(fields))
+
+    invalid("empty map", "MissingKey", {})
+    invalid("no result", "MissingKey", {6: 1})
+    for key in (0, -1, "1", b"\x01"):
+        invalid(f"unknown key {key!r}", "UnknownKey", {1: b"", key: 1})
+    for comment, value in (("as text", "x"), ("null", None), ("a number", 1)):
+        invalid(f"result {comment}", "WrongType", {1: value})
+    invalid("result of 1025 bytes", "TooLarge", {1: pin("reply", 1025)})
+    for label, name in ((2, "clock"), (3, "generation floor"), (4, "retry after"), (5, "missing factors"), (6, "highest number")):
+        for comment, flag, value in (("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("null", "WrongType", None),
+                                     ("2^53", "IntegerTooLarge", 2**53)):
+            invalid(f"{name} {comment}", flag, {1: b"", label: value})
+    invalid("missing factors 256", "WrongType", {1: b"", 5: 256})
+    for comment, flag, value in (
+            ("of indefinite length", "IndefiniteLength", Encoded(b"\x9f\xff")), ("cut short", "Truncated", Encoded(b"\x42\x00")),
+            ("tagged", "UnknownTag", Tag(1, 0)), ("tagged within an array", "UnknownTag", [Tag(1, 0)]),
+            ("a float", "Float", Encoded(bytes.fromhex("f94000"))), ("undefined", "SimpleValue", Encoded(b"\xf7")),
+            ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")), ("2^53", "IntegerTooLarge", 2**53),
+            ("text that is not UTF-8", "NotUtf8", Encoded(b"\x61\xff")), ("arrays nine deep", "NestingTooDeep", [deep]),
+            ("a map with unsorted keys", "UnsortedKeys", Encoded(b"\xa2\x02\x00\x01\x00")),
+            ("a map with a key twice", "DuplicateKey", Encoded(b"\xa2\x01\x00\x01\x00")),
+            ("a map with null as a key", "WrongType", Encoded(b"\xa1\xf6\x00"))):
+        invalid(f"unknown label 7: {comment}", flag, {1: b"", 7: value})
+    first, later = encode(1) + encode(b""), encode(7) + encode(0)
+    messages.invalid("unknown label before label 6", "UnsortedKeys", b"\xa3" + first + later + encode(6) + encode(0))
+    messages.invalid("unknown label twice", "DuplicateKey", b"\xa3" + first + later + later)
+    messages.invalid("byte after the map", "TrailingBytes", encode(full) + b"\x00")
 
 
 def _request_encodings(messages, full):

@@ -37,13 +37,19 @@ extension RoundEntry {
     line.addShort(device)
     if count > 1 { line.members.append(("times", .number(count))) }
     if isOfForgottenToken { line.members.append(("asked_for_whole_token", .flag(true))) }
+    if judged.round?.isRepetition ?? false { line.members.append(("repeated", .flag(true))) }
     if let unixSeconds { line.fields.append(("last", .time(unixSeconds))) }
     return line
   }
 
   private var sentence: String {
     var text = "connection \(judged.connection): \(judged.status.name)"
-    if judged.status == .internal { text += judged.internalText }
+    let isRepetition = judged.round?.isRepetition ?? false
+    if isRepetition {
+      text += ", a request that was accepted before: it was not carried out again"
+    } else if judged.status == .internal {
+      text += judged.internalText
+    }
     if count > 1 { text += ", \(count) times" }
     return isOfForgottenToken ? text + ", after the whole token was asked for" : text
   }
