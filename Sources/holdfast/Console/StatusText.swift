@@ -57,3 +57,22 @@ extension Factors {
       .filter { contains($0.0) }.map(\.1)
   }
 }
+
+extension ProofOutcome {
+  /// What a person is told where the device had seen the request's number before, and what to do; nil otherwise.
+  var repetition: (text: String, hint: String?)? {
+    guard verdict.isRepetition else { return nil }
+    let look = "a new attempt is a new command: look at the device before you make one"
+    switch verdict.status {
+    case .accepted: return ("already carried out by an earlier attempt (the command was not repeated)", nil)
+    case .busy: return ("the device is still carrying out an earlier attempt of this request", look)
+    case _ where attemptCount > 1:
+      return ("the device saw this request before; whether it was done is unknown", look)
+    default:
+      return (
+        "the device had seen a request number as high before, and did not carry out this request",
+        "the number is corrected now: try again. Is there a copy of the state folder, or did the clock go back?"
+      )
+    }
+  }
+}

@@ -46,6 +46,8 @@ struct DeviceInquiry {
       enrolments: choice, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     let outcome = try proof.run()
     let status = outcome.verdict.status
+    // The answer to the first attempt is lost, and a repetition has none.
+    if let repetition = outcome.repetition { throw Failure(.denied, repetition.text, hint: "try again") }
     guard status == .accepted, let enrolment = outcome.enrolment else {
       throw Failure(.denied, status.explanation.text, hint: status.explanation.hint)
     }

@@ -51,6 +51,13 @@ struct EnrolmentChoice {
     return entry.folder.isRemembered(enrolment.token)
   }
 
+  /// The numbers of the requests to the enrolment's device.
+  func requestNumbers(of enrolment: Enrolment) throws(Failure) -> RequestNumbers {
+    do throws(StateFolderFault) {
+      return RequestNumbers(folder: try folder.requiredEntry(of: enrolment.descriptor.deviceID).folder.path)
+    } catch { throw Failure(error, folder: folder.path) }
+  }
+
   /// Notes that the device, which proved itself, took the enrolment's token.
   func setRemembered(_ enrolment: Enrolment) throws(StateFolderFault) {
     // An enrolment that another process has removed meanwhile needs no note.

@@ -85,7 +85,7 @@ struct EnrolmentFolder {
   func removeFiles() throws(StateFolderFault) {
     for name in [
       Self.enrolmentName, Self.rememberedName, Self.tokenName(.cose), Self.tokenName(.jose), Self.fingerprintsName,
-      Self.configurationName,
+      Self.configurationName, RequestNumbers.fileName,
     ] {
       do throws(FileError) { try Files.removeFile(at: file(name)) } catch {
         guard error.kind == .notFound else { throw .file(error) }

@@ -23,6 +23,8 @@ struct ProofOutcome {
   let verdict: ProverVerdict
   let result: [UInt8]
   let timing: ProofTiming
+  /// How often the request was sent.
+  let attemptCount: Int
 }
 
 /// One proof by this process, measured anew, over one connection, to whichever enrolled device answers there.
@@ -46,21 +48,29 @@ struct Proof: ~Copyable {
     timing.connect = stopwatch.lap()
     let challenge: Challenge
     switch try conversation.greeting() {
-    case .verdict(let verdict): return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing)
+    case .verdict(let verdict):
+      return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing, attemptCount: 0)
     case .challenge(let first): challenge = first
     }
     let enrolment = try enrolment(for: challenge)
     var session = try session(of: enrolment, proving: measurement, isRemembered)
+    var attemptCount = 0
     while true {
       let step = try conversation.answer(with: &session, by: deadline)
       timing.round += stopwatch.lap()
-      if case .done(let verdict) = step {
+      switch step {
+      case .send: attemptCount += 1
+      case .awaitChallenge: break
+      case .done(let verdict):
+        learn(from: verdict, of: enrolment)
         return ProofOutcome(
-          enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: timing)
+          enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: timing,
+          attemptCount: attemptCount)
       }
       do throws(Failure) { try conversation.receive(by: deadline) } catch {
         guard let verdict = session.verdictSoFar else { throw error }
-        return ProofOutcome(enrolment: enrolment, verdict: verdict, result: [], timing: timing)
+        return ProofOutcome(
+          enrolment: enrolment, verdict: verdict, result: [], timing: timing, attemptCount: attemptCount)
       }
       timing.device += stopwatch.lap()
     }
@@ -78,12 +88,23 @@ struct Proof: ~Copyable {
     }
   }
 
+  /// A session for this proof's request, which takes the next number of those to the device.
   func session(
     of enrolment: Enrolment, proving measurement: LiveMeasurement, _ isRemembered: Bool?
   ) throws(Failure) -> Enrolment.Session {
+    var request = request.copy()
+    request.number = try enrolments.requestNumbers(of: enrolment).next()
     do throws(MeasurementError) {
       return try enrolment.session(
         proving: measurement, for: request, isRemembered: isRemembered ?? enrolments.isRemembered(enrolment))
     } catch { throw Failure(error) }
+  }
+
+  /// The verdict stands where the number cannot be written: the device says it again.
+  private func learn(from verdict: ProverVerdict, of enrolment: Enrolment) {
+    guard verdict.isRepetition, let highest = verdict.notice.highestRequestNumber else { return }
+    do throws(Failure) { try enrolments.requestNumbers(of: enrolment).raise(to: highest) } catch {
+      Console.warning(error.message)
+    }
   }
 }

@@ -64,15 +64,17 @@ struct Prove: Verb {
 
   /// `damage` is what is wrong with the state folder, so that the device could not but deny.
   private func report(_ outcome: ProofOutcome, why damage: Failure?) throws(Failure) {
-    let status = outcome.verdict.status
+    let (status, repetition) = (outcome.verdict.status, outcome.repetition)
     if output.json {
       Console.result(outcome.json)
     } else if status == .accepted {
-      Console.result("\(command): accepted" + (outcome.result.isEmpty ? "" : ", \(printable(outcome.result))"))
+      let detail = repetition?.text ?? (outcome.result.isEmpty ? nil : printable(outcome.result))
+      Console.result("\(command): accepted" + (detail.map { ", \($0)" } ?? ""))
     } else {
       Console.result("\(command): denied, \(status.name)")
     }
     guard status == .accepted else {
+      if let repetition { throw Failure(.denied, repetition.text, hint: repetition.hint).afterResult() }
       let text = damage.map { "\(status.explanation.text): \($0.message)" } ?? status.explanation.text
       throw Failure(.denied, text + outcome.missing + outcome.retry, hint: damage?.hint ?? status.explanation.hint)
         .afterResult()
@@ -103,6 +105,10 @@ extension ProofOutcome {
     if let seconds = verdict.notice.retryAfterSeconds { members.append(("retry_after_seconds", .integer(seconds))) }
     if let missing = verdict.notice.missingFactors {
       members.append(("missing_factors", .array(missing.names.map { .string($0) })))
+    }
+    members.append(("repeated", .bool(verdict.isRepetition)))
+    if let highest = verdict.notice.highestRequestNumber, verdict.isRepetition {
+      members.append(("highest_request_number", .integer(highest)))
     }
     members.append(("microseconds", timing.json))
     return .object(members)

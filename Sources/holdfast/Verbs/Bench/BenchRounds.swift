@@ -48,11 +48,15 @@ struct BenchRounds: Verb {
     guard case .challenge(let challenge) = try conversation.greeting() else {
       throw Failure(.denied, Status.busy.explanation.text, hint: Status.busy.explanation.hint)
     }
-    var session = try proof.session(of: try proof.enrolment(for: challenge), proving: measurement, true)
+    let enrolment = try proof.enrolment(for: challenge)
+    var session = try proof.session(of: enrolment, proving: measurement, true)
+    // All at once: what is measured is the round, not this host's disk.
+    let firstNumber = try proof.enrolments.requestNumbers(of: enrolment).next(count: UInt64(rounds))
     var statistics = RoundStatistics()
     _ = try accepted(&conversation, &session, number: 0, timeoutMilliseconds)
     var stopwatch = Stopwatch()
     for number in 1...rounds {
+      session.requestNumber = firstNumber + UInt64(number - 1)
       let sizes = try accepted(&conversation, &session, number: number, timeoutMilliseconds)
       statistics.record(nanoseconds: stopwatch.lap(), sizes)
       if Console.isTerminal && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
@@ -78,7 +82,7 @@ struct BenchRounds: Verb {
       case .awaitChallenge: break
       case .done(let verdict):
         sizes.verdict = conversation.received.count
-        guard verdict.status == .accepted else {
+        guard verdict.status == .accepted, !verdict.isRepetition else {
           throw Failure(
             .denied, "round \(number) was denied: \(verdict.status.name)", hint: verdict.status.explanation.hint)
         }

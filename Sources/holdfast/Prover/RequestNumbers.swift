@@ -1,0 +1,105 @@
+import Glibc
+import HoldfastCore
+import HoldfastStorage
+
+/// The numbers of a prover's requests to one device, each larger than all before it, in the file `request_number` of a folder.
+///
+/// A device carries out no number twice (docs/protocol.md, "Once is once"). A number is on the disk before it is sent, and two
+/// processes with one folder never take the same. Numbers follow the clock, so that they rise even where the folder is
+/// restored from an older copy; where the clock went back, they rise by one.
+struct RequestNumbers {
+  static let fileName = "request_number"
+
+  private let path: String
+  /// How long another process may keep the file locked.
+  private static let lockMilliseconds = 5000
+  /// 2^53 - 1 has 16 digits.
+  private static let maximumByteCount = 17
+
+  /// `folder` has the files of the device's enrolment.
+  init(folder: String) {
+    path = "\(folder)/\(Self.fileName)"
+  }
+
+  /// Takes the next number, or the first of `count` numbers in a row: the microseconds of Unix time, or the number after the
+  /// last one if that is larger.
+  ///
+  /// Throws `malformed` where the numbers are used up, `unavailable` where another process keeps the file locked, and what
+  /// reading and writing throw. A damaged file is replaced with a warning: should the device know a higher number, it says so,
+  /// and ``raise(to:)`` makes up for it.
+  func next(count: UInt64 = 1, now: UInt64 = unixMicroseconds()) throws(Failure) -> UInt64 {
+    var first: UInt64 = 0
+    try change { (last) throws(Failure) in
+      // A clock beyond the year 2255 is wrong.
+      first = max(now <= maximumInteger ? now : 0, last.map { $0 + 1 } ?? 0)
+      guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
+        throw Failure(
+          .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
+      }
+      return first + (count - 1)
+    }
+    return first
+  }
+
+  /// Takes note of the number that the device, which has proved itself, accepted last: the next one is larger.
+  func raise(to highest: UInt64) throws(Failure) {
+    try change { (last) throws(Failure) in max(last ?? 0, highest) }
+  }
+
+  /// Lets `body` say what the last number is from now on, by what it was; nil where there was none.
+  private func change(_ body: (UInt64?) throws(Failure) -> UInt64) throws(Failure) {
+    var bytes: [UInt8] = []
+    var file = try lock { span in
+      for index in span.indices { bytes.append(span[index]) }
+    }
+    let last = Self.number(bytes)
+    if last == nil, !bytes.isEmpty { Console.warning("\(path) is damaged; the numbers go on from the clock") }
+    let next = try body(last)
+    guard next != last else { return }
+    do throws(FileError) { try file.replace(with: Array("\(next)\n".utf8).span) } catch { throw Failure(error) }
+  }
+
+  /// Waits for the lock; an empty file is made where there is none.
+  private func lock(_ body: (Span<UInt8>) -> Void) throws(Failure) -> LockedFile {
+    for _ in 0..<Self.lockMilliseconds / 2 {
+      do throws(FileError) {
+        return try LockedFile(path: path, limit: Self.maximumByteCount, body)
+      } catch {
+        switch error.kind {
+        case .locked: usleep(2000)
+        case .notFound:
+          do throws(FileError) { return try LockedFile(creatingAt: path, Span()) } catch {
+            guard error.kind == .exists || error.kind == .locked else { throw Failure(error) }
+          }
+        // Too large to be a number.
+        case .tooLarge: try removeDamaged()
+        default: throw Failure(error)
+        }
+      }
+    }
+    throw Failure(.unavailable, "another process keeps \(path) locked", hint: "try again")
+  }
+
+  private func removeDamaged() throws(Failure) {
+    Console.warning("\(path) is damaged; the numbers go on from the clock")
+    do throws(FileError) { try Files.removeFile(at: path) } catch {
+      guard error.kind == .notFound else { throw Failure(error) }
+      return
+    }
+  }
+
+  /// Digits without leading zeros, and a line feed; nil for anything else.
+  private static func number(_ bytes: [UInt8]) -> UInt64? {
+    guard bytes.last == 0x0a, let number = UInt64(String(decoding: bytes.dropLast(), as: UTF8.self)),
+      number <= maximumInteger, "\(number)\n".utf8.elementsEqual(bytes)
+    else { return nil }
+    return number
+  }
+}
+
+/// Microseconds of Unix time; 0 for a clock before 1970.
+func unixMicroseconds() -> UInt64 {
+  var time = timespec()
+  unsafe clock_gettime(CLOCK_REALTIME, &time)
+  return UInt64(max(time.tv_sec, 0)) * 1_000_000 + UInt64(time.tv_nsec) / 1000
+}
