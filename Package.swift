@@ -77,7 +77,8 @@ let package = Package(
     .plugin(
       name: "MeasurementProofKeyPlugin", capability: .buildTool(), dependencies: ["MeasurementProofKeyTool"]),
     .executableTarget(
-      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
+      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastKeys", "HoldfastOpenSSL"],
+      swiftSettings: strict),
     .target(
       name: "HoldfastMeasurement", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CHost"],
       swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
@@ -145,7 +146,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON"], swiftSettings: strict),
+      name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL"],
+      swiftSettings: strict),
     .testTarget(
       name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut", "TestSupport"], swiftSettings: strict),
     .testTarget(
@@ -168,7 +170,8 @@ let package = Package(
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "MeasurementProofKeyToolTests", dependencies: ["MeasurementProofKeyTool", "HoldfastOpenSSL"],
+      name: "MeasurementProofKeyToolTests",
+      dependencies: ["MeasurementProofKeyTool", "HoldfastCore", "HoldfastKeys", "HoldfastOpenSSL"],
       swiftSettings: strict),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",

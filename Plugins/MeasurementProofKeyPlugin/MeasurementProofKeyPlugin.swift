@@ -1,24 +1,65 @@
 import Foundation
 import PackagePlugin
 
-/// Builds the measurement proof keys of `mpk.key`, in shares, into the target that uses it.
+/// Builds the keys of the releases in `mpk.key`, in shares, into the target that uses it.
 ///
-/// The build system asks a plugin again only when sources or the manifest change. So that it does not go on with the
-/// development key when `mpk.key` has come meanwhile, the package's folder is an input: the tool then runs, and refuses.
+/// The file is the first of these that is there: the one that `HOLDFAST_MPK_KEY` names, `mpk.key` at the root of the package
+/// that is being built, `mpk.key` in Holdfast's own folder. Without any of them, the development key is built in.
+///
+/// The build system asks a plugin again only when sources or the manifest change. So that it does not go on with other keys
+/// when such a file has come or gone meanwhile, the folders are inputs: the tool then runs, and refuses.
 @main
 struct MeasurementProofKeyPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: Target) async throws -> [Command] {
-    let folder = context.package.directoryURL
-    let keyFile = folder.appending(path: "mpk.key")
     let output = context.pluginWorkDirectoryURL.appending(path: "GeneratedKeys.swift")
-    let isPresent = FileManager.default.fileExists(atPath: keyFile.path)
+    let candidates = try Self.candidates(context)
+    let chosen = candidates.firstIndex { FileManager.default.fileExists(atPath: $0.path) }
+    let absent = candidates[..<(chosen ?? candidates.endIndex)]
+    let keyFile = chosen.map { candidates[$0] }
+    if let keyFile {
+      Diagnostics.remark("Holdfast builds in the keys of \(keyFile.path)")
+    } else {
+      Diagnostics.warning(
+        "Holdfast builds in its development key, which everybody knows: for another one, write 32 random "
+          + "hexadecimal digits to \(candidates[0].path)")
+    }
     return [
       .buildCommand(
-        displayName: "Splitting the measurement proof keys",
+        displayName: "Splitting the keys of \(keyFile?.path ?? "development")",
         executable: try context.tool(named: "MeasurementProofKeyTool").url,
-        arguments: [isPresent ? "keys" : "development", keyFile.path, output.path],
-        inputFiles: isPresent ? [keyFile] : [folder],
+        arguments: [output.path, keyFile?.path ?? "development"] + absent.map(\.path),
+        inputFiles: (keyFile.map { [$0] } ?? []) + absent.map { $0.deletingLastPathComponent() },
         outputFiles: [output])
     ]
   }
+
+  /// The places of the key file, the most important one first.
+  private static func candidates(_ context: PluginContext) throws -> [URL] {
+    if let named = ProcessInfo.processInfo.environment["HOLDFAST_MPK_KEY"] {
+      guard named.hasPrefix("/"), FileManager.default.fileExists(atPath: named) else {
+        throw KeyFileNotThere(path: named)
+      }
+      return [URL(filePath: named)]
+    }
+    let own = context.package.directoryURL
+    let roots = [rootPackage(above: context.pluginWorkDirectoryURL), own].compactMap { $0?.standardizedFileURL }
+    let folders = roots.count == 2 && roots[0].path == roots[1].path ? [roots[0]] : roots
+    return folders.map { $0.appending(path: "mpk.key") }
+  }
+
+  /// The package that is being built: the nearest folder with a manifest around `.build`, in which the plugin works.
+  private static func rootPackage(above workDirectory: URL) -> URL? {
+    var folder = workDirectory.standardizedFileURL
+    while folder.path != "/" {
+      folder.deleteLastPathComponent()
+      if FileManager.default.fileExists(atPath: folder.appending(path: "Package.swift").path) { return folder }
+    }
+    return nil
+  }
+}
+
+/// `HOLDFAST_MPK_KEY` does not name a file by an absolute path. Nothing else is built in instead.
+private struct KeyFileNotThere: Error, CustomStringConvertible {
+  let path: String
+  var description: String { "HOLDFAST_MPK_KEY has to be the absolute path of a key file that is there: \(path)" }
 }

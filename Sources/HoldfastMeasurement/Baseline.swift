@@ -7,7 +7,7 @@ public struct Baseline: Sendable {
   public let configuration: MeasurementConfiguration
   /// What was measured.
   public let measurement: LiveMeasurement
-  /// What goes to the attestation service, authenticated; whoever reads it knows IM and DM.
+  /// The evidence for the attestation service, authenticated. Anyone who reads it knows IM and DM.
   public let evidence: [UInt8]
   /// What is kept to explain changes.
   public let fingerprints: BaselineFingerprints
@@ -17,13 +17,13 @@ extension Measurer {
   /// Takes a baseline of app and device as they are now, under a fresh salt; makes the device secret if there is none.
   ///
   /// - Parameters:
-  ///   - subject: the app, at most 64 bytes.
-  ///   - version: the app's version.
+  ///   - subject: a claim about the app's name, 1 to 64 bytes; nil for no claim. The service's policy names the app.
+  ///   - version: a claim about the app's version; nil for no claim. The service's policy knows the version.
   ///   - clock: tells when; without a real clock, the baseline is of 1970.
   ///   - random: gives the salt.
   /// - Throws: when anything cannot be read, or there is no randomness.
   public mutating func takeBaseline(
-    subject: BoundedText<64>, version: AppVersion, clock: borrowing some Clock & ~Copyable,
+    subject: BoundedText<64>? = nil, version: AppVersion? = nil, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     try baseline(
@@ -38,13 +38,12 @@ extension Measurer {
   ///   - subject: as for ``takeBaseline(subject:version:clock:random:)``, and so are the others.
   /// - Throws: when there is no randomness, or the evidence does not hold what was measured.
   public mutating func baseline(
-    of measurement: LiveMeasurement, subject: BoundedText<64>, version: AppVersion,
+    of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     let salt: FixedBytes<32>
     do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
-    let key = BuiltInKeys.current
-    let keyID = try BuiltInKeys.keyID(of: key)
+    let keyID = try BuiltInKeys.keyID(of: BuiltInKeys.current)
     let configuration: MeasurementConfiguration
     let evidence: Evidence
     do throws(EncodingFault) {
@@ -58,16 +57,14 @@ extension Measurer {
       throw .evidence(error)
     }
     return Baseline(
-      configuration: configuration, measurement: measurement, evidence: try encode(evidence, key),
+      configuration: configuration, measurement: measurement, evidence: try encode(evidence),
       fingerprints: try fingerprints(of: measurement, for: configuration))
   }
 
-  private func encode(
-    _ evidence: Evidence, _ key: borrowing MeasurementProofKey
-  ) throws(MeasurementError) -> [UInt8] {
+  private func encode(_ evidence: Evidence) throws(MeasurementError) -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
-      return try evidence.encoded(provedWith: key, using: &cryptography)
+      return try evidence.encoded(authenticatedWith: BuiltInKeys.evidenceKey(at: 0), using: &cryptography)
     } catch {
       throw .cryptography
     }

@@ -1,26 +1,37 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// The measurement proof keys that were built into this program, each in shares that are put together when it is used.
+/// The keys of this release and of older ones, each in shares that are assembled when it is used.
+///
+/// A release has two keys, which follow from its root in `mpk.key`: the measurement proof key proves measurements, and every
+/// token contains it; the evidence key authenticates evidence, and only the app and the attestation service know it.
 public enum BuiltInKeys {
   /// Whether this is the development key, which everybody knows: no protection.
   public static var isDevelopmentKey: Bool { GeneratedKeys.isDevelopmentKey }
 
-  /// How many keys there are: the current one first, then those of older releases.
+  /// How many releases there are: the current one first, then older ones.
   public static var count: Int { GeneratedKeys.count }
 
-  /// The key of this release, 16 bytes.
+  /// The measurement proof key of this release, 16 bytes.
   public static var current: MeasurementProofKey { key(at: 0) }
 
-  /// The key at `index`, which must be below ``count``.
+  /// The measurement proof key at `index`, which must be below ``count``: 16 bytes.
   public static func key(at index: Int) -> MeasurementProofKey {
     precondition(index >= 0 && index < count)
     var key = MeasurementProofKey()
-    key.withMutableBytes { GeneratedKeys.assemble(index, into: &$0) }
+    key.withMutableBytes { GeneratedKeys.assembleMeasurementProofKey(index, into: &$0) }
     return key
   }
 
-  /// The key with that id, or nil.
+  /// The evidence key at `index`, which must be below ``count``: 32 bytes.
+  public static func evidenceKey(at index: Int) -> EvidenceKey {
+    precondition(index >= 0 && index < count)
+    var key = EvidenceKey()
+    key.withMutableBytes { GeneratedKeys.assembleEvidenceKey(index, into: &$0) }
+    return key
+  }
+
+  /// The measurement proof key with that id, or nil.
   ///
   /// - Throws: `cryptography` when the library fails.
   public static func key(named id: KeyID) throws(MeasurementError) -> MeasurementProofKey? {
@@ -31,7 +42,7 @@ public enum BuiltInKeys {
     return nil
   }
 
-  /// Names a key.
+  /// Names a measurement proof key.
   ///
   /// - Throws: `cryptography` when the library fails.
   public static func keyID(of key: borrowing MeasurementProofKey) throws(MeasurementError) -> KeyID {

@@ -1,10 +1,10 @@
 import Glibc
-import HoldfastCore
+import HoldfastKeys
 
-/// Usage: MeasurementProofKeyTool keys|development KEY-FILE OUTPUT
+/// Usage: MeasurementProofKeyTool OUTPUT KEY-FILE|development [ABSENT-FILE …]
 ///
-/// `development` builds the development key in, and refuses when KEY-FILE is there: the build was planned without it.
-/// OUTPUT is left alone when it would stay the same.
+/// Builds the keys of KEY-FILE in, or the development key. Fails when KEY-FILE is gone or when an ABSENT-FILE is there: the
+/// build was planned with other files, and must be planned again. OUTPUT is left alone when it would stay the same.
 
 func fail(_ message: String) -> Never {
   let text = "error: \(message)\n"
@@ -15,13 +15,13 @@ func fail(_ message: String) -> Never {
 /// The bytes of a file; nil when there is none.
 func load(_ path: String) -> [UInt8]? {
   guard let file = unsafe fopen(path, "r") else {
-    guard errno == ENOENT else { fail("mpk.key cannot be read") }
+    guard errno == ENOENT else { fail("\(path) cannot be read") }
     return nil
   }
   defer { unsafe fclose(file) }
   var bytes = [UInt8](repeating: 0, count: 1 << 20)
   let count = unsafe bytes.withUnsafeMutableBytes { unsafe fread($0.baseAddress, 1, $0.count, file) }
-  guard unsafe ferror(file) == 0, count < bytes.count else { fail("mpk.key cannot be read, or is too long") }
+  guard unsafe ferror(file) == 0, count < bytes.count else { fail("\(path) cannot be read, or is too long") }
   return Array(bytes[..<count])
 }
 
@@ -33,34 +33,29 @@ func save(_ text: String, _ path: String) {
   guard unsafe fclose(file) == 0, count == bytes.count else { fail("the generated source cannot be written") }
 }
 
-func developmentKey(unlessThereIs path: String) throws -> KeyFile {
-  guard load(path) == nil else { fail("mpk.key is new: touch Package.swift, and build again") }
-  return try KeyFile()
+func roots(_ path: String) throws -> ReleaseRoots {
+  guard path != "development" else { return try ReleaseRoots.development() }
+  guard let text = load(path) else { fail("\(path) is gone: touch Package.swift, and build again") }
+  return try ReleaseRoots(parsing: text.span)
 }
 
-func keys(_ path: String) throws -> KeyFile {
-  guard let text = load(path) else { fail("mpk.key is gone: touch Package.swift, and build again") }
-  return try KeyFile(parsing: text)
-}
-
-func run(_ mode: String, _ keyFile: String, _ output: String) {
+func run(_ output: String, _ path: String, absent: [String]) {
+  for path in absent where load(path) != nil { fail("\(path) is new: touch Package.swift, and build again") }
   do {
-    switch mode {
-    case "keys": save(try GeneratedSource(keys(keyFile)).text, output)
-    case "development": save(try GeneratedSource(developmentKey(unlessThereIs: keyFile)).text, output)
-    default: fail("the first argument is keys or development")
-    }
+    save(try GeneratedSource(roots(path)).text, output)
   } catch KeyFileFault.notAKey(let line) {
-    fail("mpk.key:\(line): a key is 32 hexadecimal digits")
+    fail("\(path):\(line): a key is 32 hexadecimal digits")
   } catch KeyFileFault.repeated(let line) {
-    fail("mpk.key:\(line): this key is there already")
+    fail("\(path):\(line): this key is there already")
   } catch KeyFileFault.noKey {
-    fail("mpk.key has no key")
+    fail("\(path) has no key")
+  } catch KeyFileFault.tooMany {
+    fail("\(path) has more than \(ReleaseRoots.maximumCount) keys")
   } catch {
-    fail("SHA-256 is not to be had")
+    fail("the cryptographic library failed")
   }
 }
 
 let arguments = CommandLine.arguments
-guard arguments.count == 4 else { fail("usage: MeasurementProofKeyTool keys|development KEY-FILE OUTPUT") }
-run(arguments[1], arguments[2], arguments[3])
+guard arguments.count >= 3 else { fail("usage: MeasurementProofKeyTool OUTPUT KEY-FILE|development [ABSENT-FILE …]") }
+run(arguments[1], arguments[2], absent: Array(arguments[3...]))

@@ -55,6 +55,7 @@ class Meeting:
         self.do("prover", "holdfast service show --dir service --json >service.json")
         self.carry("service.json", "prover", "verifier")
         self.do("verifier", "holdfast device trust --dir lock service.json")
+        self.do("prover", "holdfast service device add --dir service lock.json")
         self.do("prover", "holdfast enroll --device lock.json --service service --state phone")
 
     def serve(self, *more):

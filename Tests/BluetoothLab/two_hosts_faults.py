@@ -33,6 +33,7 @@ def enroll_neighbour(meeting):
     """A prover on the device's own host, which needs no radio."""
     meeting.do("verifier", "holdfast service init --dir service")
     meeting.do("verifier", "holdfast service show --dir service --json >own.json && holdfast device trust --dir lock own.json")
+    meeting.do("verifier", "holdfast service device add --dir service lock.json")
     meeting.do("verifier", "holdfast enroll --device lock.json --service service --state neighbour")
 
 

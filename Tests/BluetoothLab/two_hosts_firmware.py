@@ -53,6 +53,7 @@ class BridgedMeeting(Meeting):
         self.board.image.with_name("service.json").write_text(issuer)
         lock = self.owner.succeed("device", "init", "--firmware", self.board.image, "--trust", "service.json", "--json")
         self.do("prover", f"echo {base64.b64encode(lock).decode()} | base64 -d >lock.json")
+        self.do("prover", "holdfast service device add --dir service lock.json")
         self.do("prover", "holdfast enroll --device lock.json --service service --state phone")
 
     def serve(self):

@@ -29,6 +29,7 @@ def enroll_elsewhere(meeting):
     meeting.do("verifier", "holdfast device init --dir another")
     meeting.do("verifier", "holdfast device show --dir another --json >another.json")
     meeting.carry("another.json", "verifier", "prover")
+    meeting.do("prover", "holdfast service device add --dir service another.json")
     meeting.do("prover", "holdfast enroll --device another.json --service service --state elsewhere")
 
 

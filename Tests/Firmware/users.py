@@ -163,6 +163,7 @@ def enroll(world):
     (world.folder / "service.json").write_bytes(owner.succeed("service", "show", "--dir", "service", "--json"))
     owner.succeed("device", "trust", "--dir", world.device_folder, "service.json")
     (world.folder / "lock.json").write_bytes(owner.succeed("device", "show", "--dir", world.device_folder, "--json"))
+    owner.succeed("service", "device", "add", "--dir", "service", "lock.json")
     owner.succeed("enroll", "--device", "lock.json", "--service", "service", "--state", "phone")
 
 

@@ -26,6 +26,7 @@ meet() {
     "$holdfast" device show --dir "$lock" --json >"$phone/lock.json" &&
     "$holdfast" service show --dir "$phone/service" --json >"$phone/service.json" &&
     "$holdfast" device trust --dir "$lock" "$phone/service.json" &&
+    "$holdfast" service device add --dir "$phone/service" "$phone/lock.json" &&
     "$holdfast" enroll --device "$phone/lock.json" --service "$phone/service" --state "$phone/state" "$@"
 }
 

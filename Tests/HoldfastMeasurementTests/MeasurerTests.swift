@@ -158,8 +158,11 @@ import Testing
     #expect(changes.entries.allSatisfy { $0.state == .changed })
   }
 
-  private func findKey(_ id: KeyID) -> MeasurementProofKey? {
-    do { return try BuiltInKeys.key(named: id) } catch { return nil }
+  private func findKey(_ id: KeyID) -> EvidenceKey? {
+    for index in 0..<BuiltInKeys.count where (try? BuiltInKeys.keyID(of: BuiltInKeys.key(at: index))) == id {
+      return BuiltInKeys.evidenceKey(at: index)
+    }
+    return nil
   }
 
   private func takeBaseline(salt: UInt8 = 7) throws -> Baseline {

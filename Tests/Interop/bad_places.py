@@ -113,6 +113,7 @@ def relative_and_spaces(world):
     (case / "a folder" / "d.json").write_bytes(run("device", "show", "--json", "--dir", "a folder/my device/"))
     issuer = run("service", "show", "--json", "--dir", "a folder/../a folder/my service")
     run("device", "trust", "--dir", "a folder/my device", "-", stdin=issuer)
+    run("service", "device", "add", "--dir", "a folder/my service", "a folder/d.json")
     run("enroll", "--device", "a folder/d.json", "--service", "a folder/my service", "--state", "my state")
     run("explain", "--state", "my state")
     done = world.serve_briefly("device", "serve", "--dir", f"{case}/a folder/my device", "--listen", f"unix:{case}/a folder/my socket")
@@ -149,6 +150,7 @@ def before_trust(world):
     listen = f"unix:{case}/s"
     world.succeed("device", "init", "--dir", case / "D")
     (case / "d.json").write_bytes(world.succeed("device", "show", "--json", "--dir", case / "D"))
+    world.succeed("service", "device", "add", "--dir", world.base / "S", case / "d.json")
     world.succeed("enroll", "--device", case / "d.json", "--service", world.base / "S", "--state", case / "P")
     with Served(world, case / "D", listen):
         judge(world.run(*PROVE, listen, "--state", case / "P", "--command", "status", "--json"), {DENIED},

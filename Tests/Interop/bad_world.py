@@ -102,6 +102,7 @@ class World:
             self.succeed("device", "init", "--dir", device)
             self.succeed("service", "init", "--dir", service)
             self.write(f"d{number}.json", self.succeed("device", "show", "--dir", device, "--json"))
+            self.succeed("service", "device", "add", "--dir", service, base / f"d{number}.json")
             shown = self.succeed("service", "show", "--dir", service, "--json")
             self.write(f"issuer{number}.jwk", json.dumps(json.loads(shown)["issuer"]).encode())
             data = {"XDG_DATA_HOME": str(base / f"data{number}")}

@@ -46,6 +46,7 @@ class BridgeWorld(World):
         file = self.folder / "service.jwk"
         file.write_text(json.dumps(shown["issuer"]))
         run.succeed("device", "trust", "--dir", self.device_folder, file)
+        run.succeed("service", "device", "add", "--dir", service, self.folder / "device.json")
         run.succeed("enroll", "--device", self.folder / "device.json", "--service", service, "--state", self.state)
         self.start_device()
         self.start_bridge()

@@ -37,6 +37,7 @@ class World:
     def prepare(self):
         self.descriptor.write_text(json.dumps(descriptor_json(self.key, self.device_id)))
         self.command_line.succeed("service", "init", "--dir", self.service)
+        self.command_line.succeed("service", "device", "add", "--dir", self.service, self.descriptor)
         shown = self.command_line.read_json("service", "show", "--dir", self.service)
         self.issuer_point = point_of_jwk(shown["issuer"])
         self.device = Device(self.key, self.device_id, [self.issuer_point])

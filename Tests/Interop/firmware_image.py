@@ -151,6 +151,7 @@ def same_as_folder(world):
 def enrolled(world):
     path = world.path / "descriptor.json"
     path.write_bytes(world.run(OK, "device", "show", "--firmware", world.image, "--json").stdout)
+    world.run(OK, "service", "device", "add", "--dir", "service", path)
     world.run(OK, "enroll", "--device", path, "--service", "service", "--state", "state")
     world.run(OK, "explain", "--state", "state")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A stand-in for the command line, made of this package alone, by which the interoperability scripts test themselves.
 
-It has the verbs that the scripts use: device init|show|trust|serve, service init|show, enroll, prove.
+It has the verbs that the scripts use: device init|show|trust|serve, service init|show|device add, enroll, prove.
 """
 
 import argparse
@@ -89,7 +89,10 @@ def serve(model, path):
 
 def service(options):
     path = options.dir / "service.json"
-    if options.verb == "init":
+    if options.verb == "device":
+        # Its list is not kept: the scripts register every device that they enrol for.
+        read_descriptor(read(options.descriptor))
+    elif options.verb == "init":
         write(path, {"key": PrivateKey().scalar.hex()})
     else:
         print(json.dumps({"issuer": jwk(PrivateKey(bytes.fromhex(read(path)["key"])).point)}))
@@ -218,13 +221,16 @@ def verified_status(attempt, m3):
 def main():
     parser = argparse.ArgumentParser()
     nouns = parser.add_subparsers(required=True)
-    for name, run, verbs in (("device", device, ["init", "show", "trust", "serve"]), ("service", service, ["init", "show"])):
+    for name, run, verbs in (("device", device, ["init", "show", "trust", "serve"]), ("service", service, ["init", "show", "device"])):
         subparsers = nouns.add_parser(name).add_subparsers(required=True, dest="verb")
         for verb in verbs:
             noun = subparsers.add_parser(verb)
             noun.add_argument("--dir", type=pathlib.Path, required=True)
             noun.add_argument("--json", action="store_true")
             noun.set_defaults(run=run)
+            if verb == "device":
+                noun.add_argument("action", choices=["add"])
+                noun.add_argument("descriptor", type=pathlib.Path)
             if verb == "trust":
                 noun.add_argument("file")
             if verb == "serve":

@@ -39,6 +39,7 @@ class SharingWorld(World):
         run = self.command_line
         self.descriptor_file.write_bytes(run.succeed("device", "show", *self.device_arguments, "--json"))
         run.succeed("service", "init", "--dir", self.service)
+        run.succeed("service", "device", "add", "--dir", self.service, self.descriptor_file)
         expect_equal(self.trust(self.write("mac.jwk", mac_jwk(self.key))).returncode, TRUSTED, "exit status")
         self.allow()
 

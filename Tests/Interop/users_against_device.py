@@ -406,6 +406,7 @@ def _(world):
     expect_equal(world.owner("trust", issuer).returncode, 0, "exit status of trust")
     descriptor = world.folder / "descriptor.json"
     descriptor.write_bytes(world.owner("show", "--json").stdout)
+    run.succeed("service", "device", "add", "--dir", service, descriptor)
     run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
 
     def prove(command, *options, line=""):

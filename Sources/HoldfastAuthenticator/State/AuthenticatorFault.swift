@@ -116,7 +116,7 @@ extension AuthenticatorFault {
       case .tooOpen, .wrongOwner: .tooOpen
       case .noPermission: .noPermission
       case .diskFull: .diskFull
-      case .readOnly, .exists, .tooLarge, .locked, .other: .folder(error)
+      case .readOnly, .exists, .tooLarge, .locked, .anotherKind, .other: .folder(error)
       }
   }
 }

@@ -1,19 +1,19 @@
-/// Evidence whose MAC was checked: made by an app that holds the measurement proof key it names.
+/// Evidence whose MAC was checked: an app made it that holds the evidence key of the release it names.
 public struct AuthenticEvidence: Sendable {
-  /// What the app said.
+  /// The app's statement.
   public let evidence: Evidence
 
   /// Reads evidence and checks its MAC.
   ///
   /// - Parameters:
-  ///   - bytes: what ``Evidence/encoded(provedWith:using:)`` gave.
-  ///   - findKey: the measurement proof key with an id, or nil.
+  ///   - bytes: what ``Evidence/encoded(authenticatedWith:using:)`` gave.
+  ///   - findKey: the evidence key of the release whose measurement proof key has an id, or nil.
   /// - Throws: `malformed` when the bytes are not evidence, `unknownKey` when there is no such key, `notAuthentic` when
   ///   the MAC is wrong or the library failed.
   ///
   /// The MAC is compared in constant time.
   public init<Backend: Cryptography & ~Copyable>(
-    opening bytes: Span<UInt8>, using cryptography: inout Backend, findKey: (KeyID) -> MeasurementProofKey?
+    opening bytes: Span<UInt8>, using cryptography: inout Backend, findKey: (KeyID) -> EvidenceKey?
   ) throws(EvidenceFault) {
     let evidence: Evidence
     let mac: FixedBytes<32>

@@ -61,7 +61,7 @@ extension DeviceFileFault {
       case .noPermission: .noPermission
       case .readOnly: .readOnly
       case .diskFull: .diskFull
-      case .exists, .locked, .other: .failed
+      case .exists, .locked, .anotherKind, .other: .failed
       }
   }
 

@@ -47,7 +47,7 @@ extension DeviceFolderFault {
       case .locked: .inUse
       case .noPermission: .noPermission
       case .diskFull: .diskFull
-      case .readOnly, .exists, .tooLarge, .other: .folder(error)
+      case .readOnly, .exists, .tooLarge, .anotherKind, .other: .folder(error)
       }
   }
 }

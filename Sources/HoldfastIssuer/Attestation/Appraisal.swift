@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// What the attestation service makes of evidence.
+/// The attestation service's answer to evidence.
 public enum Appraisal: Sendable, Equatable {
   /// The app is approved: the attestation token, and its response code for the log.
   case approved(token: [UInt8], responseCode: BoundedText<16>)
@@ -9,10 +9,10 @@ public enum Appraisal: Sendable, Equatable {
 }
 
 /// Why an app is not approved: the first of these that applies.
-public enum AttestationRefusal: Sendable, Equatable {
-  /// Its measurement proof key is not registered.
+public enum AttestationRefusal: Error, Equatable {
+  /// The keys of its release are not registered.
   case unknownProofKey
-  /// Not made with the key that it names.
+  /// Not authenticated with the evidence key of the release that it names.
   case notAuthentic
   /// Its baseline was not taken within the last five minutes, or is ahead of the service's clock by more.
   case notFresh
@@ -20,6 +20,10 @@ public enum AttestationRefusal: Sendable, Equatable {
   case incomplete
   /// Its image is none that is approved.
   case unknownImage
+  /// It claims another name than its image has in the policy.
+  case subject(claimed: BoundedText<64>, approved: BoundedText<64>)
+  /// It claims another version than its image has in the policy.
+  case version(claimed: AppVersion, approved: AppVersion)
   /// It was noticed to have a property that is refused.
   case property(BoundedText<32>)
   /// Its configuration was appraised before.

@@ -9,7 +9,7 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
   let account: AccountDerivations
   var signing: JWSKey
   let encryption: JWEKey
-  let proofKeys: ProofKeyRegistry
+  let releases: ReleaseKeyRegistry
   public let policy: ServicePolicy
   var seen: Seen
 
@@ -19,19 +19,19 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
   ///   - encryption: the backend's key, of which only what encrypts is used.
   public init(
     account: consuming SecretBytes, signing: consuming JWSKey, encryption: consuming JWEKey,
-    proofKeys: consuming ProofKeyRegistry, policy: ServicePolicy, seen: consuming Seen
+    releases: consuming ReleaseKeyRegistry, policy: ServicePolicy, seen: consuming Seen
   ) {
     self.account = AccountDerivations(account: account)
     self.signing = signing
     self.encryption = encryption
-    self.proofKeys = proofKeys
+    self.releases = releases
     self.policy = policy
     self.seen = seen
   }
 
   /// Appraises evidence; where the app is approved, its token is bound to `device`.
   ///
-  /// The service computes both measurements itself. `evidence` is what `Evidence.encoded(provedWith:using:)` gave.
+  /// The service computes both measurements itself. `evidence` is the result of `Evidence.encoded(authenticatedWith:using:)`.
   public mutating func appraise(
     _ evidence: Span<UInt8>, for device: DeviceDescriptor, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
@@ -40,7 +40,7 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
     var cryptography = OpenSSLCryptography()
     let authentic: Evidence
     do throws(EvidenceFault) {
-      authentic = try AuthenticEvidence(opening: evidence, using: &cryptography) { proofKeys.key($0) }.evidence
+      authentic = try AuthenticEvidence(opening: evidence, using: &cryptography) { releases.evidenceKey($0) }.evidence
     } catch {
       switch error {
       case .malformed: throw .malformed
@@ -48,13 +48,17 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
       case .notAuthentic: return .refused(.notAuthentic)
       }
     }
-    if let refusal = policy.refusal(of: authentic, now: now) { return .refused(refusal) }
+    let image: ApprovedImage
+    switch policy.appraise(authentic, now: now) {
+    case .success(let approved): image = approved
+    case .failure(let refusal): return .refused(refusal)
+    }
     do throws(LedgerFault) {
       let configuration = authentic.configuration
       guard try seen.take(configuration.salt, created: configuration.created) else { return .refused(.repeated) }
     } catch { throw .ledger(error) }
     do throws(CryptographyFailure) {
-      let claims = try claims(for: authentic, device: device, now: now, using: &cryptography)
+      let claims = try claims(for: authentic, of: image, device: device, now: now, using: &cryptography)
       return .approved(
         token: try write(claims, random: &random, using: &cryptography), responseCode: claims.responseCode)
     } catch { throw .cryptography }
@@ -62,10 +66,11 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
 
   /// The claims of approved evidence.
   private func claims(
-    for evidence: Evidence, device: DeviceDescriptor, now: UInt64, using cryptography: inout OpenSSLCryptography
+    for evidence: Evidence, of image: ApprovedImage, device: DeviceDescriptor, now: UInt64,
+    using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> AttestationClaims {
     let configuration = evidence.configuration
-    guard let proofKey = proofKeys.key(configuration.mpkID) else { throw CryptographyFailure() }
+    guard let proofKey = releases.proofKey(configuration.mpkID) else { throw CryptographyFailure() }
     let integrity: Secret<32>
     do throws(MeasurementFault) {
       integrity = try configuration.integrityMeasurement(
@@ -82,7 +87,7 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
       responseCode: try account.responseCode(
         device: attestedID, properties: evidence.properties, using: &cryptography),
       binding: try deviceBinding(device, using: &cryptography), integrity: integrity, device: deviceMeasurement,
-      proofKey: proofKey, subject: evidence.subject, version: evidence.version)
+      proofKey: proofKey, subject: image.subject, version: image.version)
   }
 
   /// Signs the claims, then encrypts them to the backend.

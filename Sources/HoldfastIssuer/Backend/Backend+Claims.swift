@@ -11,7 +11,7 @@ extension Backend where Issued: ~Copyable {
     let tokenID: TokenID
     do throws(RandomFailure) { tokenID = try random.fixedBytes() } catch { throw .writing(.cryptography) }
     return MeasurementClaims(
-      issuer: policy.issuer, subject: attestation.subject ?? policy.subject, audience: device.deviceID,
+      issuer: policy.issuer, subject: attestation.subject ?? policy.subject ?? BoundedText(), audience: device.deviceID,
       expires: now + min(options.validitySeconds ?? policy.tokenSeconds, maximumInteger - min(now, maximumInteger)),
       issuedAt: now, tokenID: tokenID, integrity: attestation.integrity.copy(), device: attestation.device.copy(),
       proofKey: attestation.proofKey.copy(), generation: generation,

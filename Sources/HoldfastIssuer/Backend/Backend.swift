@@ -56,6 +56,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     if let refusal = refusal(of: claims, binding: binding, now: now) { return .refused(refusal) }
     let generation: UInt64
     do throws(LedgerFault) {
+      if let refusal = try refusal(of: device) { return .refused(refusal) }
       guard try issued.bind(device.deviceID, to: binding) else { return .refused(.anotherKey) }
       guard try issued.claim(baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
       generation = try issued.generation(of: device.deviceID)
@@ -92,6 +93,15 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     guard claims.issuedAt < claims.expires, claims.issuedAt <= now + Self.skewSeconds else { return .notYetValid }
     guard claims.expires + Self.skewSeconds > now else { return .expired }
     guard claims.binding == binding else { return .anotherDevice }
+    guard claims.subject != nil || policy.subject != nil else { return .unnamedApp }
     return nil
+  }
+
+  /// Why the owner's registry has no token for a device; nil where it has.
+  private func refusal(of device: DeviceDescriptor) throws(LedgerFault) -> IssuanceRefusal? {
+    let registered = try issued.registration(of: device.deviceID)
+    if policy.devices == .listed, registered?.publicPoint == nil { return .unknownDevice }
+    if let point = registered?.publicPoint, point != device.publicKey.point { return .anotherKey }
+    return registered?.blocked == nil ? nil : .blockedDevice
   }
 }

@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// What the backend may be told beside an attestation token; what is nil comes from its policy.
+/// Wishes that come with an attestation token; for those that are nil, the backend's policy decides.
 public struct IssuanceOptions: Sendable {
   /// How the measurement token is written.
   public var format: MeasurementTokenFormat = .cose
@@ -78,8 +78,14 @@ public enum IssuanceRefusal: Sendable, Equatable {
   case expired
   /// The app asked the service for another device.
   case anotherDevice
-  /// The device had another key when the first token for it was issued.
+  /// The attestation token names no app, and the policy has no name for such apps.
+  case unnamedApp
+  /// The owner did not register the device, and the policy says `"devices": "listed"`.
+  case unknownDevice
+  /// The device is registered with another key, or had another key when the first token for it was issued.
   case anotherKey
+  /// The owner blocked the device.
+  case blockedDevice
   /// The baseline was given to another device: there, this one's token would prove as well.
   case baselineOfAnotherDevice
 }

@@ -16,11 +16,14 @@ public protocol IssuedBaselines: ~Copyable {
 
   /// Raises the generation of a device durably, and returns it: every older token is revoked there.
   mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64
+
+  /// The owner's record of a device; nil where it is neither registered nor blocked.
+  func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice?
 }
 
 /// The durable record of a backend, in SQLite.
 public struct IssuedBaselinesDatabase: IssuedBaselines {
-  private let database: Database
+  let database: Database
 
   /// "HFbe".
   private static let applicationID: Int32 = 0x4846_6265
@@ -40,6 +43,11 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
     CREATE TABLE generation (device BLOB PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID, STRICT;
     """,
     "CREATE TABLE device (device BLOB PRIMARY KEY, binding BLOB NOT NULL) WITHOUT ROWID, STRICT",
+    """
+    CREATE TABLE listed (device BLOB PRIMARY KEY, point BLOB NOT NULL, label TEXT, added INTEGER NOT NULL)
+      WITHOUT ROWID, STRICT;
+    CREATE TABLE blocked (device BLOB PRIMARY KEY, since INTEGER NOT NULL) WITHOUT ROWID, STRICT;
+    """,
   ]
 
   public mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
@@ -69,11 +77,16 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
   }
 
   public mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
-    do throws(DatabaseError) {
-      try database.run(
-        "INSERT INTO generation (device, value) VALUES (?, 2) ON CONFLICT (device) DO UPDATE SET value = value + 1",
-        .copying(device.bytes))
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
-    return try generation(of: device)
+    do throws(DatabaseError) { return try raise(.copying(device.bytes)) } catch {
+      throw LedgerFault(.issuerLedger, cause: error)
+    }
+  }
+
+  /// Raises the generation of the device with that id, and returns it.
+  func raise(_ device: Value) throws(DatabaseError) -> UInt64 {
+    try database.run(
+      "INSERT INTO generation (device, value) VALUES (?, 2) ON CONFLICT (device) DO UPDATE SET value = value + 1",
+      device)
+    return try database.oneUnsigned("SELECT value FROM generation WHERE device = ?", device) ?? 1
   }
 }

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastKeys
 import HoldfastOpenSSL
@@ -14,47 +15,132 @@ extension ServiceFolder {
 
   /// Makes a folder with fresh keys.
   ///
+  /// All of it is made, or nothing counts: a folder whose making was interrupted is marked as such, no verb uses it, and
+  /// the next call clears it and begins anew.
+  ///
   /// - Parameters:
-  ///   - path: a folder that is empty, or is not there yet.
-  ///   - proofKeys: the measurement proof keys of the approved releases, 16 bytes each, one behind the other.
-  ///   - policy: what is approved.
-  /// - Throws: `file` with `exists` where there is such a folder already, and nothing is changed.
+  ///   - path: a folder that is empty, half-made, or not there yet.
+  ///   - releaseKeys: the keys of the approved releases, 48 bytes each: measurement proof key, evidence key.
+  ///   - policy: the rules that apply from the start.
+  /// - Throws: `file` with `exists` where there is such a folder already, `anotherKind` where there is one of another kind,
+  ///   `locked` while another process makes it; nothing is changed then.
   public static func create(
-    at path: String, proofKeys: Span<UInt8>, policy: ServicePolicy, signature: AttestationSignature = .hs256
+    at path: String, releaseKeys: Span<UInt8>, policy: ServicePolicy, signature: AttestationSignature = .hs256
   ) throws(ServiceFolderFault) -> ServiceFolder {
-    guard !proofKeys.isEmpty, proofKeys.count % 16 == 0 else { throw .key(.proofKeys) }
+    guard !releaseKeys.isEmpty, releaseKeys.count % ReleaseKeyRegistry.releaseByteCount == 0 else {
+      throw .key(.releaseKeys)
+    }
     let folder = ServiceFolder(path: path)
-    do throws(FileError) { try Files.createPrivateDirectory(at: path) } catch { throw .file(error) }
-    try folder.createScalar(.issuer)
-    if signature == .es256 { try folder.createScalar(.attestation) }
-    try folder.createSecret(.account)
-    try folder.createEncryptionKey()
-    try folder.create(.proofKeys, proofKeys)
-    do throws(LedgerFault) {
-      _ = try SeenConfigurationsDatabase(path: folder.path(of: .attestationLedger), creating: true)
-      _ = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: true)
-    } catch { throw .ledger(error) }
-    try folder.create(.policy, policy.json.pretty().span)
+    do throws(FileError) {
+      try Files.createPrivateDirectory(at: path)
+      try FolderKind.service.require(ofFolder: path)
+    } catch { throw .file(error) }
+    try whileLocked(path) { () throws(ServiceFolderFault) in try folder.make(releaseKeys, policy, signature) }
     return folder
   }
 
-  /// Registers one more measurement proof key, 16 bytes; nothing changes when it is there already.
-  public func register(_ key: borrowing MeasurementProofKey) throws(ServiceFolderFault) {
+  /// Makes everything in the folder, or clears it.
+  private func make(
+    _ releaseKeys: Span<UInt8>, _ policy: ServicePolicy, _ signature: AttestationSignature
+  ) throws(ServiceFolderFault) {
+    do throws(FileError) {
+      if try HalfMadeFolder.isHalfMade(path) { try HalfMadeFolder.clear(path, of: Self.madeNames) }
+    } catch { throw .file(error) }
+    for file in ServiceFile.allCases where try isPresent(file) {
+      throw .file(FileError(.exists, at: path(of: file)))
+    }
+    do throws(FileError) { try HalfMadeFolder.mark(path, as: .service) } catch { throw .file(error) }
+    do throws(ServiceFolderFault) {
+      try fill(releaseKeys, policy, signature)
+    } catch {
+      // Where this fails as well, the mark stays, and the next call clears the folder.
+      try? HalfMadeFolder.clear(path, of: Self.madeNames)
+      throw error
+    }
+  }
+
+  /// Runs a step while no other process makes or changes the service.
+  private static func whileLocked<Result>(
+    _ path: String, _ body: () throws(ServiceFolderFault) -> Result
+  ) throws(ServiceFolderFault) -> Result {
+    let lock = try lock(of: path)
+    return try withExtendedLifetime(lock) { () throws(ServiceFolderFault) in try body() }
+  }
+
+  private static func lock(of path: String) throws(ServiceFolderFault) -> DirectoryLock {
+    do throws(FileError) { return try DirectoryLock(directory: path) } catch { throw .file(error) }
+  }
+
+  /// The names of all files that the making makes, with those that SQLite adds.
+  private static var madeNames: [String] {
+    ServiceFile.allCases.flatMap { file in
+      file.rawValue.hasSuffix(".sqlite")
+        ? ["", "-wal", "-shm", "-journal"].map { file.rawValue + $0 } : [file.rawValue]
+    }
+  }
+
+  private func fill(
+    _ releaseKeys: Span<UInt8>, _ policy: ServicePolicy, _ signature: AttestationSignature
+  ) throws(ServiceFolderFault) {
+    try createScalar(.issuer)
+    if signature == .es256 { try createScalar(.attestation) }
+    try createSecret(.account)
+    try createEncryptionKey()
+    try create(.releaseKeys, releaseKeys)
+    do throws(LedgerFault) {
+      _ = try SeenConfigurationsDatabase(path: path(of: .attestationLedger), creating: true)
+      _ = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: true)
+    } catch { throw .ledger(error) }
+    try create(.policy, policy.json.pretty().span)
+    do throws(FileError) { try HalfMadeFolder.unmark(path) } catch { throw .file(error) }
+  }
+
+  private func isPresent(_ file: ServiceFile) throws(ServiceFolderFault) -> Bool {
+    var status = stat()
+    guard unsafe lstat(path(of: file), &status) != 0 else { return true }
+    guard errno == ENOENT else { throw .file(FileError(.other(errno: errno), at: path(of: file))) }
+    return false
+  }
+
+  /// Registers the keys of one more release; nothing changes when they are registered already.
+  ///
+  /// - Parameters:
+  ///   - proofKey: the measurement proof key, 16 bytes.
+  ///   - evidenceKey: the evidence key, 32 bytes.
+  /// - Throws: `key` for `releaseKeys` where the proof key is registered with another evidence key, or there are too many.
+  public func register(
+    _ proofKey: borrowing MeasurementProofKey, _ evidenceKey: borrowing EvidenceKey
+  ) throws(ServiceFolderFault) {
     var cryptography = OpenSSLCryptography()
     let id: KeyID
     do throws(CryptographyFailure) {
-      id = try measurementProofKeyID(key, using: &cryptography)
+      id = try measurementProofKeyID(proofKey, using: &cryptography)
     } catch { throw .cryptography }
-    guard try !proofKeyIDs().contains(id) else { return }
-    let old = try secret(.proofKeys)
-    var all = ByteBuffer<16384>()
+    let known = try releases()
+    if known.ids.contains(id) {
+      guard known.has(id, evidenceKey) else { throw .key(.releaseKeys) }
+      return
+    }
+    let old = try secret(.releaseKeys)
+    var all = ByteBuffer<12288>()
     do throws(EncodingFault) {
       try all.append(old.bytes)
-      try key.withBytes { (bytes) throws(EncodingFault) in try all.append(bytes) }
-    } catch { throw .key(.proofKeys) }
+      try proofKey.withBytes { (bytes) throws(EncodingFault) in try all.append(bytes) }
+      try evidenceKey.withBytes { (bytes) throws(EncodingFault) in try all.append(bytes) }
+    } catch { throw .key(.releaseKeys) }
     do throws(FileError) {
-      try Files.writeFileAtomically(all.bytes, at: path(of: .proofKeys), overwrite: true)
+      try Files.writeFileAtomically(all.bytes, at: path(of: .releaseKeys), overwrite: true)
     } catch { throw .file(error) }
+  }
+
+  /// Runs a change of policy or keys while no other process makes one.
+  ///
+  /// - Throws: `file` with `locked` while another process changes the service, and what the body throws.
+  public func changing<Result>(
+    _ body: () throws(ServiceFolderFault) -> Result
+  ) throws(ServiceFolderFault) -> Result {
+    try checkIsWhole()
+    return try Self.whileLocked(path, body)
   }
 
   /// The key that the issuer shares with a device. The first one makes the secret that all of them follow from.

@@ -67,13 +67,13 @@ extension ServiceFolder {
     do throws(JOSEFault) { return try JWEKey(parsing: json.bytes) } catch { throw .key(.attestationEncryption) }
   }
 
-  func proofKeys() throws(ServiceFolderFault) -> ProofKeyRegistry {
+  func releases() throws(ServiceFolderFault) -> ReleaseKeyRegistry {
     var cryptography = OpenSSLCryptography()
-    let keys = try secret(.proofKeys)
+    let keys = try secret(.releaseKeys)
     do throws(CryptographyFailure) {
-      guard let registry = try ProofKeyRegistry(keys, using: &cryptography) else { throw CryptographyFailure() }
+      guard let registry = try ReleaseKeyRegistry(keys, using: &cryptography) else { throw CryptographyFailure() }
       return registry
-    } catch { throw .key(.proofKeys) }
+    } catch { throw .key(.releaseKeys) }
   }
 
   /// The issuer's keys vouch for measurement tokens and for nothing else; throws when a file holds one a second time.

@@ -15,8 +15,21 @@ public struct ServiceFolder: Sendable {
   /// The path of one file.
   public func path(of file: ServiceFile) -> String { "\(path)/\(file.rawValue)" }
 
+  /// Refuses a folder of another kind, and one whose making did not end.
+  ///
+  /// - Throws: `file` with `anotherKind`, `halfMade`.
+  public func checkIsWhole() throws(ServiceFolderFault) {
+    let isHalfMade: Bool
+    do throws(FileError) {
+      try FolderKind.service.require(ofFolder: path)
+      isHalfMade = try HalfMadeFolder.isHalfMade(path)
+    } catch { throw .file(error) }
+    if isHalfMade { throw .halfMade }
+  }
+
   /// The policy as it is now.
   public func policy() throws(ServiceFolderFault) -> ServicePolicy {
+    try checkIsWhole()
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(
@@ -34,6 +47,7 @@ public struct ServiceFolder: Sendable {
 
   /// The attestation service, with the keys and the record that are its own.
   public func attestationService() throws(ServiceFolderFault) -> AttestationService<SeenConfigurationsDatabase> {
+    try checkIsWhole()
     try checkKeysDiffer()
     let seen: SeenConfigurationsDatabase
     do throws(LedgerFault) {
@@ -41,16 +55,14 @@ public struct ServiceFolder: Sendable {
     } catch { throw .ledger(error) }
     return AttestationService(
       account: try secret(.account), signing: try attestationKey(), encryption: try encryptionKey(),
-      proofKeys: try proofKeys(), policy: try policy(), seen: seen)
+      releases: try releases(), policy: try policy(), seen: seen)
   }
 
   /// The backend, with the keys and the record that are its own.
   public func backend() throws(ServiceFolderFault) -> Backend<IssuedBaselinesDatabase> {
+    try checkIsWhole()
     try checkKeysDiffer()
-    let issued: IssuedBaselinesDatabase
-    do throws(LedgerFault) {
-      issued = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
-    } catch { throw .ledger(error) }
+    let issued = try issuedBaselines()
     return Backend(
       encryption: try encryptionKey(), signing: try verifyingKey(), issuer: try issuerSecrets(),
       policy: try policy(), issued: issued)
@@ -58,11 +70,20 @@ public struct ServiceFolder: Sendable {
 
   /// What devices must trust: printed by `service show`.
   public func issuerKey() throws(ServiceFolderFault) -> PublicKeyJWK {
-    PublicKeyJWK(point: try signingKey(.issuer).publicPoint)
+    try checkIsWhole()
+    return PublicKeyJWK(point: try signingKey(.issuer).publicPoint)
   }
 
   /// The ids of the registered measurement proof keys.
   public func proofKeyIDs() throws(ServiceFolderFault) -> [KeyID] {
-    try proofKeys().ids
+    try releases().ids
+  }
+
+  /// The backend's durable record, for the owner's registry of devices.
+  public func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
+    try checkIsWhole()
+    do throws(LedgerFault) {
+      return try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
+    } catch { throw .ledger(error) }
   }
 }

@@ -4,6 +4,8 @@ import HoldfastStorage
 public enum ServiceFolderFault: Error, Equatable {
   /// A file is missing, is open to others, or cannot be read or written.
   case file(FileError)
+  /// The making of the folder did not end: it has to be made again.
+  case halfMade
   /// A key file does not hold what its name says.
   case key(ServiceFile)
   /// `policy.json` is not a policy.
@@ -28,8 +30,8 @@ public enum ServiceFile: String, Sendable, CaseIterable {
   case issuer = "issuer.key"
   /// What the keys that the issuer shares with devices follow from, 32 bytes; not there where it shares none.
   case mac = "mac.key"
-  /// The measurement proof keys, 16 bytes each.
-  case proofKeys = "mpk.keys"
+  /// The keys of the releases, 48 bytes each: measurement proof key and evidence key.
+  case releaseKeys = "release.keys"
   /// The policy.
   case policy = "policy.json"
   /// What the attestation service remembers.

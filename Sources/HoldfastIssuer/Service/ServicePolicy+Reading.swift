@@ -6,32 +6,42 @@ import HoldfastKeys
 public enum ServicePolicyFault: Error, Equatable {
   /// Not strict JSON, or too long.
   case malformed
-  /// A member is unknown, missing, of another kind or out of range.
+  /// A member is unknown, missing, of another kind or out of range: its name, or for a member of `images` its path.
   case member(String)
+  /// A member of an earlier shape, which is no longer read.
+  case formerMember(String)
 }
 
 extension ServicePolicy {
   private static let memberNames = [
-    "issuer", "attestation_issuer", "audience", "image_digests", "refused_properties", "subject",
+    "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
     "attestation_seconds", "token_seconds", "commands", "maximum_uses",
   ]
 
   /// Reads a policy; members that it does not know are refused, so that a slip of the pen permits nothing.
   ///
-  /// `issuer`, `attestation_issuer`, `audience` and `image_digests` are required; the others have their defaults.
+  /// `issuer`, `attestation_issuer`, `audience` and `images` are required; the others have their defaults.
+  ///
+  /// - Throws: `malformed`, `member`; `formerMember` for the list `image_digests`, which `images` has replaced.
   public init(json bytes: [UInt8]) throws(ServicePolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
     } catch { throw .malformed }
     guard let members = value.members else { throw .malformed }
+    if value["image_digests"] != nil { throw .formerMember("image_digests") }
     for (name, _) in members where !Self.memberNames.contains(where: { haveSameBytes($0, name) }) {
       throw .member(name)
     }
     self.init(
       issuer: try value.boundedText("issuer"), attestationIssuer: try value.boundedText("attestation_issuer"),
       audience: try value.boundedText("audience"))
-    imageDigests = try value.list("image_digests") { $0.text.flatMap(fixedBytes(hexadecimal:)) }
+    guard let images = value["images"]?.members else { throw .member("images") }
+    for (name, value) in images { self.images.append(try ApprovedImage(name, value)) }
+    if let devices = value["devices"] {
+      guard let admission = devices.text.flatMap(DeviceAdmission.init) else { throw .member("devices") }
+      self.devices = admission
+    }
     if value["refused_properties"] != nil {
       refusedProperties = try value.list("refused_properties") { $0.text.flatMap(BoundedText.init) }
     }

@@ -2,9 +2,9 @@ import HoldfastCore
 import HoldfastJSON
 import HoldfastKeys
 
-/// What the attestation service approves and what the backend issues: the file `policy.json`.
+/// The owner's rules for the attestation service and the backend: the file `policy.json`.
 ///
-/// An image that is not named is not approved.
+/// An image that is not named is not approved, and a device that is not registered gets no token.
 public struct ServicePolicy: Sendable, Equatable {
   /// `iss` of measurement tokens.
   public var issuer: BoundedText<64>
@@ -12,12 +12,14 @@ public struct ServicePolicy: Sendable, Equatable {
   public var attestationIssuer: BoundedText<64>
   /// `aud` of attestation tokens: the API domain of the backend.
   public var audience: BoundedText<255>
-  /// SHA-256 digests of the `app.image` components that are approved.
-  public var imageDigests: [Digest] = []
+  /// The approved executables, with their names and versions.
+  public var images: [ApprovedImage] = []
+  /// Which devices get tokens.
+  public var devices: DeviceAdmission = .listed
   /// Properties with which no app is approved.
   public var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
-  /// `sub` where an attestation token names no app.
-  public var subject = BoundedText<64>("app" as StaticString)
+  /// `sub` where the attestation token of another service names no app; nil to refuse such tokens.
+  public var subject: BoundedText<64>?
   /// How long an attestation token is valid.
   public var attestationSeconds: UInt64 = 5 * 60
   /// How long a measurement token is valid.
@@ -45,11 +47,11 @@ public struct ServicePolicy: Sendable, Equatable {
     var members: [(String, JSONValue)] = [
       ("issuer", .string(issuer.description)), ("attestation_issuer", .string(attestationIssuer.description)),
       ("audience", .string(audience.description)),
-      ("image_digests", .array(imageDigests.map { .string(hexadecimal($0)) })),
+      ("images", .object(images.map(\.member))), ("devices", .string(devices.rawValue)),
       ("refused_properties", .array(refusedProperties.map { .string($0.description) })),
-      ("subject", .string(subject.description)), ("attestation_seconds", .integer(attestationSeconds)),
-      ("token_seconds", .integer(tokenSeconds)),
+      ("attestation_seconds", .integer(attestationSeconds)), ("token_seconds", .integer(tokenSeconds)),
     ]
+    if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
     return .object(members)

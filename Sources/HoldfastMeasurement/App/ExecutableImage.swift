@@ -9,15 +9,35 @@ import HoldfastOpenSSL
 public enum ExecutableImage {
   private static let path = "/proc/self/exe"
 
-  /// What `app.image` is for a process that runs the executable file at `path`: what a service approves.
+  /// The component `app.image` of a process that runs the executable file at `path`, which a service can approve.
   ///
-  /// - Throws: `unreadable`, and `cryptography` when the library fails.
+  /// - Throws: `unreadable`, `malformed` for a file that is no ELF executable, and `cryptography` when the library fails.
   public static func digest(of path: String) throws(MeasurementError) -> Digest {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
+    guard try isExecutable(HostFiles(), at: path) else { throw .malformed(.executable) }
     _ = try measure(HostFiles(), at: path, into: &hash, chunk: &chunk)
     do throws(CryptographyFailure) { return try hash.finish() } catch { throw .cryptography }
+  }
+
+  /// Returns whether the file has the header of an ELF program: a whole one, with a place at which it begins.
+  ///
+  /// Source: System V ABI, "ELF Header": `e_ident`, `e_type` (`ET_EXEC` or `ET_DYN`), `e_entry`.
+  private static func isExecutable(_ files: HostFiles, at path: String) throws(MeasurementError) -> Bool {
+    let file = try files.open(path, as: .executable)
+    var header = [UInt8](repeating: 0, count: 64)
+    let count: Int
+    do throws(SystemFault) {
+      var span = header.mutableSpan
+      count = try file.read(into: &span)
+    } catch { throw .unreadable(.executable, code: error.code) }
+    let isWide = header[4] == 2
+    guard count >= (isWide ? 64 : 52), header[..<4] == [0x7f, 0x45, 0x4c, 0x46], isWide || header[4] == 1,
+      header[5] == 1 || header[5] == 2, header[6] == 1
+    else { return false }
+    let type = header[5] == 1 ? header[16...17].reversed() : Array(header[16...17])
+    return [[0, 2], [0, 3]].contains(type) && header[24..<(isWide ? 32 : 28)].contains { $0 != 0 }
   }
 
   /// Returns whether the file has fs-verity.

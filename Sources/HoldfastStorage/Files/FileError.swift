@@ -12,6 +12,8 @@ public struct FileError: Error, Equatable, Sendable {
     case readOnly
     /// A folder, where a file is needed.
     case isDirectory
+    /// A folder of another kind than the one that is needed.
+    case anotherKind(FolderKind)
     /// Something else, where a folder is needed.
     case notDirectory
     /// A FIFO, a socket or a device, where a file is needed.

@@ -17,6 +17,9 @@ extension Failure {
       self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
     case .notDirectory:
       self.init(.malformed, "\(path) is not a folder", hint: hint)
+    case .anotherKind(let kind):
+      self.init(
+        .malformed, "\(path) is \(kind.text)'s folder, which this verb does not take", hint: "take another folder")
     case .notRegular:
       self.init(.malformed, "\(path) is not a regular file", hint: hint)
     case .symbolicLink:
@@ -73,6 +76,18 @@ extension Failure {
 
 extension Failure {
   static let whenReadOnly = "make it writable, or take another place"
+}
+
+extension FolderKind {
+  /// The kind, with its article.
+  fileprivate var text: String {
+    switch self {
+    case .device: "a device"
+    case .service: "a service"
+    case .prover: "a prover"
+    case .authenticator: "an authenticator"
+    }
+  }
 }
 
 private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }

@@ -57,7 +57,8 @@ extension Failure {
     case .notFound, .tooLarge: self.init(error, hint: Self.whatImagesAre)
     case .exists: self.init(error, hint: "take another name")
     case .isDirectory, .notDirectory, .notRegular, .symbolicLink: self.init(error, hint: "give the image's own file")
-    case .noPermission, .readOnly, .tooOpen, .wrongOwner, .diskFull, .other: self.init(error)
+    case .noPermission, .readOnly, .tooOpen, .wrongOwner, .diskFull, .anotherKind, .other:
+      self.init(error)
     }
   }
 

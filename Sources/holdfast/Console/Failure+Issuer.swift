@@ -17,13 +17,29 @@ extension Failure {
         self.init(
           .malformed, "there is a service in \(folder) already, and nothing is overwritten", hint: "take another folder"
         )
+      case .anotherKind: self.init(error)
+      case .locked: self.init(.unavailable, "\(folder) is being changed by another process", hint: "try again")
       default: self.init(error, hint: Self.restore)
       }
     case .key(let file):
       self.init(.malformed, "\(folder)/\(file.rawValue) does not hold a key of its kind", hint: Self.restore)
-    case .policy:
+    case .halfMade:
       self.init(
-        .malformed, "\(folder)/policy.json is not a policy", hint: "mend or restore it; nothing is approved meanwhile")
+        .malformed, "the making of the service in \(folder) was interrupted",
+        hint: "make it again: holdfast service init --dir \(folder.shellWord)")
+    case .policy(.malformed):
+      self.init(
+        .malformed, "\(folder)/policy.json is not strict JSON, or too long",
+        hint: "mend or restore it; nothing is approved meanwhile")
+    case .policy(.member(let member)):
+      self.init(
+        .malformed, "\(folder)/policy.json: the member '\(member)' is missing, unknown, or not as it has to be",
+        hint: "mend or restore it; nothing is approved meanwhile")
+    case .policy(.formerMember(let member)):
+      self.init(
+        .malformed, "\(folder)/policy.json: the member '\(member)' is of an earlier version",
+        hint: "replace it by \"images\": {\"DIGEST\": {\"subject\": \"NAME\", \"version\": [1, 2, 3]}}, "
+          + "or by \"images\": {} and holdfast service approve")
     case .sharedKey: self.init(.malformed, "\(folder): one key serves two purposes", hint: "make a new service")
     case .ledger(let fault): self.init(fault, folder: folder)
     case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
@@ -74,15 +90,30 @@ extension Failure {
   init(_ refusal: AttestationRefusal) {
     switch refusal {
     case .unknownProofKey:
-      self.init(.denied, "not attested: the app's measurement proof key is not registered with the service")
-    case .notAuthentic: self.init(.denied, "not attested: the evidence was not made with the key that it names")
+      self.init(
+        .denied, "not attested: the keys of the app's release are not registered with the service",
+        hint: "holdfast service approve --dir S IMAGE registers them, with --mpk-key FILE those of another build")
+    case .notAuthentic:
+      self.init(.denied, "not attested: the evidence was not made with the evidence key of the release that it names")
     case .notFresh:
       self.init(.denied, "not attested: the baseline was not taken within the last five minutes", hint: "measure again")
     case .incomplete: self.init(.denied, "not attested: components are missing in the evidence")
     case .unknownImage:
       self.init(
         .denied, "not attested: the service's policy does not know this app's image",
-        hint: "approve this build: holdfast service approve --dir S IMAGE")
+        hint: "approve this build: holdfast service approve --dir S IMAGE --subject NAME --version 1.2.3")
+    case .subject(let claimed, let approved):
+      self.init(
+        .denied,
+        "not attested: the app calls itself '\(claimed)', and the service's policy calls its image '\(approved)'",
+        hint: "leave --subject out, or approve the image under that name: holdfast service approve --dir S IMAGE "
+          + "--subject NAME --version 1.2.3")
+    case .version(let claimed, let approved):
+      self.init(
+        .denied,
+        "not attested: the app says that it is version \(claimed.text), and the service's policy says \(approved.text)",
+        hint: "leave --app-version out, or approve the image as that version: holdfast service approve --dir S IMAGE "
+          + "--subject NAME --version 1.2.3")
     case .property(let property):
       self.init(
         .denied, "not attested: the app has the property '\(property)', which the service's policy refuses",
@@ -117,10 +148,23 @@ extension Failure {
     case .notYetValid: self.init(.denied, "not issued: the attestation token is not valid yet")
     case .expired: self.init(.denied, "not issued: the attestation token has expired", hint: "attest again")
     case .anotherDevice: self.init(.denied, "not issued: the app was attested for another device")
+    case .unnamedApp:
+      self.init(
+        .denied,
+        "not issued: the attestation token names no app, and the service's policy has no 'subject' for such apps")
+    case .unknownDevice:
+      self.init(
+        .denied, "not issued: the device is not registered with the service",
+        hint: "register it, as the service's owner: holdfast service device add --dir S DESCRIPTOR")
     case .anotherKey:
       self.init(
-        .denied, "not issued: the first token for this device was for another key",
-        hint: "take the descriptor from the device itself; device reset gives it a new id with its new key")
+        .denied, "not issued: the device is registered with another key, or its first token was for another one",
+        hint: "take the descriptor from the device itself; its owner's word counts: holdfast service device remove "
+          + "--dir S ID, then holdfast service device add --dir S DESCRIPTOR")
+    case .blockedDevice:
+      self.init(
+        .denied, "not issued: the service's owner has blocked the device",
+        hint: "to end that: holdfast service device unblock --dir S ID")
     case .baselineOfAnotherDevice:
       self.init(
         .denied, "not issued: this baseline belongs to another device, where its token would prove as well",

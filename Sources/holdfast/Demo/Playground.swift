@@ -98,12 +98,13 @@ final class Playground {
     try Output.write(Array(issuer.output.utf8), to: path("\(name).json"))
   }
 
-  /// Makes a device that trusts the service.
+  /// Makes a device that trusts the service and is registered there.
   func makeDevice(_ name: String = "device") throws(Failure) {
     try holdfast("device", "init", "--dir", path(name))
     try Output.write(
       Array(try holdfast("device", "show", "--json", "--dir", path(name)).utf8), to: path("\(name).json"))
     try holdfast("device", "trust", "--dir", path(name), path("service.json"))
+    try holdfast("service", "device", "add", "--dir", path("service"), path("\(name).json"))
   }
 
   /// Starts a device and waits until it listens.

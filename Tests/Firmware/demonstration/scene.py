@@ -77,7 +77,9 @@ class Scene:
         self.descriptor = read_descriptor(shown)
 
     def enroll(self, state, *options, device=None):
-        self.command_line.succeed("enroll", "--device", device or self.path("lock.json"), "--service", self.path("service"),
+        descriptor = device or self.path("lock.json")
+        self.command_line.succeed("service", "device", "add", "--dir", self.path("service"), descriptor)
+        self.command_line.succeed("enroll", "--device", descriptor, "--service", self.path("service"),
                                   "--state", self.path(state), *options)
 
     # The hardware

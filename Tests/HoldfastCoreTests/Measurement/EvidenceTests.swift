@@ -9,6 +9,15 @@ import Testing
     #expect(try open(encoded(evidence)).evidence == evidence)
   }
 
+  @Test func `evidence without a claim about name or version stays without one`() throws {
+    let evidence = try Evidence(
+      configuration: ExampleMeasurement.configuration(), app: ExampleMeasurement.app, device: ExampleMeasurement.device,
+      subject: nil, version: nil, properties: [])
+    let opened = try open(encoded(evidence)).evidence
+    #expect(opened == evidence)
+    #expect(opened.subject == nil && opened.version == nil)
+  }
+
   @Test func `evidence is an array of eight, and its MAC is over the first seven under a label of its own`() throws {
     let bytes = try encoded(ExampleMeasurement.evidence())
     #expect(bytes.first == 0x88)
@@ -16,7 +25,7 @@ import Testing
     authenticated.removeLast(34)
     authenticated[20] = 0x87
     var cryptography = OpenSSLCryptography()
-    var mac = try ExampleMeasurement.key.withBytes { try cryptography.hmacSHA256(key: $0) }
+    var mac = try ExampleMeasurement.evidenceKey.withBytes { try cryptography.hmacSHA256(key: $0) }
     mac.append(authenticated.span)
     let expected = try mac.finish()
     #expect(Array(bytes.suffix(34)) == [0x58, 0x20] + (0..<32).map { expected[$0] })
@@ -33,7 +42,7 @@ import Testing
 
   @Test func `a wrong MAC and another key are one refusal`() throws {
     var bytes = try encoded(ExampleMeasurement.evidence())
-    #expect(throws: EvidenceFault.notAuthentic) { try open(bytes, key: [UInt8](repeating: 1, count: 16)) }
+    #expect(throws: EvidenceFault.notAuthentic) { try open(bytes, key: [UInt8](repeating: 1, count: 32)) }
     bytes[bytes.count - 1] ^= 1
     #expect(throws: EvidenceFault.notAuthentic) { try open(bytes) }
   }
@@ -59,25 +68,30 @@ import Testing
     #expect(throws: EncodingFault.unexpected) { try evidence(properties: ["b", "a"]) }
     #expect(throws: EncodingFault.unexpected) { try evidence(properties: ["a", "a"]) }
     #expect(throws: EncodingFault.unexpected) { try evidence(properties: [""]) }
+    #expect(throws: EncodingFault.unexpected) { try evidence(subject: "") }
+    #expect(throws: EncodingFault.tooLong) {
+      try evidence(version: AppVersion(major: 0, minor: maximumInteger + 1, patch: 0))
+    }
     let many = (10..<27).map { BoundedText<32>("p\($0)")! }
     #expect(throws: EncodingFault.tooLong) { try evidence(properties: many) }
   }
 
   private func evidence(
-    app: [Component] = ExampleMeasurement.app, properties: [BoundedText<32>] = []
+    app: [Component] = ExampleMeasurement.app, properties: [BoundedText<32>] = [],
+    subject: BoundedText<64> = "app", version: AppVersion = .zero
   ) throws -> Evidence {
     try Evidence(
-      configuration: ExampleMeasurement.configuration(), app: app, device: ExampleMeasurement.device, subject: "app",
-      version: .zero, properties: properties)
+      configuration: ExampleMeasurement.configuration(), app: app, device: ExampleMeasurement.device, subject: subject,
+      version: version, properties: properties)
   }
 
   private func encoded(_ evidence: Evidence) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
-    return try evidence.encoded(provedWith: ExampleMeasurement.key, using: &cryptography)
+    return try evidence.encoded(authenticatedWith: ExampleMeasurement.evidenceKey, using: &cryptography)
   }
 
   private func open(
-    _ bytes: [UInt8], key: [UInt8] = ExampleMeasurement.keyBytes
+    _ bytes: [UInt8], key: [UInt8] = ExampleMeasurement.evidenceKeyBytes
   ) throws -> AuthenticEvidence {
     var cryptography = OpenSSLCryptography()
     return try AuthenticEvidence(opening: bytes.span, using: &cryptography) { _ in secret(key) }

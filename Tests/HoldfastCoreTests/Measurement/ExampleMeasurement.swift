@@ -4,10 +4,13 @@
 enum ExampleMeasurement {
   static let app = components("app")
   static let device = components("device")
-  static let keyBytes = WorkedExample.shared.bytes("measurement.mpk")
+  /// The example has a measurement proof key and no root: this evidence key belongs to the tests.
+  static let evidenceKeyBytes = [UInt8](0x40..<0x60)
   static let encoded = WorkedExample.shared.bytes("measurement.configuration")
 
-  static var key: MeasurementProofKey { secret(keyBytes) }
+  static var key: MeasurementProofKey { secret(WorkedExample.shared.bytes("measurement.mpk")) }
+
+  static var evidenceKey: EvidenceKey { secret(evidenceKeyBytes) }
 
   static func configuration() throws -> MeasurementConfiguration {
     try MeasurementConfiguration(decoding: encoded.span)

@@ -85,8 +85,33 @@ import Testing
   }
 
   @Test func `evidence that is made with another key than it names is refused`() throws {
-    let evidence = try parties.evidence(provedWith: [UInt8](repeating: 7, count: 16))
+    let evidence = try parties.evidence(authenticatedWith: [UInt8](repeating: 7, count: 32))
     #expect(try parties.appraise(evidence) == .refused(.notAuthentic))
+  }
+
+  @Test func `who has the measurement proof key, as every token gives it away, can forge no evidence`() throws {
+    let claims = try claims(parties.appraise(), parties)
+    let proofKey = claims.proofKey.withBytes { $0.array }
+    for forged in [proofKey + [UInt8](repeating: 0, count: 16), proofKey + proofKey] {
+      let evidence = try parties.evidence(authenticatedWith: forged)
+      #expect(try parties.appraise(evidence) == .refused(.notAuthentic))
+    }
+    #expect(!parties.releaseKeys.suffix(32).elementsEqual(proofKey + proofKey))
+  }
+
+  @Test func `name and version come from the policy, by the image, and a claim that differs is refused`() throws {
+    let (older, newer) = (AppVersion(major: 1, minor: 2, patch: 3), AppVersion(major: 9, minor: 9, patch: 9))
+    let agreeing = try parties.evidence(subject: "example-app", version: older)
+    let claims = try claims(parties.appraise(agreeing), parties)
+    #expect(claims.subject?.description == "example-app")
+    #expect(claims.version == older)
+    #expect(
+      try parties.appraise(parties.evidence(subject: "the-ceo's app"))
+        == .refused(.subject(claimed: parties.text("the-ceo's app"), approved: parties.text("example-app"))))
+    #expect(
+      try parties.appraise(parties.evidence(version: newer)) == .refused(.version(claimed: newer, approved: older)))
+    #expect(
+      try parties.appraise(parties.evidence(version: .zero)) == .refused(.version(claimed: .zero, approved: older)))
   }
 
   @Test func `evidence that names an unknown key is refused`() throws {
@@ -119,9 +144,9 @@ import Testing
 
   @Test func `an image that is not named is refused`() throws {
     var parties = parties
-    parties.policy.imageDigests = [Digest()]
+    parties.policy.images = [ApprovedImage(digest: Digest(), subject: parties.text("example-app"), version: .zero)]
     #expect(try parties.appraise() == .refused(.unknownImage))
-    parties.policy.imageDigests = []
+    parties.policy.images = []
     #expect(try parties.appraise() == .refused(.unknownImage))
   }
 

@@ -16,10 +16,10 @@ import Testing
 
   private func issue(
     _ token: [UInt8]? = nil, for device: DeviceDescriptor? = nil, parties: Parties? = nil,
-    options: IssuanceOptions = IssuanceOptions(), at seconds: UInt64? = nil
+    issued: MemoryIssued = MemoryIssued(), options: IssuanceOptions = IssuanceOptions(), at seconds: UInt64? = nil
   ) throws -> Issuance {
     let parties = parties ?? self.parties
-    var backend = try parties.backend()
+    var backend = try parties.backend(issued)
     var random = SystemRandom()
     let token = try token ?? self.parties.attestation()
     return try backend.issue(
@@ -152,6 +152,37 @@ import Testing
         #expect(!isIssued && issuance == .refused(.anotherKey))
       }
     }
+  }
+
+  @Test func `with a list of devices, one that is not registered gets no token, and one that is gets it`() throws {
+    var parties = parties
+    parties.policy.devices = .listed
+    let device = try parties.device()
+    #expect(try issue(parties: parties) == .refused(.unknownDevice))
+    var issued = MemoryIssued()
+    issued.registered[device.deviceID] = RegisteredDevice(
+      deviceID: device.deviceID, publicPoint: device.publicKey.point)
+    guard case .issued = try issue(parties: parties, issued: issued) else {
+      Issue.record("refused")
+      return
+    }
+  }
+
+  @Test(arguments: [DeviceAdmission.listed, .firstCome])
+  func `a device that is registered with another key, or blocked, gets no token`(admission: DeviceAdmission) throws {
+    var parties = parties
+    parties.policy.devices = admission
+    let device = try parties.device()
+    var issued = MemoryIssued()
+    issued.registered[device.deviceID] = RegisteredDevice(
+      deviceID: device.deviceID, publicPoint: try P256PrivateKey().publicPoint)
+    #expect(try issue(parties: parties, issued: issued) == .refused(.anotherKey))
+    issued.registered[device.deviceID] = RegisteredDevice(
+      deviceID: device.deviceID, publicPoint: device.publicKey.point, blocked: 1)
+    #expect(try issue(parties: parties, issued: issued) == .refused(.blockedDevice))
+    issued.registered[device.deviceID] = RegisteredDevice(deviceID: device.deviceID, publicPoint: nil, blocked: 1)
+    #expect(
+      try issue(parties: parties, issued: issued) == .refused(admission == .listed ? .unknownDevice : .blockedDevice))
   }
 
   @Test func `a flipped character is refused`() throws {

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastCore
+import HoldfastKeys
 import HoldfastOpenSSL
 import PowerCut
 import TestSupport
@@ -16,10 +17,13 @@ enum ServiceStep {
   case claim(UInt8, UInt8)
   case raise(UInt8)
   case register(UInt8)
+  /// A device by the owner.
+  case add(UInt8)
+  case block(UInt8)
 
   static let life: [ServiceStep] = [
     .make, .open, .take(1), .claim(1, 1), .raise(1), .raise(1), .open, .take(2), .claim(2, 2), .raise(2), .register(1),
-    .raise(1),
+    .raise(1), .add(1), .block(1), .open, .add(2),
   ]
 }
 
@@ -30,6 +34,8 @@ struct ServiceMemory {
   /// How often each device's generation was raised.
   var raises: [UInt8: UInt64] = [:]
   var proofKeyCount = 1
+  var listed: Set<UInt8> = []
+  var blocked: Set<UInt8> = []
 
   mutating func note(_ step: ServiceStep) {
     switch step {
@@ -38,6 +44,8 @@ struct ServiceMemory {
     case .claim(let baseline, let device): owners[baseline] = device
     case .raise(let device): raises[device, default: 0] += 1
     case .register: proofKeyCount += 1
+    case .add(let device): listed.insert(device)
+    case .block(let device): blocked.insert(device)
     }
   }
 }
@@ -45,7 +53,7 @@ struct ServiceMemory {
 /// A service in a folder, and what it answered for.
 struct RecordedService {
   let path: String
-  let proofKey: [UInt8]
+  let releaseKeys: [UInt8]
   let policy: ServicePolicy
   var memory = ServiceMemory()
   /// The same with what it could not do, or did not say that it did.
@@ -53,8 +61,8 @@ struct RecordedService {
   private var seen: SeenConfigurationsDatabase?
   private var issued: IssuedBaselinesDatabase?
 
-  init(path: String, proofKey: [UInt8], policy: ServicePolicy) {
-    (self.path, self.proofKey, self.policy) = (path, proofKey, policy)
+  init(path: String, releaseKeys: [UInt8], policy: ServicePolicy) {
+    (self.path, self.releaseKeys, self.policy) = (path, releaseKeys, policy)
   }
 
   private var folder: ServiceFolder { ServiceFolder(path: path) }
@@ -71,7 +79,7 @@ struct RecordedService {
 
   private mutating func perform(_ step: ServiceStep) throws -> Bool {
     switch step {
-    case .make: _ = try ServiceFolder.create(at: path, proofKeys: proofKey.span, policy: policy)
+    case .make: _ = try ServiceFolder.create(at: path, releaseKeys: releaseKeys.span, policy: policy)
     case .open: try open()
     case .take(let salt):
       if seen == nil { try open() }
@@ -83,10 +91,25 @@ struct RecordedService {
       if issued == nil { try open() }
       return try issued!.raiseGeneration(of: FixedBytes(filledWith: device)) > 1
     case .register(let key):
-      let bytes = [UInt8](repeating: key, count: 16)
-      try folder.register(MeasurementProofKey(copying: bytes.span)!)
+      let bytes = [UInt8](repeating: key, count: 48)
+      try folder.register(
+        MeasurementProofKey(copying: bytes.span.extracting(first: 16))!,
+        EvidenceKey(copying: bytes.span.extracting(last: 32))!)
+    case .add(let device):
+      if issued == nil { try open() }
+      return try issued!.register(Self.descriptor(device), label: nil, now: 1) != .anotherKey
+    case .block(let device):
+      if issued == nil { try open() }
+      _ = try issued!.block(FixedBytes(filledWith: device), now: 1)
     }
     return true
+  }
+
+  private static func descriptor(_ device: UInt8) throws -> DeviceDescriptor {
+    let scalar = [UInt8](repeating: 1, count: 32)
+    return try DeviceDescriptor(
+      deviceID: FixedBytes(filledWith: device),
+      publicPoint: P256PrivateKey(scalar: Secret<32>(copying: scalar.span)!).publicPoint)
   }
 
   private mutating func open() throws {
@@ -129,6 +152,19 @@ struct RecordedService {
       guard generation > known.raises[device] ?? 0, generation <= count + 1 else {
         return "has generation \(generation) of device \(device)"
       }
+    }
+    for device in try issued!.registeredDevices() {
+      let id = device.deviceID[0]
+      guard device.publicPoint == nil || most.listed.contains(id), device.blocked == nil || most.blocked.contains(id)
+      else {
+        return "has a device that nobody registered or blocked"
+      }
+    }
+    for device in known.listed where try issued!.registration(of: FixedBytes(filledWith: device))?.publicPoint == nil {
+      return "forgets a registered device"
+    }
+    for device in known.blocked where try issued!.registration(of: FixedBytes(filledWith: device))?.blocked == nil {
+      return "forgets a blocked device"
     }
     let proofKeyCount = try folder.proofKeyIDs().count
     guard proofKeyCount >= known.proofKeyCount, proofKeyCount <= most.proofKeyCount else {

@@ -21,8 +21,8 @@ import Testing
   private var path: String { temporary.path + "/S" }
 
   private func create(_ signature: ServiceFolder.AttestationSignature = .hs256) throws -> ServiceFolder {
-    let keys = parties.example.bytes("measurement.mpk")
-    return try ServiceFolder.create(at: path, proofKeys: keys.span, policy: parties.policy, signature: signature)
+    let keys = parties.releaseKeys
+    return try ServiceFolder.create(at: path, releaseKeys: keys.span, policy: parties.policy, signature: signature)
   }
 
   /// Everything once, with the folder's own keys and records.
@@ -122,14 +122,83 @@ import Testing
   @Test func `a second folder in the same place is refused, and the first keeps its keys`() throws {
     let folder = try create()
     let issuer = try folder.issuerKey()
-    #expect(throws: ServiceFolderFault.file(FileError(.exists, at: folder.path(of: .issuer)))) { _ = try create() }
+    #expect(throws: ServiceFolderFault.file(FileError(.exists, at: folder.path(of: .account)))) { _ = try create() }
     #expect(try folder.issuerKey() == issuer)
+  }
+
+  @Test func `a service whose making was interrupted is refused, and the next making begins anew`() throws {
+    let folder = try create()
+    let issuer = try folder.issuerKey()
+    try HalfMadeFolder.mark(path, as: .service)
+    try Files.removeFile(at: folder.path(of: .policy))
+    #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.attestationService() }
+    #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.backend() }
+    #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.issuerKey() }
+    #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.policy() }
+    let again = try create()
+    #expect(try again.issuerKey() != issuer)
+    guard case .issued = try enroll(again) else {
+      Issue.record("refused")
+      return
+    }
+  }
+
+  @Test func `a service that lost its policy was not interrupted, and its keys are not replaced`() throws {
+    let folder = try create()
+    try Files.removeFile(at: folder.path(of: .policy))
+    #expect(throws: ServiceFolderFault.self) { _ = try create() }
+    #expect(try readFile(folder.path(of: .issuer)).count == 32)
+  }
+
+  @Test(arguments: [FolderKind.device, .prover, .authenticator])
+  func `a folder of another kind is refused, by its kind, and nothing is written into it`(kind: FolderKind) throws {
+    let name = ["device.json", "enrolment.json", "authenticator.sqlite"][
+      [FolderKind.device, .prover, .authenticator].firstIndex(of: kind)!]
+    try Files.createPrivateDirectory(at: path)
+    try Files.writeFileAtomically([], at: path + "/" + name, overwrite: false)
+    let fault = ServiceFolderFault.file(FileError(.anotherKind(kind), at: path))
+    #expect(throws: fault) { _ = try create() }
+    #expect(throws: fault) { _ = try ServiceFolder(path: path).policy() }
+    #expect(throws: UnreadableFile.self) { try readFile(path + "/" + ServiceFile.issuer.rawValue) }
+  }
+
+  @Test func `the owner's registration outlives the process, replaces a key that came first, and revokes its tokens`()
+    throws
+  {
+    let folder = try create()
+    let device = try parties.device()
+    let other = try DeviceDescriptor(deviceID: device.deviceID, publicPoint: P256PrivateKey().publicPoint)
+    guard case .issued = try enroll(folder) else {
+      Issue.record("refused")
+      return
+    }
+    var first = try folder.issuedBaselines()
+    #expect(try first.register(other, label: parties.text("door"), now: 5) == .added(generation: 2))
+    #expect(try first.register(other, label: nil, now: 6) == .unchanged)
+    #expect(try first.register(other, label: parties.text("gate"), now: 6) == .relabelled)
+    #expect(try first.register(device, label: nil, now: 6) == .anotherKey)
+    #expect(try first.block(device.deviceID, now: 7))
+    #expect(try !first.block(device.deviceID, now: 8))
+    var second = try folder.issuedBaselines()
+    let entry = RegisteredDevice(
+      deviceID: device.deviceID, publicPoint: other.publicKey.point, label: parties.text("gate"), added: 5, blocked: 7)
+    #expect(try second.registration(of: device.deviceID) == entry)
+    #expect(try second.registeredDevices() == [entry])
+    #expect(try second.unregister(device.deviceID))
+    #expect(try !second.unregister(device.deviceID))
+    #expect(try second.registration(of: device.deviceID)?.publicPoint == nil)
+    #expect(try second.unblock(device.deviceID))
+    #expect(try !second.unblock(device.deviceID))
+    #expect(try second.registration(of: device.deviceID) == nil)
+    #expect(try second.knows(device.deviceID))
+    #expect(try !second.knows(DeviceID()))
+    #expect(try second.register(other, label: nil, now: 9) == .added(generation: nil))
   }
 
   @Test func `two folders have different keys`() throws {
     let first = try create().issuerKey()
-    let keys = parties.example.bytes("measurement.mpk")
-    let second = try ServiceFolder.create(at: path + "2", proofKeys: keys.span, policy: parties.policy).issuerKey()
+    let keys = parties.releaseKeys
+    let second = try ServiceFolder.create(at: path + "2", releaseKeys: keys.span, policy: parties.policy).issuerKey()
     #expect(first != second)
   }
 
@@ -173,7 +242,7 @@ import Testing
     #expect(throws: ServiceFolderFault.sharedKey) { _ = try folder.backend() }
   }
 
-  @Test(arguments: [ServiceFile.account, .issuer, .proofKeys, .attestationEncryption])
+  @Test(arguments: [ServiceFile.account, .issuer, .releaseKeys, .attestationEncryption])
   func `a key file that is cut short is refused`(file: ServiceFile) throws {
     let folder = try create()
     let bytes = try readFile(folder.path(of: file))
@@ -213,11 +282,15 @@ import Testing
     #expect(throws: ServiceFolderFault.ledger(LedgerFault(file, cause: .cannotOpen))) { try enroll(folder) }
   }
 
-  @Test func `a proof key can be registered, once`() throws {
+  @Test func `a release's keys can be registered, once, and no other evidence key takes their place`() throws {
     let folder = try create()
     let before = try folder.proofKeyIDs()
-    try folder.register(MeasurementProofKey())
-    try folder.register(MeasurementProofKey())
+    try folder.register(MeasurementProofKey(), EvidenceKey())
+    try folder.register(MeasurementProofKey(), EvidenceKey())
+    let other = [UInt8](repeating: 1, count: 32)
+    #expect(throws: ServiceFolderFault.key(.releaseKeys)) {
+      try folder.register(MeasurementProofKey(), EvidenceKey(copying: other.span)!)
+    }
     #expect(try folder.proofKeyIDs().count == 2)
     #expect(try folder.proofKeyIDs().first == before.first)
   }

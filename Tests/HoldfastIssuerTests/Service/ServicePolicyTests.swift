@@ -5,7 +5,7 @@ import Testing
 @testable import HoldfastIssuer
 
 @Suite struct ServicePolicyTests {
-  private let least = #""issuer":"i","attestation_issuer":"a","audience":"u","image_digests":[]"#
+  private let least = #""issuer":"i","attestation_issuer":"a","audience":"u","images":{}"#
 
   private func read(_ text: String) throws(ServicePolicyFault) -> ServicePolicy {
     try ServicePolicy(json: Array(text.utf8))
@@ -14,7 +14,13 @@ import Testing
   @Test func `a policy reads back what it writes`() throws {
     var policy = ServicePolicy()
     #expect(try ServicePolicy(json: policy.json.pretty()) == policy)
-    policy.imageDigests = [Digest(), Digest()]
+    policy.images = [
+      ApprovedImage(
+        digest: Digest(), subject: BoundedText("an app" as StaticString),
+        version: AppVersion(major: 1, minor: 0, patch: maximumInteger))
+    ]
+    policy.devices = .firstCome
+    policy.subject = BoundedText("others" as StaticString)
     policy.commands = []
     policy.maximumUses = 3
     #expect(try ServicePolicy(json: policy.json.compact()) == policy)
@@ -27,14 +33,16 @@ import Testing
     #expect(policy.tokenSeconds == 7_776_000)
     #expect(policy.commands == nil)
     #expect(policy.maximumUses == nil)
-    #expect(policy.imageDigests.isEmpty)
+    #expect(policy.images.isEmpty)
+    #expect(policy.devices == .listed)
+    #expect(policy.subject == nil)
   }
 
   @Test func `an unknown member is refused by name`() {
     #expect(throws: ServicePolicyFault.member("image_digest")) { try read("{\(least),\"image_digest\":[]}") }
   }
 
-  @Test(arguments: ["issuer", "attestation_issuer", "audience", "image_digests"])
+  @Test(arguments: ["issuer", "attestation_issuer", "audience", "images"])
   func `a member that is required is missed`(name: String) throws {
     let members = try JSONValue(parsing: Array("{\(least)}".utf8), byteLimit: 1000).members ?? []
     let shorter = JSONValue.object(members.filter { $0.0 != name }).compact()
@@ -47,6 +55,8 @@ import Testing
     (#""maximum_uses":null"#, "maximum_uses"), (#""commands":"unlock""#, "commands"),
     (#""commands":[1]"#, "commands"), (#""subject":"""#, "subject"),
     (#""refused_properties":{}"#, "refused_properties"),
+    (#""devices":"all""#, "devices"), (#""devices":["listed"]"#, "devices"), (#""devices":null"#, "devices"),
+    (#""devices":"LISTED""#, "devices"),
     (#""commands":["012345678901234567890123456789012"]"#, "commands"),
   ])
   func `a member of another kind, or out of range, is refused by name`(member: String, name: String) {
@@ -59,8 +69,60 @@ import Testing
     #expect(throws: ServicePolicyFault.malformed) { try read(text) }
   }
 
-  @Test func `a digest must be 64 lower-case hexadecimal digits`() {
-    let text = #"{"issuer":"i","attestation_issuer":"a","audience":"u","image_digests":["AB"]}"#
-    #expect(throws: ServicePolicyFault.member("image_digests")) { try read(text) }
+  private static let digits = String(repeating: "0a", count: 32)
+
+  @Test(arguments: [
+    ("[]", ""), ("null", ""), ("\"x\"", ""), (#"{"AB":{}}"#, ".AB"),
+    ("{\"\(digits.uppercased())\":{\"subject\":\"a\",\"version\":[1,2,3]}}", "." + digits.uppercased()),
+    ("{\"\(digits)\":[]}", "." + digits),
+    ("{\"\(digits)\":{\"version\":[1,2,3]}}", ".\(digits).subject"),
+    ("{\"\(digits)\":{\"subject\":\"\",\"version\":[1,2,3]}}", ".\(digits).subject"),
+    ("{\"\(digits)\":{\"subject\":7,\"version\":[1,2,3]}}", ".\(digits).subject"),
+    (
+      "{\"\(digits)\":{\"subject\":\"\(String(repeating: "x", count: 65))\",\"version\":[1,2,3]}}", ".\(digits).subject"
+    ),
+    ("{\"\(digits)\":{\"subject\":\"a\"}}", ".\(digits).version"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":\"1.2.3\"}}", ".\(digits).version"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2]}}", ".\(digits).version"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,9007199254740992]}}", ".\(digits).version"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,3],\"more\":1}}", ".\(digits).more"),
+  ])
+  func `an image has a digest of 64 lower-case digits, a name and a version, and a slip is named`(
+    images: String, path: String
+  ) {
+    let text = #"{"issuer":"i","attestation_issuer":"a","audience":"u","images":"# + images + "}"
+    do throws(ServicePolicyFault) {
+      _ = try read(text)
+      Issue.record("read")
+    } catch {
+      // A number above 2^53 - 1 is no JSON that is read at all.
+      #expect(error == .member("images" + path) || (images.contains("9007199254740992") && error == .malformed))
+    }
+  }
+
+  @Test func `an image that is there twice is malformed`() {
+    let image = "\"\(Self.digits)\":{\"subject\":\"a\",\"version\":[1,2,3]}"
+    let text = #"{"issuer":"i","attestation_issuer":"a","audience":"u","images":{"# + image + "," + image + "}}"
+    #expect(throws: ServicePolicyFault.malformed) { try read(text) }
+  }
+
+  @Test func `the list of digests of an earlier version is told apart`() {
+    let text = #"{"issuer":"i","attestation_issuer":"a","audience":"u","image_digests":[],"subject":"app"}"#
+    #expect(throws: ServicePolicyFault.formerMember("image_digests")) { try read(text) }
+  }
+
+  @Test func `an image is approved once, under its last name, until that is taken back`() {
+    var policy = ServicePolicy()
+    let (first, second) = (image("a"), image("b"))
+    #expect(policy.approve(first) == nil)
+    #expect(policy.approve(second) == first)
+    #expect(policy.images == [second])
+    #expect(policy.unapprove(second.digest) == second)
+    #expect(policy.unapprove(second.digest) == nil)
+    #expect(policy.images.isEmpty)
+  }
+
+  private func image(_ subject: String) -> ApprovedImage {
+    ApprovedImage(digest: Digest(), subject: BoundedText(subject)!, version: .zero)
   }
 }

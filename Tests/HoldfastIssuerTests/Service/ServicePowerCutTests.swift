@@ -14,7 +14,7 @@ import Testing
   }
 
   private func service(in place: TemporaryFolder) -> RecordedService {
-    RecordedService(path: place.path + "/S", proofKey: parties.example.bytes("measurement.mpk"), policy: parties.policy)
+    RecordedService(path: place.path + "/S", releaseKeys: parties.releaseKeys, policy: parties.policy)
   }
 
   @Test func `a power cut at any point of a service's life forgets nothing that was answered`() throws {

@@ -20,7 +20,10 @@ struct MemoryIssued: IssuedBaselines {
   var devices: [Digest: DeviceID] = [:]
   var bindings: [DeviceID: Digest] = [:]
   var generations: [DeviceID: UInt64] = [:]
+  var registered: [DeviceID: RegisteredDevice] = [:]
   var fails = false
+
+  func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? { registered[device] }
 
   mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
     if fails { throw LedgerFault() }

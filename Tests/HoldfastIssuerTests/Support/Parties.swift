@@ -17,10 +17,26 @@ struct Parties {
 
   init() throws {
     example = try WorkedExample()
-    policy.imageDigests = [digest(example.root["measurement"]?["app"]?["app.image"]?.text ?? "")]
+    policy.images = [image()]
+    policy.devices = .firstCome
   }
 
   func text<let capacity: Int>(_ text: String) -> BoundedText<capacity> { BoundedText(text)! }
+
+  /// The example's image as the owner approved it, or under another name or version.
+  func image(
+    subject: String = "example-app", version: AppVersion = AppVersion(major: 1, minor: 2, patch: 3)
+  ) -> ApprovedImage {
+    ApprovedImage(
+      digest: digest(example.root["measurement"]?["app"]?["app.image"]?.text ?? ""), subject: text(subject),
+      version: version)
+  }
+
+  /// The example has a measurement proof key and no root: this evidence key belongs to the tests.
+  static let evidenceKey = [UInt8](0x40..<0x60)
+
+  /// The keys of the example's release, as a service's file has them.
+  var releaseKeys: [UInt8] { example.bytes("measurement.mpk") + Self.evidenceKey }
 
   func components(_ scope: String) throws -> [Component] {
     let members = example.root["measurement"]?[scope]?.members ?? []
@@ -37,20 +53,18 @@ struct Parties {
     return try MeasurementConfiguration(decoding: bytes.span)
   }
 
-  /// The example's evidence, proved with its key or with another one.
+  /// The example's evidence, authenticated with its release's key or with another one.
   func evidence(
     configuration: MeasurementConfiguration? = nil, app: [Component]? = nil, device: [Component]? = nil,
-    provedWith key: [UInt8]? = nil
+    subject: String? = nil, version: AppVersion? = nil, authenticatedWith key: [UInt8] = evidenceKey
   ) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     let evidence = try Evidence(
       configuration: configuration ?? self.configuration(), app: app ?? components("app"),
-      device: device ?? components("device"), subject: text("example-app"),
-      version: AppVersion(major: 1, minor: 2, patch: 3),
+      device: device ?? components("device"), subject: subject.map { text($0) }, version: version,
       properties: properties)
-    let bytes = key ?? example.bytes("measurement.mpk")
-    let key = MeasurementProofKey(copying: bytes.span)!
-    return try evidence.encoded(provedWith: key, using: &cryptography)
+    let key = EvidenceKey(copying: key.span)!
+    return try evidence.encoded(authenticatedWith: key, using: &cryptography)
   }
 
   /// The example's device, or another one.
@@ -74,10 +88,10 @@ struct Parties {
 
   func service(_ seen: MemorySeen = MemorySeen()) throws -> AttestationService<MemorySeen> {
     var cryptography = OpenSSLCryptography()
-    let key = example.bytes("measurement.mpk")
-    let registry = try ProofKeyRegistry(SecretBytes(copying: key.span), using: &cryptography)!
+    let keys = releaseKeys
+    let registry = try ReleaseKeyRegistry(SecretBytes(copying: keys.span), using: &cryptography)!
     return AttestationService(
-      account: account(), signing: try signingKey(), encryption: try encryptionKey(), proofKeys: registry,
+      account: account(), signing: try signingKey(), encryption: try encryptionKey(), releases: registry,
       policy: policy, seen: seen)
   }
 

@@ -1,13 +1,28 @@
-"""Measurement configuration, the two measurements and their proofs."""
+"""Measurement configuration, the two measurements and their proofs, the keys of a release and evidence."""
 
 from . import cbor
-from .primitives import hmac_sha256, sha256
+from .primitives import hkdf_sha256, hmac_sha256, sha256
 from .refusal import require
 
 
 def proof_key_id(proof_key):
     """The 8-byte id of a 16-byte measurement proof key."""
     return sha256(b"holdfast/1 mpk id\x00" + proof_key)[:8]
+
+
+def release_keys(root):
+    """The keys that follow from a release's root of 16 bytes: the evidence key (32) and the measurement proof key (16)."""
+    require(len(root) == 16, "WrongSize")
+    return (hkdf_sha256(root, b"", b"holdfast/1 evidence key", 32),
+            hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 16))
+
+
+def evidence(evidence_key, configuration_bytes, app, device, *, subject=None, version=None, properties=()):
+    """Evidence: components are lists of (id, digest) in the order of their ids' bytes."""
+    elements = [1, configuration_bytes, [list(c) for c in app], [list(c) for c in device], subject,
+                None if version is None else list(version), list(properties)]
+    mac = hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements))
+    return cbor.encode([*elements, mac])
 
 
 def configuration(salt, key_id, app_ids, device_ids, created):

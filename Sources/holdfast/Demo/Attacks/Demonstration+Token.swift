@@ -75,7 +75,7 @@ extension Demonstration {
   private func enroll(_ state: String, for enrolment: Enrolment, by clock: ShiftedClock) throws(Failure) {
     let client = ServiceClient(path: playground.path("service"), clock: clock)
     var app = AppOptions()
-    (app.subject, app.appVersion) = ("holdfast", "0.0.0")
+    (app.subject, app.appVersion) = (nil, nil)
     let baseline = try app.takeBaseline(clock: clock)
     let attestation = try client.attest(baseline.evidence, for: enrolment.descriptor)
     var options = IssuanceOptions()

@@ -5,13 +5,13 @@ import HoldfastKeys
 import HoldfastMeasurement
 import HoldfastOpenSSL
 
-/// What the app says of itself.
+/// The app's claims about itself. The service's policy knows name and version by the image, and claims must agree.
 struct AppOptions: ParsableArguments {
-  @Option(help: "The app's name, at most 64 bytes.")
-  var subject: String = "holdfast"
+  @Option(help: "A claim about the app's name, which must agree with the service's policy; at most 64 bytes.")
+  var subject: String?
 
-  @Option(help: "The app's version, three numbers.")
-  var appVersion: String = "0.0.0"
+  @Option(help: "A claim about the app's version, which must agree with the service's policy: three numbers.")
+  var appVersion: String?
 
   /// Measures this process afresh and makes the evidence for one device.
   func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
@@ -20,15 +20,8 @@ struct AppOptions: ParsableArguments {
 
   /// Measures this process once, and makes the evidence for each of several devices: every baseline has its own salt.
   func takeBaselines(_ count: Int, clock: some Clock = SystemClock()) throws(Failure) -> [Baseline] {
-    guard let subject = BoundedText<64>(subject), !subject.isEmpty else {
-      throw Failure(.usage, "--subject has 1 to 64 bytes")
-    }
-    let numbers = appVersion.split(separator: ".", omittingEmptySubsequences: false).map { UInt64($0) }
-    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
-      max(major, minor, patch) <= maximumInteger
-    else {
-      throw Failure(.usage, "--app-version is three numbers, such as 1.4.2")
-    }
+    let name = try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") }
+    let version = try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") }
     if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
     var random = SystemRandom()
     var baselines: [Baseline] = []
@@ -37,9 +30,7 @@ struct AppOptions: ParsableArguments {
       let measurement = try measurer.measure(makingDeviceSecret: true)
       for _ in 0..<count {
         baselines.append(
-          try measurer.baseline(
-            of: measurement, subject: subject, version: AppVersion(major: major, minor: minor, patch: patch),
-            clock: clock, random: &random))
+          try measurer.baseline(of: measurement, subject: name, version: version, clock: clock, random: &random))
       }
     } catch { throw Failure(error) }
     if baselines.first?.measurement.restsOnDeviceSecretAlone == true {
@@ -49,7 +40,29 @@ struct AppOptions: ParsableArguments {
   }
 }
 
-/// What the backend is asked for.
+/// The name of an app, as the value of an option.
+func appName(_ text: String, of option: String) throws(Failure) -> BoundedText<64> {
+  guard let name = BoundedText<64>(text), !name.isEmpty else { throw Failure(.usage, "\(option) has 1 to 64 bytes") }
+  return name
+}
+
+extension AppVersion {
+  /// Reads three numbers, as the value of an option.
+  init(argument text: String, of option: String) throws(Failure) {
+    let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { part in
+      part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(part) : nil
+    }
+    guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
+      max(major, minor, patch) <= maximumInteger
+    else { throw Failure(.usage, "\(option) is three numbers, such as 1.4.2") }
+    self.init(major: major, minor: minor, patch: patch)
+  }
+
+  /// Three numbers between dots.
+  var text: String { "\(major).\(minor).\(patch)" }
+}
+
+/// The wishes that go to the backend with an attestation token.
 struct TokenOptions: ParsableArguments {
   @Option(help: "How the token is written: cose or jose.")
   var format: TokenFormat = .cose

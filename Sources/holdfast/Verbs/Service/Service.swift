@@ -12,8 +12,12 @@ struct Service: ParsableCommand {
     examples: [
       "holdfast service init --dir service",
       "holdfast service show --dir service --json > service.json",
+      "holdfast service device add --dir service lock.json",
     ],
-    subcommands: [ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceRevoke.self, ServiceMACKey.self])
+    subcommands: [
+      ServiceInit.self, ServiceShow.self, ServiceApprove.self, ServiceImages.self, ServiceUnapprove.self,
+      ServiceDevice.self, ServiceRevoke.self, ServiceMACKey.self,
+    ])
 }
 
 /// Where the service is.
@@ -33,38 +37,39 @@ func serving<Result: ~Copyable>(
 
 struct ServiceInit: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Make a service: fresh keys, and a policy that approves this program's image.",
+    commandName: "init",
+    abstract: "Make a service: fresh keys, and a policy that approves this program's image and registered devices.",
+    discussion: "Where it was interrupted, the same command begins anew. A service that is there is never overwritten.",
     examples: [
       "holdfast service init --dir service",
       "holdfast service init --dir service --image /usr/local/bin/holdfast",
     ])
 
   @OptionGroup var service: ServiceOptions
+  @OptionGroup var app: ApprovalOptions
   @OptionGroup var output: OutputOptions
 
   @Option(help: "Approve this image instead of this program's own; may be repeated.", completion: .file())
   var image: [String] = []
 
-  @Flag(help: "Sign attestation tokens with a key of their own (ES256) instead of the account secret (HS256).")
+  @Flag(help: "Sign attestation tokens with a separate key (ES256) instead of the account secret (HS256).")
   var es256 = false
 
   mutating func perform() throws(Failure) {
     var policy = ServicePolicy()
-    policy.imageDigests = try (image.isEmpty ? ["/proc/self/exe"] : image)
-      .map { (path) throws(Failure) in try imageDigest(path) }
-    var keys = ByteBuffer<4096>()
-    for index in 0..<BuiltInKeys.count {
-      do throws(EncodingFault) {
-        try BuiltInKeys.key(at: index).withBytes { (bytes) throws(EncodingFault) in try keys.append(bytes) }
-      } catch { throw Failure(.fault, "too many measurement proof keys are built in") }
-    }
+    for path in image.isEmpty ? ["/proc/self/exe"] : image { policy.approve(try app.approval(of: path)) }
+    let keys = try app.releaseKeys()
     let (path, signature) = (service.dir, es256 ? ServiceFolder.AttestationSignature.es256 : .hs256)
     let folder: ServiceFolder
     do throws(ServiceFolderFault) {
-      folder = try ServiceFolder.create(at: path, proofKeys: keys.bytes, policy: policy, signature: signature)
+      folder = try ServiceFolder.create(at: path, releaseKeys: keys.bytes, policy: policy, signature: signature)
     } catch { throw Failure(making: error, folder: path) }
-    if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    app.warnOfDevelopmentKey()
     try show(folder, json: output.json)
+    guard !output.json else { return }
+    let dir = path.shellWord
+    Console.note("next, for devices to trust it: holdfast service show --dir \(dir) --json > service.json")
+    Console.note("then, to register each device: holdfast service device add --dir \(dir) DESCRIPTOR")
   }
 }
 
@@ -80,36 +85,6 @@ struct ServiceShow: Verb {
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) { try show(service.folder, json: output.json) }
-}
-
-struct ServiceApprove: Verb {
-  static let configuration = CommandConfiguration(
-    commandName: "approve", abstract: "Approve one more image, and register this build's measurement proof keys.",
-    examples: [
-      "holdfast service approve --dir service /usr/local/bin/holdfast"
-    ])
-
-  @OptionGroup var service: ServiceOptions
-  @OptionGroup var output: OutputOptions
-
-  @Argument(help: "The executable file of an app; this program's own when absent.", completion: .file())
-  var image: String?
-
-  mutating func perform() throws(Failure) {
-    let folder = service.folder
-    let digest = try imageDigest(image ?? "/proc/self/exe")
-    var policy = try serving(service.dir) { () throws(ServiceFolderFault) in try folder.policy() }
-    if !policy.imageDigests.contains(digest) { policy.imageDigests.append(digest) }
-    try serving(service.dir) { () throws(ServiceFolderFault) in
-      try folder.write(policy)
-      for index in 0..<BuiltInKeys.count { try folder.register(BuiltInKeys.key(at: index)) }
-    }
-    if output.json {
-      Console.result(.object([("image", .string(hexadecimal(digest)))]))
-    } else {
-      Console.result("approved image \(hexadecimal(digest))")
-    }
-  }
 }
 
 struct ServiceRevoke: Verb {
@@ -151,12 +126,16 @@ private func show(_ folder: ServiceFolder, json: Bool) throws(Failure) {
     return
   }
   Console.result("issuer key id  \(hexadecimal(keyID))")
-  for digest in policy.imageDigests { Console.result("image          \(hexadecimal(digest))") }
+  Console.result("devices        \(policy.devices.text)")
+  for image in policy.images { Console.result("image          \(image.text)") }
 }
 
-/// The `app.image` component of an executable file.
-private func imageDigest(_ path: String) throws(Failure) -> Digest {
-  do throws(MeasurementError) { return try ExecutableImage.digest(of: path) } catch {
-    throw Failure(.malformed, "\(path) cannot be read as an image")
+extension DeviceAdmission {
+  /// Which devices get tokens, for people.
+  fileprivate var text: String {
+    switch self {
+    case .listed: "listed: those that were registered"
+    case .firstCome: "first-come: any that is not blocked"
+    }
   }
 }

@@ -1,0 +1,127 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// The roots in an app's key file `mpk.key`, one for each release, from which the keys of the releases follow.
+///
+/// The roots lie in storage that is wiped.
+public struct ReleaseRoots: ~Copyable {
+  /// The most releases that a file names.
+  public static let maximumCount = 64
+  /// The longest file, in bytes.
+  public static let maximumByteCount = 1 << 16
+
+  private var bytes: SecretBytes
+  /// How many releases there are, at least 1: the current one first, then older ones.
+  public private(set) var count = 0
+  /// Whether this is the root that everybody knows.
+  public let isDevelopmentRoot: Bool
+
+  /// The development root: the first 16 bytes of SHA-256 over a sentence.
+  ///
+  /// - Throws: when the cryptographic library fails.
+  public static func development() throws(CryptographyFailure) -> ReleaseRoots {
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hash.append("holdfast development measurement proof key")
+    let digest = try hash.finish()
+    var roots = ReleaseRoots(isDevelopmentRoot: true)
+    guard let root = ReleaseRoot(copying: digest.bytes.extracting(first: 16)) else { throw CryptographyFailure() }
+    roots.append(root)
+    return roots
+  }
+
+  /// Reads one root of 32 hexadecimal digits a line. Empty lines, and text that follows `#`, do not count.
+  ///
+  /// - Parameter text: at most ``maximumByteCount`` bytes.
+  /// - Throws: `notAKey`, `repeated`, `noKey`, `tooMany`.
+  public init(parsing text: Span<UInt8>) throws(KeyFileFault) {
+    self.init(isDevelopmentRoot: false)
+    guard text.count <= Self.maximumByteCount else { throw .tooMany }
+    var start = 0
+    var line = 1
+    for end in 0...text.count where end == text.count || text[end] == 0x0a {
+      try read(text.extracting(start..<end), line: line)
+      start = end + 1
+      line += 1
+    }
+    guard count > 0 else { throw .noKey }
+  }
+
+  /// A copy of the root at `index`, which must be below ``count``: 16 bytes.
+  public borrowing func root(at index: Int) -> ReleaseRoot {
+    precondition(index >= 0 && index < count)
+    return ReleaseRoot(copying: bytes.bytes.extracting(16 * index..<16 * index + 16)) ?? ReleaseRoot()
+  }
+
+  private init(isDevelopmentRoot: Bool) {
+    bytes = SecretBytes(zeros: 16 * Self.maximumCount)
+    self.isDevelopmentRoot = isDevelopmentRoot
+  }
+
+  private mutating func read(_ text: Span<UInt8>, line: Int) throws(KeyFileFault) {
+    var digits = 0..<text.count
+    for index in text.indices where text[index] == 0x23 {
+      digits = 0..<index
+      break
+    }
+    while let first = digits.first, isBlank(text[first]) { digits.removeFirst() }
+    while let last = digits.last, isBlank(text[last]) { digits.removeLast() }
+    guard !digits.isEmpty else { return }
+    guard let root = parsedRoot(text.extracting(digits)) else { throw .notAKey(line: line) }
+    for index in 0..<count where areEqual(self.root(at: index), root) { throw .repeated(line: line) }
+    guard count < Self.maximumCount else { throw .tooMany }
+    append(root)
+  }
+
+  private mutating func append(_ root: borrowing ReleaseRoot) {
+    let start = 16 * count
+    var storage = bytes.mutableBytes
+    root.withBytes { root in for index in 0..<16 { storage[start + index] = root[index] } }
+    count += 1
+  }
+}
+
+/// Why a key file cannot be used; never its contents.
+public enum KeyFileFault: Error, Equatable {
+  /// A line, counted from 1, is not 32 hexadecimal digits.
+  case notAKey(line: Int)
+  /// A line, counted from 1, has a root that came before.
+  case repeated(line: Int)
+  /// There is no root in it.
+  case noKey
+  /// There are more than 64 roots, or more than 65,536 bytes.
+  case tooMany
+}
+
+private func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 || byte == 0x0d }
+
+private func areEqual(_ left: borrowing ReleaseRoot, _ right: borrowing ReleaseRoot) -> Bool {
+  left.withBytes { left in right.withBytes { right in constantTimeEqual(left, right) } }
+}
+
+/// The 16 bytes of 32 hexadecimal digits; nil for anything else. Time depends on where digits and letters stand in the file.
+private func parsedRoot(_ digits: Span<UInt8>) -> ReleaseRoot? {
+  guard digits.count == 32 else { return nil }
+  var root = ReleaseRoot()
+  var isRoot = true
+  root.withMutableBytes { bytes in
+    for index in digits.indices {
+      guard let value = hexadecimalValue(digits[index]) else {
+        isRoot = false
+        return
+      }
+      bytes[index / 2] = bytes[index / 2] << 4 | value
+    }
+  }
+  guard isRoot else { return nil }
+  return root
+}
+
+private func hexadecimalValue(_ digit: UInt8) -> UInt8? {
+  switch digit {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+  case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+  default: nil
+  }
+}

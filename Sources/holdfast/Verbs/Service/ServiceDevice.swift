@@ -1,0 +1,243 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastIssuer
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+
+struct ServiceDevice: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "device",
+    abstract: "The devices that the service issues tokens for.",
+    discussion: """
+      The member "devices" of the service's policy.json says which devices get tokens: "listed", those that are registered \
+      here; "first-come", any that is not blocked.
+      """,
+    examples: [
+      "holdfast service device add --dir service lock.json --label 'front door'",
+      "holdfast service device list --dir service",
+    ],
+    subcommands: [
+      ServiceDeviceAdd.self, ServiceDeviceList.self, ServiceDeviceBlock.self, ServiceDeviceUnblock.self,
+      ServiceDeviceRemove.self,
+    ])
+}
+
+struct ServiceDeviceAdd: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Register a device, so that the service issues tokens for it.",
+    examples: ["holdfast service device add --dir service lock.json --label 'front door'"])
+
+  @OptionGroup var service: ServiceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The device's descriptor, as device show --json prints it on the device.", completion: .file())
+  var descriptor: String
+
+  @Option(help: "Words that tell you which device it is, at most 64 bytes.")
+  var label: String?
+
+  mutating func perform() throws(Failure) {
+    let device = try DeviceDescriptor(file: descriptor)
+    let label = try label.map { (text) throws(Failure) in
+      guard let label = BoundedText<64>(text), !label.isEmpty else {
+        throw Failure(.usage, "--label has 1 to 64 bytes")
+      }
+      return label
+    }
+    let now = try currentSeconds()
+    let registration = try changing(service) { (issued) throws(LedgerFault) in
+      try issued.register(device, label: label, now: now)
+    }
+    let id = hexadecimal(device.deviceID)
+    guard registration != .anotherKey else {
+      throw Failure(
+        .denied, "the device \(id) is registered with another key",
+        hint:
+          "if this is the right one: holdfast service device remove --dir \(service.dir.shellWord) \(id), and add it again"
+      )
+    }
+    if output.json {
+      Console.result(.object([("device_id", .string(id)), ("outcome", .string(registration.name))]))
+      return
+    }
+    switch registration {
+    case .added(let generation):
+      Console.result("registered device \(id)")
+      if let generation {
+        Console.note("tokens for it had been issued under another key: they are revoked by generation \(generation)")
+      }
+    case .relabelled: Console.result("device \(id) was registered before, and has a new label")
+    case .unchanged, .anotherKey: Console.result("device \(id) was registered before")
+    }
+  }
+}
+
+struct ServiceDeviceList: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "list", abstract: "List the devices that are registered or blocked.",
+    examples: ["holdfast service device list --dir service"])
+
+  @OptionGroup var service: ServiceOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let devices = try changing(service) { (issued) throws(LedgerFault) in try issued.registeredDevices() }
+    if output.json {
+      Console.result(.object([("devices", .array(try devices.map { (device) throws(Failure) in try device.json() }))]))
+      return
+    }
+    for device in devices {
+      let state = device.blocked != nil ? "blocked" : "listed "
+      let label = device.label.map { "  \($0)" } ?? ""
+      Console.result("\(hexadecimal(device.deviceID))  \(state)  \(try device.keyID() ?? "no key registered")\(label)")
+    }
+    if devices.isEmpty { Console.note("no device is registered") }
+  }
+}
+
+struct ServiceDeviceBlock: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "block", abstract: "Issue no more tokens for a device, whether it is registered or not.",
+    discussion: "Tokens that were issued before stay valid until they expire, or until they are revoked at the device.",
+    examples: ["holdfast service device block --dir service lock.json"])
+
+  @OptionGroup var service: ServiceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The device's descriptor, or its id of 32 hexadecimal digits.", completion: .file())
+  var device: String
+
+  mutating func perform() throws(Failure) {
+    let id = try deviceID(device)
+    let now = try currentSeconds()
+    let isNew: Bool? = try changing(service) { (issued) throws(LedgerFault) in
+      guard try issued.knows(id) else { return nil }
+      return try issued.block(id, now: now)
+    }
+    guard let isNew else { throw Failure(unknown: id, service.dir) }
+    report(output, id, "blocked", hasChanged: isNew)
+    if !output.json {
+      Console.note("its tokens stay valid until they expire; to end them there: holdfast service revoke")
+    }
+  }
+}
+
+struct ServiceDeviceUnblock: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "unblock", abstract: "Issue tokens for a blocked device again, where the policy lets it have any.",
+    examples: ["holdfast service device unblock --dir service lock.json"])
+
+  @OptionGroup var service: ServiceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The device's descriptor, or its id of 32 hexadecimal digits.", completion: .file())
+  var device: String
+
+  mutating func perform() throws(Failure) {
+    let id = try deviceID(device)
+    let hasChanged: Bool? = try changing(service) { (issued) throws(LedgerFault) in
+      guard try issued.knows(id) else { return nil }
+      return try issued.unblock(id)
+    }
+    guard let hasChanged else { throw Failure(unknown: id, service.dir) }
+    report(output, id, "not blocked", hasChanged: hasChanged)
+  }
+}
+
+struct ServiceDeviceRemove: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Take a device off the list. A block stays.",
+    discussion: "Tokens that were issued before stay valid until they expire, or until they are revoked at the device.",
+    examples: ["holdfast service device remove --dir service lock.json"])
+
+  @OptionGroup var service: ServiceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The device's descriptor, or its id of 32 hexadecimal digits.", completion: .file())
+  var device: String
+
+  mutating func perform() throws(Failure) {
+    let id = try deviceID(device)
+    let hasChanged: Bool? = try changing(service) { (issued) throws(LedgerFault) in
+      guard try issued.knows(id) else { return nil }
+      return try issued.unregister(id)
+    }
+    guard let hasChanged else { throw Failure(unknown: id, service.dir) }
+    report(output, id, "not registered", hasChanged: hasChanged)
+  }
+}
+
+/// Says how a device stands now, and whether it stood so before.
+private func report(_ output: OutputOptions, _ id: DeviceID, _ state: String, hasChanged: Bool) {
+  if output.json {
+    Console.result(.object([("device_id", .string(hexadecimal(id))), ("changed", .bool(hasChanged))]))
+  } else {
+    Console.result("device \(hexadecimal(id)) is \(state)\(hasChanged ? "" : ", as before")")
+  }
+}
+
+/// Runs a step on the backend's durable record, which is one transaction.
+private func changing<Result>(
+  _ service: ServiceOptions, _ body: (inout IssuedBaselinesDatabase) throws(LedgerFault) -> Result
+) throws(Failure) -> Result {
+  let folder = service.folder
+  return try serving(service.dir) { () throws(ServiceFolderFault) in
+    var issued = try folder.issuedBaselines()
+    do throws(LedgerFault) { return try body(&issued) } catch { throw .ledger(error) }
+  }
+}
+
+private func currentSeconds() throws(Failure) -> UInt64 {
+  guard let now = SystemClock().unixSeconds() else { throw Failure(.fault, "there is no clock") }
+  return now
+}
+
+/// The id that an argument names: 32 hexadecimal digits, or a descriptor's file.
+private func deviceID(_ argument: String) throws(Failure) -> DeviceID {
+  if let id: DeviceID = fixedBytes(hexadecimal: argument) { return id }
+  return try DeviceDescriptor(file: argument).deviceID
+}
+
+extension Failure {
+  /// The owner names a device that the service knows nothing of.
+  fileprivate init(unknown id: DeviceID, _ folder: String) {
+    self.init(
+      .malformed, "the service knows no device \(hexadecimal(id))",
+      hint: "those that it knows: holdfast service device list --dir \(folder.shellWord)")
+  }
+}
+
+extension DeviceRegistration {
+  fileprivate var name: String {
+    switch self {
+    case .added: "added"
+    case .relabelled: "relabelled"
+    case .unchanged: "unchanged"
+    case .anotherKey: "anotherKey"
+    }
+  }
+}
+
+extension RegisteredDevice {
+  /// The key id of the registered key; nil where none is registered.
+  fileprivate func keyID() throws(Failure) -> String? {
+    guard let publicPoint else { return nil }
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      return hexadecimal(try HoldfastCore.keyID(of: publicPoint, using: &cryptography))
+    } catch { throw Failure(.fault, "the cryptographic library failed") }
+  }
+
+  fileprivate func json() throws(Failure) -> JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("device_id", .string(hexadecimal(deviceID))), ("listed", .bool(publicPoint != nil)),
+      ("blocked", .bool(blocked != nil)),
+    ]
+    if let keyID = try keyID() { members.append(("kid", .string(keyID))) }
+    if let label { members.append(("label", .string(label.description))) }
+    if let added { members.append(("added", .integer(added))) }
+    if let blocked { members.append(("blocked_since", .integer(blocked))) }
+    return .object(members)
+  }
+}
