@@ -21,6 +21,7 @@ from holdfast_peer.issuer import Grant
 from holdfast_peer.keys import PrivateKey, point_of_jwk
 from holdfast_peer.primitives import sha256
 from holdfast_peer.prover import Prover
+from holdfast_peer.state import enrolment
 
 OK, DENIED, MALFORMED, USAGE = 0, 1, 2, 64
 APP = ["app.debug", "app.image", "app.injected", "app.text", "os.release"]
@@ -102,11 +103,6 @@ def status_is(done, status, *words):
     expect_equal(done.returncode, status, f"exit status ({said.strip()[-300:]})")
     for word in words:
         expect(word in said, f"'{word}' is not in: {said}")
-
-
-def enrolment(state):
-    """The folder of the only device that is enrolled."""
-    return next((state / "devices").iterdir())
 
 
 def forged(world, key, **claims):
