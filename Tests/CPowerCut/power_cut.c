@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -196,7 +197,9 @@ int link(const char *path, const char *new_path) { return linkat(AT_FDCWD, path,
 int renameat2(int directory, const char *path, int new_directory, const char *new_path, unsigned flags) {
   if (!watcher.before) return (int)syscall(SYS_renameat2, directory, path, new_directory, new_path, flags);
   struct power_cut_event event = {
-      .operation = POWER_CUT_RENAME, .file = inode_of(directory, path, AT_SYMLINK_NOFOLLOW)};
+      .operation = flags & RENAME_EXCHANGE ? POWER_CUT_EXCHANGE : POWER_CUT_RENAME,
+      .file = inode_of(directory, path, AT_SYMLINK_NOFOLLOW),
+      .new_file = inode_of(new_directory, new_path, AT_SYMLINK_NOFOLLOW)};
   event.directory = folder_of(directory, path, &event.name);
   event.new_directory = folder_of(new_directory, new_path, &event.new_name);
   if (begin(&event)) return -1;

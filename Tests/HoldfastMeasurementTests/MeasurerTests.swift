@@ -45,6 +45,33 @@ import Testing
     #expect(first.device != second.device)
   }
 
+  @Test func `one measurement serves for several baselines, each with its own salt`() throws {
+    var measurer = Measurer(host.files)
+    var measured: [String] = []
+    let measurement = try measurer.measure(makingDeviceSecret: true)
+    for salt in [UInt8(1), 2] {
+      let configuration = try takeBaseline(salt: salt).configuration
+      let shared = try measurer.provableMeasurements(of: measurement, for: configuration)
+      let own = try measurements(configuration)
+      #expect(text(shared.integrity) == own.integrity && text(shared.device) == own.device)
+      measured.append(own.integrity)
+    }
+    #expect(measured[0] != measured[1])
+  }
+
+  @Test func `a configuration of fewer components takes its own out of a measurement of all`() throws {
+    let configuration = try configuration(app: ["app.image"], device: ["device.cpu", "device.secret"])
+    _ = try takeBaseline()
+    var measurer = Measurer(host.files)
+    let shared = try measurer.provableMeasurements(of: measurer.measure(), for: configuration)
+    let own = try measurements(configuration)
+    #expect(text(shared.integrity) == own.integrity && text(shared.device) == own.device)
+    let other = try self.configuration(app: ["app.other"], device: ["device.secret"])
+    #expect(throws: MeasurementError.unknownComponent) {
+      _ = try measurer.provableMeasurements(of: measurer.measure(), for: other)
+    }
+  }
+
   @Test func `every changed byte of the configuration changes both measurements, or is refused`() throws {
     let configuration = try takeBaseline().configuration
     let bytes = configuration.encoded()

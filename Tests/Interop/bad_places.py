@@ -353,9 +353,9 @@ def limited(world, words, limit, statuses):
 
 
 def no_storage(world, environment, statuses):
-    """No place, or no good one, for the device secret."""
+    """No place, or no good one, for the host's secret."""
     done = world.run("explain", "--state", world.base / "P", "--json", environment=environment)
-    judge(done, statuses, mentions=["device secret"], hint=True, is_json=True)
+    judge(done, statuses, mentions=["host's secret"], hint=True, is_json=True)
 
 
 # Signals.

@@ -41,6 +41,8 @@ public struct Disk: Sendable {
       names[name.folder]?.change(.put(name.text, number))
     case .link(let number, let name): names[name.folder]?.change(.put(name.text, number))
     case .rename(let number, let from, let to): names[from.folder]?.change(.move(from.text, to, number))
+    case .exchange(let one, let name, let other, let otherName):
+      names[name.folder]?.change(.exchange(name.text, other, otherName, one))
     case .unlink(let name): names[name.folder]?.change(.remove(name.text))
     case .write(let number, let offset, let bytes): contents[number]?.change(.write(offset: offset, bytes))
     case .truncate(let number, let length): contents[number]?.change(.truncate(length))
@@ -100,6 +102,8 @@ struct DiskNames: Sendable {
   enum Change: Sendable {
     case put(String, Int)
     case move(String, String, Int)
+    /// Both names, each with what it stands for afterwards.
+    case exchange(String, Int, String, Int)
     case remove(String)
   }
 
@@ -124,6 +128,9 @@ extension DiskNames.Change {
     case .move(let old, let new, let number):
       names[old] = nil
       names[new] = number
+    case .exchange(let one, let number, let other, let otherNumber):
+      names[one] = number
+      names[other] = otherNumber
     case .remove(let name): names[name] = nil
     }
   }

@@ -5,6 +5,8 @@ public enum DiskChange: Sendable {
   case link(Int, DiskName)
   /// Within one folder, at once; from folder to folder it would be two changes.
   case rename(Int, from: DiskName, to: String)
+  /// Two entries of one folder exchange their names, at once.
+  case exchange(Int, DiskName, with: Int, String)
   case unlink(DiskName)
   case write(Int, offset: Int, bytes: [UInt8])
   case truncate(Int, length: Int)

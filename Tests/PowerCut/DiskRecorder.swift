@@ -81,6 +81,10 @@ public final class DiskRecorder {
     case POWER_CUT_RENAME:
       unsafe precondition(event.directory == event.new_directory)
       return unsafe .rename(known(event.file), from: oldName(event), to: String(cString: event.new_name))
+    case POWER_CUT_EXCHANGE:
+      unsafe precondition(event.directory == event.new_directory)
+      return unsafe .exchange(
+        known(event.file), oldName(event), with: known(event.new_file), String(cString: event.new_name))
     case POWER_CUT_UNLINK: return unsafe .unlink(oldName(event))
     case POWER_CUT_WRITE:
       let bytes = unsafe UnsafeRawBufferPointer(start: event.bytes, count: event.byte_count)

@@ -42,7 +42,7 @@ enum ChangeCause: String {
     case .clonedDisk: "the disk, or its image, is a copy of another machine's"
     case .reinstalled: "the operating system was installed anew"
     case .virtualMachineMoved: "the virtual machine moved to another host"
-    case .restoredBackup: "a backup with another device secret was restored"
+    case .restoredBackup: "a backup with another host's device.secret was restored"
     case .storageReplaced: "the app's own storage was removed or replaced, or another user runs the app"
     }
   }
@@ -65,7 +65,7 @@ enum ChangeAdvice: String {
       "if the machine was replaced or installed anew on purpose, enrol it as a new one; if not, stop using this host and look"
         + " for the one that it was copied from"
     case .restoreSecret:
-      "restore the device secret that belongs to this machine, or enrol again; if nobody touched it, stop using this host"
+      "restore the device.secret that belongs to this host, or enrol again; if nobody touched it, stop using this host"
     }
   }
 }

@@ -3,7 +3,7 @@ import HoldfastMeasurement
 import HoldfastText
 
 extension Failure {
-  /// The process or the device could not be measured. Nothing is skipped instead.
+  /// The process or its host could not be measured. Nothing is skipped instead.
   init(_ error: MeasurementError) {
     switch error {
     case .nonceLength:
@@ -13,7 +13,7 @@ extension Failure {
     case .unknownKey:
       self.init(
         .malformed, "this build does not have the measurement proof key that the baseline was made with",
-        hint: "use the release that enrolled, or enrol again")
+        hint: "use the release that enrolled, or enrol again: holdfast enroll --replace")
     case .unknownComponent:
       self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
     case .unreadable(let source, EXDEV):
@@ -33,25 +33,28 @@ extension Failure {
     }
   }
 
-  private static let enrolAgain = "enrol again: holdfast enroll"
+  private static let enrolAgain = "enrol again: holdfast enroll --replace"
 
   private init(_ fault: DeviceSecretFault) {
     let path = DeviceSecretPlace.path ?? "device.secret"
-    let secret = "the device secret \(path)"
+    let secret = "this host's secret \(path)"
     switch fault {
     case .noLocation:
       self.init(
-        .malformed, "there is no place for the device secret", hint: "set HOME, or XDG_DATA_HOME to a private folder")
+        .malformed, "there is no place for this host's secret, device.secret",
+        hint: "set HOME, or XDG_DATA_HOME to a private folder")
     case .missing:
-      self.init(.malformed, "\(secret) is gone", hint: "restore it, or enrol this device again")
+      self.init(
+        .malformed, "\(secret) is gone", hint: "restore it, or enrol this host again: holdfast enroll --replace")
     case .notPlainFile:
-      self.init(.malformed, "\(secret) is not a plain file", hint: "remove what is there and enrol again")
+      self.init(
+        .malformed, "\(secret) is not a plain file", hint: "remove what is there and enrol again with --replace")
     case .wrongOwner:
       self.init(.noPermission, "\(secret) belongs to another user", hint: "run as the user who enrolled")
     case .wrongMode:
       self.init(.noPermission, "\(secret) has another mode than 0600", hint: "chmod 600 \(path.shellWord)")
     case .wrongSize:
-      self.init(.malformed, "\(secret) is damaged", hint: "restore it, or remove it and enrol again")
+      self.init(.malformed, "\(secret) is damaged", hint: "restore it, or remove it and enrol again with --replace")
     case .folderNotPrivate:
       self.init(
         .noPermission, "the folder of \(secret) is not this user's alone",
@@ -64,7 +67,8 @@ extension Failure {
       self.init(.fault, "the disk is full, \(secret) was not written", hint: "free some space and run it again")
     case .system(ENAMETOOLONG), .system(ENOTDIR):
       self.init(
-        .malformed, "there is no place for the device secret: XDG_DATA_HOME or HOME names no folder that can be made",
+        .malformed,
+        "there is no place for this host's secret, device.secret: XDG_DATA_HOME or HOME names no folder that can be made",
         hint: "set XDG_DATA_HOME to a private folder")
     case .system(let code):
       self.init(.fault, "\(secret) could not be used: system error \(code)")

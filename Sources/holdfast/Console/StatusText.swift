@@ -10,16 +10,19 @@ extension Status {
     case .accepted: ("the device accepted it", nil)
     case .tokenInvalid:
       ("the device does not take the measurement token", "has it been told to trust the issuer? holdfast device trust")
-    case .tokenExpired: ("the measurement token has expired", "enrol again")
-    case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", "enrol again")
-    case .tokenUnknown: ("the device does not remember the token, and did not take it whole", "enrol again")
+    case .tokenExpired: ("the measurement token has expired", enrolAgain)
+    case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", enrolAgain)
+    case .tokenUnknown: ("the device does not remember the token, and did not take it whole", enrolAgain)
     case .integrityMismatch:
       (
         "the app or its environment has changed since the baseline",
-        "holdfast explain says what changed; if that is as it should be, enrol again"
+        "holdfast explain says what changed; if that is as it should be, \(enrolAgain)"
       )
     case .deviceMismatch:
-      ("this is not the device that the token was made for, or the answer was used before", "enrol again on this host")
+      (
+        "this host does not measure as the one that was enrolled, or the answer was used before",
+        "holdfast explain says what changed; if this host is meant to have the token, \(enrolAgain)"
+      )
     case .factorMissing:
       ("the command needs more than was given", "codes are given with --user, --otp and --seal")
     case .otpRejected:
@@ -39,8 +42,8 @@ extension Status {
     case .challengeExpired: ("the answer came too late", "try again")
     case .malformed: ("the device could not read the message", nil)
     case .busy: ("the device is busy or its store is full", "try again later")
-    case .usesExhausted: ("the measurement token is used up", "enrol again")
-    case .versionTooOld: ("the app is older than the device's owner allows", "update the app and enrol again")
+    case .usesExhausted: ("the measurement token is used up", enrolAgain)
+    case .versionTooOld: ("the app is older than the device's owner allows", "update the app and \(enrolAgain)")
     case .internal:
       (
         "the device had a fault of its own, or does not answer its bridge",
@@ -49,6 +52,8 @@ extension Status {
     }
   }
 }
+
+private let enrolAgain = "enrol again: holdfast enroll --replace"
 
 extension Factors {
   /// The names of the factors, as policy files write them.

@@ -16,6 +16,8 @@ enum power_cut_operation {
   POWER_CUT_MAKE_DIRECTORY,
   POWER_CUT_LINK,
   POWER_CUT_RENAME,
+  /// Two names are exchanged: `new_file` has `new_name` before, and `name` afterwards.
+  POWER_CUT_EXCHANGE,
   POWER_CUT_UNLINK,
 };
 
@@ -23,7 +25,9 @@ struct power_cut_event {
   enum power_cut_operation operation;
   /// The inode of the file or folder; 0 before one is made.
   uint64_t file;
-  /// The inode of the folder that holds `name`, and with `LINK` and `RENAME` of the one that will hold `new_name`.
+  /// The inode of the file or folder that has `new_name`, with `EXCHANGE`.
+  uint64_t new_file;
+  /// The inode of the folder that holds `name`, and with `LINK`, `RENAME` and `EXCHANGE` of the one that will hold `new_name`.
   uint64_t directory, new_directory;
   const char *name, *new_name;
   /// Where a write begins, or the length that a file is cut to.
