@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import secrets
+import shutil
 import signal
 import sys
 import threading
@@ -22,6 +23,7 @@ from holdfast_peer.keys import PrivateKey, jwk, point_of_jwk
 from holdfast_peer.primitives import sha256
 from holdfast_peer.prover import Attempt
 from holdfast_peer.refusal import Refused
+from holdfast_peer.state import enrolment
 
 DENIED, MALFORMED, IMPOSTOR, UNAVAILABLE = 1, 2, 3, 69
 PROOF_KEY = sha256(b"loopback development key")[:16]
@@ -127,10 +129,19 @@ def enroll(options):
                                               dict(app), dict(device_components), int(time.time()))
     claims = fresh_claims(descriptor.device_id, **measure(configuration))
     grant = issuer.grant(descriptor.point, claims, FORMATS[options.format])
-    options.state.mkdir(parents=True, exist_ok=True)
-    (options.state / "measurement_config.bin").write_bytes(configuration)
-    (options.state / f"measurement_token.{options.format}").write_bytes(grant.token)
-    write(options.state / "prover.json", {"device": read(options.device), "remembered": False, "format": options.format})
+    devices = options.state / "devices"
+    place, new = devices / descriptor.device_id.hex(), devices / f".new-{descriptor.device_id.hex()}"
+    if place.exists() and not options.replace:
+        return MALFORMED
+    for left in new.iterdir() if new.exists() else ():
+        left.unlink()
+    new.mkdir(parents=True, exist_ok=True)
+    (new / "measurement_config.bin").write_bytes(configuration)
+    (new / f"measurement_token.{options.format}").write_bytes(grant.token)
+    write(new / "prover.json", {"device": read(options.device), "remembered": False, "format": options.format})
+    if place.exists():
+        shutil.rmtree(place)
+    new.rename(place)
     return 0
 
 
@@ -162,7 +173,7 @@ class State:
 
 
 def prove(options):
-    state = State(options.state)
+    state = State(enrolment(options.state))
     status = None
     try:
         with transport.connect(endpoint(options.connect), options.timeout) as connection:
@@ -200,7 +211,7 @@ def expected_m1(connection, descriptor):
     except Refused:
         raise Ended(MALFORMED) from None
     if (fields["deviceId"], fields["kid"]) != (descriptor.device_id, descriptor.kid):
-        raise Ended(IMPOSTOR)
+        raise Ended(MALFORMED)
     return m1
 
 
@@ -239,6 +250,7 @@ def main():
     for name in ("--device", "--service", "--state"):
         noun.add_argument(name, type=pathlib.Path, required=True)
     noun.add_argument("--format", choices=FORMATS, default="cose")
+    noun.add_argument("--replace", action="store_true")
     noun.set_defaults(run=enroll)
     noun = nouns.add_parser("prove")
     noun.add_argument("--connect", required=True)
