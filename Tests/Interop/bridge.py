@@ -13,6 +13,7 @@ import pathlib
 import pty
 import signal
 import socket
+import subprocess
 import sys
 import tempfile
 import threading
@@ -189,6 +190,29 @@ def ends(world, number, with_prover):
     wait_for(lambda: world.prove(f"unix:{world.front}").returncode == 0, "no prover is accepted any more")
 
 
+def flooded(world):
+    """Provers that come and go by the hundred are few lines, and a count of the others; as JSON, each line is an object."""
+    expect_equal(stop(world.bridge), 0, "exit status")
+    with (world.folder / "lines").open("wb") as lines:
+        world.bridge = subprocess.Popen(
+            [world.command_line.path, "device", "bridge", "--json", "--listen", f"unix:{world.front}", "--to", f"unix-stream:{world.line}"],
+            env=world.command_line.environment, stdin=subprocess.DEVNULL, stdout=lines, stderr=subprocess.DEVNULL)
+    transport.connect_when_ready(world.front).close()
+    for _ in range(300):
+        transport.connect_when_ready(world.front).close()
+    # Who comes last is answered last.
+    with transport.connect_when_ready(world.front) as connection:
+        connection.receive(timeout=8)
+    expect_equal(stop(world.bridge), 0, "exit status")
+    said = [json.loads(line) for line in (world.folder / "lines").read_text().splitlines()]
+    expect(all(isinstance(line["time"], int) and abs(line["time"] - time.time()) < 60 for line in said), "a line has another time")
+    counts = {event: len([line for line in said if line["event"] == event]) for event in ("busy", "disconnected", "refused", "displaced")}
+    expect(max(counts.values()) <= 30, f"too many lines: {counts}")
+    left_out = sum(line["lines"] for line in said if line["event"] == "left-out")
+    expect_equal(counts["busy"] + counts["disconnected"] + counts["displaced"] + left_out, 302, f"provers that are told of, in {counts}")
+    world.start_bridge()
+
+
 class Terminal:
     """A pseudo-terminal whose far end is joined to a socket of bytes."""
 
@@ -285,6 +309,7 @@ def main():
                 for number in (signal.SIGTERM, signal.SIGINT):
                     for with_prover in (False, True):
                         checks.run(f"{number.name} ends it, with a prover: {with_prover}", ends, world, number, with_prover)
+                checks.run("a flood of provers does not fill the log", flooded, world)
                 checks.run("a prover at a terminal", prover_at_terminal, world)
                 checks.run("wrong arguments", bad_arguments, world)
         finally:

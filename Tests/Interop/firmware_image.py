@@ -252,7 +252,7 @@ def bad_init(world):
     path = world.name()
     (world.path / "bad.json").write_text("{}")
     world.run(MALFORMED, "device", "init", "--firmware", path, "--policy", "bad.json")
-    world.run(MALFORMED, "device", "init", "--firmware", path, "--policy", "absent.json", hint=False)
+    world.run(MALFORMED, "device", "init", "--firmware", path, "--policy", "absent.json")
     world.run(MALFORMED, "device", "init", "--firmware", path, "--trust", "bad.json")
     world.run(MALFORMED, "device", "init", "--firmware", world.path / "absent" / "x.img")
     path.symlink_to("elsewhere")

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
+import HoldfastOpenSSL
 import HoldfastTransport
 
 struct DeviceBridge: Verb {
@@ -49,10 +50,12 @@ struct DeviceBridge: Verb {
     guard let lines = LogOutput(json: output.json) else { throw Failure(ServerFault.noDescriptors) }
     defer { lines.finish(withinMilliseconds: 500) }
     let isQuiet = quiet
+    // What provers cause; the bridge cannot tell which of them are strangers.
+    let limit = LineLimit(linesAMinute: 30, clock: SystemClock())
     let bridge: Bridge
     do throws(BridgeFault) {
       bridge = try Bridge(endpoints: endpoints, hardware: hardware) { notice in
-        if let line = notice.line(quiet: isQuiet, hardware: hardware) { lines.write(line) }
+        if let line = notice.line(quiet: isQuiet, hardware: hardware) { limit.admitted(line).forEach(lines.write) }
       }
     } catch { throw Failure(error) }
     TerminationSignals.whenRaised { bridge.stop() }
@@ -63,7 +66,14 @@ struct DeviceBridge: Verb {
     }
     let presence = BluetoothPresence(of: bridge.endpoints, isPairing: pair) { lines.warn($0) }
     defer { withExtendedLifetime(presence) {} }
+    BackgroundThread.start {
+      while true {
+        _ = poll(nil, 0, 10_000)
+        limit.due().forEach(lines.write)
+      }
+    }
     do throws(BridgeFault) { try bridge.run() } catch { throw Failure(error) }
+    limit.due(isEnding: true).forEach(lines.write)
     lines.note("ended", "ended")
   }
 }
