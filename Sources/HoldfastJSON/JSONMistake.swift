@@ -24,6 +24,8 @@ public struct JSONMistake: Error, Equatable, Sendable {
     case text(of: [String])
     /// A text or a member's name with this many bytes of UTF-8.
     case byteCount(ClosedRange<Int>)
+    /// A text or a member's name of this many hexadecimal digits, in lower case.
+    case hexadecimal(digitCount: Int)
     /// An object.
     case object
     /// An array, of exactly this many elements where there is a number.
@@ -64,6 +66,18 @@ public struct JSONMistake: Error, Equatable, Sendable {
 }
 
 extension JSONMistake {
+  /// The way as people write it, such as `commands.unlock.factors[1]`; nothing for the outermost value.
+  public var pathText: String {
+    var text = ""
+    for step in path {
+      switch step {
+      case .element(let index): text += "[\(index)]"
+      case .member(let name): text += (text.isEmpty ? "" : ".") + name
+      }
+    }
+    return text
+  }
+
   /// Why a text is not JSON that Holdfast takes, and where; nil where it is.
   ///
   /// For the message after ``JSONFault``: it reads the text once more.

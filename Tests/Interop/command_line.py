@@ -255,6 +255,23 @@ def check_policy(world):
     policy.write_text(good)
 
 
+def check_service_policy(world):
+    """Likewise for the policy of a service."""
+    world.run("service", "init", "--dir", "service")
+    policy = world.path / "service" / "policy.json"
+    good = policy.read_text()
+    line = good[:good.index('"devices"')].count("\n") + 1
+    for right, wrong, wanted in (
+        ('"devices": "listed"', '"devices": "s3cret"', f"policy.json, line {line}: devices must be one of listed, first-come"),
+        ('"devices"', '"device"', f"line {line}: device is not a member that there is: did you mean devices?"),
+        ('"devices": "listed"', '"devices": "listed", "token_seconds": 0', "token_seconds "),
+        (good, good[:-3], "this is not JSON"),
+    ):
+        policy.write_text(good.replace(right, wrong, 1))
+        message, _ = world.refuse(MALFORMED, "service", "images", "--dir", "service")
+        expect(wanted in message and "s3cret" not in message, f"{wrong}: {message}")
+
+
 def check_users(world):
     """An activation that waits is shown, and may be removed; a name that there is not is said to be none."""
     where = ("--dir", world.device("users"))
@@ -279,6 +296,7 @@ CHECKS = {
     "completions": check_completions,
     "manual pages": check_manual,
     "mistakes in a policy": check_policy,
+    "mistakes in a service's policy": check_service_policy,
     "users": check_users,
 }
 

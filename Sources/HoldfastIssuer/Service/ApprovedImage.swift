@@ -20,21 +20,15 @@ public struct ApprovedImage: Sendable, Equatable {
 
   /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3]}` of a policy's `images`.
   ///
-  /// - Throws: `member` with the path of the member that is wrong.
-  init(_ name: String, _ value: JSONValue) throws(ServicePolicyFault) {
-    let path = "images.\(name)"
-    guard let digest: Digest = fixedBytes(hexadecimal: name) else { throw .member(path) }
-    guard let members = value.members else { throw .member(path) }
-    for (name, _) in members where !["subject", "version"].contains(where: { haveSameBytes($0, name) }) {
-      throw .member("\(path).\(name)")
-    }
-    guard let subject: BoundedText<64> = value["subject"]?.text.flatMap(BoundedText.init), !subject.isEmpty else {
-      throw .member("\(path).subject")
-    }
-    guard let numbers = value["version"]?.elements?.map(\.number), numbers.count == 3, let major = numbers[0],
-      let minor = numbers[1], let patch = numbers[2], max(major, minor, patch) <= maximumInteger
-    else { throw .member("\(path).version") }
-    self.init(digest: digest, subject: subject, version: AppVersion(major: major, minor: minor, patch: patch))
+  /// - Throws: the member that is wrong.
+  init(_ name: String, _ image: JSONMember) throws(JSONMistake) {
+    guard let digest: Digest = fixedBytes(hexadecimal: name) else { throw image.mistake(.hexadecimal(digitCount: 64)) }
+    try image.checkMembers(["subject", "version"])
+    let subject: BoundedText<64> = try image.required("subject").boundedText()
+    var numbers: [UInt64] = []
+    for number in try image.required("version").elements(count: 3) { numbers.append(try number.integer()) }
+    self.init(
+      digest: digest, subject: subject, version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]))
   }
 
   /// The member of `images`.

@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// Which devices the backend issues tokens for: the member `devices` of a service's policy.
-public enum DeviceAdmission: String, Sendable {
+public enum DeviceAdmission: String, Sendable, CaseIterable {
   /// Those that the owner registered.
   case listed
   /// Any device that the owner did not block. The first token for a device id settles which key it has.

@@ -4,10 +4,10 @@ import HoldfastKeys
 
 /// Why a policy could not be read.
 public enum ServicePolicyFault: Error, Equatable {
-  /// Not strict JSON, or too long.
-  case malformed
-  /// A member is unknown, missing, of another kind or out of range: its name, or for a member of `images` its path.
-  case member(String)
+  /// Not strict JSON, or too long: where it is not.
+  case malformed(JSONMistake)
+  /// A member is unknown, missing, of another kind or out of range: which one.
+  case member(JSONMistake)
   /// A member of an earlier shape, which is no longer read.
   case formerMember(String)
 }
@@ -27,64 +27,55 @@ extension ServicePolicy {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
-    } catch { throw .malformed }
-    guard let members = value.members else { throw .malformed }
-    if value["image_digests"] != nil { throw .formerMember("image_digests") }
-    for (name, _) in members where !Self.memberNames.contains(where: { haveSameBytes($0, name) }) {
-      throw .member(name)
+    } catch {
+      throw .malformed(
+        JSONMistake(in: bytes, byteLimit: Self.maximumByteCount) ?? JSONMistake(at: [], expected: .syntax))
     }
+    if value["image_digests"] != nil { throw .formerMember("image_digests") }
+    do throws(JSONMistake) { self = try ServicePolicy(JSONMember(value)) } catch {
+      throw .member(error.located(in: bytes))
+    }
+  }
+
+  private init(_ policy: JSONMember) throws(JSONMistake) {
+    try policy.checkMembers(Self.memberNames)
     self.init(
-      issuer: try value.boundedText("issuer"), attestationIssuer: try value.boundedText("attestation_issuer"),
-      audience: try value.boundedText("audience"))
-    guard let images = value["images"]?.members else { throw .member("images") }
-    for (name, value) in images { self.images.append(try ApprovedImage(name, value)) }
-    if let devices = value["devices"] {
-      guard let admission = devices.text.flatMap(DeviceAdmission.init) else { throw .member("devices") }
+      issuer: try policy.required("issuer").boundedText(),
+      attestationIssuer: try policy.required("attestation_issuer").boundedText(),
+      audience: try policy.required("audience").boundedText())
+    for (name, image) in try policy.required("images").members() { images.append(try ApprovedImage(name, image)) }
+    if let devices = policy.member("devices") {
+      guard let admission = devices.value.text.flatMap(DeviceAdmission.init) else {
+        throw devices.mistake(.text(of: DeviceAdmission.allCases.map(\.rawValue)))
+      }
       self.devices = admission
     }
-    if value["refused_properties"] != nil {
-      refusedProperties = try value.list("refused_properties") { $0.text.flatMap(BoundedText.init) }
+    if let properties = policy.member("refused_properties") {
+      refusedProperties = []
+      for property in try properties.elements() { refusedProperties.append(try property.boundedText()) }
     }
-    if value["subject"] != nil { subject = try value.boundedText("subject") }
-    if value["attestation_seconds"] != nil {
-      attestationSeconds = try value.number("attestation_seconds", in: 1...3600)
+    if let subject = policy.member("subject") { self.subject = try subject.boundedText() }
+    if let seconds = policy.member("attestation_seconds") { attestationSeconds = try seconds.integer(1...3600) }
+    if let seconds = policy.member("token_seconds") {
+      tokenSeconds = try seconds.integer(1...(10 * 366 * 24 * 60 * 60))
     }
-    if value["token_seconds"] != nil {
-      tokenSeconds = try value.number("token_seconds", in: 1...(10 * 366 * 24 * 60 * 60))
-    }
-    if value["commands"] != nil {
-      let commands: [BoundedText<32>] = try value.list("commands") { $0.text.flatMap(BoundedText.init) }
-      guard commands.count <= 16 else { throw .member("commands") }
+    if let named = policy.member("commands") {
+      let elements = try named.elements()
+      guard elements.count <= 16 else { throw named.mistake(.atMost(16)) }
+      var commands: [BoundedText<32>] = []
+      for command in elements { commands.append(try command.boundedText()) }
       self.commands = commands
     }
-    if value["maximum_uses"] != nil { maximumUses = try value.number("maximum_uses", in: 1...maximumInteger) }
+    if let uses = policy.member("maximum_uses") { maximumUses = try uses.integer(1...maximumInteger) }
   }
 }
 
-extension JSONValue {
-  fileprivate func boundedText<let capacity: Int>(
-    _ name: String
-  ) throws(ServicePolicyFault) -> BoundedText<capacity> {
-    guard let text: BoundedText<capacity> = self[name]?.text.flatMap(BoundedText.init), !text.isEmpty else {
-      throw .member(name)
+extension JSONMember {
+  /// A text of 1 to `capacity` bytes.
+  func boundedText<let capacity: Int>() throws(JSONMistake) -> BoundedText<capacity> {
+    guard let bounded = BoundedText<capacity>(try text(byteCounts: 1...capacity)) else {
+      throw mistake(.byteCount(1...capacity))
     }
-    return text
-  }
-
-  fileprivate func number(_ name: String, in range: ClosedRange<UInt64>) throws(ServicePolicyFault) -> UInt64 {
-    guard let number = self[name]?.number, range.contains(number) else { throw .member(name) }
-    return number
-  }
-
-  fileprivate func list<Element>(
-    _ name: String, _ element: (JSONValue) -> Element?
-  ) throws(ServicePolicyFault) -> [Element] {
-    guard let values = self[name]?.elements else { throw .member(name) }
-    var list: [Element] = []
-    for value in values {
-      guard let item = element(value) else { throw .member(name) }
-      list.append(item)
-    }
-    return list
+    return bounded
   }
 }

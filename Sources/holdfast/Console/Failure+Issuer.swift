@@ -27,14 +27,10 @@ extension Failure {
       self.init(
         .malformed, "the making of the service in \(folder) was interrupted",
         hint: "make it again: holdfast service init --dir \(folder.shellWord)")
-    case .policy(.malformed):
+    case .policy(.malformed(let mistake)), .policy(.member(let mistake)):
       self.init(
-        .malformed, "\(folder)/policy.json is not strict JSON, or too long",
-        hint: "mend or restore it; nothing is approved meanwhile")
-    case .policy(.member(let member)):
-      self.init(
-        .malformed, "\(folder)/policy.json: the member '\(member)' is missing, unknown, or not as it has to be",
-        hint: "mend or restore it; nothing is approved meanwhile")
+        .malformed, mistake.text(in: "\(folder)/policy.json"), hint: "mend or restore it; nothing is approved meanwhile"
+      )
     case .policy(.formerMember(let member)):
       self.init(
         .malformed, "\(folder)/policy.json: the member '\(member)' is of an earlier version",

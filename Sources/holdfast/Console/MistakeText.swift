@@ -4,19 +4,7 @@ extension JSONMistake {
   /// What is wrong with the file of that name, in one sentence. It repeats names of members, and no values.
   func text(in file: String) -> String {
     let place = line.map { "\(file), line \($0)" } ?? file
-    return path.isEmpty ? "\(place): \(explanation)" : "\(place): \(pathText) \(explanation)"
-  }
-
-  /// The way to the member, such as `commands.unlock.factors[1]`.
-  private var pathText: String {
-    var text = ""
-    for step in path {
-      switch step {
-      case .element(let index): text += "[\(index)]"
-      case .member(let name): text += (text.isEmpty ? "" : ".") + name.shortened
-      }
-    }
-    return text
+    return path.isEmpty ? "\(place): \(explanation)" : "\(place): \(pathText.shortened) \(explanation)"
   }
 
   private var explanation: String {
@@ -37,6 +25,7 @@ extension JSONMistake {
     case .text(let texts): return "must be one of \(texts.joined(separator: ", ")), each once"
     case .byteCount(let range):
       return "must have \(range.lowerBound) to \(range.upperBound) bytes"
+    case .hexadecimal(let count): return "must have \(count) hexadecimal digits in lower case"
     case .object: return isWhole ? "it must be an object, {…}" : "must be an object, {…}"
     case .array(nil): return "must be an array, […]"
     case .array(let count?): return "must be an array of \(count)"
@@ -51,6 +40,6 @@ extension JSONMistake {
 }
 
 extension String {
-  /// The beginning of a name that a file may make as long as it likes.
-  fileprivate var shortened: String { unicodeScalars.count <= 64 ? self : String(prefix(64)) + "…" }
+  /// The beginning of a way whose names a file may make as long as it likes.
+  fileprivate var shortened: String { unicodeScalars.count <= 160 ? self : String(prefix(160)) + "…" }
 }

@@ -58,13 +58,7 @@ import Testing
     switch fault {
     case .malformed(let mistake), .unexpected(let mistake):
       #expect(mistake.line == line)
-      let steps = mistake.path.map { step in
-        switch step {
-        case .member(let name): ".\(name)"
-        case .element(let index): "[\(index)]"
-        }
-      }
-      #expect(String(steps.joined().dropFirst()) == path)
+      #expect(mistake.pathText == path)
     case .unreadable, .newerVersion: Issue.record("\(fault)")
     }
   }
