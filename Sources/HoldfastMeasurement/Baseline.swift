@@ -41,6 +41,7 @@ extension Measurer {
     of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
+    BuiltInKeys.warnOfDevelopmentKey()
     let salt: FixedBytes<32>
     do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
     let keyID = try BuiltInKeys.keyID(of: BuiltInKeys.current)

@@ -1,5 +1,7 @@
+import Glibc
 import HoldfastCore
 import HoldfastOpenSSL
+import Synchronization
 
 /// The keys of this release and of older ones, each in shares that are assembled when it is used.
 ///
@@ -54,3 +56,16 @@ public enum BuiltInKeys {
     }
   }
 }
+
+extension BuiltInKeys {
+  /// Says on standard error that the development key is built in, once in a process; does nothing where it is not.
+  ///
+  /// Baselines and proofs do this by themselves.
+  public static func warnOfDevelopmentKey() {
+    guard isDevelopmentKey, !hasWarned.exchange(true, ordering: .relaxed) else { return }
+    let text = "holdfast: warning: this build uses the development measurement proof key, which everybody knows\n"
+    _ = unsafe write(STDERR_FILENO, text, text.utf8.count)
+  }
+}
+
+private let hasWarned = Atomic(false)

@@ -45,6 +45,7 @@ private struct ProofRequest: ~Copyable {
   init(nonce: [UInt8], configuration: [UInt8]) throws(MeasurementError) {
     guard let nonce = FixedBytes<16>(nonce.span) else { throw .nonceLength }
     let decoded = try MeasurementConfiguration(read: configuration)
+    BuiltInKeys.warnOfDevelopmentKey()
     guard let key = try BuiltInKeys.key(named: decoded.mpkID) else { throw .unknownKey }
     self.nonce = nonce
     self.configuration = decoded

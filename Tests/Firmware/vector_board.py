@@ -169,5 +169,7 @@ REPLAYS = {
 NOT_A_DEVICES = {
     "Measurement": "a prover measures, a device never sees components",
     "MeasurementConfiguration": "a prover keeps it, a device never sees it",
+    "ReleaseKeys": "app and service have a release's keys, a device has none",
+    "Evidence": "a prover makes it for the service, a device never sees it",
     "SessionReply": "a device writes it, a prover reads it",
 }

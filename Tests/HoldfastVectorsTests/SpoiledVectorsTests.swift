@@ -6,7 +6,8 @@ import Testing
 @Suite struct SpoiledVectorsTests {
   @Test(
     arguments: [
-      ("measurement_test.json", "Measurement"), ("proof_test.json", "Proof"),
+      ("measurement_test.json", "Measurement"), ("measurement_test.json", "ReleaseKeys"),
+      ("measurement_test.json", "Evidence"), ("proof_test.json", "Proof"),
       ("measurement_token_test.json", "MeasurementTokenCOSE"), ("measurement_token_test.json", "MeasurementTokenJOSE"),
       ("session_test.json", "SessionRound"),
     ], [0.0, 0.5, 1.0])

@@ -364,6 +364,95 @@ def _(world):
     status_is(world.enroll(world.lock_file), OK)
 
 
+# Folders: half-made, and of other kinds.
+
+@check("a service that was killed while it was made is used by nothing, and made by the same command")
+def _(world):
+    whole = {"account.key", "attestation-encryption.jwk", "attestation.sqlite", "issuer.key", "issuer.sqlite", "lock", "policy.json",
+             "release.keys"}
+    for seconds in [0.002 * step for step in range(30)]:
+        folder = world.name("killed")
+        making = world.line.start("service", "init", "--dir", folder)
+        time.sleep(seconds)
+        making.kill()
+        making.wait()
+        if (folder / "half-made").exists():
+            status_is(world.line.run("service", "show", "--dir", folder), MALFORMED, "interrupted", "service init")
+            status_is(world.line.run("service", "approve", "--dir", folder), MALFORMED, "interrupted")
+        done = world.line.run("service", "init", "--dir", folder)
+        # It may have been done before the signal came.
+        expect(done.returncode == OK or b"already" in done.stderr, done.stderr.decode())
+        status_is(world.line.run("service", "show", "--dir", folder), OK)
+        left = {path.name for path in folder.iterdir() if not path.name.startswith(".holdfast-")}
+        expect_equal(left, whole, "the files")
+
+
+@check("a device that was killed while it was made is used by nothing, and made by the same command")
+def _(world):
+    for seconds in [0.002 * step for step in range(20)]:
+        folder = world.name("killed")
+        making = world.line.start("device", "init", "--dir", folder)
+        time.sleep(seconds)
+        making.kill()
+        making.wait()
+        if (folder / "half-made").exists():
+            status_is(world.line.run("device", "show", "--dir", folder), MALFORMED, "interrupted", "device init")
+        done = world.line.run("device", "init", "--dir", folder)
+        expect(done.returncode == OK or b"already" in done.stderr, done.stderr.decode())
+        status_is(world.line.run("device", "show", "--dir", folder), OK)
+
+
+@check("a verb refuses a folder of another kind, names the kind, and writes nothing there")
+def _(world):
+    state, keys = world.name("state"), world.name("keys")
+    status_is(world.enroll(world.lock_file, state), OK)
+    secret = world.write("secret", b"ab" * 20 + b"\n")
+    world.line.succeed("otp", "import", "--authenticator", keys, "--no-pin", "--format", "hex", "--user", "alice", secret)
+    folders = {"a device's": world.lock, "a service's": world.service, "a prover's": state, "an authenticator's": keys}
+    verbs = {
+        "a device's": [["device", "init", "--dir"], ["device", "show", "--dir"], ["device", "reset", "--yes", "--dir"],
+                       ["device", "policy", "--dir"], ["device", "serve", "--listen", f"unix:{world.folder}/other.sock", "--dir"]],
+        "a service's": [["service", "init", "--dir"], ["service", "show", "--dir"], ["service", "images", "--dir"], ["service", "approve", "--dir"],
+                        ["service", "device", "list", "--dir"], ["service", "revoke", "--device", world.lock_file, "--dir"],
+                        ["enroll", "--device", world.lock_file, "--state", world.name("state"), "--service"]],
+        "a prover's": [["enroll", "--device", world.lock_file, "--service", world.service, "--state"],
+                       ["measure", "--out", world.name("evidence"), "--state"], ["explain", "--state"], ["status", "--state"],
+                       ["prove", "--connect", f"unix:{world.socket}", "--command", "status", "--state"]],
+        "an authenticator's": [["otp", "list", "--authenticator"], ["otp", "code", "--authenticator"],
+                               ["otp", "import", "--no-pin", "--format", "hex", "--user", "bob", secret, "--authenticator"]],
+    }
+    for needed, lines in verbs.items():
+        for kind, folder in folders.items():
+            if kind == needed:
+                continue
+            before = {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.suffix not in ("-shm", "-wal")}
+            for line in lines:
+                done = world.line.run(*line, folder, "--json")
+                said = done.stderr.decode()
+                expect(done.returncode == MALFORMED and kind in said and "hint:" in said,
+                       f"{' '.join(map(str, line[:2]))} with {kind} folder ended with {done.returncode}: {said.strip()[-200:]}")
+                expect(json.loads(done.stdout)["exit"] == MALFORMED, "the object of the error")
+            after = {path: path.read_bytes() for path in before if path.exists()}
+            changed = [path.name for path in before if before[path] != after.get(path) and not path.name.startswith("ledger.sqlite")]
+            expect(not changed, f"{kind} folder: {changed} changed")
+
+
+@check("evidence is deleted by attest where it is told to, and otherwise its reader is told to delete it")
+def _(world):
+    state, out = world.name("state"), world.name("attestation")
+    for more, remains in ((("--delete-evidence",), False), ((), True)):
+        evidence = world.name("evidence")
+        status_is(world.line.run("measure", "--replace", "--state", state, "--out", evidence), OK, "delete")
+        done = world.line.run("attest", "--service", world.service, "--device", world.lock_file, "--evidence", evidence, "--out", out, *more)
+        status_is(done, OK, *(("delete",) if remains else ()))
+        expect_equal(evidence.exists(), remains, "whether the evidence is there")
+    # Evidence that was refused is kept, so that the step can be repeated.
+    done = world.line.run("attest", "--service", world.service, "--device", world.lock_file, "--evidence", evidence, "--out", out,
+                          "--delete-evidence")
+    status_is(done, DENIED)
+    expect(evidence.exists(), "refused evidence was deleted")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--holdfast", required=True, help="the command line under test")

@@ -29,6 +29,13 @@ def replay(group, test):
         assert made == value["configuration"] and measurement.proof_key_id(value["mpk"]) == value["mpkId"]
         assert measurement.integrity_measurement(value["salt"], made, app, device) == value["integrity"]
         assert measurement.device_measurement(value["salt"], made, device) == value["device"]
+    elif kind == "ReleaseKeys":
+        evidence_key, proof_key = measurement.release_keys(value["root"])
+        if (evidence_key, proof_key, measurement.proof_key_id(proof_key)) != (value["evidenceKey"], value["mpk"], value["mpkId"]):
+            raise Refused("WrongKey")
+    elif kind == "Evidence":
+        read = measurement.parse_evidence(value["evidence"], value["evidenceKey"])
+        assert read["configuration"] == value["configuration"] and read["subject"] == test["subject"]
     elif kind == "Proof":
         if measurement.proof(value["mpk"], value["nonce"], value["measurement"]) != value["proof"]:
             raise Refused("WrongProof")
@@ -53,7 +60,7 @@ def replay(group, test):
 
 
 FRAME = {"tcId", "comment", "flags", "result"}
-HEX_FIELDS = set("""configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey macKey
+HEX_FIELDS = set("""root evidenceKey evidence configuration mpk salt mpkId integrity device nonce measurement proof token devicePrivateKey issuerPublicKey macKey
     deviceId message m1 m2 m3 head th kProverToDevice kDeviceToProver imp dmp request m3Plaintext proverRandom""".split())
 
 

@@ -7,7 +7,8 @@ public enum AuthenticatorFolder {
   /// The file in the folder.
   public static let fileName = "authenticator.sqlite"
 
-  /// Opens the authenticator that is in a folder. Throws `missing` where there is none, and what is wrong with it.
+  /// Opens the authenticator that is in a folder. Throws `missing` where there is none, `folder` for one of another kind, and
+  /// what is wrong with it.
   public static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try open(at: path, cost: .interactive)
   }
@@ -22,6 +23,9 @@ public enum AuthenticatorFolder {
   /// `cost` is that of new protections.
   static func open(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
     try checkFolder(path)
+    do throws(FileError) { try FolderKind.authenticator.require(ofFolder: path) } catch {
+      throw AuthenticatorFault(error)
+    }
     var status = stat()
     // An empty file is one whose making was interrupted.
     guard unsafe lstat(path + "/" + fileName, &status) == 0 else { throw errno == EACCES ? .noPermission : .missing }
@@ -29,7 +33,10 @@ public enum AuthenticatorFolder {
   }
 
   static func create(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
-    do throws(FileError) { try Files.createPrivateDirectory(at: path) } catch { throw AuthenticatorFault(error) }
+    do throws(FileError) {
+      try Files.createPrivateDirectory(at: path)
+      try FolderKind.authenticator.require(ofFolder: path)
+    } catch { throw AuthenticatorFault(error) }
     return try Authenticator(path: path + "/" + fileName, cost: cost)
   }
 

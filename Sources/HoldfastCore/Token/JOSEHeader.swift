@@ -46,9 +46,9 @@ struct JOSEHeader: ~Copyable {
     }
   }
 
-  /// Members by which a sender would choose keys, compression or extensions.
+  /// Whether a sender would choose keys, compression, extensions or the form of the payload (RFC 7797) by a member.
   private static func isRefused(_ name: borrowing JSONString) -> Bool {
-    name.equals("zip") || name.equals("crit") || name.equals("jku") || name.equals("jwk")
+    name.equals("b64") || name.equals("zip") || name.equals("crit") || name.equals("jku") || name.equals("jwk")
       || name.equals("x5u") || name.equals("x5c") || name.equals("x5t") || name.equals("x5t#S256")
   }
 

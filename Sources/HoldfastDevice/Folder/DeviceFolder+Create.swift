@@ -8,7 +8,9 @@ extension DeviceFolder {
   /// Makes a device: a new key and id, a policy and a lock that is locked. The clock floor starts at the real clock.
   ///
   /// Where `tpm` is the path of a TPM, a counter in it anchors the device: older copies of its ledger are then refused.
-  /// The description is written last: a folder in which that did not happen is ``DeviceFolderFault/incomplete``.
+  /// All of it is made, or nothing counts: a folder whose making was interrupted is marked as such, is
+  /// ``DeviceFolderFault/halfMade`` for every verb, and is cleared and made anew by the next call. (A process that is
+  /// killed may leave its counter in the TPM.)
   /// Throws `alreadyMade`, `incomplete` or `inUse` for a folder that is not free, `notFolder`, `tooOpen`, `wrongOwner`,
   /// `missing` without a folder above it, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and `failed` without a
   /// real clock.
@@ -24,23 +26,64 @@ extension DeviceFolder {
     clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
-    do throws(FileError) { try Files.createPrivateDirectory(at: path) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
-    }
+    do throws(FileError) {
+      try Files.createPrivateDirectory(at: path)
+      try FolderKind.device.require(ofFolder: path)
+    } catch { throw DeviceFolderFault(lock: error, in: path) }
     let serving = try takeLock(of: path)
     _ = serving
+    if try isHalfMade(path) { try clear(path) }
     guard try !DeviceFile.description.isPresent(in: path) else { throw .alreadyMade }
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
     let key = try newKey(&random)
-    let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
-    try folder.put(policy.json().span, in: .policy)
-    do throws(DatabaseError) {
-      try Ledger.create(
-        path: DeviceFile.ledger.path(in: path), deviceID: folder.descriptor.deviceID, realClock: now, epoch: epoch,
-        tpm: tpm)
-    } catch { throw .file(.ledger, DeviceFileFault(error)) }
-    try folder.complete(with: key)
-    return folder
+    do throws(FileError) { try HalfMadeFolder.mark(path, as: .device) } catch {
+      throw DeviceFolderFault(lock: error, in: path)
+    }
+    do throws(DeviceFolderFault) {
+      let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
+      try folder.fill(with: key, policy: policy, realClock: now, epoch: epoch, tpm: tpm)
+      return folder
+    } catch {
+      // Where this fails as well, the mark stays, and the next call clears the folder.
+      do throws(DeviceFolderFault) { try clear(path) } catch {}
+      throw error
+    }
+  }
+
+  /// Writes everything into a marked folder, then removes the mark. A counter that was made for it goes again on failure.
+  private func fill(
+    with key: borrowing P256PrivateKey, policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?
+  ) throws(DeviceFolderFault) {
+    do throws(DeviceFolderFault) {
+      try put(policy.json().span, in: .policy)
+      do throws(DatabaseError) {
+        try Ledger.create(
+          path: DeviceFile.ledger.path(in: path), deviceID: descriptor.deviceID, realClock: realClock, epoch: epoch,
+          tpm: tpm)
+      } catch { throw DeviceFolderFault.file(.ledger, DeviceFileFault(error)) }
+      try complete(with: key)
+      do throws(FileError) { try HalfMadeFolder.unmark(path) } catch { throw DeviceFolderFault(lock: error, in: path) }
+    } catch {
+      if let counter { do throws(CounterFault) { try operations.undefine(counter) } catch {} }
+      throw error
+    }
+  }
+
+  /// Whether the making of the folder began and did not end.
+  static func isHalfMade(_ path: String) throws(DeviceFolderFault) -> Bool {
+    do throws(FileError) { return try HalfMadeFolder.isHalfMade(path) } catch {
+      throw DeviceFolderFault(lock: error, in: path)
+    }
+  }
+
+  /// Removes everything that the making makes, and the mark.
+  private static func clear(_ path: String) throws(DeviceFolderFault) {
+    let names = DeviceFile.allCases.flatMap { file in
+      file == .ledger ? ["", "-wal", "-shm", "-journal"].map { file.rawValue + $0 } : [file.rawValue]
+    }
+    do throws(FileError) { try HalfMadeFolder.clear(path, of: names) } catch {
+      throw DeviceFolderFault(lock: error, in: path)
+    }
   }
 
   /// Makes another device of it, with a new key and id, so that no token counts any more: trusted issuers, floors, uses
@@ -60,6 +103,7 @@ extension DeviceFolder {
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     try checkFolder(path)
+    try requireWholeDevice(path)
     guard try DeviceFile.ledger.isPresent(in: path) else {
       for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .file(.ledger, .missing) }
       throw .missing

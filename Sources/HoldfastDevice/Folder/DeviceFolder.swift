@@ -20,13 +20,15 @@ public struct DeviceFolder: Sendable {
 
   /// Opens a folder and checks its description and key.
   ///
-  /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `incomplete`, or `file` with what is wrong with which.
+  /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `halfMade`, `incomplete`, `folder` for one of another
+  /// kind, or `file` with what is wrong with which.
   public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
 
   static func open(at path: String, operations: CounterOperations) throws(DeviceFolderFault) -> DeviceFolder {
     try checkFolder(path)
+    try requireWholeDevice(path)
     guard try DeviceFile.description.isPresent(in: path) else {
       for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
       throw .missing
@@ -36,6 +38,14 @@ public struct DeviceFolder: Sendable {
     let secrets = try folder.secrets()
     guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     return folder
+  }
+
+  /// Refuses a folder of another kind, and one whose making did not end.
+  static func requireWholeDevice(_ path: String) throws(DeviceFolderFault) {
+    do throws(FileError) { try FolderKind.device.require(ofFolder: path) } catch {
+      throw DeviceFolderFault(lock: error, in: path)
+    }
+    if try isHalfMade(path) { throw .halfMade }
   }
 
   /// Opens the ledger, which must be the newest one where a counter anchors it. Throws `file` for it, `counter`.

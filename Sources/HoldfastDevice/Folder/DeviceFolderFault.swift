@@ -12,8 +12,10 @@ public enum DeviceFolderFault: Error, Equatable {
   case wrongOwner
   /// Making: there is a device already.
   case alreadyMade
-  /// Making it was interrupted: it holds no usable device and is to be deleted.
+  /// Its description is missing: a reset was interrupted, or somebody removed it.
   case incomplete
+  /// Making it was interrupted before anybody could use it: it is to be made again.
+  case halfMade
   /// Another process serves it, or is making it.
   case inUse
   case noPermission

@@ -69,7 +69,7 @@ public struct VectorFile {
   private static func types(ofSchema schema: String) -> [String]? {
     guard let end = schema.range(ofText: "_schema_v") else { return nil }
     switch schema[..<end] {
-    case "measurement": return ["Measurement", "MeasurementConfiguration"]
+    case "measurement": return ["Measurement", "MeasurementConfiguration", "ReleaseKeys", "Evidence"]
     case "proof": return ["Proof"]
     case "measurement_token": return ["MeasurementTokenCOSE", "MeasurementTokenJOSE"]
     case "session": return ["SessionRound", "SessionM1", "SessionM2", "SessionM3", "SessionRequest", "SessionReply"]

@@ -20,6 +20,8 @@ extension VectorFile {
     case "EcdsaP1363Verify": try replay(group, as: EcdsaP1363Verify.self, into: &report)
     case "Measurement": try replay(group, as: MeasurementVectors.self, into: &report)
     case "MeasurementConfiguration": try replay(group, as: ConfigurationVectors.self, into: &report)
+    case "ReleaseKeys": try replay(group, as: ReleaseKeyVectors.self, into: &report)
+    case "Evidence": try replay(group, as: EvidenceVectors.self, into: &report)
     case "Proof": try replay(group, as: ProofVectors.self, into: &report)
     case "MeasurementTokenCOSE": try replay(group, as: TokenVectors<COSEToken>.self, into: &report)
     case "MeasurementTokenJOSE": try replay(group, as: TokenVectors<JOSEToken>.self, into: &report)

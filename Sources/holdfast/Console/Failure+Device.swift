@@ -25,9 +25,13 @@ extension Failure {
         .malformed, "there is a device in \(folder) already, and nothing is overwritten", hint: "take another folder")
     case .incomplete:
       self.init(
-        .malformed, "\(folder) holds no whole device: making it was interrupted, or it has other files",
+        .malformed, "\(folder) holds no whole device: a reset was interrupted, or files are missing",
         hint: "make a new device of it: holdfast device reset --yes --dir \(folder.shellWord); where that cannot be, "
           + "remove it all and run device init")
+    case .halfMade:
+      self.init(
+        .malformed, "the making of the device in \(folder) was interrupted",
+        hint: "make it again: holdfast device init --dir \(folder.shellWord)")
     case .inUse:
       self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that one first")
     case .noPermission:

@@ -5,6 +5,11 @@ import HoldfastMeasurement
 import HoldfastStorage
 
 extension ProverFolder {
+  /// Refuses a folder of another kind, before anything is measured or issued for it.
+  func checkKind() throws(StateFolderFault) {
+    do throws(FileError) { try FolderKind.prover.require(ofFolder: path) } catch { throw .file(error) }
+  }
+
   /// Refuses a device that is enrolled already. Work that ends in ``store(_:replacing:)`` asks this first.
   func checkIsNew(_ device: DeviceID) throws(StateFolderFault) {
     if try hasEnrolment(of: device) { throw .alreadyEnrolled(device) }
@@ -125,6 +130,7 @@ extension ProverFolder {
   private func makeFolders(_ folder: String) throws(StateFolderFault) {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
+      try FolderKind.prover.require(ofFolder: path)
       try Files.createPrivateDirectory(at: folder)
     } catch { throw .file(error) }
   }

@@ -77,7 +77,10 @@ struct ProverFolder {
 
   /// Why there is no entry: the folder itself may not be there.
   func nothingEnrolled() throws(StateFolderFault) -> StateFolderFault {
-    do throws(FileError) { _ = try Files.names(inFolder: path, limit: Self.deviceLimit) } catch {
+    do throws(FileError) {
+      _ = try Files.names(inFolder: path, limit: Self.deviceLimit)
+      try FolderKind.prover.require(ofFolder: path)
+    } catch {
       guard error.kind == .notFound else { throw .file(error) }
     }
     return .nothingEnrolled

@@ -159,12 +159,9 @@ func printable(_ bytes: [UInt8]) -> String {
   String(decoding: bytes.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
 }
 
-private let saidThatKeyIsForDevelopment = Atomic(false)
-
 extension Console {
   /// Said once, however often a process measures.
   static func warnOfDevelopmentKey() {
-    guard !saidThatKeyIsForDevelopment.exchange(true, ordering: .relaxed) else { return }
-    warning("this build uses the development measurement proof key, which everybody knows")
+    BuiltInKeys.warnOfDevelopmentKey()
   }
 }

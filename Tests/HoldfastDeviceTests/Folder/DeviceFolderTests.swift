@@ -139,6 +139,34 @@ import Testing
     #expect(throws: DeviceFolderFault.incomplete) { try create() }
   }
 
+  @Test(arguments: 0...DeviceFile.allCases.count)
+  func `a device whose making was interrupted is refused, and the next making begins anew`(fileCount: Int) throws {
+    try create()
+    let first = try DeviceFolder.open(at: path).descriptor
+    for other in DeviceFile.allCases.dropFirst(fileCount) { try FileManager.default.removeItem(atPath: file(other)) }
+    try HalfMadeFolder.mark(path, as: .device)
+    expect(.halfMade)
+    var random = TestRandom(state: 9)
+    #expect(throws: DeviceFolderFault.halfMade) {
+      _ = try DeviceFolder.reset(at: path, random: &random, clock: TestClock())
+    }
+    try create(seed: 2)
+    #expect(try DeviceFolder.open(at: path).descriptor != first)
+  }
+
+  @Test(arguments: [(FolderKind.service, "issuer.key"), (.prover, "devices"), (.authenticator, "authenticator.sqlite")])
+  func `a folder of another kind is refused by its kind, and nothing is written into it`(
+    kind: FolderKind, name: String
+  ) throws {
+    try FileManager.default.createDirectory(
+      atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+    try Files.writeFileAtomically([], at: path + "/" + name, overwrite: false)
+    let fault = DeviceFolderFault.folder(FileError(.anotherKind(kind), at: path))
+    expect(fault)
+    #expect(throws: fault) { try create() }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: path) == [name])
+  }
+
   @Test func `a folder that others may enter is refused`() throws {
     try create()
     try setMode(0o750, path)

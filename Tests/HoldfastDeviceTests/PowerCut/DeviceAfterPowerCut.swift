@@ -42,9 +42,8 @@ struct DeviceAfterPowerCut {
   /// Before it was made, a folder says that it is not, and one without a device can be used.
   private func faultOfUnmade(_ folder: String, _ fault: DeviceFolderFault) -> String? {
     switch fault {
-    case .incomplete: return nil
-    case .missing:
-      do { _ = try DeviceScript.make(at: folder) } catch { return "is missing, and cannot be made: \(error)" }
+    case .halfMade, .missing:
+      do { _ = try DeviceScript.make(at: folder) } catch { return "says \(fault), and cannot be made: \(error)" }
       return nil
     default: return "is half-made, and says: \(fault)"
     }

@@ -25,6 +25,47 @@ def evidence(evidence_key, configuration_bytes, app, device, *, subject=None, ve
     return cbor.encode([*elements, mac])
 
 
+def parse_evidence(data, evidence_key):
+    """The elements of evidence, read strictly, after its MAC."""
+    elements = cbor.decode(data)
+    require(isinstance(elements, list), "WrongType")
+    require(len(elements) == 8, "WrongCount")
+    number, configuration_bytes, app, device, subject, version, properties, mac = elements
+    require(_is_uint(number), "WrongType")
+    require(number == 1, "WrongVersion")
+    require(isinstance(configuration_bytes, bytes), "WrongType")
+    fields = parse_configuration(configuration_bytes)
+    for components, ids in ((app, fields["app"]), (device, fields["device"])):
+        _check_components(components, ids)
+    if subject is not None:
+        require(isinstance(subject, str), "WrongType")
+        require(1 <= len(subject.encode()) <= 64, "WrongSize")
+    if version is not None:
+        require(isinstance(version, list), "WrongType")
+        require(len(version) == 3, "WrongCount")
+        require(all(_is_uint(n) for n in version), "WrongType")
+    require(isinstance(properties, list) and all(isinstance(p, str) for p in properties), "WrongType")
+    require(len(properties) <= 16, "WrongCount")
+    encoded = [p.encode() for p in properties]
+    require(all(len(p) <= 32 for p in encoded), "TextTooLong")
+    require(all(encoded) and encoded == sorted(set(encoded)), "UnsortedProperties")
+    require(isinstance(mac, bytes), "WrongType")
+    require(len(mac) == 32, "WrongSize")
+    require(len(evidence_key) == 32, "WrongSize")
+    require(mac == hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements[:7])), "WrongMac")
+    return {"configuration": configuration_bytes, "app": app, "device": device, "subject": subject, "version": version,
+            "properties": properties}
+
+
+def _check_components(components, ids):
+    require(isinstance(components, list) and all(isinstance(c, list) for c in components), "WrongType")
+    for component in components:
+        require(len(component) == 2, "WrongCount")
+        require(isinstance(component[0], str) and isinstance(component[1], bytes), "WrongType")
+        require(len(component[1]) == 32, "WrongSize")
+    require([c[0] for c in components] == ids, "ComponentList")
+
+
 def configuration(salt, key_id, app_ids, device_ids, created):
     """The bytes of a measurement configuration; ids are put in order."""
     return cbor.encode({1: 1, 2: salt, 3: key_id, 4: sorted(app_ids, key=str.encode),

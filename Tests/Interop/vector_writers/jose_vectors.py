@@ -266,7 +266,8 @@ def _json(writer):
 
 CONFUSING_MEMBERS = (
     ("zip", "DEF"), ("crit", ["exp"]), ("crit", []), ("crit", ["b64"]), ("jku", "https://issuer.example/keys"),
-    ("x5u", "https://issuer.example/certificate"), ("x5c", ["AAAA"]), ("x5t", "AAAA"), ("x5t#S256", "AAAA"))
+    ("x5u", "https://issuer.example/certificate"), ("x5c", ["AAAA"]), ("x5t", "AAAA"), ("x5t#S256", "AAAA"),
+    ("b64", False), ("b64", True))
 
 
 def _member_comment(name, value):
@@ -311,7 +312,7 @@ def _signed_header(writer):
     header("kid null", "WrongType", {"kid": None})
     for name, value in CONFUSING_MEMBERS:
         header(_member_comment(name, value), "HeaderMember", {name: value})
-    header("b64 false", "HeaderMember", {"b64": False, "crit": ["b64"]})
+    header("b64 false, as crit says", "HeaderMember", {"b64": False, "crit": ["b64"]})
     header("jwk of a stranger who signed", "HeaderMember", {"jwk": jwk(STRANGER.point)}, issuer=STRANGER)
     header("jwk of the issuer", "HeaderMember", {"jwk": jwk(ISSUER.point)})
     good = dump(SIGNED_MEMBERS)

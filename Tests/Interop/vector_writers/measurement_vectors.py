@@ -2,7 +2,7 @@
 
 from holdfast_peer import cbor, measurement
 from holdfast_peer.cbor import Encoded
-from holdfast_peer.primitives import hmac_sha256, sha256
+from holdfast_peer.primitives import hkdf_sha256, hmac_sha256, sha256
 from holdfast_peer.refusal import require
 
 from .notes import NOTES
@@ -20,10 +20,14 @@ def measured(ids, label):
 def measurement_file():
     file = VectorFile("HMAC-SHA-256", "measurement_schema_v1.json", [
         "Measurement: components, salt and proof key give the configuration, the integrity and the device measurement.",
-        "MeasurementConfiguration: configurations that a strict reader accepts or refuses."], NOTES)
+        "MeasurementConfiguration: configurations that a strict reader accepts or refuses.",
+        "ReleaseKeys: the root of a release gives its evidence key, its measurement proof key and that one's id.",
+        "Evidence: evidence under an evidence key, which a service accepts or refuses."], NOTES)
     _measurements(file.group("Measurement", _check_measurement))
     _configurations(file.group("MeasurementConfiguration", lambda configuration:
                                measurement.parse_configuration(configuration)))
+    _release_keys(file.group("ReleaseKeys", _check_release_keys))
+    _evidence(file.group("Evidence", _check_evidence))
     return file
 
 
@@ -170,6 +174,120 @@ def _encodings(invalid, good, base):
     invalid("created undefined", "SimpleValue", encode({**base, 6: Encoded(b"\xf7")}))
     invalid("an id that is not UTF-8", "NotUtf8", encode({**base, 4: [Encoded(b"\x62\xc3\x28")]}))
     invalid("additional information 28", "ReservedInformation", encode({**base, 6: Encoded(b"\x1c\x00")}))
+
+
+def _check_release_keys(*, root, evidenceKey, mpk, mpkId):
+    evidence_key, proof_key = measurement.release_keys(root)
+    require((evidenceKey, mpk, mpkId) == (evidence_key, proof_key, measurement.proof_key_id(proof_key)), "WrongKey")
+
+
+def _release_keys(group):
+    def keys(root, **changes):
+        evidence_key, proof_key = measurement.release_keys(root)
+        return {"root": root, "evidenceKey": evidence_key, "mpk": proof_key, "mpkId": measurement.proof_key_id(proof_key), **changes}
+
+    group.valid("bytes 0 to 15", **keys(bytes(range(16))))
+    for number in range(4):
+        group.valid(f"pseudo-random {number}", **keys(pin(f"root/{number}", 16)))
+    group.valid("all bytes zero", ("Boundary",), **keys(bytes(16)))
+    group.valid("all bits set", ("Boundary",), **keys(b"\xff" * 16))
+    root = pin("root", 16)
+    good = keys(root)
+    for comment, changes in (
+            ("the evidence key begins with MPK", {"evidenceKey": good["mpk"] + bytes(16)}),
+            ("the label of MPK for both", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 32)}),
+            ("the label of the evidence key for both", {"mpk": good["evidenceKey"][:16]}),
+            ("a zero byte after the label", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 evidence key\x00", 32)}),
+            ("the evidence key derived from MPK", {"evidenceKey": hkdf_sha256(good["mpk"], b"", b"holdfast/1 evidence key", 32)}),
+            ("the root itself as MPK", {"mpk": root, "mpkId": measurement.proof_key_id(root)}),
+            ("the id of the root", {"mpkId": measurement.proof_key_id(root)}),
+            ("the keys of another root", {"root": pin("root/other", 16)})):
+        group.invalid(comment, "WrongKey", **{**good, **changes})
+    for size in (0, 15, 17, 32):
+        group.invalid(f"root of {size} bytes", "WrongSize", **{**good, "root": (root * 2)[:size]})
+
+
+def _check_evidence(*, evidenceKey, evidence, **expected):
+    fields = measurement.parse_evidence(evidence, evidenceKey)
+    names = {"configuration": "configuration", "appComponents": "app", "deviceComponents": "device", "subject": "subject",
+             "version": "version", "properties": "properties"}
+    assert not expected or {n: fields[f] for n, f in names.items()} == expected, expected
+
+
+def _evidence(group):
+    app, device = measured(APP, "e"), measured(DEVICE, "e")
+    evidence_key, proof_key = measurement.release_keys(pin("evidence/root", 16))
+    made = measurement.configuration(pin("evidence/salt", 32), measurement.proof_key_id(proof_key), APP, DEVICE, 1790000000)
+
+    def valid(comment, flags=("Normal",), subject=None, version=None, properties=()):
+        group.valid(comment, flags, evidenceKey=evidence_key, configuration=made, appComponents=app, deviceComponents=device,
+                    subject=subject, version=version, properties=list(properties), evidence=measurement.evidence(
+                        evidence_key, made, app, device, subject=subject, version=version, properties=properties))
+
+    valid("no claims and no properties")
+    valid("claims about name and version", subject="com.example.lock", version=[1, 2, 300])
+    valid("properties", properties=("agent", "debugger", "injection"))
+    valid("a name of 64 bytes", ("Boundary",), subject="\u00e9" * 32)
+    valid("numbers at 2^53 - 1", ("Boundary",), version=[2**53 - 1] * 3)
+    valid("16 properties of 32 bytes", ("Boundary",), properties=[f"p{i:02}" + "x" * 29 for i in range(16)])
+    _bad_evidence(group, evidence_key, proof_key, [1, made, app, device, None, None, []])
+
+
+def _bad_evidence(group, evidence_key, proof_key, base):
+    _, made, app, device, *_ = base
+
+    def mac(elements, key=evidence_key):
+        return hmac_sha256(key, b"holdfast/1 evidence\x00" + cbor.encode(elements))
+
+    def invalid(comment, flag, elements, *, key=evidence_key, code=None):
+        group.invalid(comment, flag, evidenceKey=evidence_key,
+                      evidence=cbor.encode([*elements, mac(elements, key) if code is None else code]))
+
+    def changed(comment, flag, index, value):
+        invalid(comment, flag, [*base[:index], value, *base[index + 1:]])
+
+    invalid("under the measurement proof key", "WrongMac", base, key=proof_key)
+    invalid("under the measurement proof key twice", "WrongMac", base, key=proof_key * 2)
+    invalid("under another evidence key", "WrongMac", base, key=pin("evidence/other", 32))
+    good = mac(base)
+    for position in (0, 31):
+        flipped = bytearray(good)
+        flipped[position] ^= 1
+        invalid(f"byte {position} of the MAC changed", "WrongMac", base, code=bytes(flipped))
+    invalid("the MAC over all eight elements", "WrongMac", base, code=mac([*base, bytes(32)]))
+    invalid("the MAC without its label", "WrongMac", base, code=hmac_sha256(evidence_key, cbor.encode(base)))
+    for size in (0, 31, 33):
+        invalid(f"a MAC of {size} bytes", "WrongSize", base, code=(good + good)[:size])
+    invalid("a MAC as text", "WrongType", base, code="m" * 32)
+    for version in (0, 2):
+        changed(f"version {version}", "WrongVersion", 0, version)
+    changed("a configuration as text", "WrongType", 1, "c")
+    changed("a configuration cut short", "Truncated", 1, made[:-1])
+    changed("an app component is missing", "ComponentList", 2, app[1:])
+    changed("app components in reverse", "ComponentList", 2, app[::-1])
+    changed("an app component twice", "ComponentList", 2, [app[0], *app])
+    changed("device components as app components", "ComponentList", 2, device)
+    changed("an id with a digest of 31 bytes", "WrongSize", 3, [[device[0][0], device[0][1][:31]], *device[1:]])
+    changed("a component of three elements", "WrongCount", 3, [[*device[0], 0], *device[1:]])
+    changed("an empty name", "WrongSize", 4, "")
+    changed("a name of 65 bytes", "WrongSize", 4, "x" * 65)
+    changed("a name as bytes", "WrongType", 4, b"app")
+    changed("a version of two numbers", "WrongCount", 5, [1, 2])
+    changed("a version as text", "WrongType", 5, "1.2.3")
+    changed("a negative version", "WrongType", 5, [1, 2, -3])
+    changed("a version above 2^53 - 1", "IntegerTooLarge", 5, [2**53, 0, 0])
+    changed("properties as null", "WrongType", 6, None)
+    changed("17 properties", "WrongCount", 6, [f"p{i:02}" for i in range(17)])
+    changed("a property of 33 bytes", "TextTooLong", 6, ["x" * 33])
+    changed("an empty property", "UnsortedProperties", 6, [""])
+    changed("properties out of order", "UnsortedProperties", 6, ["debugger", "agent"])
+    changed("a property twice", "UnsortedProperties", 6, ["agent", "agent"])
+    invalid("an element too few", "WrongCount", base[:6])
+    invalid("an element too many", "WrongCount", [*base, None])
+    whole = cbor.encode([*base, good])
+    group.invalid("cut by one byte", "Truncated", evidenceKey=evidence_key, evidence=whole[:-1])
+    group.invalid("empty", "Truncated", evidenceKey=evidence_key, evidence=b"")
+    group.invalid("one byte too many", "TrailingBytes", evidenceKey=evidence_key, evidence=whole + b"\x00")
 
 
 def proof_file():

@@ -74,6 +74,10 @@ NOTES = {
     "WrongKeyKind": (_AUTH, "A MAC that names a signing key, or a signature that names a MAC key."),
     "Decryption": (_AUTH, "A ciphertext or wrapped key that was changed, or made for other inputs."),
     "WrongProof": (_AUTH, "A proof of something else."),
+    "WrongKey": (_AUTH, "A key that does not follow from the root."),
+    "WrongMac": (_AUTH, "Evidence whose MAC is not the evidence key's over what it should be."),
+    "UnsortedProperties": (_MISSING, "Properties that are empty, out of order or repeated."),
+    "ComponentList": (_MISSING, "Components other than those of the configuration, or in another order."),
     # one-time passwords
     "WrongCode": (_AUTH, "A code of something else, or of another length."),
     "Algorithm": (_MISSING, "A hash other than SHA1, SHA256 and SHA512, or another spelling of one."),

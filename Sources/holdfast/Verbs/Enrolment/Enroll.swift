@@ -47,6 +47,7 @@ struct Enroll: Verb {
     let options = try token.options()
     let folder = ProverFolder(path: state)
     var attempts: [Attempt] = []
+    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
     for descriptor in descriptors {
       var attempt = Attempt(descriptor: descriptor)
       if !replace {

@@ -10,7 +10,8 @@ struct Measure: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Take a baseline: write its configuration into the state folder, and evidence for the service.",
     discussion: """
-      Anyone who reads the evidence knows the measurements, so only this user may read the file. The baseline waits in the \
+      Anyone who reads the evidence knows the measurements of every baseline of this host, so only this user may read the \
+      file. It must be deleted once attest has read it: attest --delete-evidence does that. The baseline waits in the \
       state folder until issue makes it an enrolment. Enrolments that are there already stay as they are.
       """,
     examples: [
@@ -40,6 +41,7 @@ struct Measure: Verb {
   mutating func perform() throws(Failure) {
     let folder = ProverFolder(path: state)
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
     if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkNothingWaits(for: id) } }
     let baseline = try app.takeBaseline()
     try writing(folder) { () throws(StateFolderFault) in
@@ -51,6 +53,9 @@ struct Measure: Verb {
     report(
       output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
       more: baseline.measurement.statistics)
+    if !output.json {
+      Console.note("delete \(out) once attest has read it: it tells what this host's proofs are made of")
+    }
   }
 }
 
@@ -60,7 +65,7 @@ struct Attest: Verb {
     examples: [
       """
       holdfast attest --service service --device lock.json \\
-      --evidence evidence.cbor --out attestation.jwt
+      --evidence evidence.cbor --delete-evidence --out attestation.jwt
       """
     ])
 
@@ -73,16 +78,29 @@ struct Attest: Verb {
   @Option(help: "The evidence, as measure wrote it.", completion: .file())
   var evidence: String
 
+  @Flag(help: "Delete the evidence once there is an attestation token.")
+  var deleteEvidence = false
+
   @Option(help: "Where the attestation token goes.", completion: .file())
   var out: String
 
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
+    guard !deleteEvidence || evidence != "-" else {
+      throw Failure(.usage, "--delete-evidence needs the evidence's file", hint: "standard input has nothing to delete")
+    }
     let descriptor = try DeviceDescriptor(file: device)
     let bytes = try Input.read(evidence, limit: 65_536)
     let token = try ServiceClient(path: service).attest(bytes, for: descriptor)
     try Output.write(token, to: out)
+    if deleteEvidence {
+      do throws(FileError) { try Files.removeFile(at: evidence) } catch {
+        throw Failure(error, hint: "the token is in \(out); delete the evidence by hand")
+      }
+    } else if !output.json, evidence != "-" {
+      Console.note("delete \(evidence) now, it has served: rm \(evidence.shellWord)")
+    }
     report(output, "attestation token of \(token.count) bytes in \(out)", bytes: token.count)
   }
 }
@@ -123,6 +141,7 @@ struct Issue: Verb {
     let options = try token.options()
     let attestation = try Input.read(attestation, limit: 65_536)
     let folder = ProverFolder(path: state)
+    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
     if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkIsNew(descriptor.deviceID) } }
     let begun = try reading(folder) { () throws(StateFolderFault) in try folder.loadBegun(for: descriptor.deviceID) }
     let token = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
