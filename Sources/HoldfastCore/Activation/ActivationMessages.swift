@@ -45,8 +45,9 @@ public enum UserReply: ~Escapable {
   /// `[26, mac]`.
   case unlocked(mac: FixedBytes<32>)
 
+  /// Decodes one. Throws for any other message.
   @_lifetime(copy message)
-  init(_ message: Span<UInt8>) throws(EncodingFault) {
+  package init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
     let count = try reader.arrayHead()

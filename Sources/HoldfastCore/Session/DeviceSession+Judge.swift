@@ -14,6 +14,7 @@ where
     guard isChallengeOpen, waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }
     var token = VerifiedToken()
     if let denial = obtain(&token, from: answer) ?? check(token) { return denial }
+    credential = .token(verifyingKey: token.verifyingKey, token.claims.tokenID)
     switch answer.form {
     case .session(let head, let sealed):
       return judgeSession(answer, head: head, sealed: sealed, token: token, actuator: &actuator)

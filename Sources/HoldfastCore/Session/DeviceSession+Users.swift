@@ -68,6 +68,7 @@ where
       sealParameterLength: UInt64(policy.codeLimits.sealParameterLength))
     guard write(grant, devicePoint: point, keys: keys) else { return .internal }
     activation = PendingActivation(codeID: code.id, keys: keys)
+    credential = .code(code.id)
     return .accepted
   }
 
@@ -107,6 +108,7 @@ where
     guard try store.activate(pending.codeID, pending.keys.secrets, realClock: clock.unixSeconds()) else {
       return .otpRejected
     }
+    credential = .code(pending.codeID)
     return reply(Message.activatedType, answer)
   }
 
@@ -122,6 +124,7 @@ where
       answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
     } catch { return .internal }
     guard try store.unlock(code.id, realClock: clock.unixSeconds()) else { return .otpRejected }
+    credential = .code(code.id)
     return reply(Message.unlockedType, answer)
   }
 

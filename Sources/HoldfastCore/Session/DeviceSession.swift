@@ -20,6 +20,10 @@ public struct DeviceSession<
   var challenges: ChallengeSource
   var opener = TokenOpener()
   var failures = FailureWindow()
+  /// Whether the last answer was `tokenUnknown`: what an honest prover sends next is the token as a whole.
+  private var awaitsWholeToken = false
+  /// What the message that is being judged shows, before it is known whether the round is accepted.
+  var credential: RoundCredential?
   /// Whether the last challenge is still to be answered: it is good for one answer.
   var isChallengeOpen = false
   /// An activation that was granted and waits for its confirmation.
@@ -86,6 +90,7 @@ public struct DeviceSession<
     to message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Response {
     outgoing.removeAll()
+    credential = nil
     let status =
       judgeUser(message, waitedMilliseconds: waitedMilliseconds)
       ?? judge(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
@@ -95,14 +100,28 @@ public struct DeviceSession<
       refuse(status)
     }
     let now = clock.monotonicMilliseconds()
-    switch status {
-    case .tokenInvalid, .deviceMismatch, .integrityMismatch: failures.record(at: now)
-    case .otpRejected where !isProved: failures.record(at: now)
-    default: break
-    }
+    if isFailure(status, isProved: isProved) { failures.record(at: now) }
     return Response(
-      status: status, isPeerProved: isProved || status == .accepted, closesConnection: status == .malformed,
+      status: status, isPeerProved: isProved || status == .accepted,
+      credential: status == .accepted ? credential : nil, closesConnection: status == .malformed,
       awaitsConfirmation: activation != nil, delayMilliseconds: failures.delayMilliseconds(at: now))
+  }
+
+  /// Whether an answer counts towards slowing the connection.
+  ///
+  /// The first `tokenUnknown` does not, since an honest prover causes it, and then sends its token as a whole. A sealed M3
+  /// lets the next one be the first again.
+  private mutating func isFailure(_ status: Status, isProved: Bool) -> Bool {
+    let isRepeated = awaitsWholeToken
+    if isProved { awaitsWholeToken = false }
+    switch status {
+    case .tokenInvalid, .deviceMismatch, .integrityMismatch: return true
+    case .otpRejected: return !isProved
+    case .tokenUnknown:
+      awaitsWholeToken = true
+      return isRepeated
+    default: return false
+    }
   }
 
   /// Leaves an M3 without a seal in ``outgoing``: for a message that never came, or not whole.
@@ -123,12 +142,22 @@ public struct Response: Sendable, Equatable {
   /// Whether the peer has proved here and now that it holds a token's keys: M3 is sealed, or a compatibility round was
   /// accepted. A denied compatibility round shows nothing, since it may be a recorded one that comes again.
   public let isPeerProved: Bool
+  /// What the round was accepted by; nil when it was not accepted.
+  public let credential: RoundCredential?
   /// Whether the connection ends after M3.
   public let closesConnection: Bool
   /// Whether the same round goes on: the peer confirms an activation, without another challenge.
   public let awaitsConfirmation: Bool
   /// How long M3 waits before it is sent.
   public let delayMilliseconds: UInt64
+}
+
+/// What an accepted round was accepted by: a server counts the places that one of them keeps.
+public enum RoundCredential: Sendable, Equatable {
+  /// A token, by the id of the key that its signature or tag was checked with (nil for one without) and its `cti` or `jti`.
+  case token(verifyingKey: KeyID?, TokenID)
+  /// An owner's code, by its number in the store.
+  case code(UInt64)
 }
 
 /// Why a round could not even begin.

@@ -34,7 +34,7 @@ public final class Bridge: Sendable {
     let line: Connection
     do throws(TransportError) {
       line = try Bridge.open(hardware, timing)
-      place = try ProverPlace()
+      place = try ProverPlace(provingMilliseconds: timing.provingMilliseconds)
     } catch { throw .hardware(hardware, error) }
     self.line = Mutex(line)
     do throws(ServerFault) { reception = try Reception(at: endpoints, waitingCount: Bridge.waitingCount) } catch {
@@ -87,6 +87,13 @@ public final class Bridge: Sendable {
       to: hardware, timeoutMilliseconds: timing.openMilliseconds, silenceMilliseconds: timing.silenceMilliseconds)
   }
 
+  /// How far the peers of a Bluetooth host have come, those over Low Energy: what an ``Advertisement`` asks for before it ends a
+  /// link that keeps others out.
+  ///
+  /// - Parameters:
+  ///   - host: the address of the host's adapter.
+  public func standing(of host: BluetoothAddress) -> LinkStanding { place.standing(of: host) }
+
   /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
   private func admit(_ prover: Connection) {
     guard !place.take(prover) else { return }
@@ -137,13 +144,15 @@ public struct BridgeTiming: Sendable {
   public var retryMilliseconds: Int
   /// For a prover to read the last message before its connection is closed, where closing could take it back.
   public var farewellMilliseconds: Int
+  /// For a new prover to have something accepted before its place may go to another one.
+  public var provingMilliseconds: Int
 
   public init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
     frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
     sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000, retryMilliseconds: Int = 1000,
-    farewellMilliseconds: Int = 1000
+    farewellMilliseconds: Int = 1000, provingMilliseconds: Int = 2000
   ) {
     self.answerMilliseconds = answerMilliseconds
     self.messageMilliseconds = messageMilliseconds
@@ -155,5 +164,6 @@ public struct BridgeTiming: Sendable {
     self.openMilliseconds = openMilliseconds
     self.retryMilliseconds = retryMilliseconds
     self.farewellMilliseconds = farewellMilliseconds
+    self.provingMilliseconds = provingMilliseconds
   }
 }

@@ -9,6 +9,8 @@ public enum BridgeNotice: Sendable, Equatable {
   case disconnected(connection: UInt64, messageCount: UInt64)
   /// The bridge ended a prover's connection.
   case refused(connection: UInt64, Status)
+  /// A prover's connection ended for a newcomer: nothing of it had been accepted in time.
+  case displaced(connection: UInt64)
   /// A prover was sent away: another has the place.
   case busy
   /// The line cannot be used; it is opened again.

@@ -43,10 +43,13 @@ struct Carrier {
   private mutating func serve(_ prover: Connection, over line: inout HardwareLine) throws(HardwareFault) {
     connectionCount += 1
     bridge.notify(.connected(connection: connectionCount))
-    var relay = Relay(prover: prover, timing: bridge.timing)
+    var relay = Relay(prover: prover, place: bridge.place, timing: bridge.timing)
     defer {
-      end(prover)
-      bridge.notify(.disconnected(connection: connectionCount, messageCount: relay.messageCount))
+      let hadPlace = end(prover)
+      bridge.notify(
+        hadPlace
+          ? .disconnected(connection: connectionCount, messageCount: relay.messageCount)
+          : .displaced(connection: connectionCount))
     }
     do throws(HardwareFault) {
       if case .refused(let status) = try relay.run(over: &line) { refuse(prover, status) }
@@ -63,9 +66,11 @@ struct Carrier {
     Bridge.refuse(prover, status, milliseconds: bridge.timing.farewellMilliseconds)
   }
 
-  private func end(_ prover: Connection) {
+  /// Says whether the prover had its place to the end.
+  @discardableResult
+  private func end(_ prover: Connection) -> Bool {
     prover.linger(milliseconds: bridge.timing.farewellMilliseconds)
-    bridge.place.leave()
+    return bridge.place.leave(prover)
   }
 
   /// Tries to open the line, at once where it was open for long enough, and tells the provers that come meanwhile.

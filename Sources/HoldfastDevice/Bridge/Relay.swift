@@ -5,6 +5,7 @@ import HoldfastTransport
 /// answered the one before, and each message whole before its first byte is passed on.
 struct Relay {
   let prover: Connection
+  let place: ProverPlace
   let timing: BridgeTiming
   /// Messages of the hardware that were passed on.
   private(set) var messageCount: UInt64 = 0
@@ -33,8 +34,9 @@ struct Relay {
     case refused(Status)
   }
 
-  init(prover: Connection, timing: BridgeTiming) {
+  init(prover: Connection, place: ProverPlace, timing: BridgeTiming) {
     self.prover = prover
+    self.place = place
     self.timing = timing
   }
 
@@ -87,6 +89,7 @@ struct Relay {
       if case .asking = turn { return deadline.hasPassed ? try endTurn(line: &line) : nil }
       guard dueCount > 0 else { return .refused(.challengeExpired) }
       dueCount -= 1
+      place.endJudging(prover, Judgement(message))
       guard send(message) else { return .silent }
       begin(.answering, milliseconds: timing.answerMilliseconds)
       return message == Bridge.refusal(.malformed) ? .silent : nil
@@ -112,6 +115,7 @@ struct Relay {
       default: return .silent
       }
     }
+    guard place.beginJudging(prover) else { return .silent }
     try line.send(Array(buffer[..<byteCount]))
     dueCount = 2
     begin(.judging, milliseconds: timing.judgingMilliseconds)

@@ -121,7 +121,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     renewPolicy()
     guard table.beginJudging(number) else { return false }
     let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
-    table.endJudging(number, isProved: response.isPeerProved)
+    table.endJudging(number, acceptedBy: response.credential)
     awaitsConfirmation = response.awaitsConfirmation
     if !awaitsConfirmation { report(response) }
     let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)

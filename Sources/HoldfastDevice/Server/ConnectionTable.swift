@@ -1,18 +1,23 @@
+import HoldfastCore
 import HoldfastTransport
 import Synchronization
 
 /// The connections that are being served: who has one of the places, and who gives one up for a newcomer.
 ///
-/// A peer that has proved itself keeps its place for as long as its connection lasts. Of the others, the one that came first
-/// loses its place to a newcomer when all are taken, but not within its first `provingMilliseconds`, nor while an answer of
-/// its own is judged: a command that acts is always answered.
+/// A peer whose round was accepted keeps its place for as long as its connection lasts; one token, or one code of the owner's,
+/// keeps at most ``maximumPlacesPerCredential``. Of the others, the one that came first loses its place to a newcomer when all
+/// are taken, but not within its first `provingMilliseconds`, nor while an answer of its own is judged: a command that acts is
+/// always answered.
 ///
 /// Why so: without that time, whoever connects fast enough would push every prover out before its proof, and a choice by lot
 /// would only delay it. With that time, the oldest is better than any other: each peer keeps its place for as long as the
 /// rate of newcomers allows, and none for much longer. What is left: newcomers without pause make an honest prover draw lots
 /// with them for the places that fall free, `limit` of them in every `provingMilliseconds`; once it has one, it is safe from
-/// them. And who holds a token can keep all places taken by proving himself on each.
+/// them. A token that is denied, such as a revoked one, keeps no place, and one that is accepted keeps few.
 final class ConnectionTable: Sendable {
+  /// How many places one token, or one code of the owner's, keeps.
+  static let maximumPlacesPerCredential = 4
+
   private let limit: Int
   private let provingMilliseconds: UInt64
   private let state = Mutex(State())
@@ -21,7 +26,8 @@ final class ConnectionTable: Sendable {
     let connection: Connection
     /// Monotonic milliseconds.
     let takenAt: UInt64
-    var isProved = false
+    /// What keeps the place; nil while a newcomer may have it.
+    var credential: RoundCredential?
     var isJudged = false
   }
 
@@ -30,9 +36,9 @@ final class ConnectionTable: Sendable {
     var lastNumber: UInt64 = 0
     var isClosed = false
 
-    /// Who has to make room; nil when nobody has to.
+    /// The connection that has to make room; nil when none has to.
     func oldestUnproved(takenBefore latest: UInt64) -> UInt64? {
-      places.filter { !$1.isProved && !$1.isJudged && $1.takenAt <= latest }.keys.min()
+      places.filter { $1.credential == nil && !$1.isJudged && $1.takenAt <= latest }.keys.min()
     }
   }
 
@@ -59,7 +65,7 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Keeps the place of a connection until ``endJudging(_:isProved:)``; false when it was lost already.
+  /// Keeps the place of a connection until ``endJudging(_:acceptedBy:)``; false when it was lost already.
   func beginJudging(_ number: UInt64) -> Bool {
     state.withLock {
       $0.places[number]?.isJudged = true
@@ -67,11 +73,27 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// An answer was judged; who has proved himself once keeps his place.
-  func endJudging(_ number: UInt64, isProved: Bool) {
+  /// An answer was judged. A peer keeps its place from its first accepted round on, unless the round's credential keeps too many.
+  func endJudging(_ number: UInt64, acceptedBy credential: RoundCredential?) {
     state.withLock { state in
       state.places[number]?.isJudged = false
-      if isProved { state.places[number]?.isProved = true }
+      guard let credential, let place = state.places[number], place.credential == nil else { return }
+      let keptCount = state.places.values.count { $0.credential == credential }
+      if keptCount < Self.maximumPlacesPerCredential { state.places[number]?.credential = credential }
+    }
+  }
+
+  /// How far the peers of a Bluetooth host have come, those over Low Energy.
+  ///
+  /// - Parameters:
+  ///   - host: the address of the host's adapter, as the kernel calls it at the moment.
+  ///   - now: monotonic milliseconds.
+  func standing(of host: BluetoothAddress, atMilliseconds now: UInt64) -> LinkStanding {
+    state.withLock { state in
+      let places = state.places.values.filter { $0.connection.isLowEnergy && $0.connection.peer == .bluetooth(host) }
+      if places.contains(where: { $0.credential != nil || $0.isJudged }) { return .proved }
+      guard let first = places.map(\.takenAt).min() else { return .absent }
+      return .connected(milliseconds: Int(clamping: now - min(first, now)))
     }
   }
 

@@ -83,6 +83,15 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     if let fault = reception.fault { throw fault }
   }
 
+  /// How far the peers of a Bluetooth host have come, those over Low Energy: what an ``Advertisement`` asks for before it ends a
+  /// link that keeps others out.
+  ///
+  /// - Parameters:
+  ///   - host: the address of the host's adapter.
+  public func standing(of host: BluetoothAddress) -> LinkStanding {
+    connections.standing(of: host, atMilliseconds: clock.monotonicMilliseconds())
+  }
+
   /// Ends ``run()``: from any thread, any number of times, also before it began.
   public func stop() {
     reception.stop()

@@ -22,11 +22,24 @@ extension OpenFile {
 
   /// Source: connect(2), and its EINPROGRESS.
   ///
-  /// - Throws: ``TransportError/timedOutWaiting`` after `deadline`, and what became of the link otherwise.
-  func connect(to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline) throws(TransportError) {
+  /// - Parameters:
+  ///   - deadline: until when the connection has to be made.
+  ///   - attemptMilliseconds: how long this attempt may take to have a link. Once there is one, the rest, such as pairing, which a
+  ///     person may have to confirm, has until `deadline`.
+  /// - Throws: ``TransportError/timedOutWaiting`` after either, and what became of the link otherwise.
+  func connect(
+    to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max
+  )
+    throws(TransportError)
+  {
     var code = unsafe BluetoothSocketName(device, port).pass(to: Glibc.connect, of: self)
     if code == EINPROGRESS || code == EINTR {
-      guard try wait(for: POLLOUT, until: deadline, unless: nil) == .ready else { throw .timedOutWaiting }
+      let first = min(deadline, Deadline(afterMilliseconds: attemptMilliseconds))
+      var outcome = try wait(for: POLLOUT, until: first, unless: nil)
+      if outcome == .timedOut, LocalAdapter.hasLowEnergyLink(to: device) {
+        outcome = try wait(for: POLLOUT, until: deadline, unless: nil)
+      }
+      guard outcome == .ready else { throw .timedOutWaiting }
       code = try pendingError()
     }
     guard code == 0 else { throw TransportError(connecting: code) }

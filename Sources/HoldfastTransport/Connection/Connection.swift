@@ -32,6 +32,9 @@ public final class Connection: Sendable {
     self.port = port
   }
 
+  /// Whether a peer came over Bluetooth Low Energy.
+  public var isLowEnergy: Bool { port?.isLowEnergy == true }
+
   deinit {
     terminal?.turn?.raise()
   }

@@ -35,6 +35,32 @@ import Testing
     #expect(try device.round(&prover).response.status == .accepted)
   }
 
+  @Test func `references that are not known, one after the other, slow the connection`() throws {
+    let device = try ExampleDevice()
+    let token = try TokenMaker().token()
+    var delays: [UInt64] = []
+    for _ in 0..<12 {
+      var prover = try Prover.with(token, remembered: true)
+      delays.append(try device.round(&prover).response.delayMilliseconds)
+    }
+    // The first is what an honest prover causes.
+    #expect(delays == [UInt64](repeating: 0, count: 10) + [1000, 1000])
+  }
+
+  @Test func `provers whose tokens are not known and then come whole slow nothing`() throws {
+    let device = try ExampleDevice()
+    for number: UInt8 in 0..<15 {
+      let token = TokenMaker(tokenID: [UInt8](repeating: number, count: 16))
+      var prover = try Prover.with(try token.token(), remembered: true)
+      let unknown = try device.round(&prover).response
+      let accepted = try device.round(&prover).response
+      #expect(unknown.status == .tokenUnknown && accepted.status == .accepted)
+      #expect(unknown.delayMilliseconds == 0 && accepted.delayMilliseconds == 0)
+      #expect(unknown.credential == nil)
+      #expect(accepted.credential == .token(verifyingKey: device.store.issuers.keys.first, fixed(token.tokenID)))
+    }
+  }
+
   @Test func `a replayed answer is a device mismatch, and moves nothing`() throws {
     let device = try ExampleDevice()
     var prover = try Prover.with(try TokenMaker().token())

@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct BridgeRefusalTests {
   @Test func `who comes while another is served is told busy, and the place is free afterwards`() throws {
-    let line = try BridgedLine()
+    let line = try BridgedLine(timing: BridgeTiming(provingMilliseconds: 60_000))
     let hardware = try line.hardware()
     var first: TestPeer? = try line.connect(hardware, challenge: [1])
     for _ in 0..<3 {

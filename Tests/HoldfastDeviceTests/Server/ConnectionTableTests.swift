@@ -1,3 +1,4 @@
+import HoldfastCore
 import HoldfastTransport
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
     #expect(try add(atMilliseconds: 1000) == 1)
     #expect(try add(atMilliseconds: 1000) == 2)
     #expect(table.beginJudging(1))
-    table.endJudging(1, isProved: false)
+    table.endJudging(1, acceptedBy: nil)
     #expect(try add(atMilliseconds: 1100) == 3)
     #expect(!table.remove(1))
   }
@@ -34,11 +35,37 @@ import Testing
     #expect(try add(atMilliseconds: 1000) == 1)
     #expect(try add(atMilliseconds: 1000) == 2)
     #expect(try add(atMilliseconds: 1100) == 3)
-    table.endJudging(1, isProved: true)
+    table.endJudging(1, acceptedBy: .code(1))
     #expect(!table.remove(1))
     #expect(table.remove(2))
     #expect(try add(atMilliseconds: 1100) == 4)
     #expect(try add(atMilliseconds: 1100) == nil)
+  }
+
+  @Test func `one token keeps four places, and a fifth is a newcomer's`() throws {
+    let table = ConnectionTable(limit: 6, provingMilliseconds: 100)
+    func add() throws -> UInt64? { table.add(try Connection.pair().0, atMilliseconds: 1000) }
+    let tokens = [UInt8(1), 2].map { number in
+      var tokenID = TokenID()
+      tokenID[0] = number
+      return RoundCredential.token(verifyingKey: nil, tokenID)
+    }
+    for number: UInt64 in 1...6 {
+      #expect(try add() == number)
+      #expect(table.beginJudging(number))
+      table.endJudging(number, acceptedBy: tokens[number == 6 ? 1 : 0])
+    }
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1100) == 7)
+    #expect(!table.beginJudging(5))
+    // The newcomer's time has only begun, and the others keep theirs.
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1199) == nil)
+    // A place that falls free lets the same token keep another one.
+    #expect(table.remove(1))
+    table.endJudging(7, acceptedBy: tokens[0])
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1200) == 8)
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1299) == nil)
+    #expect(table.add(try Connection.pair().0, atMilliseconds: 1300) == 9)
+    #expect(!table.remove(8))
   }
 
   @Test func `when all are ended, nobody gets a place any more`() throws {

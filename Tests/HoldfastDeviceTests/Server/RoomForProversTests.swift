@@ -66,13 +66,13 @@ import Testing
     try served.stop()
   }
 
-  @Test func `a place is lost by wrong proofs, unknown tokens and silence, but not by a denied command`() throws {
+  @Test func `a place is lost by whatever is not accepted, also under a seal`() throws {
     let device = try TestDevice()
     let prover = try device.prover()
     let cases: [(command: String, flaws: Flaws, status: Status, keepsPlace: Bool)] = [
       ("unlock", .asReference, .tokenUnknown, false), ("unlock", .wrongDevice, .deviceMismatch, false),
-      ("unlock", .noDevice, .deviceMismatch, false), ("open", [], .commandRefused, true),
-      ("unlock", .wrongIntegrity, .integrityMismatch, true), ("unlock", .noIntegrity, .factorMissing, true),
+      ("unlock", .noDevice, .deviceMismatch, false), ("open", [], .commandRefused, false),
+      ("unlock", .wrongIntegrity, .integrityMismatch, false), ("unlock", .noIntegrity, .factorMissing, false),
       ("unlock", [], .accepted, true),
     ]
     for (command, flaws, status, keepsPlace) in cases {

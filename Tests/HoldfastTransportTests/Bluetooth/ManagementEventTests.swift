@@ -35,6 +35,24 @@ struct ManagementEventTests {
     #expect(report.signalStrength == nil && !report.wantsName && !report.isConnectable)
   }
 
+  @Test func `a link begins and ends, with the host that began it`() throws {
+    let device = RemoteDevice(
+      address: try BluetoothAddress(parsing: "00:1A:7D:DA:71:13"), kind: .lowEnergyPublic)
+    for (flags, isOurs) in [(UInt8(0), false), (8, true), (2, false)] {
+      let begun = Self.event(0x000b, Self.address + [1, flags, 0, 0, 0, 2, 0, 7, 7])
+      #expect(ManagementEvent.read(begun[...])?.event == .linkBegun(device, isOurs: isOurs))
+    }
+    let ended = Self.event(0x000c, Self.address + [1, 3])
+    #expect(ManagementEvent.read(ended[...])?.event == .linkEnded(device))
+    let key = [UInt8](repeating: 9, count: 16)
+    let identified = Self.event(0x0018, [1, 1, 0, 0, 0, 0, 0x7a] + Self.address + [1] + key)
+    #expect(
+      ManagementEvent.read(identified[...])?.event
+        == .identified(try BluetoothAddress(parsing: "7A:00:00:00:00:01"), as: device))
+    #expect(ManagementEvent.read(Self.event(0x0024, [3])[...])?.event == .advertisingRemoved(instance: 3))
+    #expect(ManagementEvent.read(Self.event(0x0006, [1, 2, 0, 0])[...])?.event == .settings([.powered, .lowEnergy]))
+  }
+
   @Test(arguments: [(UInt8(0), false), (1, true), (2, false)])
   func `only a hint of one is just works`(hint: UInt8, isJustWorks: Bool) throws {
     let bytes = Self.event(0x000f, Self.address + [1, hint, 1, 2, 3, 4])
@@ -51,6 +69,8 @@ struct ManagementEventTests {
       event(0x0012, address + [3, 0, 0, 0, 0, 0, 0, 0]), event(0x0012, address + [0, 0, 0, 0, 0, 0, 1, 0]),
       event(0x0012, address + [0, 0, 0, 0, 0, 0, 0, 0, 1]), event(0x000f, address + [0, 1, 0, 0, 0]),
       event(0x000f, address + [9, 1, 0, 0, 0, 0]), event(0x0013, [7]), event(0x0013, [7, 1, 1]),
+      event(0x0006, [1, 2, 0]), event(0x000b, address + [1, 0, 0, 0, 0, 1, 0]), event(0x000c, address + [1]),
+      event(0x000c, address + [1, 3, 3]), event(0x0018, [1] + address + address + [1]), event(0x0024, []),
     ] as [[UInt8]])
   func `an event whose lengths do not fit is none`(bytes: [UInt8]) {
     #expect(ManagementEvent.read(bytes[...]) == nil)

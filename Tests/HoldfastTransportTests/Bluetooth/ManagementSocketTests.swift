@@ -124,22 +124,6 @@ struct ManagementSocketTests {
     withExtendedLifetime(acceptor) {}
   }
 
-  @Test func `an advertisement takes the highest free instance, and gives it back`() throws {
-    let kernel = try ManagementStandIn()
-    let life = try Worker {
-      _ = try Advertisement(adapter: 61_001, psm: 0x80, name: "gate", management: kernel.management)
-    }
-    try kernel.answer(.readAdvertisingFeatures, [0, 0, 0, 0, 31, 31, 4, 2, 1, 4])
-    let added = try kernel.answer(.addAdvertising)
-    let data = AdvertisingData.advertisement
-    let response = AdvertisingData.scanResponse(psm: 0x80, name: "gate")
-    #expect(added.adapter == 61_001)
-    #expect(
-      added.parameters == [3, 0x03, 0, 0, 0, 0, 0, 60, 0, UInt8(data.count), UInt8(response.count)] + data + response)
-    #expect(try kernel.answer(.removeAdvertising).parameters == [3])
-    try life.value()
-  }
-
   @Test func `two devices on one adapter do not take the same instance, which the kernel may not list`() throws {
     let kernel = try ManagementStandIn()
     let features: [UInt8] = [0, 0, 0, 0, 31, 31, 2, 0]

@@ -45,6 +45,24 @@ final class ManagementStandIn: Sendable {
     return command
   }
 
+  /// Answers commands until one is `code`: that one well, and those before it with `status`, but for what only reads.
+  @discardableResult
+  func answer(
+    _ code: ManagementCommand.Code, _ result: [UInt8] = [], refusing status: UInt8, features: [UInt8]
+  ) throws -> Command {
+    while true {
+      let command = try next()
+      var parameters: [UInt8] = []
+      parameters.append(littleEndian: command.code)
+      if command.code == code.rawValue {
+        send(0x0001, adapter: command.adapter, parameters + [0] + result)
+        return command
+      }
+      let isReading = command.code == ManagementCommand.Code.readAdvertisingFeatures.rawValue
+      send(isReading ? 0x0001 : 0x0002, adapter: command.adapter, parameters + (isReading ? [0] + features : [status]))
+    }
+  }
+
   func send(_ event: UInt16, adapter: UInt16, _ parameters: [UInt8]) {
     var bytes: [UInt8] = []
     for number in [event, adapter, UInt16(parameters.count)] { bytes.append(littleEndian: number) }

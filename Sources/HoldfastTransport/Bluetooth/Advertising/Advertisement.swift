@@ -1,12 +1,19 @@
-/// Says on the radio, by Low Energy, that a Holdfast device is here, for as long as this object lives.
+/// Says on the radio, by Low Energy, that a Holdfast device is here, and keeps it connectable, for as long as this object lives.
+///
+/// An adapter stops advertising when somebody connects. So the advertisement is renewed as soon as a link begins, where the
+/// adapter can advertise while links are up, and again as soon as one ends. Where it cannot, a link keeps everybody else out:
+/// then one whose host has not proved itself within ``provingMilliseconds`` is ended.
 ///
 /// The kernel takes an advertising instance away a minute after it was last renewed: one whose process was killed does not
 /// stay, and after a restart of bluetoothd or of the adapter, which forget it, it comes back.
 public final class Advertisement: Sendable {
-  private let thread: ServantThread
-
+  /// How long after the end of a link the adapter may take to be connectable again before that is reported.
+  public static let returnMilliseconds = 200
+  /// How long a link that keeps others out may last before a channel is open on it, and a channel before it has proved itself.
+  public static let provingMilliseconds = 2000
   static let lifetimeSeconds: UInt16 = 60
-  private static let renewalMilliseconds = 20_000
+
+  private let thread: ServantThread
 
   /// Begins to advertise.
   ///
@@ -14,47 +21,50 @@ public final class Advertisement: Sendable {
   ///   - adapter: the adapter's number; nil takes the first that is powered.
   ///   - psm: where the device listens, 0x80 to 0xff.
   ///   - name: what people know the device by; ten bytes of it are sent.
+  ///   - standing: how far the peers of a linked host have come.
+  ///   - report: called from another thread; it must not block for long.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/adapterDown``,
   ///   ``BluetoothError/adapterBlocked``, ``BluetoothError/adapterUnable`` (Low Energy is off),
   ///   ``BluetoothError/noInstance``, ``BluetoothError/unsupported``.
-  public convenience init(adapter: UInt16?, psm: UInt8, name: String) throws(BluetoothError) {
+  public convenience init(
+    adapter: UInt16?, psm: UInt8, name: String, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
+    report: @escaping @Sendable (AdvertisementNotice) -> Void
+  ) throws(BluetoothError) {
     let adapter = try Adapter.chosen(adapter)
     try adapter.requirePower()
-    try self.init(adapter: adapter.number, psm: psm, name: name, management: try ManagementSocket())
+    try self.init(
+      adapter: adapter.number, psm: psm, name: name, management: try ManagementSocket(), standing: standing,
+      report: report)
   }
 
-  init(adapter: UInt16, psm: UInt8, name: String, management: ManagementSocket) throws(BluetoothError) {
-    let instance = try AdvertisingInstance(of: adapter, management)
-    let add = Advertisement.command(adapter: adapter, instance: instance.number, psm: psm, name: name)
-    try management.execute(add)
-    thread = try ServantThread { stop in
-      while Advertisement.waitForRenewal(management, unless: stop) {
-        // An adapter that is off now may be on again the next time.
-        _ = try? management.execute(add)
-      }
-      _ = try? management.execute(ManagementCommand(.removeAdvertising, adapter: adapter, [instance.number]))
-    }
+  init(
+    adapter: UInt16, psm: UInt8, name: String, management: ManagementSocket,
+    standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding = { _ in .proved },
+    report: @escaping @Sendable (AdvertisementNotice) -> Void = { _ in }
+  ) throws(BluetoothError) {
+    let keeper = try AdvertisingKeeper(
+      place: AdvertisingPlace(adapter: adapter, psm: psm, name: name), management: management, standing: standing,
+      report: report)
+    thread = try ServantThread { keeper.run(unless: $0) }
   }
+}
 
-  /// Waits until it is time to renew; false once `stop` was raised. Events are dropped, so that they do not keep answers out.
-  private static func waitForRenewal(_ management: ManagementSocket, unless stop: Signal) -> Bool {
-    let deadline = Deadline(afterMilliseconds: renewalMilliseconds)
-    while (try? management.next(by: deadline, unless: stop)) != nil {}
-    return deadline.hasPassed
-  }
+/// What becomes of an advertisement.
+public enum AdvertisementNotice: Sendable, Equatable {
+  /// A link has ended, or the adapter lost what it advertised, and ``Advertisement/returnMilliseconds`` later nobody can connect.
+  case unreachable(adapter: UInt16, BluetoothError)
+  /// Provers can connect again, so long after a link ended, or after the adapter lost what it advertised.
+  case reachable(adapter: UInt16, afterMilliseconds: Int)
+  /// A link was ended: it kept everybody else out, and its host did not prove itself in time.
+  case ended(adapter: UInt16, BluetoothAddress)
+}
 
-  /// Source: BlueZ, mgmt(7), "Add Advertising".
-  static func command(adapter: UInt16, instance: UInt8, psm: UInt8, name: String) -> ManagementCommand {
-    let connectable: UInt32 = 1 << 0
-    let discoverable: UInt32 = 1 << 1
-    let data = AdvertisingData.advertisement
-    let response = AdvertisingData.scanResponse(psm: psm, name: name)
-    var parameters = [instance]
-    parameters.append(littleEndian: connectable | discoverable)
-    // How long each of its turns among other instances is, the kernel may say.
-    parameters.append(littleEndian: UInt16(0))
-    parameters.append(littleEndian: lifetimeSeconds)
-    parameters += [UInt8(data.count), UInt8(response.count)] + data + response
-    return ManagementCommand(.addAdvertising, adapter: adapter, parameters)
-  }
+/// How far the peers of a linked host have come.
+public enum LinkStanding: Sendable, Equatable {
+  /// No channel is open.
+  case absent
+  /// A channel is open, the first of them since so long, and none has proved itself.
+  case connected(milliseconds: Int)
+  /// A peer has proved itself, or its proof is being judged.
+  case proved
 }

@@ -5,6 +5,8 @@ struct ManagementCommand {
   enum Code: UInt16 {
     case readAdapters = 0x0003
     case readInformation = 0x0004
+    case disconnect = 0x0014
+    case readConnections = 0x0015
     case confirm = 0x001c
     case startDiscovery = 0x0023
     case stopDiscovery = 0x0024

@@ -7,6 +7,14 @@ enum ManagementEvent: Equatable {
   case confirmationRequest(RemoteDevice, isJustWorks: Bool)
   case deviceFound(DeviceReport)
   case discovering(Bool)
+  /// What the adapter is set to has changed.
+  case settings(AdapterSettings)
+  /// A link is up, which this host began (`isOurs`) or the other one.
+  case linkBegun(RemoteDevice, isOurs: Bool)
+  case linkEnded(RemoteDevice)
+  /// A device that was known by a random address has shown its true one.
+  case identified(BluetoothAddress, as: RemoteDevice)
+  case advertisingRemoved(instance: UInt8)
   case other
 
   /// Reads one event and the number of the adapter that it is of; nil for bytes that are none.
@@ -26,6 +34,17 @@ enum ManagementEvent: Equatable {
         return nil
       }
       self = .done(code: code, status: status, result: reader.rest)
+    case 0x0006:
+      guard let settings = reader.littleEndian(UInt32.self), reader.rest.isEmpty else { return nil }
+      self = .settings(AdapterSettings(rawValue: settings))
+    case 0x000b:
+      guard let device = RemoteDevice(&reader), let flags = reader.littleEndian(UInt32.self),
+        let count = reader.littleEndian(UInt16.self), reader.rest.count == Int(count)
+      else { return nil }
+      self = .linkBegun(device, isOurs: flags & 8 != 0)
+    case 0x000c:
+      guard let device = RemoteDevice(&reader), reader.rest.count == 1 else { return nil }
+      self = .linkEnded(device)
     case 0x000f:
       guard let device = RemoteDevice(&reader), let hint = reader.littleEndian(UInt8.self), reader.rest.count == 4
       else { return nil }
@@ -36,6 +55,14 @@ enum ManagementEvent: Equatable {
     case 0x0013:
       guard reader.bytes(1) != nil, let state = reader.littleEndian(UInt8.self), reader.rest.isEmpty else { return nil }
       self = .discovering(state != 0)
+    case 0x0018:
+      guard reader.bytes(1) != nil, let random = reader.bytes(6), let device = RemoteDevice(&reader),
+        reader.rest.count == 16
+      else { return nil }
+      self = .identified(BluetoothAddress(leastSignificantFirst: random), as: device)
+    case 0x0024:
+      guard let instance = reader.littleEndian(UInt8.self), reader.rest.isEmpty else { return nil }
+      self = .advertisingRemoved(instance: instance)
     default:
       self = .other
     }
@@ -53,6 +80,9 @@ public struct RemoteDevice: Sendable, Hashable {
     /// Low Energy, with an address of its own making.
     case lowEnergyRandom = 2
   }
+
+  /// Whether it is reached by Low Energy.
+  var isLowEnergy: Bool { kind != .classic }
 
   /// Its 48 bits.
   public let address: BluetoothAddress

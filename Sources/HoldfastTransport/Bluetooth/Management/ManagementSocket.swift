@@ -46,17 +46,19 @@ final class ManagementSocket: Sendable {
     }
   }
 
-  /// Gives the kernel `command` and waits for what it returns. Events that come before are dropped.
+  /// Gives the kernel `command` and waits for what it returns. Events that come before go to `meanwhile`.
   ///
   /// - Throws: what its status says, ``BluetoothError/timedOut``.
   @discardableResult
   func execute(
-    _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds
+    _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds,
+    meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
   ) throws(BluetoothError) -> ArraySlice<UInt8> {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     try send(command)
     while let (adapter, event) = try next(by: deadline) {
       guard case .done(command.code.rawValue, let status, let result) = event, adapter == command.adapter else {
+        meanwhile(adapter, event)
         continue
       }
       guard status == 0 else { throw BluetoothError(status: status) }

@@ -64,7 +64,8 @@ struct DeviceBridge: Verb {
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
       lines.noteListening(at: endpoint, for: hardware)
     }
-    let presence = BluetoothPresence(of: bridge.endpoints, isPairing: pair) { lines.warn($0) }
+    let presence = BluetoothPresence(
+      of: bridge.endpoints, isPairing: pair, standing: { bridge.standing(of: $0) }, log: lines)
     defer { withExtendedLifetime(presence) {} }
     BackgroundThread.start {
       while true {
@@ -105,6 +106,13 @@ extension BridgeNotice {
         : LogLine(
           event: "refused", sentence: "warning: connection \(connection): \(status.name), said by the bridge",
           members: [("connection", .number(connection)), ("status", .word(status.name))])
+    case .displaced(let connection):
+      return quiet
+        ? nil
+        : LogLine(
+          event: "displaced",
+          sentence: "warning: connection \(connection) was ended for another, nothing of it had been accepted",
+          members: [("connection", .number(connection))])
     case .busy:
       return quiet ? nil : LogLine(event: "busy", sentence: "warning: a prover was sent away, another is served")
     case .hardwareLost(.silent):

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastOpenSSL
 import HoldfastTransport
 
 /// What lets peers find a server and pair with its host. It ends with this value.
@@ -7,18 +8,30 @@ struct BluetoothPresence {
   private var acceptors: [PairingAcceptor] = []
 
   /// What cannot be had is a warning: a device is reached by its address and number all the same.
-  init(of endpoints: [Endpoint], isPairing: Bool, warn: (String) -> Void) {
+  ///
+  /// - Parameters:
+  ///   - standing: how far the peers of a host have come that is linked by Low Energy.
+  ///   - log: what the person who runs the device reads.
+  init(
+    of endpoints: [Endpoint], isPairing: Bool, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
+    log: LogOutput
+  ) {
+    // What hosts in range cause.
+    let limit = LineLimit(linesAMinute: 10, clock: SystemClock())
     for endpoint in endpoints {
       do throws(BluetoothError) {
-        if let publication = try Publication(of: endpoint, name: hostName()) { publications.append(publication) }
+        let publication = try Publication(of: endpoint, name: hostName(), standing: standing) { notice in
+          limit.admitted(notice.line).forEach(log.write)
+        }
+        if let publication { publications.append(publication) }
       } catch {
-        warn("\(endpoint) cannot be found by a scan: \(error.publicationText(isRecord: !endpoint.isLowEnergy))")
+        log.warn("\(endpoint) cannot be found by a scan: \(error.publicationText(isRecord: !endpoint.isLowEnergy))")
       }
     }
     guard isPairing else { return }
     for adapter in Set(endpoints.filter { $0.port != nil }.map(\.adapter)) {
       do throws(BluetoothError) { acceptors.append(try PairingAcceptor(adapter: adapter)) } catch {
-        warn("nobody can pair: \(Failure(error, adapter: adapter.map { "hci\($0)" }).message)")
+        log.warn("nobody can pair: \(Failure(error, adapter: adapter.map { "hci\($0)" }).message)")
       }
     }
   }
@@ -26,6 +39,29 @@ struct BluetoothPresence {
 
 extension Endpoint {
   fileprivate var isLowEnergy: Bool { port?.isLowEnergy == true }
+}
+
+extension AdvertisementNotice {
+  /// What the person who runs the device reads.
+  fileprivate var line: LogLine {
+    switch self {
+    case .unreachable(let adapter, let error):
+      let reason = Failure(error, adapter: "hci\(adapter)").message
+      return LogLine(
+        event: "unreachable", sentence: "warning: hci\(adapter): nobody can connect by Low Energy: \(reason)",
+        members: [("adapter", .word("hci\(adapter)")), ("reason", .text(reason))])
+    case .reachable(let adapter, let milliseconds):
+      return LogLine(
+        event: "reachable",
+        sentence: "hci\(adapter): provers can connect by Low Energy again, after \(milliseconds) ms",
+        members: [("adapter", .word("hci\(adapter)")), ("milliseconds", .number(UInt64(milliseconds)))])
+    case .ended(let adapter, let host):
+      return LogLine(
+        event: "link-ended",
+        sentence: "warning: hci\(adapter): the link of \(host) was ended: it kept others out and proved nothing",
+        members: [("adapter", .word("hci\(adapter)")), ("peer", .text(host.description))])
+    }
+  }
 }
 
 extension BluetoothError {

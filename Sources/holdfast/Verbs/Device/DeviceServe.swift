@@ -65,7 +65,8 @@ struct DeviceServe: Verb {
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
       lines.noteListening(at: endpoint)
     }
-    let presence = BluetoothPresence(of: server.endpoints, isPairing: pair) { lines.warn($0) }
+    let presence = BluetoothPresence(
+      of: server.endpoints, isPairing: pair, standing: { server.standing(of: $0) }, log: lines)
     defer { withExtendedLifetime(presence) {} }
     log.startReporting()
     do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: dir) }

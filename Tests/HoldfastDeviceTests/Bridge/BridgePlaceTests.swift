@@ -1,0 +1,103 @@
+import HoldfastCore
+import TestSupport
+import Testing
+
+@testable import HoldfastDevice
+
+/// The only place of a bridge: who keeps it, and who has to make room.
+@Suite struct BridgePlaceTests {
+  private static let challenge: [UInt8] = [0x81, 0x01]
+  private static let tokenUnknown: [UInt8] = [0x83, 0x03, 0x04, 0xf6]
+  private static let fixed: [UInt8] = [UInt8](repeating: 7, count: 32)
+
+  /// A line on which a prover has no time before a newcomer may have its place.
+  private func line() throws -> BridgedLine {
+    try BridgedLine(timing: BridgeTiming(retryMilliseconds: 50, provingMilliseconds: 0))
+  }
+
+  private func expectDisplaced(by newcomer: TestPeer, on line: BridgedLine, _ hardware: FakeHardware, _ old: TestPeer)
+    throws
+  {
+    try hardware.answerEmptyFrame(with: [0x81, 0x02])
+    #expect(try newcomer.receive() == [0x81, 0x02])
+    old.expectEnd()
+    #expect(line.notices.wait(for: .displaced(connection: 1)))
+  }
+
+  @Test func `a silent stranger makes room for a newcomer`() throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let stranger = try line.connect(hardware, challenge: Self.challenge)
+    try expectDisplaced(by: try line.connect(), on: line, hardware, stranger)
+    #expect(line.stop())
+  }
+
+  @Test(
+    arguments: [
+      Status.tokenUnknown, .tokenInvalid, .deviceMismatch, .malformed, .busy, .tokenExpired, .tokenRevoked, .internal,
+    ])
+  func `a stranger that talks and is denied makes room, under a seal or not`(status: Status) throws {
+    for seal: [UInt8] in [[0xf6], [0x41, 0x00]] {
+      let line = try line()
+      let hardware = try line.hardware()
+      let stranger = try line.connect(hardware, challenge: Self.challenge)
+      for _ in 0..<3 {
+        try stranger.send([2])
+        #expect(try hardware.peer.receive() == [2])
+        let verdict = [0x83, 0x03, status.rawValue] + seal
+        try hardware.peer.send(verdict)
+        #expect(try stranger.receive() == verdict)
+        guard status != .malformed || seal != [0xf6] else { return #expect(line.stop()) }
+        try hardware.peer.send(Self.challenge)
+        #expect(try stranger.receive() == Self.challenge)
+      }
+      try expectDisplaced(by: try line.connect(), on: line, hardware, stranger)
+      #expect(line.stop())
+    }
+  }
+
+  @Test(
+    arguments: [
+      [0x83, 0x03, 0x00, 0x41, 0x00], [0x83, 0x03, 0x00, 0xf6],
+      [0x83, 0x16, 0x58, 0x41, 0x04] + fixed + fixed + [0x41, 0x00], [0x82, 0x18, 0x18, 0x58, 0x20] + fixed,
+      [0x82, 0x18, 0x1a, 0x58, 0x20] + fixed,
+    ] as [[UInt8]])
+  func `what the device accepts keeps the place: a round, a granted activation, one that ends, an unlocking`(
+    answer: [UInt8]
+  ) throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    try prover.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    try hardware.peer.send(answer)
+    #expect(try prover.receive() == answer)
+    #expect(try line.connect().unsealedStatus() == .busy)
+    #expect(line.stop())
+  }
+
+  @Test func `a message that is judged is answered, whoever comes`() throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    try prover.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    #expect(try line.connect().unsealedStatus() == .busy)
+    try hardware.peer.send(Self.tokenUnknown)
+    #expect(try prover.receive() == Self.tokenUnknown)
+    #expect(line.stop())
+  }
+
+  @Test func `a prover has its time, also after an unknown token`() throws {
+    let line = try BridgedLine(timing: BridgeTiming(provingMilliseconds: 60_000))
+    let hardware = try line.hardware()
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    #expect(try line.connect().unsealedStatus() == .busy)
+    try prover.send([2])
+    #expect(try hardware.peer.receive() == [2])
+    try hardware.peer.send(Self.tokenUnknown)
+    #expect(try prover.receive() == Self.tokenUnknown)
+    #expect(try line.connect().unsealedStatus() == .busy)
+    #expect(line.stop())
+  }
+}
