@@ -17,7 +17,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report test bench soak fuzz vectors format lint packages clean
+.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report test bench soak soak-bluetooth fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,10 @@ bench: build ## Measure the latency of a proof against the 100 ms budget.
 soak: packages ## A million rounds: memory, threads and descriptors must stay as they are.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release -Xswiftc -enable-testing \
 	  --scratch-path .build-tests --filter SoakTests
+
+soak-bluetooth: build ## Prove over Low Energy between hosts booted twenty times, while all processors are busy.
+	@Tests/install-packages $(GUEST_PACKAGES)
+	@/usr/bin/python3 Tests/BluetoothLab/low_energy_runs.py --holdfast .build/release/holdfast --runs 20
 
 fuzz: packages ## Fuzz a small device by its serial line and by its flash, for half a minute each.
 	@Tests/Fuzz/run 30

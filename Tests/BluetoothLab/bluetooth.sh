@@ -139,3 +139,14 @@ longer() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
 
 has_no_link() { ! hcitool con | grep -q handle; }
+
+# low_energy_links: the handle of each link by Low Energy, one a line.
+low_energy_links() { hcitool con | sed -nE 's/.* LE .* handle ([0-9]+) .*/\1/p'; }
+
+has_no_low_energy_link() { [ -z "$(low_energy_links)" ]; }
+
+# end_low_energy_links: ends each of them; one may end by itself first.
+end_low_energy_links() {
+  for handle in $(low_energy_links); do hcitool ledc "$handle" >/dev/null 2>&1; done
+  within 20 has_no_low_energy_link
+}

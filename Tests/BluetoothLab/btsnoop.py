@@ -9,14 +9,19 @@ ENCRYPTION_CHANGE = (0x08, 0x59)
 SIGNALLING, CONNECTION_REQUEST, CONNECTION_RESPONSE, SUCCESS = 1, 2, 3, 0
 
 
-def records(recorded):
-    """Each record as (what it is, bytes)."""
+def timed_records(recorded):
+    """Each record as (what it is, bytes, microseconds since some moment)."""
     assert recorded.startswith(HEADER)
     offset = 16
     while offset + 24 <= len(recorded):
-        _, length, flags, _, _ = struct.unpack_from(">IIIIq", recorded, offset)
-        yield flags & 0xffff, recorded[offset + 24:offset + 24 + length]
+        _, length, flags, _, microseconds = struct.unpack_from(">IIIIq", recorded, offset)
+        yield flags & 0xffff, recorded[offset + 24:offset + 24 + length], microseconds
         offset += 24 + length
+
+
+def records(recorded):
+    """Each record as (what it is, bytes)."""
+    return ((kind, packet) for kind, packet, _ in timed_records(recorded))
 
 
 def frames(recorded):

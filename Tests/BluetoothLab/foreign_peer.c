@@ -1,8 +1,9 @@
 // A Bluetooth client that shares nothing with Holdfast: it connects by the kernel's sockets alone and does the steps it is told.
 //
-// usage: foreign_peer l2cap|rfcomm|le LOCAL PEER PORT [mtu:BYTES] [peers:COUNT] STEP...
+// usage: foreign_peer l2cap|rfcomm|le|link LOCAL PEER PORT [mtu:BYTES] [peers:COUNT] STEP...
 //
-// LOCAL and PEER are addresses. `mtu:` is the largest packet taken (L2CAP over BR/EDR); `peers:` makes so many connections and does the
+// LOCAL and PEER are addresses. `link` is a link by Low Energy without a channel that is asked for: it has the one that each link has
+// (ATT), whatever PORT says. `mtu:` is the largest packet taken (L2CAP over BR/EDR); `peers:` makes so many connections and does the
 // steps on each of them in turn. Steps:
 //   read          waits for bytes, at most 20 seconds, and prints them in hex, or "closed", or "silent"
 //   send:HEX      sends bytes, as one packet where there are packets
@@ -23,6 +24,8 @@
 #include <time.h>
 #include <unistd.h>
 
+// Source: Bluetooth Core 5.4, volume 3 part A, section 2.1, of the fixed channels.
+enum { ATTRIBUTES = 4 };
 enum { MOST_BYTES = 70000, MOST_PEERS = 256 };
 static unsigned char bytes[MOST_BYTES];
 
@@ -42,7 +45,8 @@ static int connected(const char *kind, const char *local, const char *peer, unsi
     return connect(stream, (struct sockaddr *)&far_stream, sizeof far_stream) < 0 ? -1 : stream;
   }
   int packets = socket(AF_BLUETOOTH, SOCK_SEQPACKET, BTPROTO_L2CAP), room = 1 << 20;
-  near.l2_bdaddr_type = far.l2_bdaddr_type = strcmp(kind, "le") == 0 ? BDADDR_LE_PUBLIC : BDADDR_BREDR;
+  near.l2_bdaddr_type = far.l2_bdaddr_type = *kind == 'l' && kind[1] != '2' ? BDADDR_LE_PUBLIC : BDADDR_BREDR;
+  if (strcmp(kind, "link") == 0) far.l2_psm = 0, near.l2_cid = far.l2_cid = htobs(ATTRIBUTES);
   str2ba(local, &near.l2_bdaddr);
   str2ba(peer, &far.l2_bdaddr);
   if (packets < 0 || bind(packets, (struct sockaddr *)&near, sizeof near) < 0) return -1;

@@ -10,6 +10,7 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -18,6 +19,8 @@
 enum { ACL_PACKET = 2, EVENT_PACKET = 4, ENDS = 256, LARGEST_PACKET = 4096 };
 enum { CONNECTION_COMPLETE = 0x03, DISCONNECTION_COMPLETE = 0x05, COMMAND_COMPLETE = 0x0e, LE_META = 0x3e, ACL_LINK = 1, RESET = 0x0c03 };
 enum { LE_CONNECTION_COMPLETE = 0x01, LE_LONG_TERM_KEY_REQUEST = 0x05, LE_ENHANCED_CONNECTION_COMPLETE = 0x0a, PERIPHERAL = 1 };
+// Of LE Supported States: connectable advertising beside a link as the peripheral. Source: the same, section 7.8.27.
+enum { READ_STATES = 0x201c, CONNECTABLE_BESIDE_LINK = 38 };
 enum { FIRST_HANDLE = 42, HANDLE_BITS = 0x0fff };
 
 // One end of a link, at the host that the descriptor leads to; free where that is 0.
@@ -102,6 +105,9 @@ static void event(int receiver, uint8_t *code, size_t length) {
     return;
   case COMMAND_COMPLETE:
     if ((parameters[1] | parameters[2] << 8) == RESET) forget_host(receiver);
+    // A radio that is begun with ONE_LINK has controllers that cannot advertise while they have a link.
+    if ((parameters[1] | parameters[2] << 8) == READ_STATES && length >= 14 && getenv("ONE_LINK"))
+      parameters[4 + CONNECTABLE_BESIDE_LINK / 8] &= (uint8_t)~(1 << CONNECTABLE_BESIDE_LINK % 8);
     return;
   }
 }

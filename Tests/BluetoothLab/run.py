@@ -15,9 +15,11 @@ sys.path.append(str(TESTS / "Firmware"))
 
 import finding
 import links
+import low_energy
 import one_host
 import peers
 import stories
+import strangers
 import transports
 import two_hosts
 import two_hosts_faults
@@ -28,4 +30,4 @@ from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # Two processors, and about as much for each.
-    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults], [one_host, finding, transports, links, users, two_hosts_firmware]], BluetoothLab))
+    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults, low_energy], [one_host, finding, transports, links, strangers, users, two_hosts_firmware]], BluetoothLab))

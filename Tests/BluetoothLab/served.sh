@@ -24,7 +24,7 @@ port() {
   case $1 in
   l2cap) echo "$PSM" ;;
   rfcomm) echo "$CHANNEL" ;;
-  le) echo "$LE_PSM" ;;
+  le | link) echo "$LE_PSM" ;;
   esac
 }
 

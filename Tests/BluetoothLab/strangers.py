@@ -1,0 +1,49 @@
+"""Low Energy with room for one link or for several: strangers without keys keep no prover out."""
+
+import collections
+import re
+
+import served
+from holdfast_peer.checks import expect, expect_equal
+from served import Tried, expect_accepted
+
+STRANGERS = ("without-channel", "silent", "talking")
+# Two seconds for a channel and two for a proof, and what pairing and looking take on emulated processors.
+MOST_SECONDS = 10
+ROUNDS = 30
+
+
+def observe(lab):
+    return {"one": served.run(lab, "strangers.sh"), "several": served.run(lab, "together.sh")}
+
+
+def lets_provers_in(seen):
+    """Low Energy, one link: an honest prover is accepted while a stranger without a channel, a silent one and a talking one come first"""
+    expect_accepted(seen["one"], *(f"{name}-honest" for name in STRANGERS))
+
+
+def ends_strangers(seen):
+    """Low Energy, one link: each of these strangers has its link ended by the device after two seconds, which its log says"""
+    for name in STRANGERS:
+        held, = map(float, seen["one"][f"{name}-held"])
+        print(f"a stranger, {name}: held the only link for {held:.1f} s", flush=True)
+        expect(1 <= held <= MOST_SECONDS, f"{name}: {held} s")
+        expect(int(seen["one"][f"{name}-said"][0]) >= 1, f"{name}: the log does not say it")
+
+
+def keeps_the_accepted(seen):
+    """Low Energy, one link: a prover whose rounds are accepted keeps its link, and the next one gets in when it goes"""
+    expect_equal((seen["one"]["rounds"], seen["one"]["rounds-ended"]), (["0"], ["0"]), "exit status, links ended meanwhile")
+    Tried(seen["one"], "next").expect(0, "status: accepted")
+
+
+def serves_several(seen):
+    """Low Energy, several links: three provers have their rounds at the same time"""
+    expect_equal(seen["several"]["status"], ["0"] * 3, "exit statuses")
+    order = re.findall(r"\d+", seen["several"]["order"][0])
+    together = order[:min(len(order) - order[::-1].index(prover) for prover in set(order))]
+    rounds = collections.Counter(together)
+    expect(len(rounds) == 3 and min(rounds.values()) >= ROUNDS, f"rounds while all three were there: {dict(rounds)}")
+
+
+CHECKS = [lets_provers_in, ends_strangers, keeps_the_accepted, serves_several]

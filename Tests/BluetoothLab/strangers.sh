@@ -1,0 +1,47 @@
+# Controllers that cannot advertise while they have a link: a stranger without keys holds the only one.
+# Adapters: 0 the device's, 1 the honest prover's, 2 the stranger's.
+. /scripts/served.sh
+export ONE_LINK=1
+together 3
+meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
+serve_all
+
+# A message whose token is a reference that the device does not know.
+unknown=8502582483501111111111111111111111111111111100502222222222222222222222222222222222f6f640
+talk=$(for number in $(seq 200); do printf 'read send:%s read ' "$unknown"; done)
+ended() { grep -c 'was ended: it kept others out' /tmp/device.log; }
+linked() { hcitool -i hci2 con | grep -q LE; }
+unlinked_stranger() { ! linked; }
+
+# stranger NAME COMMAND...: the stranger has a link, an honest prover comes, and how long the link was held is reported.
+stranger() {
+  name=$1 before=$(ended)
+  shift
+  alone 1
+  "$@" >"/tmp/$name" 2>&1 &
+  stranger=$!
+  patiently linked || report failed "$name: no link"
+  begin=$(uptime_seconds)
+  (proves "$name-honest" state le 1 --timeout 40) &
+  honest=$!
+  within 30 unlinked_stranger
+  report "$name-held" "$(echo "$(uptime_seconds) $begin" | awk '{ print $1 - $2 }')"
+  wait "$honest"
+  kill "$stranger" 2>/dev/null
+  report "$name-said" "$(($(ended) - before))"
+}
+stranger without-channel foreign link 2 hold
+stranger silent foreign le 2 read hold
+stranger talking foreign le 2 $talk
+
+# Rounds that are accepted go on for longer than a stranger's time.
+alone 1
+before=$(ended)
+(holdfast bench rounds --state /tmp/state --connect "$(endpoint le 1)" --rounds 60 --timeout 40 >/tmp/rounds 2>&1; report rounds "$?") &
+rounds=$!
+patiently answered accepted 10
+(trying next timeout 120 holdfast prove --state /tmp/state --connect "$(endpoint le 2)" --command status --timeout 100) &
+next=$!
+wait "$rounds"
+report rounds-ended "$(($(ended) - before))"
+wait "$next"

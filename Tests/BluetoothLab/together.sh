@@ -1,0 +1,22 @@
+# Controllers that advertise while they have links: three provers over Low Energy at the same time.
+. /scripts/served.sh
+together 4
+meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
+serve_all
+
+# Each stops once it is connected: a controller of the emulator pairs with one peer at a time. Then all go on.
+provers=
+for index in 1 2 3; do
+  holdfast bench rounds --timeout 60 --rounds 60 --state /tmp/state --connect "$(endpoint le "$index")" --json >"/tmp/prover$index" 2>&1 &
+  prover=$! provers="$provers $!"
+  within 30 grep -q "connection $index: accepted" /tmp/device.log
+  kill -STOP "$prover"
+done
+first=$(($(wc -l </tmp/device.log) + 1))
+kill -CONT $provers
+for prover in $provers; do
+  wait "$prover"
+  report status "$?"
+done
+# The connections in the order of their rounds.
+report order "$(tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]): accepted([, ].*)?$/\1/p' | tr '\n' ' ')"
