@@ -30,7 +30,7 @@ struct Endpoints: ParsableCommand {
       takes what the kernel gives it, and a prover asks for it.
       """,
     examples: [
-      "holdfast device serve --dir lock --listen unix:/run/lock.sock,mode=660,group=lock",
+      "holdfast device serve --dir lock \\\n--listen unix:/run/lock.sock,mode=660,group=lock",
       "holdfast prove --connect rfcomm:00:1A:7D:DA:71:13,channel=5,security=high \\\n--state phone --command unlock",
       "holdfast doctor le:00:1A:7D:DA:71:13,psm=0x80",
       "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",

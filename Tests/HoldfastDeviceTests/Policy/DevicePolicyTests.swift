@@ -46,7 +46,7 @@ import Testing
     ("[1, 2, 3]", "[1, 2, \"x\"]", "minimum_version[2]", 3), ("10", "101", "codes.counter_look_ahead", 5),
     ("\"lock\"", "\"\"", "commands.", 11), ("\"codes\"", "\"cods\"", "cods", 4),
     // Not JSON at all.
-    ("[1, 2, 3]", "[1, 2 3]", "minimum_version[1]", 3), ("\"lock\"", "\"unlock\"", "commands.unlock", 11),
+    ("[1, 2, 3]", "[1, 2 3]", "minimum_version", 3), ("\"lock\"", "\"unlock\"", "commands.unlock", 11),
     ("10", "1.5", "codes.counter_look_ahead", 5), ("\"factors\": []", "'factors': []", "commands.lock", 11),
   ])
   func `a mistake has the way to its member, and its line`(

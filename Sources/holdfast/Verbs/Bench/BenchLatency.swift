@@ -12,7 +12,7 @@ struct BenchLatency: Verb {
       """,
     examples: [
       "holdfast bench latency",
-      "holdfast bench latency --connect unix:/run/lock.sock --state phone --rounds 200",
+      "holdfast bench latency --connect unix:/run/lock.sock --state phone \\\n--rounds 200",
     ])
 
   @Option(help: "The device to prove to; needs --state.")

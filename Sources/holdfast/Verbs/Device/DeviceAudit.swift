@@ -11,7 +11,7 @@ struct DeviceAudit: OwnerVerb {
     examples: [
       "holdfast device audit --dir lock --last 20",
       "holdfast device audit --dir lock --after 1200 --json",
-      "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z --user alice --status otpRejected",
+      "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z \\\n--user alice --status otpRejected",
       "holdfast device audit --dir lock --verify",
     ])
 

@@ -16,7 +16,7 @@ struct DeviceInit: Verb {
     examples: [
       "holdfast device init --dir lock",
       "holdfast device init --dir lock --trust service.json --tpm /dev/tpmrm0",
-      "holdfast device init --firmware lock.bin --trust service.json --policy policy.json",
+      "holdfast device init --firmware lock.bin --trust service.json \\\n--policy policy.json",
     ])
 
   @OptionGroup var device: DeviceOptions

@@ -20,8 +20,8 @@ struct Enroll: Verb {
       holdfast enroll --device lock.json --service service --state phone \\
       --allow unlock --allow lock --maximum-uses 100 --valid-for 86400
       """,
-      "holdfast enroll --device front.json --device back.json --service service --state phone",
-      "holdfast enroll --device lock.json --service service --state phone --replace",
+      "holdfast enroll --device front.json --device back.json \\\n--service service --state phone",
+      "holdfast enroll --device lock.json --service service --state phone \\\n--replace",
     ])
 
   @Option(help: "A device's descriptor, as device show --json prints it; may be repeated.", completion: .file())
