@@ -197,7 +197,7 @@ OTHERS = {
     "a private key as issuer": (["device", "trust", "--dir", "{D}", "{S}/attestation-encryption.jwk"], {MALFORMED}),
     "a device's key as issuer": (["device", "trust", "--dir", "{D}", "{D}/device.key"], {MALFORMED}),
     "a state of another device": (
-        ["prove", "--connect", "unix:{socket}", "--state", "{base}/P2", "--command", "status"], {3}),
+        ["prove", "--connect", "unix:{socket}", "--state", "{base}/P2", "--command", "status"], {MALFORMED}),
 }
 
 

@@ -372,12 +372,19 @@ def _(world):
             ("4097 bytes", lambda second: session.message_3(0, bytes(4090))),
             ("an element too many", lambda second: b"\x84" + second.reply(0, b"unlocked")[1:] + b"\xf6"),
             ("a result that is no map", lambda second: session.message_3(0, second.made.seal_result(0, b"\x80"))),
-            ("a result with an unknown key", lambda second: session.message_3(0, second.made.seal_result(0, b"\xa2\x01\x40\x06\x00"))),
+            ("a highest number that is no number", lambda second: session.message_3(0, second.made.seal_result(0, b"\xa2\x01\x40\x06\x40"))),
             ("a result unsorted", lambda second: session.message_3(0, second.made.seal_result(0, b"\xa2\x02\x00\x01\x40"))),
             ("a result of 1025 bytes", lambda second: second.reply(0, bytes(1025)))):
         done, _ = world.prove(answered(make))
         expect_exit(done, (MALFORMED, IMPOSTOR), what)
         expect(world.snapshot() == before, f"{what} changed the state folder")
+
+
+@situation("labels that a later version may add to the sealed part are ignored", COSE_ONLY)
+def _(world):
+    later = b"\xa2\x01\x48unlocked\x07\x00"
+    done, _ = world.prove(answered(lambda second: session.message_3(0, second.made.seal_result(0, later))))
+    expect_exit(done, ACCEPTED)
 
 
 @situation("an enrollment that fails over another leaves the other as it is", COSE_ONLY)
