@@ -83,8 +83,9 @@ def main():
         checks.run("without a key file, the development key is built in, and build and program say so", app.expect_keys,
                    [DEVELOPMENT_ROOT], "development key")
         app.key_file.write_text("".join(root.hex() + "\n" for root in own))
-        checks.run("the app's own mpk.key is built in, and the build names it", app.expect_keys, own, str(app.key_file))
-        checks.run("HOLDFAST_MPK_KEY comes first", lambda: app.expect_keys([named], str(elsewhere), HOLDFAST_MPK_KEY=str(elsewhere)))
+        checks.run("the app's own mpk.key is built in, and the build names it", app.expect_keys, own, "the keys of mpk.key in app")
+        checks.run("HOLDFAST_MPK_KEY comes first", lambda: app.expect_keys(
+            [named], f"the keys of elsewhere.key in {folder.name}", HOLDFAST_MPK_KEY=str(elsewhere)))
 
         def refused(mention, **environment):
             done = app.build(**environment)

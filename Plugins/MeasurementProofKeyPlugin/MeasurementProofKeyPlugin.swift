@@ -25,12 +25,18 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
     }
     return [
       .buildCommand(
-        displayName: "Splitting the keys of \(keyFile?.path ?? "development")",
+        displayName: "Building in the keys of \(keyFile.map(Self.name) ?? "development")",
         executable: try context.tool(named: "MeasurementProofKeyTool").url,
         arguments: [output.path, keyFile?.path ?? "development"] + absent.map(\.path),
         inputFiles: (keyFile.map { [$0] } ?? []) + absent.map { $0.deletingLastPathComponent() },
         outputFiles: [output])
     ]
+  }
+
+  /// The name of a key file and of its folder. SwiftPM shows no more of a step than follows the last slash in its name, and
+  /// remarks only with `--verbose`.
+  private static func name(_ keyFile: URL) -> String {
+    "\(keyFile.lastPathComponent) in \(keyFile.deletingLastPathComponent().lastPathComponent)"
   }
 
   /// The places of the key file, the most important one first.
