@@ -40,7 +40,11 @@ final class DeviceScript {
   /// What a new process does; the old one has ended, perhaps before there was a device.
   func open() throws {
     device = nil
-    do { _ = try DeviceFolder.open(at: path) } catch DeviceFolderFault.missing { try make() }
+    do {
+      _ = try DeviceFolder.open(at: path)
+    } catch DeviceFolderFault.missing, DeviceFolderFault.halfMade {
+      try make()
+    }
     device = try TestDevice(opening: path, in: place, issuer: issuers[0])
   }
 
