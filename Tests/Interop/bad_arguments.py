@@ -8,6 +8,7 @@ LINES = "one\ntwo\rthree"
 PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{base}/P"]
 STATUS = [*PROVE, "--command", "status"]
 ENROLL = ["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{case}/new"]
+APPROVE = ["service", "approve", "--dir", "{S}", "--subject", "app", "--version", "1.2.3"]
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
 LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen"]
@@ -19,6 +20,10 @@ LEAVES = {
     "device trust": ["device", "trust"], "device audit": ["device", "audit"], "device policy": ["device", "policy"],
     "device floor": ["device", "floor"], "device reset": ["device", "reset"],
     "service init": ["service", "init"], "service show": ["service", "show"], "service approve": ["service", "approve"],
+    "service images": ["service", "images"], "service unapprove": ["service", "unapprove"],
+    "service device add": ["service", "device", "add"], "service device list": ["service", "device", "list"],
+    "service device block": ["service", "device", "block"], "service device unblock": ["service", "device", "unblock"],
+    "service device remove": ["service", "device", "remove"],
     "service revoke": ["service", "revoke"], "service mac-key": ["service", "mac-key"], "enroll": ["enroll"], "measure": ["measure"], "attest": ["attest"], "issue": ["issue"],
     "prove": ["prove"], "explain": ["explain"], "bench latency": ["bench", "latency"], "vectors replay": ["vectors", "replay"],
     "bench otp": ["bench", "otp"], "otp compute hotp": ["otp", "compute", "hotp"], "otp compute totp": ["otp", "compute", "totp"],
@@ -144,7 +149,7 @@ OTHERS = {
     "command with lines": ([*PROVE, "--command", LINES], {DENIED}),
     "parameter with escapes": ([*STATUS, "--parameter", ESCAPE], {OK, DENIED}),
     "parameter of 64 bytes, 8 times": ([*STATUS, *["--parameter", "p" * 64] * 8], {OK, DENIED}),
-    "subject with escapes": ([*ENROLL, "--subject", ESCAPE], {OK, USAGE}),
+    "subject with escapes": ([*ENROLL, "--subject", ESCAPE], {DENIED}),
     "user with escapes": ([*ENROLL, "--user", ESCAPE], {OK, USAGE}),
     "folder with escapes": (["device", "show", "--dir", "{case}/" + ESCAPE], {MALFORMED}),
     "folder with lines": (["service", "show", "--dir", "{case}/" + LINES], {MALFORMED}),
@@ -162,8 +167,8 @@ OTHERS = {
     "issuer that is not trusted, by its id": (["device", "trust", "--dir", "{D}", "--remove", "00" * 8], {DENIED}),
     "issuer that is not trusted, by its key": (["device", "trust", "--dir", "{D}", "--remove", "{base}/issuer2.jwk"], {DENIED}),
     "issuer id that is too short": (["device", "trust", "--dir", "{D}", "--remove", "00ff"], {MALFORMED}),
-    "image that is a folder": (["service", "approve", "--dir", "{S}", "{case}"], {MALFORMED}),
-    "image that is not there": (["service", "approve", "--dir", "{S}", "{case}/none"], {MALFORMED}),
+    "image that is a folder": ([*APPROVE, "{case}"], {MALFORMED}),
+    "image that is not there": ([*APPROVE, "{case}/none"], {MALFORMED}),
     "image to make a service with that is not there": (["service", "init", "--dir", "{case}/new", "--image", "{case}/none"], {MALFORMED}),
     "device to revoke that is not there": (["service", "revoke", "--dir", "{S}", "--device", "{case}/none"], {MALFORMED}),
     "evidence into a folder": (["measure", "--state", "{case}/new", "--out", "{case}"], {MALFORMED}),

@@ -451,7 +451,8 @@ FULL = {
     "measure": (["measure", "--state", "{disk}/new", "--out", "{disk}/evidence"], 4),
     "enroll, state": (["enroll", "--device", "{base}/d.json", "--service", "{S}", "--state", "{disk}/new"], 4),
     "enroll, service": (["enroll", "--device", "{base}/d.json", "--service", "{disk}/S", "--state", "{case}/P2"], 0),
-    "service approve": (["service", "approve", "--dir", "{disk}/S", "/bin/sh"], 0),
+    "service approve": (["service", "approve", "--dir", "{disk}/S", "--subject", "sh", "--version", "1.2.3", "/bin/sh"], 0),
+    "service device add": (["service", "device", "add", "--dir", "{disk}/S", "{base}/d2.json"], 0),
 }
 
 
@@ -460,17 +461,29 @@ def full_disks(world, skipped):
     disk.mkdir()
     if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k,mode=700", "tmpfs", str(disk)],
                                            capture_output=True, check=False).returncode != 0:
-        skipped.append(f"{len(FULL) + 3} checks with a full disk or a second mount: nothing can be mounted here")
+        skipped.append(f"{len(FULL) + 8} checks with a full disk or a second mount: nothing can be mounted here")
         return
     try:
         for name, (words, room) in FULL.items():
             yield f"full disk: {name}", full_disk, (world, disk, words, {FAULT}, room)
+        for kind, room in (("service", 0), ("service", 4), ("service", 24), ("device", 4), ("device", 24)):
+            yield f"full disk: {kind} init on {room} kB, and again with room", again_with_room, (world, disk, kind, room)
         prove = ["prove", "--connect", "unix:{socket}", "--state", "{disk}/P", "--command", "status", "--json"]
         yield "device serve: a folder in use, mounted elsewhere", in_use, (world, "{case}/mounted")
         yield "full disk: an accepted proof is a success", full_disk, (world, disk, prove, {OK}, 0)
         yield "full disk: an accepted proof that cannot be noted", accepted_on_full_disk, (world, disk, prove)
     finally:
         subprocess.run(["umount", str(disk)], check=False)
+
+
+def again_with_room(world, disk, kind, room):
+    """What could not be made is made by the same command, once there is room."""
+    folder = disk / "again"
+    shutil.rmtree(folder, ignore_errors=True)
+    full_disk(world, disk, [kind, "init", "--dir", str(folder)], {FAULT}, room)
+    judge(world.run(kind, "init", "--dir", folder), {OK})
+    judge(world.run(kind, "show", "--dir", folder), {OK})
+    shutil.rmtree(folder)
 
 
 def accepted_on_full_disk(world, disk, words):
