@@ -24,7 +24,6 @@ public struct GivenStore: DeviceStore, ~Copyable {
   public func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
   public func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
   public func user(named name: BoundedText<32>) -> UserRecord? { nil }
-  public func challenge(_ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?) -> UInt64? { nil }
   public func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
   public func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool { false }
   public func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }

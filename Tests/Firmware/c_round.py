@@ -15,7 +15,7 @@ class CDevice(Board):
     """The image in C, over the flash image in a folder."""
 
     def __init__(self, folder):
-        super().__init__(folder, "--count", firmware=BUILD / "c-round.elf")
+        super().__init__(folder, "--still", firmware=BUILD / "c-round.elf")
 
     def answer(self, m1, m2):
         """M3, the instructions that it took, and those of the curve among them."""

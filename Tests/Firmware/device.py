@@ -18,7 +18,7 @@ class Device:
     """The device on a board whose counts repeat, in a folder with its image. A new round is open."""
 
     def __init__(self, folder, entropy):
-        self.board = Board(folder, "--count", "--entropy", entropy, firmware=BUILD / "firmware.elf")
+        self.board = Board(folder, "--still", "--entropy", entropy, firmware=BUILD / "firmware.elf")
         self.line = transport.StreamConnection(self.board.socket, SECONDS)
         self.exchanges = []
         self.m1 = self.begin()

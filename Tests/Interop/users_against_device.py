@@ -285,10 +285,13 @@ def _(world):
     first = seal(challenge())
     user.expect("accepted", "open-safe", "7", seal=first)
     user.expect("sealRejected", "open-safe", "7", seal=first)
-    older = challenge()
-    newer = challenge()
-    user.expect("sealRejected", "open-safe", "7", seal=seal(older))
-    user.expect("sealRejected", "open-safe", "7", seal=seal(newer))
+    pending = challenge()
+    refused = user.expect("busy", "host-code", "ann", secrets.token_hex(8))
+    expect_equal(refused.result["result"], b"challengePending", "why")
+    user.expect("accepted", "open-safe", "7", seal=seal(pending))
+    pending = challenge()
+    user.expect("sealRejected", "open-safe", "8", seal=seal(pending))
+    user.expect("sealRejected", "open-safe", "7", seal=seal(pending))
     user.expect("accepted", "open-safe", "7", seal=seal(challenge()))
     for wrong in ("", "0" * 15, "g" * 16, "0" * 17):
         user.expect("internal", "host-code", "ann", wrong)
@@ -379,6 +382,29 @@ def _(world):
     user.expect("otpRejected", "configure", otp=user.hotp())
     expect_refused("otpRejected", world.activate, waiting)
     expect_equal(world.owner("user", "unlock", user.name).returncode, 1, "exit status of unlocking nobody")
+
+
+@check("a prover bound to another user cannot lock a user out through right seals, or watch that user")
+def _(world):
+    """The attack: before each of bob's seals, mallory asks for a new challenge in bob's name."""
+    activation, _ = world.activate(world.code("add", "bob", "--otp", "none", "--seal", CHALLENGE_SUITE))
+    bob, mallory = User(world, "bob", seal=activation.seal, host=activation.host), User(world, "mallory")
+    bound = world.grant(COSE, user="mallory", commands=["host-code", "user-sync"])
+    shared = world.grant(COSE, commands=["host-code"])
+    for number in range(8):
+        answer = bob.expect("accepted", "host-code", "bob", secrets.token_hex(8)).result["result"].decode()
+        for command, *parameters in (("host-code", "bob", secrets.token_hex(8)), ("user-sync", "bob")):
+            refused = mallory.expect("commandRefused", command, *parameters, grant=bound)
+            expect_equal(refused.result["result"], b"anotherUser", "why")
+        # A shared terminal's token may name bob, and still does not replace what he is about to answer.
+        late = mallory.expect("busy", "host-code", "bob", secrets.token_hex(8), grant=shared)
+        expect_equal(late.result["result"], b"challengePending", "why")
+        seal = oath.ocra(CHALLENGE_SUITE, bob.seal_secret, answer.split(" ")[0] + seal_question("open-safe", (str(number),)))
+        bob.expect("accepted", "open-safe", str(number), seal=seal)
+    mallory.expect("accepted", "host-code", "mallory", secrets.token_hex(8), grant=bound)
+    entries = json.loads(world.owner("audit", "--json", "--last", "40").stdout)["entries"]
+    named = [entry.get("user") for entry in entries if entry.get("command") == "host-code"]
+    expect_equal(named[-9:], ["bob"] * 8 + ["mallory"], "the users whom the audit log names")
 
 
 # Synchronising, and the prover

@@ -116,9 +116,6 @@ private struct StubStore: ~Copyable, DeviceStore {
   mutating func user(named name: BoundedText<32>) -> UserRecord? {
     stubResult() == 0 ? nil : UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
   }
-  mutating func challenge(_ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?) -> UInt64? {
-    stubResult() == 0 ? nil : 1
-  }
   mutating func oneUseCode(at index: Int) -> OneUseCodeRecord? {
     guard index < Int(stubResult()) else { return nil }
     return OneUseCodeRecord(

@@ -19,7 +19,8 @@ extension AuditEntry {
   /// `[…, 6, kid]` issuer removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
   /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset,
   /// `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]` activated, `[…, 13, user]` added,
-  /// `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` as 0 and the user whose codes were needed.
+  /// `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` as 0 and the user,
+  /// `[…, 17, status, kid / null, jti / null, count]` rounds that were denied, `[…, 18, count, head]` log cut behind this entry.
   public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3 + event.detailCount)
     try sink.appendCBOR(unsigned: sequence)
@@ -27,11 +28,11 @@ extension AuditEntry {
     try event.encode(into: &sink)
   }
 
-  /// The number of an encoded entry.
-  public static func sequence(of bytes: Span<UInt8>) throws(EncodingFault) -> UInt64 {
+  /// The number of an encoded entry, and its time in Unix seconds.
+  public static func head(of bytes: Span<UInt8>) throws(EncodingFault) -> (sequence: UInt64, time: UInt64) {
     var reader = CBORReader(bytes)
     _ = try reader.arrayHead()
-    return try reader.unsigned()
+    return (try reader.unsigned(), try reader.unsigned())
   }
 
   /// Reads what ``encode(into:)`` wrote.
@@ -52,7 +53,8 @@ extension AuditEvent {
     switch self {
     case .round(let round): round.user == nil ? 6 : 7
     case .generationFloorMoved: 3
-    case .clockFloorMoved, .codeIssued: 2
+    case .denied: 4
+    case .clockFloorMoved, .codeIssued, .logCut: 2
     case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
     case .userActivated, .userAdded, .userUnlocked, .userRemoved: 1
     case .stopped: 0
@@ -104,6 +106,13 @@ extension AuditEvent {
     case .userAdded(let user): try sink.appendUser(13, user)
     case .userUnlocked(let user): try sink.appendUser(14, user)
     case .userRemoved(let user): try sink.appendUser(15, user)
+    case .denied(let rounds):
+      try sink.appendCBOR(unsigned: 17)
+      try rounds.encode(into: &sink)
+    case .logCut(let chain):
+      try sink.appendCBOR(unsigned: 18)
+      try sink.appendCBOR(unsigned: chain.count)
+      try sink.appendCBOR(bytes: chain.head.bytes)
     }
   }
 
@@ -135,6 +144,8 @@ extension AuditEvent {
     case 13: self = .userAdded(try reader.text())
     case 14: self = .userUnlocked(try reader.text())
     case 15: self = .userRemoved(try reader.text())
+    case 17: self = .denied(try DeniedRounds(&reader))
+    case 18: self = .logCut(AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes()))
     default: throw .unexpected
     }
   }

@@ -1,6 +1,7 @@
 /// Something that the audit log keeps.
 public enum AuditEvent: Sendable, Equatable {
-  /// A round whose peer had proved the device measurement, and how it ended.
+  /// A round whose peer had proved the device measurement, and how it ended: an accepted one, or one that moved a floor or tested
+  /// a code. All others are in ``denied(_:)``.
   case round(AuditedRound)
   /// How many answers of each status went to peers that had proved nothing, since the totals before.
   case unproved(UnprovedTotals)
@@ -30,6 +31,10 @@ public enum AuditEvent: Sendable, Equatable {
   case userUnlocked(BoundedText<32>)
   /// The owner removed a user.
   case userRemoved(BoundedText<32>)
+  /// Rounds that were denied and changed nothing, since the counts before.
+  case denied(DeniedRounds)
+  /// The entries up to this point of the chain are no longer kept.
+  case logCut(AuditChain)
 }
 
 /// What the audit log says of a round. It holds no secret.
@@ -41,7 +46,7 @@ public struct AuditedRound: Sendable, Equatable {
   public var tokenID: TokenID
   public var subject: BoundedText<64>
   public var isCompatibility: Bool
-  /// Whose codes were compared; nil where the command needs none.
+  /// Whose codes were compared, or whom `host-code` or `user-sync` named; nil where there is nobody.
   public var user: BoundedText<32>?
   /// Whether its request had been accepted before, so that the device did not act. No entry of an audit log has such a round.
   public var isRepetition = false

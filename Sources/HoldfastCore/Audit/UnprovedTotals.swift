@@ -1,14 +1,22 @@
-/// How often each status went to peers that had proved nothing.
+/// How often each status was given, at most 2^32 - 1 times each.
 public struct UnprovedTotals: Sendable {
-  private var counts = InlineArray<18, UInt64>(repeating: 0)
+  /// One place for each status by its number. A test holds it against `Status.allCases`: an array of exactly so many places cannot
+  /// be made from that without a heap.
+  private var counts = InlineArray<24, UInt32>(repeating: 0)
+
+  /// How many statuses there is a place for: all numbers of a status are below it.
+  static var placeCount: Int { 24 }
 
   /// None at all.
   public init() {}
 
   public subscript(status: Status) -> UInt64 {
-    get { counts[Int(status.rawValue)] }
-    set { counts[Int(status.rawValue)] = newValue }
+    get { UInt64(counts[Self.place(of: status)]) }
+    set { counts[Self.place(of: status)] = UInt32(clamping: newValue) }
   }
+
+  /// A status without a place would be counted in the last one, rather than end the device.
+  private static func place(of status: Status) -> Int { min(Int(status.rawValue), placeCount - 1) }
 
   /// How many statuses were given at all.
   public var statusCount: Int {
@@ -19,7 +27,9 @@ public struct UnprovedTotals: Sendable {
 
   /// Takes those of `other` too.
   public mutating func add(_ other: UnprovedTotals) {
-    for index in counts.indices { counts[index] += other.counts[index] }
+    for index in counts.indices {
+      counts[index] = UInt32(clamping: UInt64(counts[index]) + UInt64(other.counts[index]))
+    }
   }
 }
 
@@ -37,7 +47,7 @@ extension UnprovedTotals {
     for index in counts.indices where counts[index] > 0 {
       try sink.appendCBOR(array: 2)
       try sink.appendCBOR(unsigned: UInt64(index))
-      try sink.appendCBOR(unsigned: counts[index])
+      try sink.appendCBOR(unsigned: UInt64(counts[index]))
     }
   }
 
@@ -48,8 +58,9 @@ extension UnprovedTotals {
       let status = try reader.status()
       guard Int(status.rawValue) > previous else { throw .unexpected }
       previous = Int(status.rawValue)
-      self[status] = try reader.unsigned()
-      guard self[status] > 0 else { throw .unexpected }
+      let count = try reader.unsigned()
+      guard count > 0, count <= UInt32.max else { throw .unexpected }
+      self[status] = count
     }
   }
 }

@@ -14,7 +14,7 @@ public enum LockState: Sendable, Equatable {
 /// The commands of a lock: `lock`, `unlock` and `status`, each of which answers `locked` or `unlocked`, and two that only say
 /// what they did: `configure` and `open-safe`.
 ///
-/// Parameters are taken and ignored. Any other command fails, though policy may name it.
+/// Parameters are taken and ignored. Any other command is unknown, though policy may name it.
 public struct LockActuator<Device: Lock & ~Copyable>: ~Copyable, Actuator {
   private var lock: Device
 
@@ -37,7 +37,7 @@ public struct LockActuator<Device: Lock & ~Copyable>: ~Copyable, Actuator {
     } else if command.bytes.elementsEqual("open-safe") {
       try append("safe opened", to: &result)
     } else {
-      throw ActuatorFailure()
+      throw ActuatorFailure(isUnknownCommand: true)
     }
   }
 

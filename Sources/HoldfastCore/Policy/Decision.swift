@@ -44,6 +44,8 @@ public struct Notice: Sendable, Equatable {
   public var missingFactors: Factors?
   /// The highest request number that was accepted with the token: only in the answer to a repetition.
   public var highestRequestNumber: UInt64?
+  /// Why the command was refused: not a member of M3, but its result.
+  public var refusal: Refusal?
 
   public init() {}
 }
@@ -75,8 +77,10 @@ extension Decision {
     }
     checkNonce(round, ledger)
     checkRoom(round, ledger)
+    checkChallenge(round, ledger, now: now)
     checkCodes(round, ledger, now: now)
     if status == .accepted {
+      keepChallenge(round, ledger, now: now)
       countsUse = round.maximumUses != nil
       generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil
       keepNumber(round, ledger)
@@ -102,6 +106,17 @@ extension Decision {
   }
 }
 
+extension Decision {
+  /// Whether anything has to be made durable: an acceptance, a floor that rises, a code that was looked at, a nonce.
+  ///
+  /// Any other denial is only counted (see ``DeniedRounds``), so that the holder of a token that is of no use can neither fill a
+  /// log nor wear out a flash. `ledger` is what the decision was made from.
+  public borrowing func isRecorded(over ledger: borrowing LedgerSnapshot, _ round: borrowing Round) -> Bool {
+    guard !isRepetition else { return false }
+    return status == .accepted || clockFloor > ledger.clockFloor || keepsNonce || attempt != nil || round.matches != nil
+  }
+}
+
 extension Round {
   /// Whether the peer has proved the token's device measurement: in a session round `sealed` opened with it.
   var provesDevice: Bool {
@@ -113,4 +128,14 @@ extension Round {
 struct Denial {
   var status: Status
   var notice = Notice()
+
+  init(status: Status) {
+    self.status = status
+  }
+
+  /// `commandRefused`, and why.
+  init(refusal: Refusal) {
+    status = .commandRefused
+    notice.refusal = refusal
+  }
 }

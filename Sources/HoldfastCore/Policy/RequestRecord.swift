@@ -54,6 +54,7 @@ extension Decision {
     denial.notice.highestRequestNumber = record.highest
     if number == record.highest, record.digest != round.requestDigest {
       denial.status = .commandRefused
+      denial.notice.refusal = .anotherCommand
     } else if ledger.isActing {
       denial.status = .busy
     } else if number == record.highest, let outcome = record.outcome {

@@ -27,10 +27,13 @@ public struct Round: ~Copyable, Sendable {
   public let limits: TokenLimits
   /// The factors that came as codes.
   public let codes: Factors
-  /// Whether a code that the command needs is of another user than the token's `usr`, or than the other code.
+  /// Whether a code that the command needs, or the user whom `host-code` or `user-sync` names, is of another user than the
+  /// token's `usr`, or than the other code.
   public let isAnotherUsersCode: Bool
-  /// Whose codes the command needs; nil where it needs none, or they were not given.
+  /// Whose codes the command needs, or whom `host-code` or `user-sync` names; nil where there is nobody.
   public let codeUser: BoundedText<32>?
+  /// The challenge that `host-code` is to give to ``codeUser``; nil for any other command, and where its parameters are none.
+  public var freshChallenge: FixedBytes<8>?
   /// What comparing them gave; nil as long as they were not compared.
   public var matches: CodeMatches?
   public let codeLimits: CodeLimits

@@ -6,6 +6,11 @@ public protocol Actuator: ~Copyable {
 }
 
 /// The command was accepted but could not be carried out.
-public struct ActuatorFailure: Error {
-  public init() {}
+public struct ActuatorFailure: Error, Equatable {
+  /// Whether the actuator does not know the command at all, so that policy allows what nothing here does.
+  public let isUnknownCommand: Bool
+
+  public init(isUnknownCommand: Bool = false) {
+    self.isUnknownCommand = isUnknownCommand
+  }
 }

@@ -10,7 +10,7 @@ where
     guard let user = decision.user else { return nil }
     var matches = CodeMatches(userID: user.id)
     let needed = round.factors ?? []
-    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    let now = try now()
     if needed.contains(.otp), let given = request.otp, let account = user.otp {
       matches.otp = try find(given.code, account, .otp, of: user, question: nil, now: now)
     }

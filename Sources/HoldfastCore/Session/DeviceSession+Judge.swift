@@ -89,6 +89,7 @@ where
     keys: borrowing SessionKeys, transcript: Transcript, actuator: inout Machine
   ) -> Status {
     var reply = Reply(notice: settled.notice)
+    if let refusal = settled.notice.refusal { reply.result.append(refusal) }
     var status = settled.status
     if settled.isToBePerformed {
       status = perform(request, on: &actuator, result: &reply.result)

@@ -48,7 +48,8 @@ where
     do throws(StoreFailure) {
       var round = Round(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
-        realClock: clock.unixSeconds(), monotonicMilliseconds: clock.monotonicMilliseconds())
+        realClock: try realClock(), monotonicMilliseconds: clock.monotonicMilliseconds())
+      round.freshChallenge = try freshChallenge(for: request)
       var decision = Decision()
       try store.settle(round, &decision) { $2.judge($0, against: $1) }
       if decision.attempt != nil {
@@ -82,6 +83,7 @@ where
       return .accepted
     } catch {
       result.removeAll()
+      if error.isUnknownCommand { result.append(Refusal.unknownToActuator) }
       return .internal
     }
   }
@@ -156,9 +158,8 @@ extension Round {
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
     codes = request.codes
-    codeUser = request.codeUser(for: factors ?? [])
-    isAnotherUsersCode = request.hasCode(
-      ofAnotherThan: token.claims.user ?? codeUser, for: factors ?? [])
+    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser
+    isAnotherUsersCode = request.isAbout(anotherThan: token.claims.user ?? codeUser, needing: factors ?? [])
     matches = nil
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength
@@ -198,8 +199,9 @@ extension Request {
     return longest
   }
 
-  fileprivate func hasCode(ofAnotherThan user: BoundedText<32>?, for factors: Factors) -> Bool {
+  fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
     guard let user else { return false }
+    if let namedUser, namedUser != user { return true }
     if factors.contains(.otp), let otp, otp.user != user { return true }
     if factors.contains(.seal), let seal, seal.user != user { return true }
     return false

@@ -1,6 +1,7 @@
 /// The commands by which a user and a device come to agree: where their codes are, and that the device is the right one.
 ///
-/// Both are for policy to allow. The user is the first parameter; for one that is not known the answer is empty.
+/// Both are for policy to allow. The user is the first parameter: the token's own, where it has one. For a user who is not
+/// known the answer is empty.
 public enum UserCommandName {
   /// `user-sync`, with a user.
   public static let synchronise: BoundedText<32> = BoundedText("user-sync")
@@ -37,9 +38,9 @@ where
     let user: UserRecord
     let now: UInt64
     do throws(StoreFailure) {
-      guard let name = request.user, let found = try store.user(named: name) else { return }
+      guard let name = request.namedUser, let found = try store.user(named: name) else { return }
       user = found
-      now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+      now = try self.now()
     } catch { throw ActuatorFailure() }
     do throws(EncodingFault) {
       try result.appendCBOR(array: 3)
@@ -50,24 +51,22 @@ where
   }
 
   /// Text of two words, the device's challenge of 16 hexadecimal digits, and the host code: OCRA over the user's challenge,
-  /// the second parameter, and the device's. Source: RFC 6287 §7.2.
+  /// the second parameter, and the device's, which was noted with the round. Source: RFC 6287 §7.2.
   @inline(never)
   private mutating func answerHost(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
   {
-    guard request.parameterCount == 2 else { throw ActuatorFailure() }
+    guard request.hasHostChallenge else { throw ActuatorFailure() }
     let clientChallenge = request.parameter(1)
-    let fresh: FixedBytes<8>
-    do throws(RandomFailure) { fresh = try random.fixedBytes() } catch { throw ActuatorFailure() }
+    var fresh = FixedBytes<8>()
+    let found: CodeSecret?
+    do throws(StoreFailure) { found = try hostSecret(for: request, &fresh) } catch { throw ActuatorFailure() }
+    guard let secret = found else { return }
     var question = ByteBuffer<80>()
     do throws(EncodingFault) {
       try question.append(clientChallenge.bytes)
-      guard question.count == 16 else { throw .unexpected }
       try question.appendHexadecimal(fresh.bytes)
     } catch { throw ActuatorFailure() }
     guard let asked = OCRAQuestion(question.bytes, for: .host) else { throw ActuatorFailure() }
-    let found: CodeSecret?
-    do throws(StoreFailure) { found = try challengeUser(request, with: fresh) } catch { throw ActuatorFailure() }
-    guard let secret = found else { return }
     let code: BoundedText<16>
     do throws(OCRAFault) {
       code = try OCRA.code(
@@ -80,22 +79,46 @@ where
     } catch { throw ActuatorFailure() }
   }
 
-  /// Notes the challenge; gives the secret of the user's host codes, nil where the user is not known or has none.
-  private mutating func challengeUser(
-    _ request: borrowing Request, with fresh: FixedBytes<8>
+  /// The user's challenge and the secret of their host codes; nil where the user is not known or has none.
+  private mutating func hostSecret(
+    for request: borrowing Request, _ challenge: inout FixedBytes<8>
   ) throws(StoreFailure) -> CodeSecret? {
-    guard let name = request.user,
-      let userID = try store.challenge(name, with: fresh, realClock: clock.unixSeconds())
-    else { return nil }
-    return try store.codeSecret(of: userID, .host)
+    guard let name = request.namedUser, let user = try store.user(named: name), let issued = user.challenge else {
+      return nil
+    }
+    challenge = issued.bytes
+    return try store.codeSecret(of: user.id, .host)
+  }
+
+  /// What `host-code` gives to the user whom it names; nil for any other request.
+  mutating func freshChallenge(for request: borrowing Request) throws(StoreFailure) -> FixedBytes<8>? {
+    guard request.hasHostChallenge else { return nil }
+    do throws(RandomFailure) { return try random.fixedBytes() } catch { throw StoreFailure() }
   }
 }
 
 extension Request {
-  /// Whom the first parameter names; nil for what is no name.
-  fileprivate var user: BoundedText<32>? {
+  /// Whom a command of users names in its first parameter; nil for any other command, and for what is no name.
+  var namedUser: BoundedText<32>? {
+    guard command == UserCommandName.synchronise || command == UserCommandName.hostCode, (parameterCount ?? 0) > 0
+    else { return nil }
     let parameter = parameter(0)
     return BoundedText(parameter.bytes)
+  }
+
+  /// Whether it is `host-code` with a user and a challenge of 16 hexadecimal digits.
+  fileprivate var hasHostChallenge: Bool {
+    guard command == UserCommandName.hostCode, parameterCount == 2 else { return false }
+    let challenge = parameter(1)
+    let bytes = challenge.bytes
+    guard bytes.count == 16 else { return false }
+    for index in bytes.indices {
+      switch bytes[index] {
+      case 0x30...0x39, 0x41...0x46, 0x61...0x66: continue
+      default: return false
+      }
+    }
+    return true
   }
 }
 

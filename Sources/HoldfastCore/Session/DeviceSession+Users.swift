@@ -29,7 +29,7 @@ where
   private mutating func findCode(
     _ purpose: OneUseCode.Purpose, mac: FixedBytes<32>, over digest: Digest
   ) throws(StoreFailure) -> OneUseCodeRecord? {
-    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    let now = try now()
     var found: OneUseCodeRecord?
     var index = 0
     while true {
@@ -62,7 +62,7 @@ where
       keys = try ActivationKeys(
         shared: shared, code: code.key, opening: opening, devicePoint: point, using: &cryptography)
     } catch { return .otpRejected }
-    let now = max(try store.clockFloor(), clock.unixSeconds() ?? 0)
+    let now = try now()
     let grant = ActivationGrant(
       user: code.user, time: now, otp: code.otp, seal: code.seal,
       sealParameterLength: UInt64(policy.codeLimits.sealParameterLength))
@@ -105,7 +105,7 @@ where
       answer = try authenticationCode(key: pending.keys.device, pending.keys.transcript, using: &cryptography)
     } catch { return .internal }
     guard constantTimeEqual(expected.bytes, mac.bytes) else { return .otpRejected }
-    guard try store.activate(pending.codeID, pending.keys.secrets, realClock: clock.unixSeconds()) else {
+    guard try store.activate(pending.codeID, pending.keys.secrets, realClock: try realClock()) else {
       return .otpRejected
     }
     credential = .code(pending.codeID)
@@ -123,7 +123,7 @@ where
     do throws(CryptographyFailure) {
       answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
     } catch { return .internal }
-    guard try store.unlock(code.id, realClock: clock.unixSeconds()) else { return .otpRejected }
+    guard try store.unlock(code.id, realClock: try realClock()) else { return .otpRejected }
     credential = .code(code.id)
     return reply(Message.unlockedType, answer)
   }

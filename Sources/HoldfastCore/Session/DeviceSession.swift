@@ -24,6 +24,7 @@ public struct DeviceSession<
   private var awaitsWholeToken = false
   /// What the message that is being judged shows, before it is known whether the round is accepted.
   var credential: RoundCredential?
+  var running = RunningTime()
   /// Whether the last challenge is still to be answered: it is good for one answer.
   var isChallengeOpen = false
   /// An activation that was granted and waits for its confirmation.
@@ -57,17 +58,18 @@ public struct DeviceSession<
     isChallengeOpen = false
     activation = nil
     challenge.removeAll()
+    store.beginRound()
     let entropy: Secret<32>
     do throws(RandomFailure) { entropy = try random.secret() } catch { throw .random }
     let nonce: FixedBytes<16>
     do throws(CryptographyFailure) {
       nonce = try challenges.next(entropy: entropy, using: &cryptography)
     } catch { throw .cryptography }
-    let floor: UInt64
-    do throws(StoreFailure) { floor = try store.clockFloor() } catch { throw .store }
+    let now: UInt64
+    do throws(StoreFailure) { now = try self.now() } catch { throw .store }
     let message = Challenge(
       deviceID: deviceID, nonce: nonce, keyID: keyID, required: policy.commonFactors,
-      clock: max(floor, clock.unixSeconds() ?? 0))
+      clock: now)
     do throws(EncodingFault) { try message.encode(into: &challenge) } catch { throw .encoding }
     isChallengeOpen = true
   }

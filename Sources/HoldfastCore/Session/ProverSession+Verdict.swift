@@ -10,7 +10,9 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
       return afterUnsealed(verdict.status, round)
     }
     try openReply(verdict, round)
-    return afterSealed(ProverVerdict(status: verdict.status, isAuthenticated: true, notice: reply.notice), round)
+    var notice = reply.notice
+    if verdict.status != .accepted { notice.refusal = Refusal(word: reply.result.bytes) }
+    return afterSealed(ProverVerdict(status: verdict.status, isAuthenticated: true, notice: notice), round)
   }
 
   private mutating func afterUnsealed(_ status: Status, _ round: borrowing PendingRound) -> ProverStep {

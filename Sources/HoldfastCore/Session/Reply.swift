@@ -4,7 +4,7 @@ public struct Reply: ~Copyable {
   /// The longest result, in bytes.
   public static let maximumResultByteCount = 1024
 
-  /// What the command gave; empty when it was denied.
+  /// What the command gave; when it was denied, a ``Refusal`` or nothing.
   public var result = ByteBuffer<1024>()
   public var notice: Notice
 
@@ -55,6 +55,13 @@ public struct Reply: ~Copyable {
     try sink.appendOptional(4, notice.retryAfterSeconds)
     try sink.appendOptional(5, missing)
     try sink.appendOptional(6, notice.highestRequestNumber)
+  }
+}
+
+extension ByteBuffer<1024> {
+  /// Says in a result why there is none. A word is shorter than any buffer.
+  mutating func append(_ refusal: Refusal) {
+    do throws(EncodingFault) { try append(refusal.word) } catch { return }
   }
 }
 

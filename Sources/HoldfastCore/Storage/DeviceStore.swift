@@ -2,8 +2,15 @@
 ///
 /// Tokens may be forgotten at any time. What ``settle(_:judge:)`` records must survive a crash and a power cut.
 public protocol DeviceStore: IssuerTrust, ~Copyable {
+  /// A round begins: what was settled before is over.
+  mutating func beginRound()
+
   /// The clock floor in Unix seconds: the device's time is never before it.
   mutating func clockFloor() throws(StoreFailure) -> UInt64
+
+  /// The least that the device's time can be where it has no clock, in Unix seconds: the clock floor, or what the store knows to
+  /// be later.
+  mutating func knownTime() throws(StoreFailure) -> UInt64
 
   /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
   mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
@@ -12,7 +19,8 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference)
 
   /// Reads what it holds for `round`, lets `judge` make `decision`, and records it and its audit entry, all in one
-  /// transaction that is durable before this returns. When it throws, `decision` must not be acted upon.
+  /// transaction that is durable before this returns. A decision that changes nothing (``Decision/isRecorded(over:_:)``) is
+  /// counted in memory instead. When it throws, `decision` must not be acted upon.
   mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure)
 
   /// Keeps what came of an accepted round whose request has a number: `accepted`, or `internal` where the actuator failed.
@@ -25,12 +33,6 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
   /// A user's secret for one kind of codes, asked for once their attempt is recorded; nil where there is none.
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret?
-
-  /// Notes a challenge to a user, in the place of an earlier one, durable before this returns; gives the user's id, nil for one
-  /// that is not known. `realClock` is in Unix seconds.
-  mutating func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(StoreFailure) -> UInt64?
 
   /// One of the owner's codes, from 0 on without gaps; nil past the last.
   mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?
@@ -46,6 +48,12 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
   /// Adds one to the totals of answers to peers that proved nothing; not durable at once.
   mutating func countUnproved(_ status: Status)
+}
+
+extension DeviceStore where Self: ~Copyable {
+  public mutating func beginRound() {}
+
+  public mutating func knownTime() throws(StoreFailure) -> UInt64 { try clockFloor() }
 }
 
 /// Makes a decision on a round, from what the store holds.

@@ -24,7 +24,7 @@ extension FirmwareImage {
       var issuers: [TrustedIssuer] = []
       for index in 0..<provision.issuers.count {
         let keyID = provision.issuers.keyID(index)
-        guard let key = provision.issuers[keyID] else { throw .failed }
+        guard let key = provision.issuers[keyID] else { throw .damaged }
         issuers.append(
           TrustedIssuer(
             keyID: keyID, algorithm: IssuerAlgorithm(of: key), generationFloor: try store.floor(of: keyID)))
@@ -108,14 +108,14 @@ extension FirmwareImage {
 }
 
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Runs a step of the store, of which the owner is told only that it failed.
+  /// Runs a step of the store. It works in memory, so that it fails only over what was never written there.
   mutating func attempt<Result: ~Copyable>(
     _ step: (inout Self) throws(StoreFailure) -> Result
   ) throws(LedgerFault) -> Result {
-    do throws(StoreFailure) { return try step(&self) } catch { throw .failed }
+    do throws(StoreFailure) { return try step(&self) } catch { throw .damaged }
   }
 
   fileprivate func floor(of keyID: KeyID) throws(LedgerFault) -> UInt64 {
-    do throws(EncodingFault) { return try generationFloor(of: keyID) } catch { throw .failed }
+    do throws(EncodingFault) { return try generationFloor(of: keyID) } catch { throw .damaged }
   }
 }

@@ -80,7 +80,7 @@ extension FirmwareImage {
         try store.addUser(
           user, otp: otpAccount, otpSecret: otpSecret.bytes, seal: sealAccount, sealSecret: sealSecret.bytes,
           realClock: realClock)
-      } catch { throw .failed }
+      } catch { throw .damaged }
     }
   }
 
@@ -115,7 +115,7 @@ extension FirmwareImage.Store {
       isIssued = try issueCode(
         purpose, key: drawn.key, user: user, lifetimeSeconds: Ledger.codeLifetimeSeconds, otp: otp, seal: seal,
         realClock: realClock)
-    } catch { throw .failed }
+    } catch { throw .damaged }
     guard isIssued else { throw .tooManyCodes }
   }
 

@@ -98,8 +98,11 @@ extension FirmwareImage {
     _ draft: inout SecretBytes, _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
     do throws(FirmwareImageFault) { return try Self.edit(&draft, body) } catch {
-      if case .ledger(let fault) = error { throw fault }
-      throw .failed
+      switch error {
+      case .ledger(let fault): throw fault
+      case .provision, .store: throw .damaged
+      case .file, .tooShort, .tooManyCommands, .failed: throw .failed
+      }
     }
   }
 

@@ -23,29 +23,33 @@ extension Ledger {
     }
   }
 
-  /// Reads what is held for `round`, lets `judge` decide, and records the decision: all of it, durably, or nothing.
+  /// Reads what is held for `round`, lets `judge` decide, and records the decision: all of it, durably, or nothing. One that
+  /// changes nothing is counted.
   func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(LedgerError) {
     if try settleRepetition(round, &decision, judge: judge) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
+    let isRecorded: Bool
     do throws(LedgerError) {
-      try write { (tables, state) throws(DatabaseError) in
+      isRecorded = try write(isKept: \.self) { (tables, state) throws(DatabaseError) in
         try tables.dropOutdated(limit: limits.dropCount, state: &state)
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
         judge(round, snapshot, &decision)
-        guard !decision.isRepetition else { return }
+        guard decision.isRecorded(over: snapshot, round) else { return false }
         try tables.apply(decision, to: round, state: &state)
         // Before the lock is released: a repetition must not find the number without knowing that it is acted upon.
         if decision.request != nil, let request { running.begin(request) }
         // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
-        guard decision.attempt == nil else { return }
+        guard decision.attempt == nil else { return true }
         let event = AuditEvent.round(AuditedRound(round, status: decision.status))
         try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
+        return true
       }
     } catch {
       if decision.request != nil, let request { running.abandon(request) }
       throw error
     }
+    if !isRecorded, !decision.isRepetition { denied.add(round, decision.status) }
   }
 
   /// Answers a round whose request number was accepted before, without writing anything; returns false for any other round.
@@ -118,26 +122,27 @@ extension Ledger {
     }
   }
 
-  /// Notes a challenge to a user, in the place of an earlier one; gives the id of one who is known.
-  func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(LedgerError) -> UInt64? {
-    try write { (tables, state) throws(DatabaseError) -> UInt64? in
-      guard var user = try tables.user(named: name) else { return nil }
-      let now = state.time(realClock: realClock)
-      user.challenge = IssuedChallenge(bytes: fresh, expires: now + IssuedChallenge.lifetimeSeconds)
-      try tables.save(user)
-      return user.id
+  /// Deletes entries of the audit log that were cut off, a bounded number; what is left goes the next time.
+  func dropCutEntries() {
+    for _ in 0..<16 {
+      let isMore = try? write { (tables, state) throws(DatabaseError) in try tables.dropCutEntries(state) }
+      guard isMore == true else { return }
     }
   }
 
-  /// Writes the totals of answers to peers that proved nothing, if they are due or `isForced`; keeps them when that fails.
-  func recordUnproved(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
-    guard let totals = unproved.take(at: milliseconds, isForced: isForced) else { return }
-    do throws(LedgerError) {
-      try record(.unproved(totals), realClock: realClock)
-    } catch {
-      unproved.putBack(totals)
+  /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or `isForced`;
+  /// keeps them when that fails.
+  func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
+    if let totals = unproved.take(at: milliseconds, isForced: isForced) {
+      do throws(LedgerError) { try record(.unproved(totals), realClock: realClock) } catch { unproved.putBack(totals) }
     }
+    let counts = denied.take(at: milliseconds, isForced: isForced)
+    guard !counts.isEmpty else { return }
+    do throws(LedgerError) {
+      try write { (tables, state) throws(DatabaseError) in
+        let time = state.time(realClock: realClock)
+        for rounds in counts { try tables.append(.denied(rounds), time: time, to: &state) }
+      }
+    } catch { denied.putBack(counts) }
   }
 }

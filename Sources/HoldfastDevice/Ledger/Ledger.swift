@@ -14,10 +14,15 @@ public final class Ledger: Sendable {
   let tpm: String?
   let unproved = UnprovedCounter()
   let running = RunningRequests()
+  let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
   private let lock = Mutex(())
   /// Touched by the holder of `lock` alone. A `Mutex` around it would not lend it to bodies that are not `Sendable`.
   private nonisolated(unsafe) let tables: LedgerTables
+
+  /// Up to this length the audit log is looked at, too, when the file is opened, in bytes; beyond it only ``verifyAudit()`` does
+  /// that. All that decides is looked at each time.
+  static let checkedByteCount: Int64 = 64 * 1024 * 1024
 
   /// Opens the ledger at `path`. Without `anchor` nothing tells whether it is the newest one.
   init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
@@ -26,7 +31,7 @@ public final class Ledger: Sendable {
     do throws(DatabaseError) {
       let database = try Database(
         path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema, creation: .never,
-        busyTimeoutMilliseconds: 5000)
+        check: .sparing(table: "audit", above: Self.checkedByteCount), busyTimeoutMilliseconds: 5000)
       tables = LedgerTables(database: database)
       state = try tables.state()
     } catch { throw .database(error) }
@@ -67,15 +72,19 @@ public final class Ledger: Sendable {
   ///
   /// Where the ledger is anchored it throws also when the counter did not follow: what was written then stands, and nothing
   /// may be acted upon.
+  ///
+  /// Where `isKept` says that a result is not to be kept, everything is rolled back: nothing is synchronised, and no counter
+  /// rises.
   func write<Result: Sendable>(
+    isKept: (Result) -> Bool = { _ in true },
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerError) -> Result {
     try lock.withLock { _ throws(LedgerError) in
-      guard let anchor else { return try commit(body).result }
+      guard let anchor else { return try commit(isKept, body).result }
       return try anchor.takeTurn { () throws(LedgerError) in
-        if !anchor.hasCounted(try state().epoch) { try anchor.count(commit { (_, _) in }.epoch) }
-        let (result, epoch) = try commit(body)
-        try anchor.count(epoch)
+        if !anchor.hasCounted(try state().epoch) { try anchor.count(commit({ _ in true }, { (_, _) in }).epoch) }
+        let (result, epoch) = try commit(isKept, body)
+        if isKept(result) { try anchor.count(epoch) }
         return result
       }
     }
@@ -83,11 +92,14 @@ public final class Ledger: Sendable {
 
   /// Returns also the epoch of an anchored ledger that is to be counted now.
   private func commit<Result>(
+    _ isKept: (Result) -> Bool,
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerError) -> (result: Result, epoch: UInt64?) {
     let tables = unsafe tables
     let outcomes = running.outcomes
-    let written = try tables.database.transaction(mapping: LedgerError.database) { () throws(LedgerError) in
+    func isWritten(_ written: (result: Result, epoch: UInt64?)) -> Bool { isKept(written.result) }
+    let written = try tables.database.transaction(mapping: LedgerError.database, isKept: isWritten) {
+      () throws(LedgerError) in
       var state = try newestState()
       do throws(DatabaseError) {
         for (request, outcome) in outcomes { try tables.keep(outcome, of: request) }
@@ -97,7 +109,7 @@ public final class Ledger: Sendable {
         return (result, state.epoch)
       } catch { throw .database(error) }
     }
-    running.remove(outcomes)
+    if isWritten(written) { running.remove(outcomes) }
     return written
   }
 
@@ -119,6 +131,12 @@ public final class Ledger: Sendable {
     }
   }
 
+  /// How many entries the audit log may have, as policy says; nil for as many as come. Beyond them the oldest are dropped.
+  var auditBound: UInt64? {
+    get { unsafe tables.auditBound.count }
+    set { unsafe tables.auditBound.count = newValue }
+  }
+
   /// Moves SQLite's write-ahead log into the file.
   func checkpoint() throws(LedgerError) {
     do throws(DatabaseError) {
@@ -129,6 +147,11 @@ public final class Ledger: Sendable {
 
 extension LedgerFault {
   init(_ error: DatabaseError) {
-    self = error == .busy ? .busy : .failed
+    self =
+      switch error {
+      case .busy: .busy
+      case .corrupt, .wrongType: .damaged
+      default: .failed
+      }
   }
 }

@@ -16,6 +16,8 @@ struct LedgerState: Sendable, Equatable {
   /// How many tokens' request numbers are kept.
   var requestCount: UInt64 = 0
   var audit = AuditChain()
+  /// The chain up to the newest audit entry that is no longer kept.
+  var auditBase = AuditChain()
   var policySeen = PolicySeen.none
   /// How far the counter of an anchored ledger has counted once this state is the newest; nil without an anchor.
   var epoch: UInt64?
@@ -44,6 +46,8 @@ public struct LedgerLimits: Sendable {
   public var keptCount: UInt64
   /// Tokens whose request numbers are kept.
   public var requestCount: UInt64
+  /// Compatibility nonces of one token.
+  public var nonceQuota: UInt64
   /// Trusted issuers.
   public var issuerCount: UInt64
   /// Users.
@@ -52,10 +56,10 @@ public struct LedgerLimits: Sendable {
   public var dropCount: UInt64
 
   public init(
-    keptCount: UInt64 = 1_000_000, requestCount: UInt64 = 1_000_000, issuerCount: UInt64 = 64,
-    userCount: UInt64 = 100_000, dropCount: UInt64 = 64
+    keptCount: UInt64 = 1_000_000, nonceQuota: UInt64 = 1024, requestCount: UInt64 = 1_000_000,
+    issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
   ) {
-    (self.keptCount, self.requestCount) = (keptCount, requestCount)
+    (self.keptCount, self.nonceQuota, self.requestCount) = (keptCount, nonceQuota, requestCount)
     (self.issuerCount, self.userCount, self.dropCount) = (issuerCount, userCount, dropCount)
   }
 }

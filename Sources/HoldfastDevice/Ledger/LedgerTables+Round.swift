@@ -25,8 +25,12 @@ extension LedgerTables {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
       let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
       snapshot.isNonceUsed = used != nil || isForgotten
-      // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
-      snapshot.canKeepNonce = room > limits.keptCount / 2
+      // The holder of any token, a revoked one too, makes as many as there is room for: half of the places are left to uses, and
+      // other tokens' nonces have places that one token's do not take.
+      let ofToken = try database.oneUnsigned(
+        "SELECT count(*) FROM (SELECT 1 FROM nonces WHERE kid = ? AND jti = ? LIMIT ?)", verifyingKey, tokenID,
+        .unsigned(limits.nonceQuota))
+      snapshot.canKeepNonce = room > limits.keptCount / 2 && ofToken ?? 0 < limits.nonceQuota
     }
     if round.requestNumber != nil {
       snapshot.request = try request(verifyingKey, tokenID)

@@ -5,6 +5,7 @@ import HoldfastStorage
 /// The ledger's tables: all of its SQL but the rounds'. Every method runs inside the caller's lock.
 struct LedgerTables {
   let database: Database
+  let auditBound = AuditBound()
 
   /// "HfDv".
   static let applicationID: Int32 = 0x4866_4476
@@ -33,21 +34,22 @@ struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
-    usersSchema, macIssuersSchema, requestsSchema,
+    usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema,
   ]
 
   func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
-      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
+      "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
       .unsigned(state.keptCount), .unsigned(state.audit.count), .copying(state.audit.head.bytes),
-      value(state.policySeen), .optional(state.epoch), .optional(state.tpm), .unsigned(state.requestCount))
+      value(state.policySeen), .optional(state.epoch), .optional(state.tpm), .unsigned(state.requestCount),
+      .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
   }
 
   func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
       SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
-        epoch, tpm, request_count
+        epoch, tpm, request_count, audit_base_count, audit_base_head
       FROM state
       """
     let state = try database.one(sql) { (row) throws(DatabaseError) in
@@ -62,6 +64,7 @@ struct LedgerTables {
       if try !row.isNull(8) { state.epoch = try row.unsigned(8) }
       if try !row.isNull(9) { state.tpm = try row.text(9) }
       state.requestCount = try row.unsigned(10)
+      state.auditBase = AuditChain(count: try row.unsigned(11), head: try row.fixedBytes(12))
       return state
     }
     guard let state else { throw .corrupt }
@@ -71,13 +74,14 @@ struct LedgerTables {
   func save(_ state: LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
-        audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?
+        audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?, audit_base_count = ?,
+        audit_base_head = ?
       """
     try database.run(
       sql, .copying(state.deviceID.bytes), .unsigned(state.clockFloor), .unsigned(state.forgottenThrough),
       .unsigned(state.bootCount), .unsigned(state.keptCount), .unsigned(state.audit.count),
       .copying(state.audit.head.bytes), value(state.policySeen), .optional(state.epoch), .optional(state.tpm),
-      .unsigned(state.requestCount))
+      .unsigned(state.requestCount), .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
   }
 
   /// Empties every table but the state and the audit log.
@@ -109,34 +113,6 @@ extension LedgerTables {
   func setGenerationFloor(_ keyID: KeyID, to floor: UInt64) throws(DatabaseError) {
     try database.run("INSERT OR REPLACE INTO generations VALUES (?, ?)", .copying(keyID.bytes), .unsigned(floor))
   }
-
-  /// Appends an entry to the audit log and its chain; `state` is then to be saved.
-  func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
-    var entry: [UInt8] = []
-    AuditEntry(sequence: state.audit.count + 1, time: time, event: event).encode(into: &entry)
-    var cryptography = OpenSSLCryptography()
-    do throws(CryptographyFailure) {
-      try state.audit.advance(over: entry.span, using: &cryptography)
-    } catch { throw .misuse }
-    try database.run(
-      "INSERT INTO audit VALUES (?, ?, ?)", .unsigned(state.audit.count), .bytes(entry),
-      .copying(state.audit.head.bytes))
-  }
-
-  /// At most `limit` rows of the audit log, from the one after `sequence` on.
-  func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
-    let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
-    return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
-      AuditRow(sequence: try row.unsigned(0), entry: try row.bytes(1), hash: try row.bytes(2))
-    }
-  }
-}
-
-/// A row of the audit log as it stands there.
-struct AuditRow {
-  let sequence: UInt64
-  let entry: [UInt8]
-  let hash: [UInt8]
 }
 
 extension Row {

@@ -13,9 +13,11 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
   }
 
-  /// Asked for at the start of each round, so a round is not settled yet.
-  mutating func clockFloor() throws(StoreFailure) -> UInt64 {
+  mutating func beginRound() {
     event = nil
+  }
+
+  func clockFloor() throws(StoreFailure) -> UInt64 {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.state().clockFloor }
     } catch { throw StoreFailure() }
@@ -44,7 +46,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
       judged.isRepetition = decision.isRepetition
       event = .round(judged)
     }
-    recordUnproved()
+    recordTotals()
   }
 
   func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
@@ -60,14 +62,6 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
-    } catch { throw StoreFailure() }
-  }
-
-  func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(StoreFailure) -> UInt64? {
-    do throws(LedgerError) {
-      return try ledger.challenge(name, with: fresh, realClock: realClock)
     } catch { throw StoreFailure() }
   }
 
@@ -97,10 +91,10 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   func countUnproved(_ status: Status) {
     guard event == nil else { return }
     ledger.unproved.add(status)
-    recordUnproved()
+    recordTotals()
   }
 
-  private func recordUnproved() {
-    ledger.recordUnproved(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
+  private func recordTotals() {
+    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
   }
 }

@@ -2,8 +2,10 @@ import HoldfastStorage
 
 /// Why a ledger could not do what it was asked.
 public enum LedgerFault: Error, Equatable {
-  /// Its file could not be read or written, or holds what was never written.
+  /// Its file could not be read or written.
   case failed
+  /// It holds what was never written: its file was damaged, or changed by somebody else.
+  case damaged
   /// The image of a device's flash could not be written.
   case unwritable(FileError)
   /// Another process held it for too long.

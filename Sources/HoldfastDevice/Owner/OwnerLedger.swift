@@ -3,7 +3,7 @@ import HoldfastKeys
 
 /// What the owner of a device reads and changes of what it must never forget: in a folder's ``Ledger``, or in the image of a
 /// microcontroller's flash. Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
-public protocol OwnerLedger {
+public protocol OwnerLedger: AuditLog {
   func summary() throws(LedgerFault) -> LedgerSummary
   /// The trusted issuers, by key id.
   func issuers() throws(LedgerFault) -> [TrustedIssuer]
@@ -35,11 +35,20 @@ public protocol OwnerLedger {
   ) throws(LedgerFault)
   /// Forgets a user, secrets and the owner's codes for them; says whether there was anything of that name.
   func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool
+}
 
+/// An audit log: a device's, or the part of one that was cut off into a file.
+public protocol AuditLog {
+  /// The number of the last entry, and its hash.
+  func auditHead() throws(LedgerFault) -> AuditChain
   /// At most `limit` of the audit entries that are kept, from the one after `sequence` on.
   func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry]
   /// Finds the first audit entry that is missing, changed or out of place.
   func verifyAudit() throws(LedgerFault) -> AuditReport
+}
+
+extension OwnerLedger {
+  public func auditHead() throws(LedgerFault) -> AuditChain { try summary().audit }
 }
 
 extension Ledger: OwnerLedger {}

@@ -38,20 +38,27 @@ extension DevicePolicy {
       try policy.member("maximum_issue_advance_days")?.integer(0...Self.greatestIssueAdvanceDays)
       ?? Self.usualIssueAdvanceDays
     if let codes = policy.member("codes") { codeLimits = try CodeLimits(codes) }
+    if let audit = policy.member("audit") {
+      try audit.checkMembers(["entries"])
+      auditEntryCount = try audit.required("entries").integer(Self.leastAuditEntryCount...maximumInteger)
+    }
     for (name, rule) in try policy.required("commands").members(atMost: Self.maximumCommandCount) {
       guard let command = BoundedText<32>(name), !command.isEmpty else { throw rule.mistake(.byteCount(1...32)) }
       commands[command] = try CommandRule(rule, limits: limits)
     }
   }
 
-  /// The text of `policy.json`, every member written out but `issuer` where it would allow nothing.
+  /// The text of `policy.json`, every member written out but `issuer` and `audit` where they would say nothing.
   public func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
         + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()
         + [
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
-          ("commands", .object(sortedCommands.map { ($0.name.description, $0.rule.json(fileLimits: limits)) })),
+        ]
+        + (auditEntryCount.map { [("audit", .object([("entries", .integer($0))]))] } ?? [])
+        + [
+          ("commands", .object(sortedCommands.map { ($0.name.description, $0.rule.json(fileLimits: limits)) }))
         ]
     ).pretty()
   }
@@ -63,7 +70,7 @@ extension DevicePolicy {
 
   private static let memberNames = [
     "version", "accept_unsigned", "issuer", "generation_floor", "minimum_version", "maximum_age_seconds",
-    "maximum_issue_advance_days", "codes", "commands",
+    "maximum_issue_advance_days", "codes", "audit", "commands",
   ]
 }
 

@@ -9,6 +9,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public static let usualIssueAdvanceDays: UInt64 = 400
   /// The furthest that the owner may allow, in days.
   public static let greatestIssueAdvanceDays: UInt64 = 36_500
+  /// The fewest audit entries that a policy may keep.
+  public static let leastAuditEntryCount: UInt64 = 1000
 
   public var acceptsUnsigned: Bool
   public var acceptsMAC: Bool
@@ -16,13 +18,15 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public var limits: TokenLimits
   public var maximumIssueAdvanceDays: UInt64
   public var codeLimits: CodeLimits
+  /// How many audit entries a served folder keeps; nil for all. A microcontroller has a bound of its own.
+  public var auditEntryCount: UInt64?
   /// The rules, with the limits that apply to each.
   public var commands: [BoundedText<32>: CommandRule]
 
   public init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
     acceptsMAC: Bool = false, maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays,
-    codeLimits: CodeLimits = CodeLimits()
+    codeLimits: CodeLimits = CodeLimits(), auditEntryCount: UInt64? = nil
   ) {
     self.commands = commands
     self.limits = limits
@@ -30,6 +34,7 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     self.acceptsMAC = acceptsMAC
     self.maximumIssueAdvanceDays = maximumIssueAdvanceDays
     self.codeLimits = codeLimits
+    self.auditEntryCount = auditEntryCount
   }
 
   public func rule(for command: BoundedText<32>) -> CommandRule? {

@@ -120,7 +120,10 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   private mutating func answer(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Bool {
     renewPolicy()
     guard table.beginJudging(number) else { return false }
-    let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+    var reporting = ReportingActuator(actuator) { [notify, number] in
+      notify(.unknownToActuator(connection: number, command: $0))
+    }
+    let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &reporting)
     table.endJudging(number, acceptedBy: response.credential)
     awaitsConfirmation = response.awaitsConfirmation
     if !awaitsConfirmation { report(response) }

@@ -32,7 +32,7 @@ extension DeviceServer {
 
   private func countBusy() {
     ledger.unproved.add(.busy)
-    ledger.recordUnproved(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
+    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
   }
 
   private func serve(_ connection: Connection, number: UInt64) {

@@ -75,9 +75,11 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   public func run() throws(ServerFault) {
     guard let serving = serving.withLock({ $0.take() }) else { return }
     _ = watch.policy(realClock: clock.unixSeconds())
+    let recorder = startRecorder()
     reception.run(admit: { self.admit($0) }, report: { self.notify(.acceptFault($0)) })
     connections.endAll()
     gate.closeAndWait()
+    recorder?.closeAndWait()
     finishLedger()
     _ = consume serving
     if let fault = reception.fault { throw fault }
@@ -97,10 +99,25 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     reception.stop()
   }
 
+  /// Writes totals and counts once a minute, whether or not anybody comes; nil where there can be no thread for it, and they are
+  /// written with rounds only.
+  private func startRecorder() -> WorkerGate? {
+    guard let gate = WorkerGate(limit: 1), gate.enter() else { return nil }
+    let isStarted = startThread { [self] in
+      defer { gate.leave() }
+      while !reception.waitForStop(milliseconds: DeniedCounter.intervalMilliseconds) {
+        ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
+        ledger.dropCutEntries()
+      }
+    }
+    if isStarted { return gate }
+    gate.leave()
+    return nil
+  }
+
   private func finishLedger() {
     let realClock = clock.unixSeconds()
-    ledger.recordUnproved(
-      milliseconds: clock.monotonicMilliseconds(), realClock: realClock, isForced: true)
+    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: realClock, isForced: true)
     do throws(LedgerError) {
       try ledger.record(.stopped, realClock: realClock)
       try ledger.checkpoint()

@@ -26,6 +26,8 @@ final class PolicyWatch: Sendable {
     let isNew = announced.withLock { announced in
       guard announced != mark else { return false }
       announced = mark
+      // While the file cannot be taken, nothing is allowed, and nothing is dropped.
+      ledger.auditBound = reading.policy.auditEntryCount
       return true
     }
     if isNew { announce(reading, realClock: realClock) }

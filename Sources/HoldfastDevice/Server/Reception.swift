@@ -46,6 +46,11 @@ final class Reception: Sendable {
   /// Why it ended by itself; nil where it was stopped.
   var fault: ServerFault? { loss.withLock { $0 } }
 
+  /// Waits until it is stopped, at most so long; says whether it is.
+  func waitForStop(milliseconds: UInt64) -> Bool {
+    stopFlag.wait(milliseconds: milliseconds)
+  }
+
   /// From any thread, any number of times, also before ``run(admit:report:)``.
   func stop() {
     stopFlag.raise()

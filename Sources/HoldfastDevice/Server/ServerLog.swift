@@ -93,6 +93,8 @@ private struct LogState {
   /// Raised with each entry on strangers: a connection counts once in each.
   private var period: UInt64 = 0
   private var denials: [DenialKey: Denial] = [:]
+  /// Commands that policy allows and the actuator does not know.
+  private var unknownCommands: Set<BoundedText<32>> = []
 
   init(isComplete: Bool) {
     self.isComplete = isComplete
@@ -124,6 +126,9 @@ private struct LogState {
       strangers.displacedCount += 1
     case .busy: strangers.sentAwayCount += 1
     case .fault, .acceptFault: strangers.faultCount += 1
+    case .unknownToActuator(_, let command):
+      // One mistake of the owner's is one entry, however often it is run into.
+      if unknownCommands.count < capacity, unknownCommands.insert(command).inserted { return .notice(notice) }
     case .policy, .ledgerFault: return .notice(notice)
     }
     return nil

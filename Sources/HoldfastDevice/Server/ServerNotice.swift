@@ -11,6 +11,8 @@ public enum ServerNotice: Sendable, Equatable {
   case answered(connection: UInt64, Status)
   /// A message was answered whose peer has proved itself, or used one of the owner's codes.
   case judged(JudgedRound)
+  /// Policy and token allow a command that the actuator does not know; it was answered `internal`.
+  case unknownToActuator(connection: UInt64, command: BoundedText<32>)
   /// A connection ended, by the peer or by this end.
   case disconnected(connection: UInt64)
   /// A connection ended, because all places were taken and its peer had not proved itself.

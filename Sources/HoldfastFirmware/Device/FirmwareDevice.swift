@@ -18,7 +18,7 @@ public struct FirmwareDevice<
   private var roundStart: UInt64 = 0
   private var lastRecorded: UInt64 = 0
 
-  /// How often strangers' failures are written down at most, in milliseconds.
+  /// How often strangers' failures and denied rounds are written down at most, in milliseconds.
   private static var recordingMilliseconds: UInt64 { 60_000 }
 
   /// Takes its parts; it has to ``start()`` before it can ``run()``. `cryptography` makes what session and store have one of.
@@ -40,7 +40,8 @@ public struct FirmwareDevice<
   public mutating func start() throws(FirmwareFault) {
     do throws(StoreFault) { try session.store.load() } catch { throw .store(error) }
     do throws(StoreFailure) {
-      line.board.notify(.started(bootCount: try session.store.start(realClock: clock.unixSeconds())))
+      let realClock = try session.realClock()
+      line.board.notify(.started(bootCount: try session.store.start(realClock: realClock)))
     } catch { throw .store(.flash) }
   }
 
@@ -58,7 +59,7 @@ public struct FirmwareDevice<
 
   /// Waits for one message and answers it.
   private mutating func serve() -> Next {
-    session.store.rest(recordsUnproved: isRecordingDue(), realClock: clock.unixSeconds())
+    rest()
     let deadline = roundStart + Session.challengeLifetimeMilliseconds
     switch line.receive(into: &message, until: deadline) {
     case .message(let firstByteMilliseconds):
@@ -103,6 +104,15 @@ public struct FirmwareDevice<
     session.refuse(status)
     line.send(session.outgoing.bytes)
     return beginRound()
+  }
+
+  /// Does what a round need not wait for.
+  private mutating func rest() {
+    let isDue = isRecordingDue()
+    do throws(StoreFailure) { session.store.rest(recordsTotals: isDue, realClock: try session.realClock()) } catch {
+      // A store that has failed has nothing to write any more.
+      return
+    }
   }
 
   private mutating func isRecordingDue() -> Bool {

@@ -7,20 +7,27 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Below this much room the journal moves as soon as nobody waits, in bytes.
   private static var comfortableRoom: Int { 4096 }
 
-  /// What is done while nobody waits, so that a round need not: strangers' failures are written down where that is due, and
-  /// room is made. `realClock` is in Unix seconds.
-  public mutating func rest(recordsUnproved: Bool, realClock: UInt64?) {
-    if recordsUnproved, unproved.statusCount > 0 {
-      let totals = unproved
-      do throws(StoreFailure) {
-        try record { (store: inout Self) throws(EncodingFault) in
-          try store.draft(.unproved(totals), realClock: realClock)
-        }
-        unproved = UnprovedTotals()
-      } catch { return }
+  /// What is done while nobody waits, so that a round need not: where that is due, strangers' failures and denied rounds are
+  /// written down, and room is made. `realClock` is in Unix seconds.
+  public mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
+    if recordsTotals {
+      do throws(StoreFailure) { try recordTotals(realClock: realClock) } catch { return }
     }
     guard !isFailed, journal.room < Self.comfortableRoom else { return }
     do throws(StoreFault) { try compact() } catch { isFailed = true }
+  }
+
+  /// A count goes from memory once it is written.
+  private mutating func recordTotals(realClock: UInt64?) throws(StoreFailure) {
+    if unproved.statusCount > 0 {
+      let totals = unproved
+      try note(.unproved(totals), realClock: realClock)
+      unproved = UnprovedTotals()
+    }
+    while let rounds = denied.next {
+      try note(.denied(rounds), realClock: realClock)
+      denied.dropNext()
+    }
   }
 
   /// Writes what counts into the other slot. Throws `full` where that leaves no room.
@@ -42,7 +49,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     for position in index.codes.indices { try copy(index.codes[position], from: old.slot) }
     do throws(FlashFailure) { try journal.finishSlot() } catch { throw .flash }
+    let time = newestEntryTime
     try load()
+    newestEntryTime = time
   }
 
   private mutating func appendState() throws(StoreFault) {

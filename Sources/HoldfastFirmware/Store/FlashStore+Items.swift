@@ -36,8 +36,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       audit = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
     case .auditEntry:
       let entry = try reader.byteString()
+      let (sequence, time) = try AuditEntry.head(of: entry)
       // A number that is left out: a transaction that counted no longer does.
-      guard try AuditEntry.sequence(of: entry) == audit.count + 1 else { throw .unexpected }
+      guard sequence == audit.count + 1 else { throw .unexpected }
+      newestEntryTime = time
       do throws(CryptographyFailure) {
         try audit.advance(over: entry, using: &cryptography)
       } catch { throw .unexpected }

@@ -31,7 +31,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return count <= index.generations.count
   }
 
-  /// Writes down something that the owner did elsewhere.
+  /// Writes down something that was done elsewhere, in a transaction of its own.
   public mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(StoreFailure) {
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
   }

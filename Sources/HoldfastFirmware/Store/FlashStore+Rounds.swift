@@ -14,6 +14,11 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       isSettled = true
       return
     }
+    guard decision.isRecorded(over: snapshot, round) else {
+      denied.add(round, decision.status)
+      isSettled = true
+      return
+    }
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
     isSettled = true
   }
@@ -33,8 +38,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     if let nonce = round.compatibilityNonce {
       snapshot.isNonceUsed = try findKept(KeptItem(round, .nonce(nonce))) != nil
-      // Who holds any token, a revoked one too, makes as many as he likes: half of the places are left to uses.
-      snapshot.canKeepNonce = room > index.kept.count / 2
+      // The holder of any token, a revoked one too, makes as many as there is room for: half of the places are left to uses, and
+      // other tokens' nonces have places that one token's do not take.
+      let ofToken = try nonceCount(of: KeptItem(round, .nonce(nonce)))
+      snapshot.canKeepNonce = room > index.kept.count / 2 && ofToken < Self.nonceQuota
     }
     try readRequest(&snapshot, for: round)
   }
@@ -77,6 +84,21 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try draft.begin(.generation, elementCount: 3)
     try draft.appendCBOR(bytes: keyID.bytes)
     try draft.appendCBOR(unsigned: floor)
+  }
+
+  /// How many nonces of one token are kept.
+  private static var nonceQuota: Int { 8 }
+
+  private func nonceCount(of wanted: KeptItem) throws(EncodingFault) -> Int {
+    let tag = KeptPlace.tag(of: wanted.tokenID)
+    var count = 0
+    for position in index.kept.indices where index.kept[position].item != 0 && index.kept[position].tag == tag {
+      let kept = try KeptItem(try journal.item(index.kept[position].item))
+      if case .nonce = kept.content, kept.verifyingKey == wanted.verifyingKey, kept.tokenID == wanted.tokenID {
+        count += 1
+      }
+    }
+    return count
   }
 
   private func findKept(_ wanted: KeptItem) throws(EncodingFault) -> KeptItem? {

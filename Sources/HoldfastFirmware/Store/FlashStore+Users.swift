@@ -28,17 +28,6 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
-  public mutating func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(StoreFailure) -> UInt64? {
-    guard var user = try user(named: name) else { return nil }
-    let expires = min(time(realClock) + IssuedChallenge.lifetimeSeconds, maximumInteger)
-    user.challenge = IssuedChallenge(bytes: fresh, expires: expires)
-    let challenged = UserItem(name: name, record: user)
-    try record { (store: inout Self) throws(EncodingFault) in try challenged.encode(into: &store.draft) }
-    return user.id
-  }
-
   public mutating func oneUseCode(at wanted: Int) throws(StoreFailure) -> OneUseCodeRecord? {
     var passed = 0
     for position in index.codes.indices where index.codes[position] != 0 {

@@ -21,6 +21,9 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   var requestAges = RequestAges()
   /// Where the request number of the round is kept, or is to be.
   var requestPlace: Int?
+  var denied = DeniedCounts()
+  /// When the newest audit entry was made, by the device's time, in Unix seconds.
+  var newestEntryTime: UInt64 = 0
 
   /// Reads what the journal in `flash` holds.
   public static func open(
@@ -68,12 +71,20 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   public mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.find(keyID, in: journal.bytes) }
 
-  /// Asked for at the start of each round, so a round is not settled yet.
+  public mutating func beginRound() { isSettled = false }
+
   public mutating func clockFloor() throws(StoreFailure) -> UInt64 {
     guard !isFailed else { throw StoreFailure() }
-    isSettled = false
     return state.clockFloor
   }
+
+  /// What was written last is no later than now. That saves a device that starts again the time up to then: a lockout goes on
+  /// where it was, and an owner's code begins when the owner made it.
+  public mutating func knownTime() throws(StoreFailure) -> UInt64 { max(state.clockFloor, newestEntryTime) }
+
+  /// How far ahead of the clock floor what an entry says of the time is believed at a start: 400 days, in seconds. The owner's
+  /// machine may have had it wrong.
+  private static var longestAdvanceSeconds: UInt64 { 34_560_000 }
 
   public mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
     tokens.recall(reference, into: &token)
@@ -105,7 +116,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Reads the whole slot in force. One that is complete holds something.
   mutating func load() throws(StoreFault) {
     index = StoreIndex()
-    (state, audit) = (StoreState(), AuditChain())
+    (state, audit, newestEntryTime) = (StoreState(), AuditChain(), 0)
     var cursor = journal.cursor
     var isEmpty = true
     while let transaction = try cursor.next(in: journal.flash) {
@@ -113,6 +124,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
       isEmpty = false
     }
     guard !isEmpty else { throw .damaged }
+    if newestEntryTime > state.clockFloor + Self.longestAdvanceSeconds { newestEntryTime = 0 }
   }
 }
 

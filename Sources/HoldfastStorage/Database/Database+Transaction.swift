@@ -15,12 +15,13 @@ extension Database {
   ///
   /// - Parameters:
   ///   - mapping: Makes the caller's error of a database error.
+  ///   - isKept: Whether a result is to be kept; where not, everything is rolled back, and nothing is brought to the disk.
   ///   - body: Reads and writes this database; an error rolls everything back.
   /// - Returns: What the body returns.
   /// - Throws: What the body throws, and what `mapping` makes of `busy`, `full`, `misuse` (inside another transaction).
   @discardableResult
   public func transaction<Result, Failure: Error>(
-    mapping: (DatabaseError) -> Failure, _ body: () throws(Failure) -> Result
+    mapping: (DatabaseError) -> Failure, isKept: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     guard let connection, !isInTransaction else { throw mapping(.misuse) }
     do { try connection.execute("BEGIN IMMEDIATE") } catch { throw mapping(error) }
@@ -32,6 +33,10 @@ extension Database {
     } catch {
       rollBack(connection)
       throw error
+    }
+    guard isKept(result) else {
+      rollBack(connection)
+      return result
     }
     do {
       try connection.execute("COMMIT")

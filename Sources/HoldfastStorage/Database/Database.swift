@@ -11,6 +11,15 @@ public final class Database {
     case never
   }
 
+  /// How much of a database is looked at when it is opened.
+  public enum Check: Sendable {
+    /// All of it: SQLite's quick check.
+    case whole
+    /// All of it up to so many bytes. A longer file's table of this name, which only grows, is left to ``check()``; every other
+    /// table and its indexes are looked at.
+    case sparing(table: String, above: Int64)
+  }
+
   /// Whether opening has made a new database.
   public let isNew: Bool
   var connection: Connection?
@@ -24,17 +33,25 @@ public final class Database {
   ///   - applicationID: Written into a new file, compared in an existing one; not 0.
   ///   - schema: SQL scripts; the script at index n takes version n to n + 1. Only ever append.
   ///   - creation: What to do where there is no database yet.
+  ///   - check: How much of it is looked at.
   ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
   /// - Throws: `cannotOpen`, `permission` (also: a file of another user, or open to others), `corrupt` (SQLite's
   ///   quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` where `applicationID` is 0.
   public init(
     path: String, applicationID: Int32, schema: [StaticString], creation: Creation = .ifMissing,
-    busyTimeoutMilliseconds: Int32 = 1000
+    check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000
   ) throws(DatabaseError) {
     guard applicationID != 0 else { throw .misuse }
     let opening = try DatabaseOpening(path: path, creation: creation, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
-    isNew = try opening.prepare(applicationID: applicationID, schema: schema, creation: creation)
+    isNew = try opening.prepare(applicationID: applicationID, schema: schema, creation: creation, check: check)
     connection = opening.connection
+  }
+
+  /// Runs SQLite's quick check over the whole file, however long that takes.
+  ///
+  /// - Throws: `corrupt` where it finds anything; `busy`; `misuse` when closed.
+  public func check() throws(DatabaseError) {
+    guard try oneText("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
   }
 
   /// The row id of the last row this connection has inserted.

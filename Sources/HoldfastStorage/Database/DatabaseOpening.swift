@@ -22,14 +22,14 @@ struct DatabaseOpening {
 
   /// Checks the file, sets the connection up and migrates; returns whether the database is new.
   func prepare(
-    applicationID: Int32, schema: [StaticString], creation: Database.Creation
+    applicationID: Int32, schema: [StaticString], creation: Database.Creation, check: Database.Check
   ) throws(DatabaseError) -> Bool {
     // One look, not three: between them another connection may make the database.
     try connection.execute("BEGIN")
     let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
     try connection.execute("COMMIT")
     if isEmpty && creation == .never { throw .corrupt }
-    guard try text("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
+    try look(check)
     try switchToLog()
     try connection.execute(
       """
@@ -42,6 +42,26 @@ struct DatabaseOpening {
     try settleLog()
     try synchronizeNames()
     return isNew
+  }
+
+  private func look(_ check: Database.Check) throws(DatabaseError) {
+    guard case .sparing(let spared, let byteCount) = check,
+      try integer("PRAGMA page_count") * integer("PRAGMA page_size") > byteCount
+    else {
+      guard try text("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
+      return
+    }
+    for table in try tables() where table != spared {
+      let quoted = table.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+      guard try text("PRAGMA quick_check('\(quoted)')") == "ok" else { throw .corrupt }
+    }
+  }
+
+  private func tables() throws(DatabaseError) -> [String] {
+    let statement = try connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")
+    var names = ["sqlite_schema"]
+    while try statement.step() { names.append(try statement.text(in: 0)) }
+    return names
   }
 
   /// Turns to the write-ahead log. SQLite does not wait by itself for others that read a new file meanwhile.

@@ -131,7 +131,11 @@ extension Failure {
   init(_ fault: LedgerFault) {
     switch fault {
     case .failed:
-      self.init(.fault, "the ledger could not be read or written", hint: "is the disk full or the file damaged?")
+      self.init(.fault, "the ledger could not be read or written", hint: "is the disk full?")
+    case .damaged:
+      self.init(
+        .malformed, "what the device must remember is damaged: it holds what the device never wrote",
+        hint: "an older copy would forget what was used up; where the newest one is lost, make a new device")
     case .busy: self.init(.unavailable, "the ledger is held by another process", hint: "try again")
     case .rolledBack:
       self.init(

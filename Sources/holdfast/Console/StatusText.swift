@@ -35,10 +35,7 @@ extension Status {
     case .lockedOut:
       ("the user is locked out for now", "wait, or ask the device's owner for a code: holdfast device user unlock")
     case .commandRefused:
-      (
-        "neither policy nor token allow that command, or a parameter is too long for a seal",
-        "holdfast device policy shows what the owner allows"
-      )
+      ("the device refuses that command", "holdfast device policy shows what the owner allows")
     case .challengeExpired: ("the answer came too late", "try again")
     case .malformed: ("the device could not read the message", nil)
     case .busy: ("the device is busy or its store is full", "try again later")
@@ -54,6 +51,40 @@ extension Status {
 }
 
 private let enrolAgain = "enrol again: holdfast enroll --replace"
+
+extension Refusal {
+  /// What a person is told in place of the status's explanation, and what to do.
+  var explanation: (text: String, hint: String?) {
+    switch self {
+    case .notInPolicy:
+      ("the device's policy does not allow that command", "holdfast device policy shows what the owner allows")
+    case .notInToken:
+      ("the measurement token does not allow that command", "ask whoever issues the tokens for one that lists it")
+    case .anotherUser:
+      (
+        "the command is about another user than the token's, or needs codes of one and the same user",
+        "the token is for one user: give that user"
+      )
+    case .parameterTooLong:
+      (
+        "the command needs a seal, and a parameter is too long for a person to read",
+        "holdfast device policy shows codes.seal_parameter_length, the most characters that the owner allows"
+      )
+    case .anotherCommand:
+      ("the request has the number of an earlier one, and asks for something else", "run the command again")
+    case .challengePending:
+      (
+        "the user was given a challenge less than a minute ago, and may be about to answer it",
+        "answer that one, or try again in a minute"
+      )
+    case .unknownToActuator:
+      (
+        "the device's policy allows that command, but its actuator does not know it, so nothing was done",
+        "the owner should take it out of the policy; a simulated lock knows lock, unlock, status, configure and open-safe"
+      )
+    }
+  }
+}
 
 extension Factors {
   /// The names of the factors, as policy files write them.

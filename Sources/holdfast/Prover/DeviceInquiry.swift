@@ -49,7 +49,8 @@ struct DeviceInquiry {
     // The answer to the first attempt is lost, and a repetition has none.
     if let repetition = outcome.repetition { throw Failure(.denied, repetition.text, hint: "try again") }
     guard status == .accepted, let enrolment = outcome.enrolment else {
-      throw Failure(.denied, status.explanation.text, hint: status.explanation.hint)
+      let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
+      throw Failure(.denied, explanation.text, hint: explanation.hint)
     }
     return (enrolment.descriptor.deviceID, outcome.result)
   }

@@ -75,8 +75,9 @@ struct Prove: Verb {
     }
     guard status == .accepted else {
       if let repetition { throw Failure(.denied, repetition.text, hint: repetition.hint).afterResult() }
-      let text = damage.map { "\(status.explanation.text): \($0.message)" } ?? status.explanation.text
-      throw Failure(.denied, text + outcome.missing + outcome.retry, hint: damage?.hint ?? status.explanation.hint)
+      let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
+      let text = damage.map { "\(explanation.text): \($0.message)" } ?? explanation.text
+      throw Failure(.denied, text + outcome.missing + outcome.retry, hint: damage?.hint ?? explanation.hint)
         .afterResult()
     }
   }
@@ -110,6 +111,7 @@ extension ProofOutcome {
     if let highest = verdict.notice.highestRequestNumber, verdict.isRepetition {
       members.append(("highest_request_number", .integer(highest)))
     }
+    if let refusal = verdict.notice.refusal { members.append(("refusal", .string("\(refusal)"))) }
     members.append(("microseconds", timing.json))
     return .object(members)
   }

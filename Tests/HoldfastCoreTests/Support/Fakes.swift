@@ -159,14 +159,6 @@ final class MemoryStore: DeviceStore {
     return users[name]
   }
 
-  func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(StoreFailure) -> UInt64? {
-    guard !failsToSettle else { throw StoreFailure() }
-    users[name]?.challenge = IssuedChallenge(bytes: fresh, expires: max(floor, realClock ?? 0) + 300)
-    return users[name]?.id
-  }
-
   func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
     guard !failsToRead else { throw StoreFailure() }
     let ids = codes.keys.sorted()

@@ -20,10 +20,11 @@ import Testing
     let device = try TestDevice(tpm: tpm)
     let connection = try device.connect()
     let prover = try device.prover { ($0.generation, $0.maximumUses) = (3, 2) }
+    let fresh = try device.prover { ($0.generation, $0.issuedAt) = (3, testTime + 1) }
     let keyID = try device.issuer.keyID()
     let writes: [() throws -> Void] = [
       { _ = try connection.round(prover) },
-      { _ = try connection.round(prover, flaws: .wrongIntegrity) },
+      { _ = try connection.round(fresh, flaws: .wrongIntegrity) },
       { try device.ledger.moveClockFloor(to: testTime + 5, realClock: nil) },
       { try device.ledger.moveGenerationFloor(of: keyID, to: 9, realClock: nil) },
       { try device.ledger.removeTrust(keyID, realClock: nil) },

@@ -15,7 +15,7 @@ import Testing
     for command in ["unlock", "lock", "open", "status", "unlock"] {
       _ = try connection.round(try device.prover(), command)
     }
-    for _ in 0..<5 { try device.ledger.record(.stopped, realClock: testTime) }
+    for _ in 0..<6 { try device.ledger.record(.stopped, realClock: testTime) }
     return device
   }
 
@@ -28,8 +28,8 @@ import Testing
         == AuditEntry(sequence: 1, time: testTime, event: .created(device.folder.descriptor.deviceID)))
     #expect(entries[1].event == .issuerTrusted(try device.issuer.keyID()))
     let rounds = entries.compactMap { if case .round(let round) = $0.event { round } else { nil } }
-    #expect(rounds.map(\.status) == [.accepted, .accepted, .commandRefused, .accepted, .accepted])
-    #expect(rounds.map { $0.command.description } == ["unlock", "lock", "open", "status", "unlock"])
+    #expect(rounds.map(\.status) == [.accepted, .accepted, .accepted, .accepted])
+    #expect(rounds.map { $0.command.description } == ["unlock", "lock", "status", "unlock"])
     #expect(rounds[0].subject == BoundedText("app.test"))
     #expect(rounds[0].tokenID == TokenID(filledWith: 0x77))
     #expect(try rounds[0].verifyingKey == device.issuer.keyID())
@@ -77,11 +77,16 @@ import Testing
   @Test func `every kind of event reads back as it was written`() throws {
     let keyID = KeyID(filledWith: 3)
     let events: [AuditEvent] = [
-      .unproved([.malformed: 7, .busy: 1 << 40]),
+      .unproved([.malformed: 7, .busy: 1 << 31]),
       .created(DeviceID(filledWith: 3)), .reset(DeviceID(filledWith: 4)),
       .generationFloorMoved(keyID, from: 2, to: 1), .started(bootCount: 4), .stopped, .issuerTrusted(keyID),
       .issuerRemoved(keyID), .policySeen(nil),
       .policySeen(Digest(filledWith: 8)), .clockFloorMoved(from: 1, to: 2),
+      .denied(
+        DeniedRounds(status: .tokenExpired, verifyingKey: keyID, tokenID: TokenID(filledWith: 4), count: 1 << 40)),
+      .denied(DeniedRounds(status: .lockedOut, verifyingKey: nil, tokenID: TokenID(filledWith: 4), count: 1)),
+      .denied(DeniedRounds(status: .busy, verifyingKey: nil, tokenID: nil, count: 2)),
+      .logCut(AuditChain(count: 3, head: Digest(filledWith: 1))),
     ]
     for event in events {
       let entry = AuditEntry(sequence: 5, time: 6, event: event)
@@ -97,6 +102,10 @@ import Testing
       [0x83, 1, 2, 2, 0], [0x84, 1, 2, 2], [0x84, 1, 2, 2, 0], [0x82, 1, 2, 2], [0x85, 1, 2, 8, 0], [0x83, 1, 2, 9],
       [0x83, 1, 2], [0x84, 1, 2, 4], [0x83, 1, 2, 4, 0], [0x83, 1, 2, 11],
       [0x84, 1, 2, 1, 0x81, 0x82, 13, 0], [0x84, 1, 2, 1, 0x81, 0x82, 18, 1],
+      [0x84, 1, 2, 1, 0x81, 0x82, 13, 0x1b, 0, 0, 0, 1, 0, 0, 0, 0],
+      [0x87, 1, 2, 17, 2, 0xf6, 0xf6, 0], [0x87, 1, 2, 17, 0, 0xf6, 0xf6, 1], [0x87, 1, 2, 17, 18, 0xf6, 0xf6, 1],
+      [0x87, 1, 2, 17, 2, 0x48, 1, 2, 3, 4, 5, 6, 7, 8, 0xf6, 1], [0x86, 1, 2, 17, 2, 0xf6, 0xf6],
+      [0x85, 1, 2, 18, 1, 0xf6],
       [0x84, 1, 2, 1, 0x82, 0x82, 13, 1, 0x82, 13, 1], [0x84, 1, 2, 1, 0x82, 0x82, 13, 1, 0x82, 12, 1],
     ] as [[UInt8]])
   func `what is no entry is refused`(bytes: [UInt8]) {
@@ -161,10 +170,10 @@ import Testing
     try strange()
     #expect(try totals() == [first, [.malformed: 101]])
     try strange()
-    device.ledger.recordUnproved(
+    device.ledger.recordTotals(
       milliseconds: device.clock.monotonicMilliseconds(), realClock: nil, isForced: true)
     #expect(try totals().last == [.malformed: 1])
-    device.ledger.recordUnproved(
+    device.ledger.recordTotals(
       milliseconds: device.clock.monotonicMilliseconds(), realClock: nil, isForced: true)
     #expect(try totals().count == 3)
   }
@@ -193,9 +202,9 @@ import Testing
     let device = try TestDevice()
     device.ledger.unproved.add(.busy)
     try device.tamper("CREATE TRIGGER fault BEFORE INSERT ON audit BEGIN SELECT raise(ABORT, ''); END")
-    device.ledger.recordUnproved(milliseconds: 0, realClock: nil)
+    device.ledger.recordTotals(milliseconds: 0, realClock: nil)
     try device.tamper("DROP TRIGGER fault")
-    device.ledger.recordUnproved(milliseconds: 60_000, realClock: nil)
+    device.ledger.recordTotals(milliseconds: 60_000, realClock: nil)
     let last = try device.ledger.auditEntries(limit: 10).last
     #expect(last?.event == .unproved([.busy: 1]))
   }

@@ -117,6 +117,8 @@ import Testing
     #expect(try connection.compatibilityRound(unlimited, nonce: nonce) == .accepted)
     try device.ledger.moveClockFloor(to: expires, realClock: nil)
     #expect(try connection.round(unlimited).status == .tokenExpired)
+    let lasting = try device.prover { ($0.tokenID, $0.expires) = (TokenID(filledWith: 5), expires + 1000) }
+    #expect(try connection.round(lasting).status == .accepted)
     #expect(try device.ledger.summary().keptCount == 0)
     try device.ledger.moveClockFloor(to: testTime, realClock: nil)
     #expect(try connection.round(unlimited).status == .accepted)

@@ -199,7 +199,7 @@ extension DeviceStep {
   static var end: [DeviceStep] {
     [
       DeviceStep("the last totals") { script in
-        try script.records { $0.ledger.recordUnproved(milliseconds: 0, realClock: testTime, isForced: true) }
+        try script.records { $0.ledger.recordTotals(milliseconds: 0, realClock: testTime, isForced: true) }
       },
       owner("stop") { try $0.record(.stopped, realClock: testTime) },
       owner("checkpoint") { try $0.checkpoint() },

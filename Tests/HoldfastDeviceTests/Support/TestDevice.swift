@@ -134,11 +134,11 @@ final class TestConnection {
 
   /// A whole round.
   func round(
-    _ prover: TestProver, _ command: String = "unlock", flaws: Flaws = [], otp: UserCode? = nil,
-    seal: UserCode? = nil, number: UInt64? = nil, waitedMilliseconds: UInt64 = 0
+    _ prover: TestProver, _ command: String = "unlock", parameters: [String] = [], flaws: Flaws = [],
+    otp: UserCode? = nil, seal: UserCode? = nil, number: UInt64? = nil, waitedMilliseconds: UInt64 = 0
   ) throws -> TestVerdict {
     let answer = try prover.answer(
-      try challenge(), command: command, flaws: flaws, otp: otp, seal: seal, number: number)
+      try challenge(), command: command, parameters: parameters, flaws: flaws, otp: otp, seal: seal, number: number)
     return try prover.open(respond(answer.message, waitedMilliseconds: waitedMilliseconds), after: answer)
   }
 

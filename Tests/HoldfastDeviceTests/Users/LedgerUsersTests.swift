@@ -214,7 +214,7 @@ import Testing
       try device.add()
       try device.tamper(sql)
       #expect(try device.connect().round(try device.prover(), otp: try password(0)).status == .internal)
-      #expect(throws: LedgerFault.failed) { _ = try device.ledger.users() }
+      #expect(throws: LedgerFault.damaged) { _ = try device.ledger.users() }
     }
   }
 }

@@ -24,6 +24,8 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   var remainingWordCount: Int { store.journal.flash.remainingWordCount ?? 0 }
 
+  mutating func beginRound() { store.beginRound() }
+  mutating func knownTime() throws(StoreFailure) -> UInt64 { try store.knownTime() }
   mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
   mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
@@ -50,14 +52,6 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
     try store.codeSecret(of: userID, purpose)
-  }
-
-  mutating func challenge(
-    _ name: BoundedText<32>, with fresh: FixedBytes<8>, realClock: UInt64?
-  ) throws(StoreFailure) -> UInt64? {
-    try promise { (store: inout TestStore) throws(StoreFailure) in
-      try store.challenge(name, with: fresh, realClock: realClock)
-    }
   }
 
   mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {

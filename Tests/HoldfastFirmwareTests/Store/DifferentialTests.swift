@@ -58,7 +58,7 @@ private struct TwinDevices {
     firmware = try TestFirmware(policy: .forLock(acceptsUnsigned: seed == 2), issuerCount: 3)
     folder = try TemporaryFolder()
     try Ledger.create(path: folder.file("ledger"), deviceID: firmware.deviceID, realClock: testTime)
-    ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64))
+    ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64, nonceQuota: 8))
     for issuer in firmware.issuers { try ledger.trust(issuer.trustedKey(), realClock: testTime) }
     stranger = try TestIssuer()
     lasting = try firmware.prover {
@@ -265,8 +265,8 @@ private struct TwinDevices {
   /// Totals of unproved answers are written down when it suits a store: here, by both after each step.
   private func followUnproved() throws {
     let clock = realClock
-    ledger.recordUnproved(milliseconds: firmware.clock.monotonicMilliseconds(), realClock: clock, isForced: true)
-    small.withStore { $0.rest(recordsUnproved: true, realClock: clock) }
+    ledger.recordTotals(milliseconds: firmware.clock.monotonicMilliseconds(), realClock: clock, isForced: true)
+    small.withStore { $0.rest(recordsTotals: true, realClock: clock) }
   }
 
   /// What the two differ in; nil for nothing.

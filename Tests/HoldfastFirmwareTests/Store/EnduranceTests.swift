@@ -32,7 +32,7 @@ import Testing
         if expected == .accepted { uses[id, default: 0] += 1 }
       }
       roundCount += 1
-      machine.withStore { $0.rest(recordsUnproved: true, realClock: nil) }
+      machine.withStore { $0.rest(recordsTotals: true, realClock: nil) }
       let now = machine.withStore { $0.journal.slot }
       if now != slot { (slot, slotChanges) = (now, slotChanges + 1) }
       guard round % 400 == 399 else { continue }

@@ -29,10 +29,15 @@ import Testing
   }
 
   @Test func `half of the places are for nonces, and a uses' place is left to the token`() throws {
-    let prover = try firmware.prover()
-    for nonce: UInt8 in 0..<32 { #expect(try machine.compatibility(prover, nonce: nonce) == .accepted) }
-    #expect(try machine.compatibility(prover, nonce: 32) == .busy)
-    #expect(try machine.compatibility(prover, nonce: 31) == .deviceMismatch)
+    // A token has places for eight.
+    let provers = try (0..<5).map { number in
+      try firmware.prover { $0.tokenID = TokenID(filledWith: 0xf0 + UInt8(number)) }
+    }
+    for nonce: UInt8 in 0..<32 {
+      #expect(try machine.compatibility(provers[Int(nonce) / 8], nonce: nonce) == .accepted)
+    }
+    #expect(try machine.compatibility(provers[4], nonce: 32) == .busy)
+    #expect(try machine.compatibility(provers[3], nonce: 31) == .deviceMismatch)
     for id: UInt8 in 0..<32 { #expect(try machine.status(counted(id)) == .accepted) }
     #expect(try machine.status(counted(32)) == .busy)
   }

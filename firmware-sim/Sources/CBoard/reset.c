@@ -2,6 +2,8 @@
 
 #include "board.h"
 
+#include <stdbool.h>
+
 extern uint32_t board_data[], board_data_end[], board_data_load[], board_bss[], board_bss_end[];
 extern uint32_t board_main_stack[], board_main_stack_end[], board_handler_stack_end[];
 extern uint8_t board_entropy[];
@@ -14,6 +16,7 @@ _Noreturn void board_fault(const uint32_t *frame, uint32_t exception);
 
 #define SYSTEM_HANDLER_CONTROL 0xE000ED24u
 #define CONFIGURATION_CONTROL 0xE000ED14u
+#define SYSTICK_CONTROL 0xE000E010u
 
 static volatile uint64_t milliseconds;
 
@@ -40,6 +43,14 @@ void board_wipe_stack(void) {
 }
 
 uint8_t *board_entropy_bytes(void) { return board_entropy; }
+
+// QEMU's loader puts a word behind the entropy.
+void board_wait(void) {
+  bool is_still = board_load((uintptr_t)board_entropy + 64) == 0x6c6c6974;
+  if (is_still) board_store(SYSTICK_CONTROL, 6);
+  board_sleep();
+  if (is_still) board_store(SYSTICK_CONTROL, 7);
+}
 
 static void count_millisecond(void) { milliseconds += 1; }
 

@@ -87,12 +87,30 @@ static bool absorb(Journal *journal, Bytes transaction) {
         journal->audit_count = read_unsigned(&item);
         memcpy(journal->audit_head, read_fixed(&item, 32), 32);
         break;
-      case AUDIT_ENTRY: chain(journal, read_bytes(&item)); break;
+      case AUDIT_ENTRY: {
+        Bytes entry = read_bytes(&item);
+        Reader head = {entry, false};
+        read_array(&head);
+        read_unsigned(&head);
+        journal->newest_time = read_unsigned(&head);
+        chain(journal, entry);
+        break;
+      }
       case GENERATION: keep_generation(journal, &item); break;
     }
     if (item.has_failed) return false;
   }
   return is_finished(&reader);
+}
+
+uint64_t journal_time(const Journal *journal) {
+  static uint64_t time, since;
+  uint64_t least = journal->newest_time > journal->clock_floor ? journal->newest_time : journal->clock_floor;
+  uint32_t elapsed = (uint32_t)((board_milliseconds() - since) >> 3) / 125;
+  time += elapsed;
+  since += (uint64_t)elapsed * 1000;
+  if (time < least) time = least, since = board_milliseconds();
+  return time;
 }
 
 static bool is_in_force(uint32_t slot) { return word_at(slot + 12) == 0 && word_at(slot + 16) == ERASED; }
@@ -112,6 +130,7 @@ bool journal_open(Journal *journal) {
     if (!absorb(journal, (Bytes){flash().start + journal->end + 4, count})) return false;
     journal->end = end;
   }
+  if (journal->newest_time > journal->clock_floor + 400 * 86400) journal->newest_time = 0;
   return true;
 }
 

@@ -15,6 +15,8 @@ typedef struct {
   uint32_t slot, sequence, end;
   uint64_t clock_floor, boot_count, next_user_id, next_code_id;
   uint64_t audit_count;
+  /// When the newest audit entry was made.
+  uint64_t newest_time;
   uint8_t audit_head[32];
   Generation generations[16];
   size_t generation_count;
@@ -28,6 +30,9 @@ bool journal_open(Journal *journal);
 
 /// Makes a transaction durable, and takes note of what it says; false where that fails.
 bool journal_append(Journal *journal, Bytes transaction);
+
+/// The device's time: the clock floor, or the newest entry's time, and what has passed since.
+uint64_t journal_time(const Journal *journal);
 
 /// Writes the items that a transaction may be made of.
 void write_state(Writer *writer, const Journal *journal, uint64_t clock_floor);

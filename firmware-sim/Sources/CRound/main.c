@@ -39,7 +39,7 @@ static void begin_millisecond(void) {
 static uint8_t receive_byte(void) {
   while ((board_load(UART + 4) & 2) == 0) {
     board_hold_interrupts();
-    if ((board_load(UART + 4) & 2) == 0) board_sleep();
+    if ((board_load(UART + 4) & 2) == 0) board_wait();
     board_allow_interrupts();
   }
   return (uint8_t)board_load(UART);

@@ -30,6 +30,7 @@ typedef struct {
 /// What a denied prover is told beside the status; 0 for nothing.
 typedef struct {
   uint64_t clock, generation, missing;
+  const char *refusal;
 } Notice;
 
 static const uint8_t zero_nonce[12];
@@ -187,24 +188,28 @@ static Status decide(
     Device *device, const Token *token, const Answer *answer, bool proves_integrity, Bytes command, Notice *notice) {
   const Rule *rule = find_rule(device, command);
   const Limits *limits = rule == NULL ? &device->limits : &rule->limits;
-  uint64_t now = device->journal.clock_floor, floor = generation_floor(device, token);
+  uint64_t now = journal_time(&device->journal), floor = generation_floor(device, token);
   if (floor < limits->generation) floor = limits->generation;
   if (token->generation < floor) return notice->generation = floor, TOKEN_REVOKED;
   uint64_t age = now > token->issued_at ? now - token->issued_at : 0;
   if (token->expires <= now || (limits->has_age && age > limits->age)) return notice->clock = now, TOKEN_EXPIRED;
   if (is_older(token->version, limits->version)) return VERSION_TOO_OLD;
   if (answer->integrity.count > 0 && !proves_integrity) return INTEGRITY_MISMATCH;
-  if (rule == NULL || !allows(token, command)) return COMMAND_REFUSED;
+  if (rule == NULL) return notice->refusal = "notInPolicy", COMMAND_REFUSED;
+  if (!allows(token, command)) return notice->refusal = "notInToken", COMMAND_REFUSED;
   notice->missing = rule->factors & ~(uint64_t)(DEVICE | (proves_integrity ? INTEGRITY : 0));
   if (notice->missing != 0) return FACTOR_MISSING;
   // There is no room to count uses.
   return token->is_counted ? BUSY : ACCEPTED;
 }
 
-// One transaction: the clock floor and the generation floor where they rise, and the audit entry.
+// One transaction: the clock floor and the generation floor where they rise, and the audit entry. A denial that moves no floor is
+// not written.
 static bool record(Device *device, const Token *token, Bytes command, Status status) {
   Journal *journal = &device->journal;
+  if (status != ACCEPTED && token->issued_at <= journal->clock_floor) return true;
   uint64_t floor = journal->clock_floor > token->issued_at ? journal->clock_floor : token->issued_at;
+  uint64_t now = journal_time(journal);
   WRITER(transaction, 1024);
   WRITER(entry, 320);
   if (floor > journal->clock_floor) write_state(&transaction, journal, floor);
@@ -212,7 +217,7 @@ static bool record(Device *device, const Token *token, Bytes command, Status sta
     write_generation(&transaction, token->issuer, token->generation);
   write_array(&entry, 9);
   write_unsigned(&entry, journal->audit_count + 1);
-  write_unsigned(&entry, floor);
+  write_unsigned(&entry, floor > now ? floor : now);
   write_unsigned(&entry, 0);
   write_unsigned(&entry, status);
   write_text(&entry, command);
@@ -236,6 +241,8 @@ static const char *move_lock(bool unlocks) {
   return unlocks ? "unlocked" : "locked";
 }
 
+static const char unknown_to_actuator[] = "unknownToActuator";
+
 // What the command gives; NULL where it fails.
 static const char *perform(Bytes command) {
   if (is_named(command, "lock")) return move_lock(false);
@@ -243,7 +250,7 @@ static const char *perform(Bytes command) {
   if (is_named(command, "status")) return board_load(LIGHTS) & 1 ? "unlocked" : "locked";
   if (is_named(command, "configure")) return "configured";
   if (is_named(command, "open-safe")) return "safe opened";
-  return NULL;
+  return unknown_to_actuator;
 }
 
 static void write_number(Writer *writer, uint64_t label, uint64_t number) {
@@ -282,10 +289,11 @@ static void settle(
     Device *device, const Session *session, const Token *token, const Answer *answer, bool proves_integrity,
     Bytes command, Writer *m3) {
   Notice notice = {0};
-  const char *result = "";
+  const char *result;
   Status status = decide(device, token, answer, proves_integrity, command, &notice);
   if (!record(device, token, command, status)) status = INTERNAL;
-  if (status == ACCEPTED) result = perform(command);
+  result = status == ACCEPTED ? perform(command) : notice.refusal == NULL ? "" : notice.refusal;
+  if (result == unknown_to_actuator) status = INTERNAL;
   if (result == NULL) status = INTERNAL, result = "";
   write_sealed_verdict(m3, session, status, result, &notice);
 }

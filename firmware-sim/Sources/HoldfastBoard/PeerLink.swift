@@ -25,7 +25,7 @@ public struct PeerLink: ~Copyable {
   public mutating func wait() {
     board_hold_interrupts()
     // Between this look and the sleep nothing is missed: an interrupt that is held back ends the sleep too.
-    if !UART.peer.hasByte { board_sleep() }
+    if !UART.peer.hasByte { board_wait() }
     board_allow_interrupts()
   }
 }

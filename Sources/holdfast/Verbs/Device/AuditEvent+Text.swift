@@ -58,6 +58,8 @@ extension AuditEvent {
     case .userAdded: "user-added"
     case .userUnlocked: "user-unlocked"
     case .userRemoved: "user-removed"
+    case .denied: "denied"
+    case .logCut: "log-cut"
     }
   }
 
@@ -79,9 +81,22 @@ extension AuditEvent {
     case .userAdded(let user): [("user", .text(user.description))]
     case .userUnlocked(let user): [("user", .text(user.description))]
     case .userRemoved(let user): [("user", .text(user.description))]
+    case .denied(let rounds): rounds.details
+    case .logCut(let chain): [("last", .number(chain.count)), ("head", .word(hexadecimal(chain.head)))]
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }
+  }
+}
+
+extension DeniedRounds {
+  fileprivate var details: [(String, NamedValue)] {
+    var details: [(String, NamedValue)] = [("status", .word(status.name)), ("rounds", .number(count))]
+    if let tokenID {
+      details.append(("issuer", .word(verifyingKey.map { hexadecimal($0) } ?? "none")))
+      details.append(("token", .word(hexadecimal(tokenID))))
+    }
+    return details
   }
 }
 

@@ -62,7 +62,7 @@ struct AuditSelection {
 
   /// Walks along the entries of a log of `count`, from the first that may be wanted, and gives those that are, in order.
   func forEach(
-    in ledger: some OwnerLedger, count: UInt64, _ body: (AuditEntry) -> Void
+    in ledger: some AuditLog, count: UInt64, _ body: (AuditEntry) -> Void
   ) throws(Failure) {
     let isSequenceEnough = since == nil && user == nil && status == nil
     var position = after

@@ -7,12 +7,14 @@ import HoldfastText
 
 struct DeviceAudit: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "audit", abstract: "Print the device's audit log, or check its chain.",
+    commandName: "audit", abstract: "Print the device's audit log, check its chain, or cut it.",
     examples: [
       "holdfast device audit --dir lock --last 20",
       "holdfast device audit --dir lock --after 1200 --json",
       "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z \\\n--user alice --status otpRejected",
       "holdfast device audit --dir lock --verify",
+      "holdfast device audit --dir lock --cut-before 100000 --to audit-1.jsonl",
+      "holdfast device audit --file audit-1.jsonl --verify",
     ])
 
   @OptionGroup var device: DeviceOptions
@@ -23,20 +25,33 @@ struct DeviceAudit: OwnerVerb {
 
   @OptionGroup var choice: AuditSelectionOptions
 
+  @OptionGroup var cutting: AuditCutOptions
+
   func check() throws(Failure) {
     _ = try choice.selection()
     guard !verify || choice.isEmpty else {
       throw Failure(
         .usage, "--verify is of the whole log", hint: "leave out --after, --since, --user, --status and --last")
     }
+    try cutting.check(isReading: verify || !choice.isEmpty)
+  }
+
+  mutating func perform() throws(Failure) {
+    try check()
+    guard let archive = try cutting.archive(besides: device) else { return try performAtPlace() }
+    try show(archive)
   }
 
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
-    let ledger = try owned.ledger()
+    if try cutting.cut(owned, output) { return }
+    try show(try owned.ledger())
+  }
+
+  private func show(_ ledger: some AuditLog) throws(Failure) {
     if verify { try check(ledger) } else { try print(ledger) }
   }
 
-  private func check(_ ledger: some OwnerLedger) throws(Failure) {
+  private func check(_ ledger: some AuditLog) throws(Failure) {
     let report = try recording { () throws(LedgerFault) in try ledger.verifyAudit() }
     if output.json {
       var members: [(String, JSONValue)] = [
@@ -58,10 +73,10 @@ struct DeviceAudit: OwnerVerb {
     }
   }
 
-  private func print(_ ledger: some OwnerLedger) throws(Failure) {
-    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+  private func print(_ ledger: some AuditLog) throws(Failure) {
+    let head = try recording { () throws(LedgerFault) in try ledger.auditHead() }
     var objects: [JSONValue] = []
-    try choice.selection().forEach(in: ledger, count: summary.audit.count) { entry in
+    try choice.selection().forEach(in: ledger, count: head.count) { entry in
       if output.json { objects.append(entry.json) } else { Console.result(quoted: entry.line) }
     }
     if output.json { Console.result(.object([("entries", .array(objects))])) }

@@ -46,6 +46,11 @@ extension OwnerVerb {
 
   mutating func perform() throws(Failure) {
     try check()
+    try performAtPlace()
+  }
+
+  /// Opens the device, wherever it is, and performs on it.
+  func performAtPlace() throws(Failure) {
     switch try device.place() {
     case .folder(let path): try perform(on: DeviceFolder.opened(path))
     case .image(let path): try perform(on: FirmwareImage.opened(path))

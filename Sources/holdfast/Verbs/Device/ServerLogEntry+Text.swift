@@ -135,6 +135,11 @@ extension ServerNotice {
       return LogLine(
         event: "answered", sentence: "connection \(connection): \(status.name)",
         members: [("connection", .number(connection)), ("status", .word(status.name))])
+    case .unknownToActuator(let connection, let command):
+      return LogLine(
+        event: "warning",
+        sentence: "warning: policy allows \(command.description.quoted), but the actuator does not know that command",
+        members: [("connection", .number(connection)), ("command", .text(command.description))])
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
     case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged: return nil

@@ -19,6 +19,10 @@ static inline void board_allow_interrupts(void) { __asm__ __volatile__("cpsie i"
 /// Sleeps until there is an interrupt, held back or not.
 static inline void board_sleep(void) { __asm__ __volatile__("dsb\n\twfi" ::: "memory"); }
 
+/// The same, for a byte from the way in. With `run --still` the clock stands still meanwhile: what a device does then repeats, however
+/// long whoever asks takes between two questions.
+void board_wait(void);
+
 /// Milliseconds since reset.
 uint64_t board_milliseconds(void);
 

@@ -1,0 +1,173 @@
+import HoldfastCore
+import HoldfastKeys
+import HoldfastStorage
+import TestSupport
+import Testing
+
+@testable import HoldfastDevice
+
+/// Cutting the audit log behind a recorded head, by the owner and by policy.
+@Suite struct AuditCutTests {
+  /// A device whose log has so many entries.
+  private func device(entries: UInt64 = 20) throws -> TestDevice {
+    let device = try TestDevice()
+    while try device.ledger.summary().audit.count < entries { try device.ledger.record(.stopped, realClock: testTime) }
+    return device
+  }
+
+  private func cut(_ device: TestDevice, before sequence: UInt64, _ name: String = "cut") throws -> AuditChain {
+    try device.ledger.cutAudit(before: sequence, to: device.place.file(name), realClock: testTime + 7)
+  }
+
+  private func rowCount(_ device: TestDevice) throws -> UInt64? {
+    try device.ledger.read { (tables) throws(DatabaseError) in
+      try tables.database.oneUnsigned("SELECT count(*) FROM audit")
+    }
+  }
+
+  @Test func `the entries go into a file, the head into the next entry, and both still verify`() throws {
+    let device = try device()
+    let all = try device.ledger.auditEntries(limit: 100)
+    let end = try cut(device, before: 15)
+    #expect(end.count == 14)
+    let kept = try device.ledger.auditEntries(limit: 100)
+    #expect(kept.dropLast() == all.suffix(6))
+    #expect(kept.last == AuditEntry(sequence: 21, time: testTime + 7, event: .logCut(end)))
+    #expect(try rowCount(device) == 7)
+    let report = try device.ledger.verifyAudit()
+    #expect(report == AuditReport(recorded: try device.ledger.summary().audit, firstKept: 15, firstBroken: nil))
+    let archive = try AuditArchive(path: device.place.file("cut"))
+    #expect(archive.auditEntries(after: 0, limit: 100) == Array(all.prefix(14)))
+    #expect(archive.auditEntries(after: 12, limit: 1).map(\.sequence) == [13])
+    #expect(archive.deviceID == device.folder.descriptor.deviceID && archive.base == AuditChain())
+    #expect(try archive.verifyAudit() == AuditReport(recorded: end, firstKept: 1, firstBroken: nil))
+    try device.reopenLedger()
+    #expect(try device.ledger.verifyAudit() == report)
+    // The second file goes on where the first ended.
+    let next = try cut(device, before: 21, "next")
+    #expect(try AuditArchive(path: device.place.file("next")).base == end)
+    #expect(try device.ledger.verifyAudit().firstBroken == nil && next.count == 20)
+    #expect(try device.connect().round(try device.prover()).status == .accepted)
+    #expect(try device.ledger.verifyAudit().firstBroken == nil)
+  }
+
+  @Test func `what cannot be cut is refused, and nothing is changed`() throws {
+    let device = try device()
+    let before = try device.ledger.summary()
+    #expect(throws: AuditCutFault.beyondEnd(last: 20)) { try cut(device, before: 21) }
+    #expect(throws: AuditCutFault.beyondEnd(last: 20)) { try cut(device, before: .max) }
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 1)) { try cut(device, before: 1) }
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 1)) { try cut(device, before: 0) }
+    try Files.writeFileAtomically([1], at: device.place.file("taken"), overwrite: false)
+    #expect(throws: AuditCutFault.file(FileError(.exists, at: device.place.file("taken")))) {
+      try cut(device, before: 5, "taken")
+    }
+    #expect(throws: AuditCutFault.self) { try cut(device, before: 5, "no/such/folder") }
+    #expect(try device.ledger.summary() == before)
+    _ = try cut(device, before: 5)
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 5)) { try cut(device, before: 4, "other") }
+    #expect(throws: AuditCutFault.alreadyCut(firstKept: 5)) { try cut(device, before: 5, "other") }
+    try device.tamper("UPDATE audit SET entry = x'00' WHERE sequence = 9")
+    #expect(throws: AuditCutFault.broken(sequence: 9)) { try cut(device, before: 12, "broken") }
+    #expect(throws: FileError.self) { try Files.readFile(at: device.place.file("broken"), limit: 1 << 20) }
+  }
+
+  @Test func `after a power cut behind the file the same call finishes, and after the end it does nothing`() throws {
+    let device = try device()
+    try device.copyFolder(to: "before")
+    let end = try cut(device, before: 15)
+    let after = try device.ledger.summary()
+    #expect(try cut(device, before: 15) == end)
+    #expect(try device.ledger.summary() == after)
+    // The file is there, and the transaction never was.
+    try device.restoreFolder(from: "before")
+    try device.reopenLedger()
+    #expect(try device.ledger.auditEntries(limit: 100).count == 20)
+    #expect(try cut(device, before: 15) == end)
+    #expect(try device.ledger.verifyAudit().firstKept == 15)
+    // Another file of that name is somebody else's.
+    #expect(throws: AuditCutFault.self) { try cut(device, before: 17) }
+    #expect(try device.ledger.verifyAudit().firstKept == 15)
+  }
+
+  @Test func `entries that a power cut left behind the cut are not looked at, and go later`() throws {
+    let device = try device()
+    let left = try device.ledger.read { (tables) throws(DatabaseError) in try tables.auditRows(after: 9, limit: 1)[0] }
+    _ = try cut(device, before: 15)
+    try device.tamper("INSERT INTO audit VALUES (10, x'00', x'00')")
+    #expect(left.sequence == 10)
+    #expect(try device.ledger.auditEntries(limit: 100).first?.sequence == 15)
+    #expect(try device.ledger.verifyAudit().firstBroken == nil)
+    device.ledger.dropCutEntries()
+    #expect(try rowCount(device) == 7)
+  }
+
+  @Test func `a log whose beginning was moved by somebody else is broken`() throws {
+    let device = try device()
+    let hash = try device.ledger.read { (tables) throws(DatabaseError) in
+      try tables.auditRows(after: 9, limit: 1)[0].hash
+    }
+    try device.tamper("UPDATE state SET audit_base_count = 10")
+    try device.tamper("UPDATE state SET audit_base_head = ?", .bytes(hash))
+    #expect(try device.ledger.verifyAudit().firstBroken == 11)
+    let cutAgain = try self.device()
+    _ = try cut(cutAgain, before: 5)
+    try cutAgain.tamper("UPDATE state SET audit_base_head = zeroblob(32)")
+    #expect(try cutAgain.ledger.verifyAudit().firstBroken == 5)
+  }
+
+  @Test func `a file that was changed anywhere is found or refused`() throws {
+    let device = try device(entries: 8)
+    _ = try cut(device, before: 6)
+    let bytes = try Files.readFile(at: device.place.file("cut"), limit: 1 << 20)
+    #expect(try AuditArchive(bytes).encoded() == bytes)
+    var soundCount = 0
+    for index in bytes.indices {
+      var changed = bytes
+      changed[index] ^= 1
+      guard let archive = try? AuditArchive(changed) else { continue }
+      // Which device's log it is stands outside of the chain.
+      if try archive.verifyAudit().firstBroken == nil {
+        soundCount += 1
+        #expect(archive.deviceID != device.folder.descriptor.deviceID)
+      }
+      #expect(throws: AuditArchiveFault.self) { try AuditArchive(Array(bytes.prefix(index))) }
+    }
+    #expect(soundCount <= 32)
+    let newer = Array(String(decoding: bytes, as: UTF8.self).replacing("audit\":1", with: "audit\":2").utf8)
+    #expect(throws: AuditArchiveFault.newerVersion) { try AuditArchive(newer) }
+    for text in ["", "\n", "{}\n{}\n", "[1]\n[2]\n"] {
+      #expect(throws: AuditArchiveFault.malformed) { try AuditArchive(Array(text.utf8)) }
+    }
+  }
+
+  @Test func `policy bounds the log: the oldest go behind a recorded head`() throws {
+    let device = try device(entries: 100)
+    device.ledger.auditBound = 64
+    for _ in 0..<200 {
+      try device.ledger.record(.stopped, realClock: testTime)
+      let report = try device.ledger.verifyAudit()
+      #expect(report.firstBroken == nil && report.recorded.count - report.firstKept + 1 <= 64)
+      #expect(try rowCount(device) ?? .max <= 64)
+    }
+    let cuts = try device.ledger.auditEntries(limit: 100).compactMap { entry -> UInt64? in
+      if case .logCut(let chain) = entry.event { chain.count } else { nil }
+    }
+    let report = try device.ledger.verifyAudit()
+    #expect(cuts.last == report.firstKept - 1 && report.recorded.count > 300)
+    device.ledger.auditBound = nil
+    for _ in 0..<100 { try device.ledger.record(.stopped, realClock: testTime) }
+    #expect(try device.ledger.verifyAudit().firstKept == report.firstKept)
+  }
+
+  @Test func `a log much longer than a new bound is shortened at once, and its rows go bit by bit`() throws {
+    let device = try device(entries: 3000)
+    device.ledger.auditBound = 1000
+    try device.ledger.record(.stopped, realClock: testTime)
+    let report = try device.ledger.verifyAudit()
+    #expect(report.firstBroken == nil && report.recorded.count - report.firstKept < 1000)
+    #expect(try rowCount(device) ?? 0 > 1500)
+    device.ledger.dropCutEntries()
+    #expect(try rowCount(device) == report.recorded.count - report.firstKept + 1)
+  }
+}
