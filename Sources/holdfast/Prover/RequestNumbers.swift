@@ -24,19 +24,27 @@ struct RequestNumbers {
   /// Takes the next number, or the first of `count` numbers in a row: the microseconds of Unix time, or the number after the
   /// last one if that is larger.
   ///
+  /// Where the folder cannot be written (it is read-only, belongs to somebody else, or the disk is full), the number is that of
+  /// the clock, which rises by itself. Should it not, the device has seen the number and does nothing.
+  ///
   /// Throws `malformed` where the numbers are used up, `unavailable` where another process keeps the file locked, and what
   /// reading and writing throw. A damaged file is replaced with a warning: should the device know a higher number, it says so,
   /// and ``raise(to:)`` makes up for it.
   func next(count: UInt64 = 1, now: UInt64 = unixMicroseconds()) throws(Failure) -> UInt64 {
-    var first: UInt64 = 0
-    try change { (last) throws(Failure) in
-      // A clock beyond the year 2255 is wrong.
-      first = max(now <= maximumInteger ? now : 0, last.map { $0 + 1 } ?? 0)
-      guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
-        throw Failure(
-          .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
+    // A clock beyond the year 2255 is wrong.
+    var first = now <= maximumInteger ? now : 0
+    do throws(Failure) {
+      try change { (last) throws(Failure) in
+        first = max(first, last.map { $0 + 1 } ?? 0)
+        guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
+          throw Failure(
+            .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
+        }
+        return first + (count - 1)
       }
-      return first + (count - 1)
+    } catch {
+      guard error.status == .fault || error.status == .noPermission, first > 0 else { throw error }
+      Console.warning("\(error.message); the request has its number from the clock")
     }
     return first
   }
