@@ -58,6 +58,17 @@ class Pair:
         taken, c_taken, curve = self.answer(m1, Attempt(m1, grant, **how).message(), what)
         return (taken - curve) / (c_taken - curve)
 
+    def expect_the_same_numbers(self, grant):
+        """What becomes of request numbers: new ones, repetitions, those in the window and below it."""
+        for command, parameters, number in (
+                ("unlock", None, 1000), ("unlock", None, 1000), ("lock", None, 1000), ("unlock", ["x"], 1000), ("status", None, 990),
+                ("status", None, 990), ("unlock", None, 936), ("unlock", None, 935), ("lock", [], 1064), ("lock", None, 1064),
+                ("unlock", None, 1000), ("lock", ["a", "b"], 1200), ("unlock", None, 0), ("unlock", None, 2**53 - 1),
+                ("unlock", None, 2**53 - 1), ("no such command", None, 2**53 - 2), ("unlock", None, 2**53 - 2)):
+            m1 = self.device.m1
+            request = session.request(command, parameters, number=number)
+            self.answer(m1, Attempt(m1, grant, by_reference=True, request=request).message(), f"number {number} of {command}")
+
     def expect_the_same_refusals(self, grant, stranger):
         """What is wrong with a round is seen by both."""
         wrong = bytes(32)
@@ -78,7 +89,11 @@ def shares(world):
     grant, stranger = world.signed(session.COSE), world.strangers()
     with world.device("beside C") as device, Pair(world, device) as pair:
         first = pair.share(grant, "a first token")
-        remembered = pair.share(grant, "a remembered token", by_reference=True)
+        numbered = session.request("unlock", number=1_790_000_100_000_000)
+        remembered = pair.share(grant, "a remembered token", by_reference=True, request=numbered)
         by_mac = pair.share(world.authenticated(), "a token under a MAC")
         pair.expect_the_same_refusals(grant, stranger)
+        other = world.signed(session.COSE)
+        pair.share(other, "another first token")
+        pair.expect_the_same_numbers(other)
     return {"a first token": first, "a token under a MAC": by_mac, "a remembered token": remembered}

@@ -1,5 +1,6 @@
 """What a device does in its life, once each: what is counted, and what the stack has to hold."""
 
+import itertools
 import json
 import secrets
 import shutil
@@ -94,8 +95,24 @@ def ask(device, grant, command="unlock", status="accepted", **how):
     return device.instructions()
 
 
-def remembered(device, grant):
+# As `prove` makes them: as long as any will be until the year 2255.
+NUMBERS = itertools.count(1_790_000_100_000_000)
+
+
+def remembered(device, grant, number=None):
+    """A round as `prove` has it: its request has a number, which is larger than all before."""
+    return ask(device, grant, by_reference=True, request=session.request("unlock", number=number or next(NUMBERS)))
+
+
+def unnumbered(device, grant):
     return ask(device, grant, by_reference=True)
+
+
+def repeated(device, grant):
+    """A request that comes again, and is not carried out."""
+    number = next(NUMBERS)
+    remembered(device, grant, number)
+    return remembered(device, grant, number)
 
 
 def counted(world, device):
@@ -165,6 +182,8 @@ def run(world, device):
     took["first token, COSE_Mac0"] = ask(device, world.authenticated())
     took["first token, JOSE"] = ask(device, world.signed(session.JOSE))
     took["first token, JOSE with a wrapped key"] = ask(device, world.wrapped())
+    took["a round without a number"] = unnumbered(device, grant)
+    took["a repetition"] = repeated(device, grant)
     took["a round with a counted token"] = counted(world, device)
     took["a round with a one-time password"] = with_password(world, device, grant)
     took["a round with a seal"] = with_seal(world, device, grant, "alice", SUITE)

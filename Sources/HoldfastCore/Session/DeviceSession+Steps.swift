@@ -63,15 +63,13 @@ where
   /// Identifies what a numbered request asks for; zero for a request without a number.
   @inline(never)
   private mutating func digest(of request: borrowing Request) throws(StoreFailure) -> FixedBytes<16> {
-    var short = FixedBytes<16>()
-    guard request.number != nil else { return short }
+    guard request.number != nil else { return FixedBytes() }
     do throws(CryptographyFailure) {
       let digest = try commandDigest(
         command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
         using: &cryptography)
-      for index in 0..<16 { short[index] = digest[index] }
+      return FixedBytes(digest.bytes.extracting(0..<16))!
     } catch { throw StoreFailure() }
-    return short
   }
 
   mutating func perform<Machine: Actuator & ~Copyable>(

@@ -60,8 +60,11 @@ extension Ledger {
     let (limits, running) = (limits, running)
     do throws(DatabaseError) {
       return try read { (tables) throws(DatabaseError) in
-        guard let record = try tables.request(of: request), record.covers(request.number) else { return false }
-        var snapshot = try tables.snapshot(for: round, state: try tables.state(), limits: limits)
+        let state = try tables.state()
+        guard let record = try tables.request(of: request, clockFloor: state.clockFloor),
+          record.covers(request.number)
+        else { return false }
+        var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
         judge(round, snapshot, &decision)
         return decision.isRepetition

@@ -12,13 +12,16 @@ extension LedgerTables {
     ALTER TABLE state ADD COLUMN request_count INTEGER NOT NULL DEFAULT 0;
     """
 
-  func request(of request: RequestIdentity) throws(DatabaseError) -> RequestRecord? {
-    try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes))
+  func request(of request: RequestIdentity, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
+    try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes), clockFloor: clockFloor)
   }
 
-  func request(_ verifyingKey: Value, _ tokenID: Value) throws(DatabaseError) -> RequestRecord? {
-    let sql: StaticString = "SELECT highest, below, digest, outcome FROM requests WHERE kid = ? AND jti = ?"
-    return try database.one(sql, verifyingKey, tokenID) { (row) throws(DatabaseError) in
+  /// What is kept of a token, unless the clock floor has reached its `exp`.
+  func request(_ verifyingKey: Value, _ tokenID: Value, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
+    let sql: StaticString = """
+      SELECT highest, below, digest, outcome FROM requests WHERE kid = ? AND jti = ? AND expires > ?
+      """
+    return try database.one(sql, verifyingKey, tokenID, .unsigned(clockFloor)) { (row) throws(DatabaseError) in
       RequestRecord(
         highest: try row.unsigned(0), window: UInt64(bitPattern: try row.integer(1)), digest: try row.fixedBytes(2),
         outcome: try row.isNull(3) ? nil : try row.outcome(3))

@@ -33,7 +33,7 @@ extension LedgerTables {
       snapshot.canKeepNonce = room > limits.keptCount / 2 && ofToken ?? 0 < limits.nonceQuota
     }
     if round.requestNumber != nil {
-      snapshot.request = try request(verifyingKey, tokenID)
+      snapshot.request = try request(verifyingKey, tokenID, clockFloor: state.clockFloor)
       snapshot.canKeepRequest = snapshot.request != nil || state.requestCount < limits.requestCount
     }
     return snapshot

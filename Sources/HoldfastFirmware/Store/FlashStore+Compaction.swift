@@ -41,6 +41,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     for position in index.kept.indices { try copy(index.kept[position].item, from: old.slot) }
     for position in index.requests.indices where try !isOutdatedRequest(index.requests[position], in: old.slot) {
       try copy(index.requests[position], from: old.slot)
+      try appendOutcome(index.outcomes[position], of: position)
     }
     for position in index.users.indices {
       let user = index.users[position]
@@ -57,6 +58,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private mutating func appendState() throws(StoreFault) {
     var item = ByteBuffer<64>()
     do throws(EncodingFault) { try state.encode(into: &item) } catch { throw .full }
+    _ = try journal.append(item.bytes)
+  }
+
+  private mutating func appendOutcome(_ outcome: Status?, of place: Int) throws(StoreFault) {
+    guard let outcome else { return }
+    var item = ByteBuffer<8>()
+    do throws(EncodingFault) { try item.append(outcome, of: place) } catch { throw .full }
     _ = try journal.append(item.bytes)
   }
 

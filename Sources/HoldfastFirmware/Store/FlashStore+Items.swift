@@ -51,7 +51,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     case .code: index.codes[try freeCodeIndex()] = place
     case .request:
       let _: TokenID = try reader.fixedBytes()
-      index.requests[try reader.requestPlace()] = place
+      let position = try reader.requestPlace()
+      (index.requests[position], index.outcomes[position]) = (place, nil)
+    case .outcome: index.outcomes[try reader.requestPlace()] = try reader.outcome()
     case .codeGone: index.codes[try codeIndex(id: try reader.unsigned())] = 0
     }
   }

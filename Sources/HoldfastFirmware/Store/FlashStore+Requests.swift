@@ -5,12 +5,15 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Reads what is known of the token of a numbered round, and finds the place that its record has or may take.
   mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     requestPlace = nil
-    guard let identity = RequestIdentity(round) else { return }
-    requestAges.advance(to: round.monotonicMilliseconds)
-    if let known = try findRequest(identity) {
-      requestPlace = known.place
+    guard round.requestNumber != nil else { return }
+    requestTimes.advance(to: round.monotonicMilliseconds)
+    keptUntil = 0
+    if let known = try findRequest(of: round.tokenID, round.verifyingKey) {
+      (requestPlace, keptUntil) = (known.place, known.expires)
       // A record of a token that has expired since is none: the place is free for the token that comes again.
-      if known.expires > state.clockFloor { snapshot.request = known.record }
+      guard known.expires > state.clockFloor else { return }
+      snapshot.request = known.record
+      snapshot.request?.outcome = index.outcomes[known.place]
     } else {
       requestPlace = try placeForRequest()
       snapshot.canKeepRequest = requestPlace != nil
@@ -19,30 +22,29 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// A token that comes again with a later `exp` is kept for as long as the later one says.
   mutating func draftRequest(_ record: RequestRecord, of round: borrowing Round) throws(EncodingFault) {
-    guard let place = requestPlace, let identity = RequestIdentity(round) else { throw .unexpected }
-    var item = RequestItem(round, place: place, record)
-    if let known = try findRequest(identity) { item.expires = max(item.expires, known.expires) }
-    try item.encode(into: &draft)
-    requestAges.reset(place)
+    guard let place = requestPlace else { throw .unexpected }
+    try RequestItem(round, place: place, expires: max(round.expires, keptUntil), record).encode(into: &draft)
+    if let outcome = record.outcome { try draft.append(outcome, of: place) }
+    // The outcome of a number below the highest is not kept.
+    runningNumber = record.highest == round.requestNumber ? record.highest : nil
+    requestTimes.note(place)
   }
 
   public mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
     // Where this fails the outcome stays unknown, and a repetition is told so.
-    guard let item = try? findRequest(request), item.record.highest == request.number else { return }
-    try? record { (store: inout Self) throws(EncodingFault) in
-      var item = item
-      item.record.outcome = outcome
-      try item.encode(into: &store.draft)
-    }
+    guard let place = requestPlace, runningNumber == request.number else { return }
+    runningNumber = nil
+    try? self.record { (store: inout Self) throws(EncodingFault) in try store.draft.append(outcome, of: place) }
   }
 
   @inline(never)
-  private func findRequest(_ wanted: RequestIdentity) throws(EncodingFault) -> RequestItem? {
+  private func findRequest(of tokenID: TokenID, _ verifyingKey: KeyID?) throws(EncodingFault) -> RequestItem? {
     let places = index.requests.span
     for position in places.indices where places[position] != 0 {
-      guard RequestItem.mayBe(about: wanted.tokenID, journal.bytes(from: places[position])) else { continue }
-      let item = try RequestItem(try journal.item(places[position]))
-      if item.tokenID == wanted.tokenID, item.verifyingKey == wanted.verifyingKey { return item }
+      let bytes = journal.bytes(from: places[position])
+      guard RequestItem.mayBe(about: tokenID, bytes) else { continue }
+      let item = try RequestItem(bytes)
+      if item.tokenID == tokenID, item.verifyingKey == verifyingKey { return item }
     }
     return nil
   }
@@ -51,9 +53,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private func placeForRequest() throws(EncodingFault) -> Int? {
     for position in index.requests.indices where index.requests[position] == 0 { return position }
     for position in index.requests.indices {
-      if try RequestItem(try journal.item(index.requests[position])).expires <= state.clockFloor { return position }
+      if try RequestItem(journal.bytes(from: index.requests[position])).expires <= state.clockFloor { return position }
     }
-    return requestAges.oldest
+    return requestTimes.oldest
   }
 
   /// Whether the clock floor has passed the `exp` of the token that an item of a slot is about.
@@ -66,38 +68,49 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// How long ago a number of each token was accepted, as far as this start of the device knows.
-struct RequestAges {
+/// When a number of each token was accepted last, as far as this start of the device knows.
+struct RequestTimes {
   /// How many tokens' numbers are kept.
   static var capacity: Int { 64 }
   /// How long a record stays at least, in seconds: longer than a challenge can be answered, and its answer repeated.
   private static var leastSeconds: UInt16 { 60 }
+  /// Older records are all as old as this, in seconds: more than four hours.
+  private static var greatestSeconds: UInt16 { 0x4000 }
 
-  private var seconds = InlineArray<64, UInt16>(repeating: 0)
-  /// Until when ``seconds`` are counted, by the clock that only goes forward; nil before the first round. What was read at the
-  /// start may have been written just before it.
-  private var countedMilliseconds: UInt64?
+  /// Seconds since the first round, modulo 2^16.
+  private var times = InlineArray<64, UInt16>(repeating: 0)
+  /// Milliseconds of the first round, by the clock that only goes forward. What was read at the start may have been written
+  /// just before it.
+  private var first: UInt64?
+  /// Seconds since the first round: now, and when ``times`` were looked through last.
+  private var now: UInt64 = 0
+  private var looked: UInt64 = 0
 
-  @inline(never)
   mutating func advance(to milliseconds: UInt64) {
-    guard let counted = countedMilliseconds, milliseconds > counted else {
-      if countedMilliseconds == nil { countedMilliseconds = milliseconds }
-      return
-    }
-    let passed = (milliseconds - counted) / 1000
-    guard passed > 0 else { return }
-    countedMilliseconds = counted + passed * 1000
-    for position in seconds.indices {
-      seconds[position] = UInt16(clamping: UInt64(seconds[position]) + min(passed, UInt64(UInt16.max)))
-    }
+    let start = first ?? milliseconds
+    first = start
+    now = max(now, (max(milliseconds, start) - start) / 1000)
+    if now - looked >= UInt64(Self.greatestSeconds) { lookThrough() }
   }
 
-  mutating func reset(_ place: Int) { seconds[place] = 0 }
+  mutating func note(_ place: Int) { times[place] = UInt16(truncatingIfNeeded: now) }
 
   /// The place of the record that was written longest ago, if it may be dropped.
   var oldest: Int? {
-    var oldest = 0
-    for position in seconds.indices where seconds[position] > seconds[oldest] { oldest = position }
-    return seconds[oldest] > Self.leastSeconds ? oldest : nil
+    var (oldest, greatest) = (0, UInt16(0))
+    for position in times.indices where age(position) > greatest { (oldest, greatest) = (position, age(position)) }
+    return greatest > Self.leastSeconds ? oldest : nil
+  }
+
+  private func age(_ place: Int) -> UInt16 { UInt16(truncatingIfNeeded: now) &- times[place] }
+
+  /// Makes old times younger before they seem to be new ones.
+  @inline(never)
+  private mutating func lookThrough() {
+    let isLongAgo = now - looked >= 0x8000
+    for position in times.indices where isLongAgo || age(position) > Self.greatestSeconds {
+      times[position] = UInt16(truncatingIfNeeded: now) &- Self.greatestSeconds
+    }
+    looked = now
   }
 }

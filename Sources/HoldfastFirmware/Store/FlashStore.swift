@@ -18,12 +18,16 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Whether the round has an audit entry of its own.
   var isSettled = false
   var unproved = UnprovedTotals()
-  var requestAges = RequestAges()
+  var requestTimes = RequestTimes()
   /// Where the request number of the round is kept, or is to be.
   var requestPlace: Int?
   var denied = DeniedCounts()
   /// When the newest audit entry was made, by the device's time, in Unix seconds.
   var newestEntryTime: UInt64 = 0
+  /// The number of the request that is being carried out, where its outcome is to be kept at ``requestPlace``.
+  var runningNumber: UInt64?
+  /// Until when the record that is there was kept so far, in Unix seconds; 0 for none.
+  var keptUntil: UInt64 = 0
 
   /// Reads what the journal in `flash` holds.
   public static func open(

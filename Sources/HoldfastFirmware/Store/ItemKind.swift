@@ -26,6 +26,8 @@ enum ItemKind: UInt64 {
   case codeGone = 11
   /// `[12, jti, place, …]`: see ``RequestItem``.
   case request = 12
+  /// `[13, place, outcome]`: what came of the request with the highest number at that place.
+  case outcome = 13
 }
 
 /// The most elements of an item, or of an array in one.

@@ -7,6 +7,8 @@ struct StoreIndex: ~Copyable {
   var codes = InlineArray<16, UInt16>(repeating: 0)
   var generations = InlineArray<16, UInt16>(repeating: 0)
   var requests = InlineArray<64, UInt16>(repeating: 0)
+  /// What came of the request with the highest number at each place; nil where it is not known.
+  var outcomes = InlineArray<64, Status?>(repeating: nil)
   private let pin = Pinned()
 
   @inline(never)

@@ -24,27 +24,20 @@ struct RequestNumbers {
   /// Takes the next number, or the first of `count` numbers in a row: the microseconds of Unix time, or the number after the
   /// last one if that is larger.
   ///
-  /// Where the folder cannot be written (it is read-only, belongs to somebody else, or the disk is full), the number is that of
-  /// the clock, which rises by itself. Should it not, the device has seen the number and does nothing.
-  ///
+  /// A folder that cannot be written gives a warning, and the number rises by the clock only.
   /// Throws `malformed` where the numbers are used up, `unavailable` where another process keeps the file locked, and what
   /// reading and writing throw. A damaged file is replaced with a warning: should the device know a higher number, it says so,
   /// and ``raise(to:)`` makes up for it.
   func next(count: UInt64 = 1, now: UInt64 = unixMicroseconds()) throws(Failure) -> UInt64 {
-    // A clock beyond the year 2255 is wrong.
-    var first = now <= maximumInteger ? now : 0
-    do throws(Failure) {
-      try change { (last) throws(Failure) in
-        first = max(first, last.map { $0 + 1 } ?? 0)
-        guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
-          throw Failure(
-            .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
-        }
-        return first + (count - 1)
+    var first: UInt64 = 0
+    try change { (last) throws(Failure) in
+      // A clock beyond the year 2255 is wrong.
+      first = max(now <= maximumInteger ? now : 0, last.map { $0 + 1 } ?? 0)
+      guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
+        throw Failure(
+          .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
       }
-    } catch {
-      guard error.status == .fault || error.status == .noPermission, first > 0 else { throw error }
-      Console.warning("\(error.message); the request has its number from the clock")
+      return first + (count - 1)
     }
     return first
   }
@@ -57,18 +50,29 @@ struct RequestNumbers {
   /// Lets `body` say what the last number is from now on, by what it was; nil where there was none.
   private func change(_ body: (UInt64?) throws(Failure) -> UInt64) throws(Failure) {
     var bytes: [UInt8] = []
-    var file = try lock { span in
+    let file = try lock { span in
       for index in span.indices { bytes.append(span[index]) }
     }
     let last = Self.number(bytes)
     if last == nil, !bytes.isEmpty { Console.warning("\(path) is damaged; the numbers go on from the clock") }
     let next = try body(last)
-    guard next != last else { return }
-    do throws(FileError) { try file.replace(with: Array("\(next)\n".utf8).span) } catch { throw Failure(error) }
+    guard next != last, var file else { return }
+    do throws(FileError) { try file.replace(with: Array("\(next)\n".utf8).span) } catch {
+      try goOnWithoutWriting(error)
+    }
   }
 
-  /// Waits for the lock; an empty file is made where there is none.
-  private func lock(_ body: (Span<UInt8>) -> Void) throws(Failure) -> LockedFile {
+  /// A folder that cannot be written can still prove: the numbers follow the clock, and the device refuses one that does not rise.
+  private func goOnWithoutWriting(_ error: FileError) throws(Failure) {
+    switch error.kind {
+    case .readOnly, .noPermission, .diskFull:
+      Console.warning("\(Failure(error).message); the numbers of requests rise by the clock only")
+    default: throw Failure(error)
+    }
+  }
+
+  /// Waits for the lock; an empty file is made where there is none. Nil where that cannot be.
+  private func lock(_ body: (Span<UInt8>) -> Void) throws(Failure) -> LockedFile? {
     for _ in 0..<Self.lockMilliseconds / 2 {
       do throws(FileError) {
         return try LockedFile(path: path, limit: Self.maximumByteCount, body)
@@ -77,7 +81,10 @@ struct RequestNumbers {
         case .locked: usleep(2000)
         case .notFound:
           do throws(FileError) { return try LockedFile(creatingAt: path, Span()) } catch {
-            guard error.kind == .exists || error.kind == .locked else { throw Failure(error) }
+            guard error.kind == .exists || error.kind == .locked else {
+              try goOnWithoutWriting(error)
+              return nil
+            }
           }
         // Too large to be a number.
         case .tooLarge: try removeDamaged()

@@ -72,7 +72,7 @@ struct DeviceAfterPowerCut {
     for (number, command) in DeviceStep.numberedCommands {
       let record = try device.ledger.read { (tables) throws(DatabaseError) in
         let (keyID, tokenID) = (try? issuer.keyID(), known.claims.tokenID)
-        return try tables.request(tables.key(keyID), .copying(tokenID.bytes))
+        return try tables.request(tables.key(keyID), .copying(tokenID.bytes), clockFloor: 0)
       }
       guard record?.covers(number) == true else { continue }
       // Where the command would move the lock from, if it were carried out.

@@ -50,6 +50,7 @@ private struct TwinDevices {
   private(set) var compactionCount = 0
   private var seed: UInt64 = 100
   private var lastNonce: UInt8 = 0
+  private var lastNumber: UInt64 = 1000
   private var secrets: [BoundedText<32>: [CodePurpose: [UInt8]]] = [:]
   private var answersAgree = true
 
@@ -58,7 +59,7 @@ private struct TwinDevices {
     firmware = try TestFirmware(policy: .forLock(acceptsUnsigned: seed == 2), issuerCount: 3)
     folder = try TemporaryFolder()
     try Ledger.create(path: folder.file("ledger"), deviceID: firmware.deviceID, realClock: testTime)
-    ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64, nonceQuota: 8))
+    ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64, nonceQuota: 8, requestCount: 64))
     for issuer in firmware.issuers { try ledger.trust(issuer.trustedKey(), realClock: testTime) }
     stranger = try TestIssuer()
     lasting = try firmware.prover {
@@ -155,8 +156,21 @@ private struct TwinDevices {
     let isGiven = Int.random(in: 0..<8, using: &generator) > 0
     let answer = try prover.answer(
       try challenge(), command: command, parameters: parameters, flaws: flaws, otp: isGiven ? otp : nil,
-      seal: isGiven ? seal : nil)
+      seal: isGiven ? seal : nil, number: nextNumber())
     note("\(command) \(flaws.rawValue)", (linux.respond(answer.message), small.respond(answer.message)))
+  }
+
+  /// Often one that came before, or is below the window; sometimes none.
+  private mutating func nextNumber() -> UInt64? {
+    switch Int.random(in: 0..<60, using: &generator) {
+    case 0..<10: return nil
+    case 10: return [0, 1 << 40, (1 << 53) - 1].randomElement(using: &generator)!
+    case 11..<20: lastNumber += UInt64.random(in: 60..<70, using: &generator)
+    case 20..<40: lastNumber += 1
+    case 40..<50: return lastNumber - min(lastNumber, UInt64.random(in: 0..<80, using: &generator))
+    default: break
+    }
+    return lastNumber
   }
 
   /// What the user's authenticator would give, by what the ledger has of them.

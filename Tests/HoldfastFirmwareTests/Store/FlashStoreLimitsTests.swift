@@ -56,6 +56,111 @@ import Testing
     #expect(firmware.contents() == (try machine.withStore { try $0.contents() }))
   }
 
+  // MARK: Request numbers
+
+  private func numbered(_ id: UInt8, expires: UInt64 = testTime + 1000) throws -> TestProver {
+    try firmware.prover { ($0.tokenID, $0.expires) = (TokenID(filledWith: id), expires) }
+  }
+
+  private func ask(_ id: UInt8, _ number: UInt64 = 7, on other: TestMachine<TestStore>? = nil) throws -> TestVerdict {
+    try (other ?? machine).round(try numbered(id), number: number)
+  }
+
+  /// Whether the device knows the number 7 of a token, which it must not carry out then.
+  private func knows(_ id: UInt8, on other: TestMachine<TestStore>? = nil) throws -> Bool {
+    let verdict = try ask(id, on: other)
+    return verdict.status == .accepted && verdict.notice?.highestRequestNumber == 7
+  }
+
+  /// Has accepted a number of each of 64 tokens, one every second; the clock stands at the last.
+  private func fillNumbers() throws {
+    for id: UInt8 in 0..<64 {
+      if id > 0 { firmware.clock.advance(milliseconds: 1000) }
+      #expect(try ask(id).status == .accepted)
+    }
+  }
+
+  @Test
+  func `the request numbers of 64 tokens are kept, and one more is busy as long as the oldest is of the last minute`()
+    throws
+  {
+    try fillNumbers()
+    // The oldest record is 63 s old, so that it made way for none yet: write it anew.
+    #expect(try ask(0, 8).status == .accepted)
+    #expect(try ask(1, 8).status == .accepted)
+    #expect(try ask(2, 8).status == .accepted)
+    firmware.clock.advance(milliseconds: 0)
+    let before = try machine.withStore { try $0.contents() }
+    // Token 3 is 60 s old now.
+    let refused = try ask(64)
+    #expect(refused.status == .busy)
+    #expect(refused.notice?.highestRequestNumber == nil)
+    let after = try machine.withStore { try $0.contents() }
+    #expect(after.items == before.items)
+    #expect(try ask(4, 8).status == .accepted)
+    #expect(try machine.round(try numbered(64)).status == .accepted)
+    firmware.clock.advance(milliseconds: 1000)
+    #expect(try ask(64).status == .accepted)
+    for id: UInt8 in [4, 5, 63] { #expect(try knows(id) == (id != 4), "\(id)") }
+    #expect(try ask(65).status == .busy)
+  }
+
+  @Test func `whatever was dropped stays dropped after a start, and nothing else is, also once the journal has moved`()
+    throws
+  {
+    try fillNumbers()
+    firmware.clock.advance(milliseconds: 1000)
+    for id: UInt8 in 64..<67 { #expect(try ask(id).status == .accepted, "\(id)") }
+    #expect(machine.actuator.performed.count == 67)
+    for hasMoved in [false, true] {
+      if hasMoved { try machine.withStore { (store: inout TestStore) throws in try store.compact() } }
+      let other = try TestMachine(firmware.open(), of: firmware)
+      for id: UInt8 in 3..<67 { #expect(try knows(id, on: other), "\(id)") }
+      #expect(other.actuator.performed.isEmpty)
+      #expect(firmware.contents() == (try machine.withStore { try $0.contents() }))
+    }
+  }
+
+  @Test func `after a start every record counts as new`() throws {
+    try fillNumbers()
+    firmware.clock.advance(milliseconds: 3_600_000)
+    let other = try TestMachine(firmware.open(), of: firmware)
+    #expect(try ask(64, on: other).status == .busy)
+    firmware.clock.advance(milliseconds: 60_999)
+    #expect(try ask(64, on: other).status == .busy)
+    firmware.clock.advance(milliseconds: 1)
+    #expect(try ask(64, on: other).status == .accepted)
+  }
+
+  @Test func `a token that has expired by the clock floor makes room for the numbers of another`() throws {
+    for id: UInt8 in 0..<64 {
+      let prover = try numbered(id, expires: testTime + (id == 40 ? 100 : 1000))
+      #expect(try machine.round(prover, number: 7).status == .accepted)
+    }
+    #expect(try ask(64).status == .busy)
+    let later = try firmware.prover(from: 1) { ($0.issuedAt, $0.tokenID) = (testTime + 100, TokenID(filledWith: 99)) }
+    #expect(try machine.status(later) == .accepted)
+    #expect(try ask(64).status == .accepted)
+    #expect(try ask(65).status == .busy)
+    #expect(try knows(39))
+    #expect(try knows(41))
+  }
+
+  @Test func `times of records never seem younger, however long the device runs`() {
+    var times = RequestTimes()
+    times.advance(to: 5_000)
+    times.note(0)
+    var seconds: UInt64 = 0
+    for step: UInt64 in [61, 16_000, 16_384, 40_000, 65_536, 1_000_000, 10] {
+      seconds += step
+      times.advance(to: 5_000 + 1000 * seconds)
+      for place in 1..<64 { times.note(place) }
+      #expect(times.oldest == 0, "after \(seconds) s")
+    }
+    times.note(0)
+    #expect(times.oldest == nil)
+  }
+
   @Test func `eight tokens are remembered, the oldest goes first`() throws {
     let provers = try (0..<9 as Range<UInt8>).map { id in try firmware.prover { $0.tokenID = TokenID(filledWith: id) } }
     for prover in provers { #expect(try machine.status(prover) == .accepted) }

@@ -14,11 +14,14 @@ struct StoreContents: Equatable {
   var audit: AuditChain
   /// Each as it stands in the journal: generations, uses, nonces and request numbers that still count, users, secrets, codes.
   var items: Set<[UInt8]>
+  /// What came of the request with the highest number at each place, where that is known.
+  var outcomes: [Int: Status]
 }
 
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   func contents() throws -> StoreContents {
     var places: [UInt16] = []
+    var outcomes: [Int: Status] = [:]
     for position in index.generations.indices { places.append(index.generations[position]) }
     for position in index.codes.indices { places.append(index.codes[position]) }
     for position in index.kept.indices where !index.kept[position].isOutdated(clockFloor: state.clockFloor) {
@@ -26,6 +29,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     for position in index.requests.indices where try !isOutdatedRequest(index.requests[position], in: journal.slot) {
       places.append(index.requests[position])
+      outcomes[position] = index.outcomes[position]
     }
     for position in index.users.indices {
       places.append(index.users[position].item)
@@ -37,7 +41,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       items.insert(Array(copying: item))
     }
     return StoreContents(
-      clockFloor: state.clockFloor, bootCount: state.bootCount, nextUserID: state.nextUserID, audit: audit, items: items
+      clockFloor: state.clockFloor, bootCount: state.bootCount, nextUserID: state.nextUserID, audit: audit,
+      items: items, outcomes: outcomes
     )
   }
 

@@ -54,6 +54,10 @@ typedef struct {
     Token token;
   } remembered[8];
   size_t remembered_count, oldest;
+  /// How many seconds ago the numbers of each token were written, and until when that is counted.
+  uint16_t ages[NUMBERS_COUNT];
+  uint64_t counted_milliseconds;
+  bool has_counted;
 } Device;
 
 /// Reads what the owner provisioned, and the journal; false where that is not whole.

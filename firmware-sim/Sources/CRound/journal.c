@@ -13,7 +13,7 @@
 #define SLOT_HEAD_SIZE 32u
 #define ERASED 0xFFFFFFFFu
 
-enum { STATE = 1, AUDIT_BASE, AUDIT_ENTRY, GENERATION };
+enum { STATE = 1, AUDIT_BASE, AUDIT_ENTRY, GENERATION, NUMBERS = 12, OUTCOME };
 
 Bytes flash(void) { return (Bytes){(const uint8_t *)FLASH, FLASH_SIZE}; }
 
@@ -58,6 +58,28 @@ static void keep_generation(Journal *journal, Reader *reader) {
   known->floor = read_unsigned(reader);
 }
 
+static void keep_numbers(Journal *journal, Reader *reader) {
+  Numbers numbers = {.is_kept = true};
+  memcpy(numbers.token_id, read_fixed(reader, 16), 16);
+  uint64_t place = read_unsigned(reader);
+  memcpy(numbers.key_id, read_fixed(reader, 8), 8);
+  numbers.expires = read_unsigned(reader);
+  numbers.highest = read_unsigned(reader);
+  const uint8_t *window = read_fixed(reader, 8);
+  for (int index = 0; index < 8; index++) numbers.window = numbers.window << 8 | window[index];
+  memcpy(numbers.digest, read_fixed(reader, 16), 16);
+  expect(reader, place < NUMBERS_COUNT);
+  if (!reader->has_failed) journal->numbers[place] = numbers;
+}
+
+static void keep_outcome(Journal *journal, Reader *reader) {
+  uint64_t place = read_unsigned(reader), outcome = read_unsigned(reader);
+  expect(reader, place < NUMBERS_COUNT);
+  if (reader->has_failed) return;
+  journal->numbers[place].has_outcome = true;
+  journal->numbers[place].outcome = outcome;
+}
+
 static void chain(Journal *journal, Bytes entry) {
   static const char label[] = "holdfast/1 audit";
   br_sha256_context hash;
@@ -97,6 +119,8 @@ static bool absorb(Journal *journal, Bytes transaction) {
         break;
       }
       case GENERATION: keep_generation(journal, &item); break;
+      case NUMBERS: keep_numbers(journal, &item); break;
+      case OUTCOME: keep_outcome(journal, &item); break;
     }
     if (item.has_failed) return false;
   }
@@ -170,6 +194,27 @@ void write_generation(Writer *writer, const uint8_t *key_id, uint64_t floor) {
   write_unsigned(writer, GENERATION);
   write_bytes(writer, key_id, 8);
   write_unsigned(writer, floor);
+}
+
+void write_numbers(Writer *writer, size_t place, const Numbers *numbers) {
+  uint8_t window[8];
+  for (int index = 0; index < 8; index++) window[index] = (uint8_t)(numbers->window >> (56 - 8 * index));
+  write_array(writer, 8);
+  write_unsigned(writer, NUMBERS);
+  write_bytes(writer, numbers->token_id, 16);
+  write_unsigned(writer, place);
+  write_bytes(writer, numbers->key_id, 8);
+  write_unsigned(writer, numbers->expires);
+  write_unsigned(writer, numbers->highest);
+  write_bytes(writer, window, 8);
+  write_bytes(writer, numbers->digest, 16);
+}
+
+void write_outcome(Writer *writer, size_t place, uint64_t outcome) {
+  write_array(writer, 3);
+  write_unsigned(writer, OUTCOME);
+  write_unsigned(writer, place);
+  write_unsigned(writer, outcome);
 }
 
 void write_audit_entry(Writer *writer, Bytes entry) {

@@ -11,6 +11,15 @@ typedef struct {
   uint64_t floor;
 } Generation;
 
+/// What is kept of the numbered requests of a token.
+typedef struct {
+  bool is_kept, has_outcome;
+  uint8_t key_id[8], token_id[16], digest[16];
+  uint64_t expires, highest, window, outcome;
+} Numbers;
+
+enum { NUMBERS_COUNT = 64 };
+
 typedef struct {
   uint32_t slot, sequence, end;
   uint64_t clock_floor, boot_count, next_user_id, next_code_id;
@@ -20,6 +29,7 @@ typedef struct {
   uint8_t audit_head[32];
   Generation generations[16];
   size_t generation_count;
+  Numbers numbers[NUMBERS_COUNT];
 } Journal;
 
 /// Everything that can be read of the flash.
@@ -37,6 +47,8 @@ uint64_t journal_time(const Journal *journal);
 /// Writes the items that a transaction may be made of.
 void write_state(Writer *writer, const Journal *journal, uint64_t clock_floor);
 void write_generation(Writer *writer, const uint8_t *key_id, uint64_t floor);
+void write_numbers(Writer *writer, size_t place, const Numbers *numbers);
+void write_outcome(Writer *writer, size_t place, uint64_t outcome);
 void write_audit_entry(Writer *writer, Bytes entry);
 
 Generation *find_generation(Journal *journal, const uint8_t *key_id);

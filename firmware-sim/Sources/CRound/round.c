@@ -27,9 +27,18 @@ typedef struct {
   uint8_t keys[64];
 } Session;
 
-/// What a denied prover is told beside the status; 0 for nothing.
+/// The parts of a request that commands here need, and the bytes that its digest covers.
 typedef struct {
-  uint64_t clock, generation, missing;
+  Bytes command, command_item, parameters_item;
+  bool has_number;
+  uint64_t number;
+  uint8_t digest[32];
+} Request;
+
+/// What a prover is told beside the status; 0 for nothing, but for the highest number.
+typedef struct {
+  uint64_t clock, generation, missing, highest;
+  bool is_repetition;
   const char *refusal;
 } Notice;
 
@@ -129,34 +138,49 @@ static void read_code(Reader *reader) {
   read_text(reader, 16);
 }
 
-// {1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal]}, of which commands here need the first alone.
-static bool read_request(Bytes plaintext, Bytes *command) {
+// What was read of `reader` since it stood at `start`.
+static Bytes item_since(const uint8_t *start, const Reader *reader) {
+  return (Bytes){start, reader->has_failed ? 0 : (size_t)(reader->rest.start - start)};
+}
+
+// {1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal], 5: number}; of the codes, commands here need none.
+static bool read_request(Bytes plaintext, Request *request) {
+  static const uint8_t no_parameters = 0x80;
   Reader reader = {plaintext, false};
   LabelOrder order = {0};
   uint64_t count = read_map(&reader), parameter_count;
+  *request = (Request){.parameters_item = {&no_parameters, 1}};
   expect_label(&reader, &order, 1);
-  *command = read_text(&reader, 32);
+  const uint8_t *start = reader.rest.start;
+  request->command = read_text(&reader, 32);
+  request->command_item = item_since(start, &reader);
   for (; count > 1 && !reader.has_failed; count--) {
     switch (read_label(&reader, &order)) {
       case 2:
+        start = reader.rest.start;
         parameter_count = read_array(&reader);
         expect(&reader, parameter_count <= 8);
         for (; parameter_count > 0 && !reader.has_failed; parameter_count--) read_text(&reader, 64);
+        request->parameters_item = item_since(start, &reader);
         break;
       case 3:
       case 4: read_code(&reader); break;
+      case 5:
+        request->has_number = true;
+        request->number = read_unsigned(&reader);
+        break;
       default: expect(&reader, false);
     }
   }
   return count == 1 && is_finished(&reader);
 }
 
-static bool open_request(const Session *session, Bytes sealed, uint8_t *plaintext, Bytes *command) {
+static bool open_request(const Session *session, Bytes sealed, uint8_t *plaintext, Request *request) {
   if (sealed.count < TAG_SIZE || sealed.count > LONGEST_REQUEST) return false;
   size_t count = sealed.count - TAG_SIZE;
   memcpy(plaintext, sealed.start, count);
   return holdfast_gcm_open(session->keys, zero_nonce, session->transcript, 32, plaintext, count, sealed.start + count)
-         && read_request((Bytes){plaintext, count}, command);
+         && read_request((Bytes){plaintext, count}, request);
 }
 
 static const Rule *find_rule(const Device *device, Bytes command) {
@@ -183,10 +207,89 @@ static uint64_t generation_floor(Device *device, const Token *token) {
   return known == NULL ? 0 : known->floor;
 }
 
+// Of both, the numbers' digest has the first half.
+static void hash_command(Request *request) {
+  static const char label[] = "holdfast/1 seal";
+  br_sha256_context hash;
+  if (!request->has_number) return;
+  br_sha256_init(&hash);
+  br_sha256_update(&hash, label, sizeof label);
+  br_sha256_update(&hash, "\x82", 1);
+  br_sha256_update(&hash, request->command_item.start, request->command_item.count);
+  br_sha256_update(&hash, request->parameters_item.start, request->parameters_item.count);
+  br_sha256_out(&hash, request->digest);
+}
+
+static void count_ages(Device *device) {
+  uint64_t now = board_milliseconds();
+  if (!device->has_counted) device->has_counted = true, device->counted_milliseconds = now;
+  uint64_t passed = (now - device->counted_milliseconds) / 1000;
+  device->counted_milliseconds += 1000 * passed;
+  for (size_t place = 0; passed > 0 && place < NUMBERS_COUNT; place++)
+    device->ages[place] = passed > 65535u - device->ages[place] ? 65535u : (uint16_t)(device->ages[place] + passed);
+}
+
+// Where the numbers of a token are, or may be; NUMBERS_COUNT for no place.
+static size_t find_place(Device *device, const Token *token) {
+  const Numbers *numbers = device->journal.numbers;
+  size_t oldest = 0;
+  count_ages(device);
+  for (size_t place = 0; place < NUMBERS_COUNT; place++)
+    if (numbers[place].is_kept && memcmp(numbers[place].token_id, token->token_id, 16) == 0
+        && memcmp(numbers[place].key_id, token->issuer, 8) == 0)
+      return place;
+  for (size_t place = 0; place < NUMBERS_COUNT; place++)
+    if (!numbers[place].is_kept) return place;
+  for (size_t place = 0; place < NUMBERS_COUNT; place++)
+    if (numbers[place].expires <= device->journal.clock_floor) return place;
+  for (size_t place = 0; place < NUMBERS_COUNT; place++)
+    if (device->ages[place] > device->ages[oldest]) oldest = place;
+  return device->ages[oldest] > 60 ? oldest : NUMBERS_COUNT;
+}
+
+// What is kept of this token, and has not expired; NULL for nothing.
+static const Numbers *find_numbers(const Device *device, const Token *token, size_t place) {
+  if (place >= NUMBERS_COUNT) return NULL;
+  const Numbers *numbers = &device->journal.numbers[place];
+  if (!numbers->is_kept || memcmp(numbers->token_id, token->token_id, 16) != 0
+      || memcmp(numbers->key_id, token->issuer, 8) != 0)
+    return NULL;
+  return numbers->expires > device->journal.clock_floor ? numbers : NULL;
+}
+
+static bool covers(const Numbers *numbers, uint64_t number) {
+  if (number > numbers->highest) return false;
+  uint64_t distance = numbers->highest - number;
+  return distance == 0 || distance > 64 || (numbers->window >> (distance - 1) & 1) == 1;
+}
+
+// The numbers with that of an accepted request. Source: RFC 4303 §3.4.3.
+static Numbers numbers_with(const Numbers *known, const Token *token, const Request *request) {
+  Numbers numbers = {.is_kept = true, .expires = token->expires, .highest = request->number};
+  memcpy(numbers.key_id, token->issuer, 8);
+  memcpy(numbers.token_id, token->token_id, 16);
+  memcpy(numbers.digest, request->digest, 16);
+  if (known == NULL) return numbers;
+  if (known->expires > numbers.expires) numbers.expires = known->expires;
+  if (request->number < known->highest) {
+    uint64_t expires = numbers.expires;
+    numbers = *known;
+    numbers.expires = expires;
+    numbers.window |= 1ull << (known->highest - request->number - 1);
+    return numbers;
+  }
+  uint64_t distance = request->number - known->highest;
+  numbers.window = (distance < 64 ? known->window << distance : 0) | (distance <= 64 ? 1ull << (distance - 1) : 0);
+  return numbers;
+}
+
 // The first rule that objects gives the status.
 static Status decide(
-    Device *device, const Token *token, const Answer *answer, bool proves_integrity, Bytes command, Notice *notice) {
+    Device *device, const Token *token, const Answer *answer, bool proves_integrity, const Request *request,
+    size_t place, Notice *notice) {
+  Bytes command = request->command;
   const Rule *rule = find_rule(device, command);
+  const Numbers *known = request->has_number ? find_numbers(device, token, place) : NULL;
   const Limits *limits = rule == NULL ? &device->limits : &rule->limits;
   uint64_t now = journal_time(&device->journal), floor = generation_floor(device, token);
   if (floor < limits->generation) floor = limits->generation;
@@ -194,18 +297,25 @@ static Status decide(
   uint64_t age = now > token->issued_at ? now - token->issued_at : 0;
   if (token->expires <= now || (limits->has_age && age > limits->age)) return notice->clock = now, TOKEN_EXPIRED;
   if (is_older(token->version, limits->version)) return VERSION_TOO_OLD;
+  if (known != NULL && covers(known, request->number)) {
+    notice->is_repetition = true;
+    notice->highest = known->highest;
+    if (request->number != known->highest) return INTERNAL;
+    if (memcmp(known->digest, request->digest, 16) != 0) return notice->refusal = "anotherCommand", COMMAND_REFUSED;
+    return known->has_outcome ? (Status)known->outcome : INTERNAL;
+  }
   if (answer->integrity.count > 0 && !proves_integrity) return INTEGRITY_MISMATCH;
   if (rule == NULL) return notice->refusal = "notInPolicy", COMMAND_REFUSED;
   if (!allows(token, command)) return notice->refusal = "notInToken", COMMAND_REFUSED;
   notice->missing = rule->factors & ~(uint64_t)(DEVICE | (proves_integrity ? INTEGRITY : 0));
   if (notice->missing != 0) return FACTOR_MISSING;
   // There is no room to count uses.
-  return token->is_counted ? BUSY : ACCEPTED;
+  return token->is_counted || (request->has_number && place >= NUMBERS_COUNT) ? BUSY : ACCEPTED;
 }
 
-// One transaction: the clock floor and the generation floor where they rise, and the audit entry. A denial that moves no floor is
-// not written.
-static bool record(Device *device, const Token *token, Bytes command, Status status) {
+// One transaction: the clock floor and the generation floor where they rise, the request's number, and the audit entry. A denial that
+// moves no floor is not written.
+static bool record(Device *device, const Token *token, const Request *request, size_t place, Status status) {
   Journal *journal = &device->journal;
   if (status != ACCEPTED && token->issued_at <= journal->clock_floor) return true;
   uint64_t floor = journal->clock_floor > token->issued_at ? journal->clock_floor : token->issued_at;
@@ -215,12 +325,18 @@ static bool record(Device *device, const Token *token, Bytes command, Status sta
   if (floor > journal->clock_floor) write_state(&transaction, journal, floor);
   if (status == ACCEPTED && token->generation > generation_floor(device, token))
     write_generation(&transaction, token->issuer, token->generation);
+  if (status == ACCEPTED && request->has_number) {
+    Numbers numbers = numbers_with(find_numbers(device, token, place), token, request);
+    write_numbers(&transaction, place, &numbers);
+    if (numbers.has_outcome) write_outcome(&transaction, place, numbers.outcome);
+    device->ages[place] = 0;
+  }
   write_array(&entry, 9);
   write_unsigned(&entry, journal->audit_count + 1);
   write_unsigned(&entry, floor > now ? floor : now);
   write_unsigned(&entry, 0);
   write_unsigned(&entry, status);
-  write_text(&entry, command);
+  write_text(&entry, request->command);
   write_bytes(&entry, token->issuer, 8);
   write_bytes(&entry, token->token_id, 16);
   write_text(&entry, (Bytes){token->subject, token->subject_count});
@@ -228,6 +344,14 @@ static bool record(Device *device, const Token *token, Bytes command, Status sta
   write_audit_entry(&transaction, (Bytes){entry.bytes, entry.count});
   if (entry.has_failed || transaction.has_failed) return false;
   return journal_append(journal, (Bytes){transaction.bytes, transaction.count});
+}
+
+// Nobody waits for this to be there, and nothing follows where it is not.
+static void record_outcome(Device *device, const Request *request, size_t place, Status outcome) {
+  if (device->journal.numbers[place].highest != request->number) return;
+  WRITER(transaction, 8);
+  write_outcome(&transaction, place, outcome);
+  if (!transaction.has_failed) journal_append(&device->journal, (Bytes){transaction.bytes, transaction.count});
 }
 
 static bool is_named(Bytes command, const char *name) {
@@ -271,12 +395,16 @@ static void write_sealed_verdict(
   uint8_t authenticated[33];
   memcpy(authenticated, session->transcript, 32);
   authenticated[32] = status;
-  write_map(&reply, 1 + (notice->clock != 0) + (notice->generation != 0) + (notice->missing != 0));
+  write_map(&reply, 1 + (notice->clock != 0) + (notice->generation != 0) + (notice->missing != 0) + notice->is_repetition);
   write_unsigned(&reply, 1);
   write_bytes(&reply, result, strlen(result));
   write_number(&reply, 2, notice->clock);
   write_number(&reply, 3, notice->generation);
   write_number(&reply, 5, notice->missing);
+  if (notice->is_repetition) {
+    write_unsigned(&reply, 6);
+    write_unsigned(&reply, notice->highest);
+  }
   uint8_t tag[TAG_SIZE];
   holdfast_gcm_seal(session->keys + 32, zero_nonce, authenticated, sizeof authenticated, reply.bytes, reply.count, tag);
   write_raw(&reply, tag, sizeof tag);
@@ -287,22 +415,28 @@ static void write_sealed_verdict(
 // What a peer is told that has proved the device measurement.
 static void settle(
     Device *device, const Session *session, const Token *token, const Answer *answer, bool proves_integrity,
-    Bytes command, Writer *m3) {
+    Request *request, Writer *m3) {
   Notice notice = {0};
-  const char *result;
-  Status status = decide(device, token, answer, proves_integrity, command, &notice);
-  if (!record(device, token, command, status)) status = INTERNAL;
-  result = status == ACCEPTED ? perform(command) : notice.refusal == NULL ? "" : notice.refusal;
-  if (result == unknown_to_actuator) status = INTERNAL;
-  if (result == NULL) status = INTERNAL, result = "";
+  hash_command(request);
+  size_t place = request->has_number ? find_place(device, token) : NUMBERS_COUNT;
+  Status status = decide(device, token, answer, proves_integrity, request, place, &notice);
+  const char *result = notice.refusal == NULL ? "" : notice.refusal;
+  if (!notice.is_repetition) {
+    if (!record(device, token, request, place, status)) status = INTERNAL;
+    bool is_accepted = status == ACCEPTED;
+    if (is_accepted) result = perform(request->command);
+    if (result == unknown_to_actuator) status = INTERNAL;
+    if (result == NULL) status = INTERNAL, result = "";
+    if (is_accepted && request->has_number) record_outcome(device, request, place, status);
+  }
   write_sealed_verdict(m3, session, status, result, &notice);
 }
 
 static Status judge(Device *device, Bytes m1, Bytes m2, Session *session, Writer *m3) {
   static Token opened;
   Answer answer;
-  uint8_t request[LONGEST_REQUEST];
-  Bytes command;
+  uint8_t plaintext[LONGEST_REQUEST];
+  Request request;
   if (!read_answer(m2, &answer)) return MALFORMED;
   const Token *token = &opened;
   if (answer.encoding == REFERENCE) {
@@ -317,9 +451,9 @@ static Status judge(Device *device, Bytes m1, Bytes m2, Session *session, Writer
   bool proves_device = is_proof(session, token, token->device, answer.device);
   derive_keys(session, token);
   if (!proves_device) return DEVICE_MISMATCH;
-  if (!open_request(session, answer.sealed, request, &command)) return MALFORMED;
+  if (!open_request(session, answer.sealed, plaintext, &request)) return MALFORMED;
   if (answer.encoding == COSE) remember(device, answer.token, token);
-  settle(device, session, token, &answer, proves_integrity, command, m3);
+  settle(device, session, token, &answer, proves_integrity, &request, m3);
   return ACCEPTED;
 }
 
