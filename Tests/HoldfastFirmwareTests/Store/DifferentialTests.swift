@@ -59,7 +59,8 @@ private struct TwinDevices {
     firmware = try TestFirmware(policy: .forLock(acceptsUnsigned: seed == 2), issuerCount: 3)
     folder = try TemporaryFolder()
     try Ledger.create(path: folder.file("ledger"), deviceID: firmware.deviceID, realClock: testTime)
-    ledger = try Ledger(path: folder.file("ledger"), limits: LedgerLimits(keptCount: 64, nonceQuota: 8, requestCount: 64))
+    let limits = LedgerLimits(keptCount: 64, nonceQuota: 8, requestCount: 64)
+    ledger = try Ledger(path: folder.file("ledger"), limits: limits)
     for issuer in firmware.issuers { try ledger.trust(issuer.trustedKey(), realClock: testTime) }
     stranger = try TestIssuer()
     lasting = try firmware.prover {
