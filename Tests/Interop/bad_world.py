@@ -164,19 +164,23 @@ class World:
         watchdog = threading.Timer(TIMEOUT, process.kill)
         watchdog.start()
         try:
+            # The log is on standard output with --json, and standard error is then short.
+            is_json = "--json" in arguments
+            log, rest = (process.stdout, process.stderr) if is_json else (process.stderr, process.stdout)
             lines = []
-            for line in process.stderr:
+            for line in log:
                 lines.append(line)
-                if b"listening at" in line:
+                if b"listening" in line:
                     process.send_signal(signal.SIGTERM)
-            out = process.stdout.read()
+            others = rest.read()
             status = process.wait()
+            out, err = (b"".join(lines), others) if is_json else (others, b"".join(lines))
         finally:
             watchdog.cancel()
             process.stdout.close()
             process.stderr.close()
         expect(status != -signal.SIGKILL, f"hung for {TIMEOUT} s: device serve")
-        return subprocess.CompletedProcess(process.args, status, out, b"".join(lines))
+        return subprocess.CompletedProcess(process.args, status, out, err)
 
 
 def judge(done, statuses, *, mentions=(), secrets=(), hint=False, is_json=False):

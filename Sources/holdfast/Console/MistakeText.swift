@@ -4,6 +4,8 @@ extension JSONMistake {
   /// What is wrong with the file of that name, in one sentence. It repeats names of members, and no values.
   func text(in file: String) -> String {
     let place = line.map { "\(file), line \($0)" } ?? file
+    // What is not JSON has no members: it may be anything, a secret too.
+    if case .syntax = expectation { return "\(place): this is not JSON with integers as its only numbers" }
     return path.isEmpty ? "\(place): \(explanation)" : "\(place): \(pathText.shortened) \(explanation)"
   }
 
@@ -30,9 +32,7 @@ extension JSONMistake {
     case .array(nil): return "must be an array, […]"
     case .array(let count?): return "must be an array of \(count)"
     case .atMost(let limit): return "has more than \(limit) members"
-    case .syntax:
-      return isWhole
-        ? "this is not JSON with integers as its only numbers" : "is not JSON with integers as its only numbers"
+    case .syntax: return "is not JSON"
     case .fewerLevels: return isWhole ? "it has more than 16 levels" : "has more than 16 levels"
     case .shorterText(let limit): return "it has more than \(limit) bytes"
     }

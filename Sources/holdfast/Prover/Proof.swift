@@ -27,6 +27,14 @@ struct ProofOutcome {
   let attemptCount: Int
 }
 
+extension ProofOutcome {
+  /// Whether another process with the same token had a larger number accepted first.
+  ///
+  /// The request was sent once only, and the device says under its seal that it did not act on it. It may be sent with another
+  /// number: nothing is done twice by that.
+  fileprivate var isOvertaken: Bool { verdict.isRepetition && verdict.status == .internal && attemptCount == 1 }
+}
+
 /// One proof by this process, measured anew, over one connection, to whichever enrolled device answers there.
 struct Proof: ~Copyable {
   let enrolments: EnrolmentChoice
@@ -55,6 +63,8 @@ struct Proof: ~Copyable {
     let enrolment = try enrolment(for: challenge)
     var session = try session(of: enrolment, proving: measurement, isRemembered)
     var attemptCount = 0
+    var overtaken: ProofOutcome?
+    var renumberingCount = 0
     while true {
       let step = try conversation.answer(with: &session, by: deadline)
       timing.round += stopwatch.lap()
@@ -63,11 +73,17 @@ struct Proof: ~Copyable {
       case .awaitChallenge: break
       case .done(let verdict):
         learn(from: verdict, of: enrolment)
-        return ProofOutcome(
+        let outcome = ProofOutcome(
           enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: timing,
           attemptCount: attemptCount)
+        guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else { return outcome }
+        session.requestNumber = try enrolments.requestNumbers(of: enrolment).next()
+        overtaken = outcome
+        attemptCount = 0
+        renumberingCount += 1
       }
       do throws(Failure) { try conversation.receive(by: deadline) } catch {
+        if let overtaken { return overtaken }
         guard let verdict = session.verdictSoFar else { throw error }
         return ProofOutcome(
           enrolment: enrolment, verdict: verdict, result: [], timing: timing, attemptCount: attemptCount)
@@ -75,6 +91,9 @@ struct Proof: ~Copyable {
       timing.device += stopwatch.lap()
     }
   }
+
+  /// How often a request gets another number because others overtook it.
+  private static let maximumRenumberingCount = 3
 
   /// Measures every component, before it is known which device answers. Which of them count, a configuration says.
   static func measure() throws(Failure) -> LiveMeasurement {
