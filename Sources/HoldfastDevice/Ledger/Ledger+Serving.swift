@@ -136,16 +136,18 @@ extension Ledger {
   /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or `isForced`;
   /// keeps them when that fails.
   func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
-    if let totals = unproved.take(at: milliseconds, isForced: isForced) {
-      do throws(LedgerError) { try record(.unproved(totals), realClock: realClock) } catch { unproved.putBack(totals) }
-    }
+    let totals = unproved.take(at: milliseconds, isForced: isForced)
     let counts = denied.take(at: milliseconds, isForced: isForced)
-    guard !counts.isEmpty else { return }
+    guard totals != nil || !counts.isEmpty else { return }
     do throws(LedgerError) {
       try write { (tables, state) throws(DatabaseError) in
         let time = state.time(realClock: realClock)
+        if let totals { try tables.append(.unproved(totals), time: time, to: &state) }
         for rounds in counts { try tables.append(.denied(rounds), time: time, to: &state) }
       }
-    } catch { denied.putBack(counts) }
+    } catch {
+      if let totals { unproved.putBack(totals) }
+      denied.putBack(counts)
+    }
   }
 }

@@ -246,7 +246,7 @@ import Testing
     try FileManager.default.removeItem(atPath: file(.ledger))
     expect(.missing)
     let device = try TestDevice()
-    try device.tamper("PRAGMA user_version = 5")
+    try device.tamper("PRAGMA user_version = 1000")
     #expect(throws: DeviceFolderFault.file(.ledger, .newerVersion)) { try device.folder.openLedger() }
   }
 

@@ -61,10 +61,15 @@ struct DeviceStep {
   let name: String
   /// Where it moves the lock, if it does.
   let target: LockState?
+  /// Whether it makes a record: a repetition, and a round that is denied and changes nothing, make none.
+  let isRecorded: Bool
   let run: (DeviceScript) throws -> Bool
 
-  init(_ name: String, movesLockTo target: LockState? = nil, _ run: @escaping (DeviceScript) throws -> Bool) {
-    (self.name, self.target, self.run) = (name, target, run)
+  init(
+    _ name: String, movesLockTo target: LockState? = nil, isRecorded: Bool = true,
+    _ run: @escaping (DeviceScript) throws -> Bool
+  ) {
+    (self.name, self.target, self.isRecorded, self.run) = (name, target, isRecorded, run)
   }
 }
 
@@ -75,7 +80,7 @@ extension DeviceStep {
     number: UInt64? = nil, token change: @escaping (inout TestClaims) -> Void = { _ in }
   ) -> DeviceStep {
     let target: LockState? = status != .accepted ? nil : ["lock": .locked, "unlock": .unlocked][command]
-    return DeviceStep(name, movesLockTo: target) { script in
+    return DeviceStep(name, movesLockTo: target, isRecorded: status == .accepted) { script in
       let prover = try script.device.prover(from: script.issuers[issuer], change)
       return try script.device.connect().round(prover, command, flaws: flaws, number: number).status == status
     }
@@ -83,7 +88,7 @@ extension DeviceStep {
 
   /// A round whose number was accepted before: it moves nothing, whatever it is answered.
   static func repetition(_ name: String, _ command: String, _ status: Status, number: UInt64) -> DeviceStep {
-    DeviceStep(name) { script in
+    DeviceStep(name, isRecorded: false) { script in
       let before = script.device.lock.current
       let verdict = try script.device.connect().round(try script.device.prover(), command, number: number)
       return verdict.status == status && verdict.notice?.highestRequestNumber != nil
@@ -92,7 +97,7 @@ extension DeviceStep {
   }
 
   static func compatibilityRound(_ name: String, _ status: Status) -> DeviceStep {
-    DeviceStep(name, movesLockTo: status == .accepted ? .unlocked : nil) { script in
+    DeviceStep(name, movesLockTo: status == .accepted ? .unlocked : nil, isRecorded: status == .accepted) { script in
       try script.device.connect().compatibilityRound(
         try script.device.prover(), nonce: Array(repeating: 9, count: 16)) == status
     }

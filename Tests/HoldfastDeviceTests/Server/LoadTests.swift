@@ -17,24 +17,32 @@ import Testing
   }
 }
 
-/// 64 provers that share a token with exactly as many uses as they need, and twelve hostile peers.
+/// 64 provers, of which four each share a token with exactly as many uses as they need, and twelve hostile peers.
 private struct MixedCrowd {
   private static let proverCount = 64
+  /// As many places as one token keeps.
+  private static let sharingCount = 4
   private static let roundCount = 8
   /// Far more than it takes, and less than a prover could wait unnoticed.
   private static let longestMilliseconds: UInt64 = 60_000
 
   let device: TestDevice
   let served: ServedDevice
-  let claims: TestClaims
-  let token: [UInt8]
+  let tokens: [(claims: TestClaims, token: [UInt8])]
   let before: ProcessFigures
 
   init(scheme: String) throws {
     device = try TestDevice()
     device.clock.run()
-    let prover = try device.prover { $0.maximumUses = UInt64(MixedCrowd.proverCount * MixedCrowd.roundCount) }
-    (claims, token) = (prover.claims, prover.token)
+    var tokens: [(claims: TestClaims, token: [UInt8])] = []
+    for number in 0..<MixedCrowd.proverCount / MixedCrowd.sharingCount {
+      let prover = try device.prover {
+        $0.tokenID = TokenID(filledWith: UInt8(100 + number))
+        $0.maximumUses = UInt64(MixedCrowd.sharingCount * MixedCrowd.roundCount)
+      }
+      tokens.append((prover.claims, prover.token))
+    }
+    self.tokens = tokens
     let timing = ServerTiming(messageMilliseconds: 400, sendMilliseconds: 400, provingMilliseconds: 400)
     served = try ServedDevice(device, scheme: scheme, options: ServerOptions(timing: timing))
     _ = try served.connect().round(try device.prover(), "status")
@@ -58,9 +66,10 @@ private struct MixedCrowd {
     let start = clock.monotonicMilliseconds()
     let tally = Tally(proverCount: MixedCrowd.proverCount)
     let provers = try Crowd()
-    for _ in 0..<MixedCrowd.proverCount {
-      provers.start { [served, claims, token] in
-        let prover = TestProver(claims, token: token)
+    for number in 0..<MixedCrowd.proverCount {
+      provers.start { [served, tokens] in
+        let shared = tokens[number / MixedCrowd.sharingCount]
+        let prover = TestProver(shared.claims, token: shared.token)
         let peer = try MixedCrowd.firstRound(
           of: prover, at: served, latest: start + MixedCrowd.longestMilliseconds, tally)
         tally.everybodyIsIn()
@@ -98,8 +107,9 @@ private struct MixedCrowd {
 
   private func checkWhatIsLeft() throws {
     #expect(try ProcessFigures.hasReturned(to: before))
-    let last = try served.connect().round(TestProver(claims, token: token))
-    #expect(last.status == .usesExhausted)
+    for shared in tokens {
+      #expect(try served.connect().round(TestProver(shared.claims, token: shared.token)).status == .usesExhausted)
+    }
     try served.stop()
     let audit = try device.ledger.verifyAudit()
     #expect(audit.firstBroken == nil)

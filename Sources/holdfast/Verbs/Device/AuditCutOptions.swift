@@ -11,10 +11,10 @@ struct AuditCutOptions: ParsableArguments {
   @Option(help: "Cut the log of a folder before this entry, which stays the first; --to says where the others go.")
   var cutBefore: UInt64?
 
-  @Option(help: "With --cut-before: the file that takes the entries. It must not exist.")
+  @Option(help: "With --cut-before: the file that takes the entries. It must not exist.", completion: .file())
   var to: String?
 
-  @Option(help: "In place of a device: print or check entries that were cut off into this file.")
+  @Option(help: "In place of a device: print or check entries that were cut off into this file.", completion: .file())
   var file: String?
 
   func check(isReading: Bool) throws(Failure) {
