@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// How often rounds were denied that changed nothing: by token and status, at most eight of them, the rest by status.
+/// How often rounds were denied that changed nothing: by token and status, at most two of them, the rest by status.
 ///
 /// What a board's memory has room for. Each count ends at 65,535, which takes longer than the minute after which it is written.
 struct DeniedCounts {
@@ -12,7 +12,7 @@ struct DeniedCounts {
     var count: UInt16 = 0
   }
 
-  private var rows = InlineArray<8, Row>(repeating: Row())
+  private var rows = InlineArray<2, Row>(repeating: Row())
   private var rest = InlineArray<24, UInt16>(repeating: 0)
 
   mutating func add(_ round: borrowing Round, _ status: Status) {

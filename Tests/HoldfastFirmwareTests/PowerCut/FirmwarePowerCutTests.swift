@@ -28,7 +28,8 @@ import Testing
       let name = FirmwareLife.steps[step].name
       #expect(try recording.spentAgain(after: step) == nil, "\(name)")
       // A repetition, and a round that is denied and changes nothing, write nothing: there is only the start.
-      #expect(FirmwareLife.isSilent(step) ? moment.wordCount == 8 : moment.wordCount > 10, "\(name): \(moment.wordCount) words")
+      let (isSilent, wordCount) = (FirmwareLife.isSilent(step), moment.wordCount)
+      #expect(isSilent ? wordCount == 8 : wordCount > 10, "\(name): \(wordCount) words")
     }
   }
 }

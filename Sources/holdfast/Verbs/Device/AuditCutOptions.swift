@@ -8,7 +8,7 @@ import HoldfastStorage
 
 /// Cutting the audit log of a folder, and reading what was cut off.
 struct AuditCutOptions: ParsableArguments {
-  @Option(help: "Cut the log of a folder before this entry, which stays the first; --to says where the others go.")
+  @Option(help: "Cut the log before this entry, which stays the first; --to says where the others go.")
   var cutBefore: UInt64?
 
   @Option(help: "With --cut-before: the file that takes the entries. It must not exist.", completion: .file())
