@@ -214,6 +214,11 @@ def judge_json(done):
     text = done.stdout.decode()
     if not text:
         return
+    # A log is an object on each line.
+    if "serve" in map(str, done.args):
+        for line in text.splitlines():
+            expect(isinstance(json.loads(line), dict), f"a line of the log is no JSON object: {line[:120]!r}")
+        return
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
