@@ -46,9 +46,10 @@ where
     request: borrowing Request, nonce: FixedBytes<16>?
   ) -> SettledRound {
     do throws(StoreFailure) {
+      let milliseconds = clock.monotonicMilliseconds()
       var round = Round(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
-        realClock: try realClock(), monotonicMilliseconds: clock.monotonicMilliseconds())
+        realClock: try realClock(at: milliseconds), monotonicMilliseconds: milliseconds)
       round.freshChallenge = try freshChallenge(for: request)
       var decision = Decision()
       try store.settle(round, &decision) { $2.judge($0, against: $1) }

@@ -31,8 +31,13 @@ where
   ///
   /// Everything that asks for the time asks here, but for how far a token's `iat` may be ahead: only a real clock says that.
   package mutating func realClock() throws(StoreFailure) -> UInt64 {
+    try realClock(at: clock.monotonicMilliseconds())
+  }
+
+  /// The same, where the clock that only goes forward has just been read: `milliseconds`.
+  mutating func realClock(at milliseconds: UInt64) throws(StoreFailure) -> UInt64 {
     if let seconds = clock.unixSeconds() { return seconds }
-    return running.unixSeconds(at: clock.monotonicMilliseconds(), least: try store.knownTime())
+    return running.unixSeconds(at: milliseconds, least: try store.knownTime())
   }
 
   /// The device's time, in Unix seconds: the later of the clock floor and ``realClock()``.

@@ -29,7 +29,8 @@ import Testing
       #expect(try recording.spentAgain(after: step) == nil, "\(name)")
       // A repetition, and a round that is denied and changes nothing, write nothing: there is only the start.
       let (isSilent, wordCount) = (FirmwareLife.isSilent(step), moment.wordCount)
-      #expect(isSilent ? wordCount == 8 : wordCount > 10, "\(name): \(wordCount) words")
+      // Its count of starts is a byte longer from the 24th on.
+      #expect(isSilent ? (8...9).contains(wordCount) : wordCount > 10, "\(name): \(wordCount) words")
     }
   }
 }
