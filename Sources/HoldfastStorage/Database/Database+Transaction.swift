@@ -24,7 +24,11 @@ extension Database {
     mapping: (DatabaseError) -> Failure, isKept: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     guard let connection, !isInTransaction else { throw mapping(.misuse) }
-    do { try connection.execute("BEGIN IMMEDIATE") } catch { throw mapping(error) }
+    do throws(DatabaseError) {
+      if needsCheckpoint { try connection.checkpoint() }
+      needsCheckpoint = false
+      try connection.execute("BEGIN IMMEDIATE")
+    } catch { throw mapping(error) }
     isInTransaction = true
     defer { isInTransaction = false }
     let result: Result
@@ -41,9 +45,11 @@ extension Database {
     do {
       try connection.execute("COMMIT")
     } catch {
+      needsCheckpoint = hasUnsyncedLog
       rollBack(connection)
       throw mapping(error)
     }
+    hasUnsyncedLog = isWithoutWaiting
     return result
   }
 
@@ -56,7 +62,9 @@ extension Database {
   public func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.execute("PRAGMA synchronous = NORMAL")
+    isWithoutWaiting = true
     let outcome = Result { () throws(DatabaseError) in try transaction(body) }
+    isWithoutWaiting = false
     do { try connection.execute("PRAGMA synchronous = FULL") } catch {
       statements = [:]
       self.connection = nil
