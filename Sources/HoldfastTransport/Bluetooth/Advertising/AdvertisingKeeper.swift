@@ -145,6 +145,8 @@ final class AdvertisingKeeper: @unchecked Sendable {
       let end = ManagementCommand(.disconnect, adapter: place.adapter, device.bytes)
       do throws(BluetoothError) {
         try management.execute(end) { take($0, $1) }
+        // Its end may be told of a moment later; if it is not, the link is ended again.
+        if links.contains(device) { links.begin(device, at: now) }
         report(.ended(adapter: place.adapter, device.address))
       } catch {
         // It has ended by itself, or is tried again.
