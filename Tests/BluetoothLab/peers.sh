@@ -3,6 +3,7 @@
 . /scripts/served.sh
 together 8
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
+enrolled beside state1 state2 state3 state4 state5 state6 state7
 serve_all
 
 # Descriptors and threads. A round opens the policy for a moment, so one look tells nothing while rounds go on.
@@ -37,7 +38,7 @@ vanish() {
   wait "$1" 2>/dev/null
 }
 
-holdfast bench rounds --state /tmp/state --connect "$(endpoint l2cap 1)" --rounds 1000000 >/tmp/honest 2>&1 &
+holdfast bench rounds --state /tmp/beside --connect "$(endpoint l2cap 1)" --rounds 1000000 >/tmp/honest 2>&1 &
 honest=$!
 patiently answered accepted 1
 settled=$(least)
@@ -128,7 +129,7 @@ together_over() {
   kill "$server" && wait "$server"
   serve_all
   for index in 1 2 3 4 5 6 7; do
-    holdfast bench rounds --timeout 60 --rounds 80 --state /tmp/state --connect "$(endpoint "$kind" "$index")" --json >"/tmp/prover$index" 2>&1 &
+    holdfast bench rounds --timeout 60 --rounds 80 --state "/tmp/state$index" --connect "$(endpoint "$kind" "$index")" --json >"/tmp/prover$index" 2>&1 &
     prover=$! provers="$provers $!"
     patiently answered_to "$index"
     kill -STOP "$prover"

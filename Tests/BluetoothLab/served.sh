@@ -38,6 +38,13 @@ serve_all() {
   patiently serving /tmp/device.log
 }
 
+# enrolled STATE...: more provers, each with a token and request numbers of its own.
+enrolled() {
+  for state in "$@"; do
+    holdfast enroll --device /tmp/lock.json --service /tmp/service --state "/tmp/$state" >/tmp/met || report failed "$state: $(cat /tmp/met)"
+  done
+}
+
 uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
 
 # trying NAME COMMAND...: reports the exit status, after how many seconds, and all that the command said, on one line.

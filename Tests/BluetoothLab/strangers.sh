@@ -4,6 +4,7 @@
 export ONE_LINK=1
 together 3
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
+enrolled other
 serve_all
 
 # A message whose token is a reference that the device does not know.
@@ -40,7 +41,7 @@ before=$(ended)
 (holdfast bench rounds --state /tmp/state --connect "$(endpoint le 1)" --rounds 60 --timeout 40 >/tmp/rounds 2>&1; report rounds "$?") &
 rounds=$!
 patiently answered accepted 10
-(trying next timeout 120 holdfast prove --state /tmp/state --connect "$(endpoint le 2)" --command status --timeout 100) &
+(trying next timeout 120 holdfast prove --state /tmp/other --connect "$(endpoint le 2)" --command status --timeout 100) &
 next=$!
 wait "$rounds"
 report rounds-ended "$(($(ended) - before))"

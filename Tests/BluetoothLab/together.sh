@@ -2,13 +2,14 @@
 . /scripts/served.sh
 together 4
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
+enrolled state1 state2 state3
 serve_all
 
 # A controller of the emulator pairs with one peer at a time: each pairs before.
-for index in 1 2 3; do proves "paired" state le "$index"; done
+for index in 1 2 3; do proves "paired" "state$index" le "$index"; done
 first=$(($(wc -l </tmp/device.log) + 1)) provers=
 for index in 1 2 3; do
-  holdfast bench rounds --timeout 60 --rounds 200 --state /tmp/state --connect "$(endpoint le "$index")" --json >"/tmp/prover$index" 2>&1 &
+  holdfast bench rounds --timeout 60 --rounds 200 --state "/tmp/state$index" --connect "$(endpoint le "$index")" --json >"/tmp/prover$index" 2>&1 &
   provers="$provers $!"
 done
 for prover in $provers; do
