@@ -1,8 +1,11 @@
 """Low Energy with room for one link or for several: strangers without keys keep no prover out."""
 
+import base64
 import collections
 import re
 
+import connectable
+import low_energy
 import served
 from holdfast_peer.checks import expect, expect_equal
 from served import Tried, expect_accepted
@@ -37,6 +40,15 @@ def keeps_the_accepted(seen):
     Tried(seen["one"], "next").expect(0, "status: accepted")
 
 
+def comes_back(seen):
+    """Low Energy, one link: after each link's end the device is connectable within 200 ms, or says that it is not"""
+    gaps = connectable.gaps(base64.b64decode(seen["one"]["air"][0]))
+    expect(len(gaps) > len(STRANGERS) and None not in gaps, f"milliseconds: {gaps}")
+    print(f"one link, connectable again after {len(gaps)} links' ends: {low_energy.figures(gaps)}", flush=True)
+    late = [gap for gap in gaps if gap > low_energy.MOST_MILLISECONDS]
+    expect(not late or int(seen["one"]["said"][0]), f"{late} ms, and the device's log says nothing of it")
+
+
 def serves_several(seen):
     """Low Energy, several links: three provers have their rounds at the same time"""
     expect_accepted(seen["several"], "paired")
@@ -47,4 +59,4 @@ def serves_several(seen):
     expect(len(rounds) == 3 and min(rounds.values()) >= ROUNDS, f"rounds while all three were there: {dict(rounds)}")
 
 
-CHECKS = [lets_provers_in, ends_strangers, keeps_the_accepted, serves_several]
+CHECKS = [lets_provers_in, ends_strangers, keeps_the_accepted, comes_back, serves_several]

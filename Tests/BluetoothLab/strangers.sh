@@ -7,6 +7,10 @@ meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
 enrolled other
 serve_all
 
+btmon -i 0 -w /tmp/air >/tmp/recorded &
+recorder=$!
+patiently [ -s /tmp/air ]
+
 # A message whose token is a reference that the device does not know.
 unknown=8502582483501111111111111111111111111111111100502222222222222222222222222222222222f6f640
 talk=$(for number in $(seq 200); do printf 'read send:%s read ' "$unknown"; done)
@@ -46,3 +50,10 @@ next=$!
 wait "$rounds"
 report rounds-ended "$(($(ended) - before))"
 wait "$next"
+
+alone 1
+alone 2
+kill "$recorder"
+wait "$recorder"
+report air "$(base64 -w 0 /tmp/air)"
+report said "$(grep -c 'can connect by Low Energy' /tmp/device.log)"
