@@ -3,7 +3,7 @@
 together 3
 meet holdfast /tmp/lock /tmp --format jose >/tmp/met || report failed enrolment
 holdfast enroll --device /tmp/lock.json --service /tmp/service --state /tmp/once --maximum-uses 1 >/tmp/met || report failed enrolment
-report token "$(wc -c </tmp/state/devices/*/measurement_token.jose)"
+report token "$(cat /tmp/state/devices/*/measurement_token.jose | wc -c)"
 # hci2 has an address of its own choice, which LE alone knows.
 static=C0:00:00:00:00:02
 for setting in "power off" "bredr off" "static-addr $static" "power on" "advertising on"; do

@@ -1,21 +1,24 @@
-import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
+import Synchronization
 
+@testable import HoldfastCore
 @testable import HoldfastDevice
 @testable import HoldfastFirmware
 
 /// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.
 ///
-/// Like the board it has no clock, and its bounds are those of a board. The challenges come from outside.
+/// Like the board it has no calendar, and its bounds are those of a board. The challenges come from outside, and with them the
+/// time that has passed.
 struct TwinDevice: ~Copyable {
   private let image: FirmwareImage
   private let ledger: Ledger
+  private let clock: TwinClock
   private var session: Session
   private var actuator = LockActuator(MemoryLock())
 
   private typealias Session = DeviceSession<
-    OpenSSLCryptography, P256PrivateKey, SessionStore<NoClock>, SessionPolicy, NoRandom, NoClock
+    OpenSSLCryptography, P256PrivateKey, SessionStore<TwinClock>, SessionPolicy, NoRandom, TwinClock
   >
 
   /// Reads the image, and makes a ledger at a path where there is none.
@@ -25,40 +28,44 @@ struct TwinDevice: ~Copyable {
       try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() }
     }
     try Ledger.create(path: ledgerPath, deviceID: image.descriptor.deviceID, realClock: floor)
-    let ledger = try Ledger(path: ledgerPath, limits: LedgerLimits(keptCount: 64, issuerCount: 8, userCount: 16))
+    let limits = LedgerLimits(keptCount: 64, nonceQuota: 8, requestCount: 64, issuerCount: 8, userCount: 16)
+    let ledger = try Ledger(path: ledgerPath, limits: limits)
     try Self.copyIssuers(from: image, to: ledger)
     try Self.copyUsers(from: image, to: ledger)
-    self.init(image, ledger, try Self.session(image, ledger))
+    let clock = TwinClock()
+    self.init(image, ledger, clock, try Self.session(image, ledger, clock))
   }
 
-  private init(_ image: FirmwareImage, _ ledger: Ledger, _ session: consuming Session) {
-    (self.image, self.ledger) = (image, ledger)
+  private init(_ image: FirmwareImage, _ ledger: Ledger, _ clock: TwinClock, _ session: consuming Session) {
+    (self.image, self.ledger, self.clock) = (image, ledger, clock)
     self.session = session
   }
 
   /// Forgets what a device forgets when it is switched off.
   mutating func restart() throws {
-    session = try Self.session(image, ledger)
+    session = try Self.session(image, ledger, clock)
     actuator = LockActuator(MemoryLock())
   }
 
-  /// M3 to an M2 that answers this M1.
-  mutating func answer(_ message: [UInt8], to challenge: [UInt8]) throws -> [UInt8] {
+  /// M3 to an M2 that answers this M1, so many seconds after the time in it.
+  mutating func answer(_ message: [UInt8], to challenge: [UInt8], after seconds: UInt64) throws -> [UInt8] {
+    let (time, known) = ((try Challenge(challenge.span).clock ?? 0) + seconds, try session.now())
+    if time > known { clock.goOn(seconds: time - known) }
     try session.beginRound(challenge: challenge.span)
     _ = session.respond(to: message.span, waitedMilliseconds: 0, actuator: &actuator)
     let verdict = session.outgoing.bytes
     return verdict.indices.map { verdict[$0] }
   }
 
-  private static func session(_ image: FirmwareImage, _ ledger: Ledger) throws -> Session {
+  private static func session(_ image: FirmwareImage, _ ledger: Ledger, _ clock: TwinClock) throws -> Session {
     let scalar = try image.look { (_, provision) throws(LedgerFault) in provision.scalar.copy() }
     let policy = SessionPolicy()
     policy.current = image.policy
     return Session(
       deviceID: image.descriptor.deviceID, keyID: image.descriptor.keyID, cryptography: OpenSSLCryptography(),
       key: try P256PrivateKey(scalar: scalar),
-      store: SessionStore(ledger: ledger, memory: TokenMemory(capacity: 8), clock: NoClock()), policy: policy,
-      random: NoRandom(), clock: NoClock(), challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
+      store: SessionStore(ledger: ledger, memory: TokenMemory(capacity: 8), clock: clock), policy: policy,
+      random: NoRandom(), clock: clock, challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }
 
   private static func copyIssuers(from image: FirmwareImage, to ledger: Ledger) throws(LedgerFault) {
@@ -92,10 +99,12 @@ struct TwinDevice: ~Copyable {
   }
 }
 
-/// The board's time is what tokens tell it.
-private struct NoClock: Clock {
+/// The board's time is what tokens tell it, and what has passed since then.
+private final class TwinClock: Clock, Sendable {
+  private let milliseconds = Atomic<UInt64>(0)
   func unixSeconds() -> UInt64? { nil }
-  func monotonicMilliseconds() -> UInt64 { 0 }
+  func monotonicMilliseconds() -> UInt64 { milliseconds.load(ordering: .relaxed) }
+  func goOn(seconds: UInt64) { milliseconds.add(seconds * 1000, ordering: .relaxed) }
 }
 
 /// The challenges are given: nothing else that is compared is random.

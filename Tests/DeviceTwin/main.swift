@@ -1,7 +1,8 @@
 // Usage: DeviceTwin IMAGE LEDGER
 //
-// Answers on Linux what a board was asked: reads lines of `M1 M2`, in hexadecimal digits, and writes a line with M3 for each;
-// the line `restart` is a power cut. LEDGER is made, where there must be nothing.
+// Answers on Linux what a board was asked: reads lines of `M1 M2 SECONDS`, the messages in hexadecimal digits, and writes a line
+// with M3 for each. The answer is given so many seconds after the time in M1. The line `restart` is a power cut. LEDGER is made,
+// where there must be nothing.
 
 guard CommandLine.arguments.count == 3 else { fatalError("usage: DeviceTwin IMAGE LEDGER") }
 var device = try TwinDevice(image: CommandLine.arguments[1], ledger: CommandLine.arguments[2])
@@ -10,9 +11,10 @@ while let line = readLine() {
     try device.restart()
     continue
   }
-  let messages = line.split(separator: " ").map { bytes(hexadecimal: $0) }
-  guard messages.count == 2 else { fatalError("a line of two messages is expected") }
-  print(hexadecimal(try device.answer(messages[1], to: messages[0])))
+  let fields = line.split(separator: " ")
+  guard fields.count == 3, let seconds = UInt64(fields[2]) else { fatalError("two messages and seconds are expected") }
+  let (challenge, answer) = (bytes(hexadecimal: fields[0]), bytes(hexadecimal: fields[1]))
+  print(hexadecimal(try device.answer(answer, to: challenge, after: seconds)))
 }
 
 func bytes(hexadecimal digits: Substring) -> [UInt8] {

@@ -50,7 +50,7 @@ class Rounds:
         self.users = [world.hotp_user(), world.hotp_user()]
         # Whose codes are made from the device's time.
         self.timed = world.provision()
-        self.grants, self.statuses, self.failures = [], collections.Counter(), 0
+        self.grants, self.statuses, self.failures, self.number = [], collections.Counter(), 0, 1000
         self.generation, self.prover = 2, world.connect()
 
     def now(self):
@@ -77,9 +77,10 @@ class Rounds:
             self.send(self.prover.attempt(grant, request=request).message())
 
     def fill(self, count):
-        """Nonces that stay for an hour, more than there is room for."""
-        grant = self.good()
+        """Nonces that stay for an hour, more than a token may have, and more than there is room for."""
         for number in range(count):
+            if number % 10 == 0:
+                grant = self.good()
             self.send(self.compatible(grant, b"\x7f" + bytes(14) + bytes([number])))
 
     def one(self):
@@ -140,12 +141,20 @@ class Rounds:
         parameters = pick((None, [], [user.name], ["7"], ["123456789"]))
         codes = self.timed_codes(command, parameters) if user is self.timed else (
             self.code(user, user.hotp), self.seal(user, command, parameters))
-        request = session.request(command, parameters, *codes)
+        request = session.request(command, parameters, *codes, number=self.next_number())
         attempt = self.prover.attempt(grant, request=request, by_reference=self.choose.random() < 0.2)
         attempt.imp, attempt.dmp = self.proof(attempt.imp), self.proof(attempt.dmp)
         if self.choose.random() < 0.03:
             attempt.sealed = attempt.sealed[:-1] + bytes([attempt.sealed[-1] ^ 1])
         return attempt.message()
+
+    def next_number(self):
+        """None, a higher one than any, or one of before: the last, in the window, below it."""
+        if self.choose.random() < 0.6:
+            return None
+        number = self.number + self.choose.choice((1, 1, 1, 40, 0, 0, -3, -70))
+        self.number = max(self.number, number)
+        return number
 
     def code(self, user, make):
         """Codes in order, and others: earlier, further on, wrong, somebody's."""

@@ -45,11 +45,10 @@ extension Database {
     do {
       try connection.execute("COMMIT")
     } catch {
-      needsCheckpoint = hasUnsyncedLog
+      needsCheckpoint = true
       rollBack(connection)
       throw mapping(error)
     }
-    hasUnsyncedLog = isWithoutWaiting
     return result
   }
 
@@ -62,9 +61,7 @@ extension Database {
   public func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.execute("PRAGMA synchronous = NORMAL")
-    isWithoutWaiting = true
     let outcome = Result { () throws(DatabaseError) in try transaction(body) }
-    isWithoutWaiting = false
     do { try connection.execute("PRAGMA synchronous = FULL") } catch {
       statements = [:]
       self.connection = nil

@@ -25,12 +25,8 @@ public final class Database {
   var connection: Connection?
   var statements: [UInt: Statement] = [:]
   var isInTransaction = false
-  /// Whether the transaction that is under way does not wait for the disk.
-  var isWithoutWaiting = false
-  /// Whether the write-ahead log has a transaction that was not brought to the disk.
-  var hasUnsyncedLog = false
-  /// Whether the disk failed to take such a log. What it lost stays lost, however often it is asked again, and what comes after
-  /// that in the log is lost with it: the log is moved into the file first, page by page.
+  /// Whether the disk failed to take the write-ahead log. Transactions that did not wait may be lost with it, however often the
+  /// disk is asked again, and so would be what follows them: the log is moved into the file first, page by page.
   var needsCheckpoint = false
 
   /// Opens a database, creates it where there is none, and brings its schema up to date.

@@ -66,11 +66,12 @@ struct DeviceContents: Equatable {
     return found.lock == lock || found.lock == next.lock && found.tables == next.tables
   }
 
-  /// Whether this is `other`, or follows from it by one record more. Where the lock stands is not looked at.
+  /// Whether this is `other`, or follows from it by more records: totals are several in one transaction. Where the lock stands
+  /// is not looked at.
   func forgetsNothing(of other: DeviceContents) -> Bool {
     guard tables != other.tables else { return true }
     let (audit, known) = (tables["audit"] ?? [], other.tables["audit"] ?? [])
-    guard audit.count == known.count + 1, audit.starts(with: known) else { return false }
+    guard audit.count > known.count, audit.starts(with: known) else { return false }
     guard Set(other.tables["nonces"] ?? []).isSubset(of: tables["nonces"] ?? []) else { return false }
     let uses = useCounts
     return other.useCounts.allSatisfy { uses[$0.key, default: 0] >= $0.value }
