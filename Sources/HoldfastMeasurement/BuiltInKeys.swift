@@ -63,7 +63,11 @@ extension BuiltInKeys {
   /// Baselines and proofs do this by themselves.
   public static func warnOfDevelopmentKey() {
     guard isDevelopmentKey, !hasWarned.exchange(true, ordering: .relaxed) else { return }
-    let text = "holdfast: warning: this build uses the development measurement proof key, which everybody knows\n"
+    let text = """
+      holdfast: warning: this build uses the development measurement proof key, which everybody knows; a product is built with \
+      an mpk.key
+
+      """
     _ = unsafe write(STDERR_FILENO, text, text.utf8.count)
   }
 }

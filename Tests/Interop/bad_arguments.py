@@ -12,6 +12,7 @@ APPROVE = ["service", "approve", "--dir", "{S}", "--subject", "app", "--version"
 MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/out"]
 LATENCY = ["bench", "latency", "--connect", "unix:{socket}", "--state", "{base}/P"]
 SERVE = ["device", "serve", "--dir", "{D}", "--listen"]
+CUT = ["device", "audit", "--dir", "{D}", "--cut-before"]
 FLOOR = ["device", "floor", "--dir", "{D}"]
 CHECK_HOST = ["otp", "check-host", "--authenticator", "{case}/none"]
 
@@ -95,6 +96,21 @@ USAGE_ERRORS = {
     "--since with escapes": ["device", "audit", "--dir", "{D}", "--since", ESCAPE],
     "--status of none": ["device", "audit", "--dir", "{D}", "--status", "fine"],
     "--verify of some": ["device", "audit", "--dir", "{D}", "--verify", "--last", "1"],
+    "--cut-before x": [*CUT, "x", "--to", "{case}/cut"],
+    "--cut-before 0": [*CUT, "0", "--to", "{case}/cut"],
+    "--cut-before past 2^64": [*CUT, "9" * 30, "--to", "{case}/cut"],
+    "a cut to nowhere": [*CUT, "2"],
+    "no cut to somewhere": ["device", "audit", "--dir", "{D}", "--to", "{case}/cut"],
+    "a cut of some": [*CUT, "2", "--to", "{case}/cut", "--last", "1"],
+    "entries of a device and of a file": ["device", "audit", "--dir", "{D}", "--file", "{case}/cut"],
+    "an image approved without a subject": [*APPROVE[:4], "--version", "1.2.3", "{base}/d.json"],
+    "an image approved without a version": [*APPROVE[:6], "{base}/d.json"],
+    "an image approved as 1.2": [*APPROVE[:6], "--version", "1.2", "/bin/true"],
+    "an image approved with an empty subject": [*APPROVE[:4], "--subject", "", "--version", "1.2.3", "/bin/true"],
+    "a label of 65 bytes": ["service", "device", "add", "--dir", "{S}", "{base}/d.json", "--label", "l" * 65],
+    "an empty label": ["service", "device", "add", "--dir", "{S}", "{base}/d.json", "--label", ""],
+    "a device twice": [*ENROLL, "--device", "{base}/d.json"],
+    "status of no state": ["status"],
     "a mode to connect to": ["prove", "--connect", "unix:/x,mode=660", "--state", "{base}/P", "--command", "status"],
     "a group to connect to": ["prove", "--connect", "unix:/x,group=lock", "--state", "{base}/P", "--command", "status"],
     "no vector files": ["vectors", "replay"],
@@ -162,6 +178,16 @@ OTHERS = {
     "file name of 300 bytes": (["device", "trust", "--dir", "{D}", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
     "folder name of 300 bytes to make": (["device", "init", "--dir", "{case}/" + "p" * 300], {MALFORMED, USAGE}),
     "vector file with escapes in its name": (["vectors", "replay", "{case}/" + ESCAPE], {MALFORMED}),
+    "a cut beyond the end": ([*CUT, "9007199254740991", "--to", "{case}/cut"], {MALFORMED}),
+    "a cut into a folder that is not there": ([*CUT, "2", "--to", "{case}/a/b"], {MALFORMED}),
+    "entries of a file that has none": (["device", "audit", "--file", "{base}/d.json"], {MALFORMED}),
+    "entries of a file that is not there": (["device", "audit", "--file", "{case}/none"], {MALFORMED}),
+    "a device to block that nobody knows": (["service", "device", "block", "--dir", "{S}", "00" * 16], {MALFORMED}),
+    "a label that turns the line round": (
+        ["service", "device", "add", "--dir", "{S}", "{base}/d.json", "--label", "\u202egnp.exe"], {OK, USAGE}),
+    "status of a service": (["status", "--state", "{S}"], {MALFORMED}),
+    "status of a device": (["status", "--state", "{D}"], {MALFORMED}),
+    "status of a folder that is not there": (["status", "--state", "{case}/none"], {MALFORMED}),
     "a generation floor of an unknown issuer": ([*FLOOR, "--issuer", "00" * 8, "--generation", "1"], {DENIED}),
     "a reset of a folder that is not there": (["device", "reset", "--yes", "--dir", "{case}/nowhere"], {MALFORMED}),
     "issuer that is not trusted, by its id": (["device", "trust", "--dir", "{D}", "--remove", "00" * 8], {DENIED}),

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastIssuer
+import HoldfastMeasurement
 import HoldfastOpenSSL
 import HoldfastTransport
 
@@ -17,6 +18,7 @@ struct Demo: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
+    BuiltInKeys.warnOfDevelopmentKey()
     let playground = try Playground()
     defer { playground.remove() }
     var demonstration = Demonstration(playground: playground, story: Story(isSilent: output.json))

@@ -44,7 +44,7 @@ struct Prove: Verb {
     let request = try codes.request(command: command, parameters: parameter)
     let timeoutMilliseconds = try waiting.milliseconds()
     let enrolments = try enrolled.choice()
-    if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    BuiltInKeys.warnOfDevelopmentKey()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let proof = Proof(
@@ -159,11 +159,4 @@ extension Request {
 /// A device's result as text for a terminal: what is not printable ASCII is shown as a dot.
 func printable(_ bytes: [UInt8]) -> String {
   String(decoding: bytes.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
-}
-
-extension Console {
-  /// Said once, however often a process measures.
-  static func warnOfDevelopmentKey() {
-    BuiltInKeys.warnOfDevelopmentKey()
-  }
 }

@@ -103,6 +103,26 @@ import Testing
     #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("issuer"))
   }
 
+  @Test func `the audit log is bounded by one member, which a policy without it does not write`() throws {
+    func policy(_ audit: String) throws(PolicyFault) -> DevicePolicy {
+      try parse(#"{"version": 1, \#(audit) "commands": {}}"#)
+    }
+    #expect(try policy("").auditEntryCount == nil)
+    #expect(try policy(#""audit": {"entries": 1000},"#).auditEntryCount == 1000)
+    for audit in [
+      "{}", "1000", "[]", "null", #"{"entries": 999}"#, #"{"entries": 0}"#, #"{"entries": "1000"}"#,
+      #"{"entries": null}"#, #"{"entries": 1000, "bytes": 1}"#, #"{"Entries": 1000}"#,
+    ] {
+      #expect(isUnexpected { try policy(#""audit": \#(audit),"#) })
+    }
+    for number in ["-1", "9007199254740992", "1000.5"] {
+      #expect(isMalformed { try policy(#""audit": {"entries": \#(number)},"#) })
+    }
+    #expect(isMalformed { try policy(#""audit": {"entries": 1000, "entries": 2000},"#) })
+    #expect(try DevicePolicy(json: policy(#""audit": {"entries": 5000},"#).json()).auditEntryCount == 5000)
+    #expect(!String(decoding: DevicePolicy.forSimulatedLock.json(), as: UTF8.self).contains("audit"))
+  }
+
   @Test func `a token's iat is nowhere more than a century ahead`() {
     var policy = DevicePolicy.denyAll
     policy.maximumIssueAdvanceDays = .max

@@ -22,7 +22,7 @@ struct AppOptions: ParsableArguments {
   func takeBaselines(_ count: Int, clock: some Clock = SystemClock()) throws(Failure) -> [Baseline] {
     let name = try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") }
     let version = try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") }
-    if BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    BuiltInKeys.warnOfDevelopmentKey()
     var random = SystemRandom()
     var baselines: [Baseline] = []
     do throws(MeasurementError) {

@@ -193,7 +193,7 @@ struct ApprovalOptions: ParsableArguments {
   }
 
   func warnOfDevelopmentKey() {
-    if mpkKey == nil, BuiltInKeys.isDevelopmentKey { Console.warnOfDevelopmentKey() }
+    if mpkKey == nil { BuiltInKeys.warnOfDevelopmentKey() }
   }
 }
 
