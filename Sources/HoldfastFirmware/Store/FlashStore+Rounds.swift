@@ -29,6 +29,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       snapshot.generationFloor = try generationFloor(of: keyID)
     }
     if let name = round.codeUser { snapshot.user = try findUser(name)?.record }
+    if round.maximumUses != nil || round.compatibilityNonce != nil { try readKept(&snapshot, for: round) }
+    try readRequest(&snapshot, for: round)
+  }
+
+  /// Reads what is kept of uses and nonces, and whether there is room for more.
+  @inline(never)
+  private func readKept(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     let room = index.kept.count - index.keptCount
     if round.maximumUses != nil {
       let uses = try findKept(KeptItem(round, .uses(0)))
@@ -43,7 +50,6 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       let ofToken = try nonceCount(of: KeptItem(round, .nonce(nonce)))
       snapshot.canKeepNonce = room > index.kept.count / 2 && ofToken < Self.nonceQuota
     }
-    try readRequest(&snapshot, for: round)
   }
 
   /// Floors only rise.
