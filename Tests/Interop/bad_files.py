@@ -1,4 +1,4 @@
-"""Every file that a verb reads, every way to spoil it, and the exit statuses that are right for it (DESIGN §7)."""
+"""Every file that a verb reads, every way to spoil it, and the exit statuses that are right for it."""
 
 import os
 import secrets

@@ -18,7 +18,7 @@ package struct Flaws: OptionSet, Sendable {
   package static let asReference = Flaws(rawValue: 32)
 }
 
-/// The app's side of a round, byte by byte as DESIGN §5 has it.
+/// The app's side of a round, byte by byte as docs/protocol.md has it.
 package final class TestProver {
   package var claims: TestClaims
   package var token: [UInt8]

@@ -6,7 +6,7 @@ extension Credential {
   public static let maximumFileByteCount = 1 << 20
   /// The most accounts of one file.
   public static let maximumAccountCount = 1000
-  /// The highest counter that Holdfast keeps. Source: DESIGN §4, integers.
+  /// The highest counter that Holdfast keeps. Source: docs/protocol.md, Encodings.
   static let maximumCounter: UInt64 = 1 << 53 - 1
 
   /// Reads every account of a file, at least one.

@@ -14,7 +14,7 @@ public struct AuditChain: Sendable, Equatable {
     (self.count, self.head) = (count, head)
   }
 
-  /// Goes one entry further: `SHA-256("holdfast/1 audit" ‖ 0x00 ‖ head ‖ entry)`. Source: DESIGN §6.
+  /// Goes one entry further: `SHA-256("holdfast/1 audit" ‖ 0x00 ‖ head ‖ entry)`. Source: docs/audit-log.md.
   public mutating func advance<Crypto: Cryptography & ~Copyable>(
     over entry: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {

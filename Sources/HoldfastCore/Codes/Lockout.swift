@@ -1,6 +1,6 @@
 /// How long a user waits after codes that were not accepted.
 ///
-/// Each is written down before it is compared (RFC 4226 §7.3). Source: DESIGN §5, limits.
+/// Each is written down before it is compared (RFC 4226 §7.3). Source: docs/protocol.md, Codes.
 enum Lockout {
   static let freeFailureCount: UInt64 = 5
   static let firstSeconds: UInt64 = 30

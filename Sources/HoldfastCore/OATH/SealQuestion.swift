@@ -1,6 +1,6 @@
 /// What a seal is made over: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])` as 64 hexadecimal digits.
 ///
-/// Source: DESIGN §5; an OCRA question (RFC 6287 §5.1).
+/// Source: docs/protocol.md, Codes; an OCRA question (RFC 6287 §5.1).
 ///
 /// - Parameters:
 ///   - parameterCount: at most 8; none gives an empty array.

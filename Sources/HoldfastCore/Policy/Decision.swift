@@ -57,7 +57,7 @@ extension Decision {
 
   /// Judges a round against what the store holds: the first rule that objects gives the status.
   ///
-  /// The rules and their order are DESIGN §5's, from tokenRevoked on.
+  /// The rules and their order are those of docs/protocol.md, Statuses, from tokenRevoked on.
   public mutating func judge(_ round: borrowing Round, against ledger: borrowing LedgerSnapshot) {
     self = Decision(status: .tokenInvalid, clockFloor: ledger.clockFloor)
     guard ledger.isIssuerTrusted else { return }

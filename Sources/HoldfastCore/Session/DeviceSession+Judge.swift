@@ -2,7 +2,7 @@ extension DeviceSession
 where
   Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
 {
-  /// Goes through DESIGN §5's list of statuses in its order; the first that applies is returned.
+  /// Goes through the statuses in the order of docs/protocol.md, Statuses; the first that applies is returned.
   ///
   /// Once the peer has proved the device measurement, the sealed M3 is left in `outgoing`; before, nothing is.
   @inline(never)

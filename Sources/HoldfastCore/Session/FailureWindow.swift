@@ -1,6 +1,6 @@
 /// Slows a connection whose proofs keep failing: never locks anybody out, since anybody can send wrong ones.
 ///
-/// Source: DESIGN §5: from the 10th failure in a minute on, each answer waits a second.
+/// Source: docs/protocol.md, Once is once: from the 10th failure in a minute on, each answer waits a second.
 struct FailureWindow {
   private static let windowMilliseconds: UInt64 = 60_000
   private var times = InlineArray<10, UInt64>(repeating: 0)

@@ -1,6 +1,6 @@
 /// What all messages of a session share.
 ///
-/// Each message is one deterministic CBOR array whose first element says which it is (DESIGN §5).
+/// Each message is one deterministic CBOR array whose first element says which it is (docs/protocol.md, Session).
 public enum Message {
   /// The longest message, in bytes.
   public static let maximumByteCount = 4096

@@ -1,6 +1,7 @@
 /// What both ends have seen of a round, and what they derive from it.
 ///
-/// Source: DESIGN §5. Its proof nonce is fresh by the device's challenge and bound to this device, prover and token.
+/// Source: docs/protocol.md, Transcript, nonce and keys. Its proof nonce is fresh by the device's challenge, and bound to
+/// this device, prover and token.
 package struct Transcript {
   /// `th`: SHA-256 over M1 and the head of M2.
   package let hash: Digest
@@ -28,7 +29,7 @@ package struct Transcript {
 
 /// The two keys of a session round: each seals one message, so its nonce may be zero.
 ///
-/// Source: RFC 5869; DESIGN §5.
+/// Source: RFC 5869; docs/protocol.md, Transcript, nonce and keys.
 package struct SessionKeys: ~Copyable {
   package let proverToDevice: Secret<32>
   package let deviceToProver: Secret<32>

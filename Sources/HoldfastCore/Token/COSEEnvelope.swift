@@ -1,6 +1,6 @@
 /// A `COSE_Encrypt` with one ECDH-ES recipient, taken apart. The spans point into the token.
 ///
-/// Source: RFC 9052 §5.1, RFC 9053 §6.3.1. Header maps hold exactly the labels that DESIGN §4 names.
+/// Source: RFC 9052 §5.1, RFC 9053 §6.3.1. Header maps hold exactly the labels that docs/protocol.md names under COSE.
 struct COSEEnvelope: ~Escapable {
   /// 12 bytes.
   let iv: Span<UInt8>

@@ -1,4 +1,4 @@
-/// How long a server waits, in milliseconds. The defaults are DESIGN §5's, where it has one.
+/// How long a server waits, in milliseconds. The defaults are those of docs/protocol.md, where it has one.
 public struct ServerTiming: Sendable {
   /// From M1 to the first byte of M2.
   public var answerMilliseconds: Int
@@ -26,9 +26,9 @@ public struct ServerTiming: Sendable {
   }
 }
 
-/// How much a server takes on. The defaults are DESIGN §5's limits for a host.
+/// How much a server takes on. The defaults are the limits for a host in docs/protocol.md, Limits.
 public struct ServerOptions: Sendable {
-  /// How many connections are served at once. Who comes when all places are taken gets that of a peer that has not proved
+  /// How many connections are served at once. Where all places are taken, a new peer gets that of one that has not proved
   /// itself in time, or else is answered `busy`.
   public var connectionCount: Int
   /// How many peers may wait to be accepted.

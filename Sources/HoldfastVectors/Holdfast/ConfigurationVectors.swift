@@ -2,7 +2,7 @@ import HoldfastCore
 
 /// `MeasurementConfiguration`: bytes that a strict reader takes or refuses.
 ///
-/// Source: DESIGN §3.
+/// Source: docs/protocol.md, Measurement.
 struct ConfigurationVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

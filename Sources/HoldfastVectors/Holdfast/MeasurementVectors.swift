@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 
 /// `Measurement`: components, salt and proof key give the configuration, both measurements and the proof key's id.
 ///
-/// Source: DESIGN §3.
+/// Source: docs/protocol.md, Measurement.
 struct MeasurementVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

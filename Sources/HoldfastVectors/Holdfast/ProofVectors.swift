@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 
 /// `Proof`: a proof of a measurement under a nonce and a measurement proof key.
 ///
-/// Source: DESIGN §3.
+/// Source: docs/protocol.md, Measurement.
 struct ProofVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

@@ -2,7 +2,7 @@ import HoldfastCore
 
 /// `MeasurementTokenCOSE` and `MeasurementTokenJOSE`: tokens that a device opens or refuses, and what they say.
 ///
-/// Source: DESIGN §4. Time, generation floor and command are not looked at.
+/// Source: docs/protocol.md, Measurement token. Time, generation floor and command are not looked at.
 struct TokenVectors<Form: TokenForm>: ReplayableGroup {
   private let parties: Parties
   private let acceptsUnsigned: Bool

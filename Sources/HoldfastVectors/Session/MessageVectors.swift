@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastReplay
 
-/// `SessionM1`: challenges that a strict reader takes or refuses. Source: DESIGN §5.
+/// `SessionM1`: challenges that a strict reader takes or refuses. Source: docs/protocol.md, Session.
 struct ChallengeVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -12,7 +12,7 @@ struct ChallengeVectors: ReplayableGroup {
   }
 }
 
-/// `SessionM2`: answers, with the head in them and without the sealed part. Source: DESIGN §5.
+/// `SessionM2`: answers, with the head in them and without the sealed part. Source: docs/protocol.md, Session.
 struct AnswerVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -23,7 +23,7 @@ struct AnswerVectors: ReplayableGroup {
   }
 }
 
-/// `SessionM3`: verdicts that a strict reader takes or refuses. Source: DESIGN §5.
+/// `SessionM3`: verdicts that a strict reader takes or refuses. Source: docs/protocol.md, Session.
 struct VerdictVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -34,7 +34,7 @@ struct VerdictVectors: ReplayableGroup {
   }
 }
 
-/// `SessionRequest`: the plaintext of M2's sealed part. Source: DESIGN §5.
+/// `SessionRequest`: the plaintext of M2's sealed part. Source: docs/protocol.md, Session.
 struct RequestVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 

@@ -2,8 +2,8 @@ import HoldfastCore
 
 /// `SessionRound`: a whole round with every value that either side computes on the way.
 ///
-/// Source: DESIGN §5. Each value is recomputed; then the prover's session and, where the vector leaves nothing to the
-/// device's state, the device's session go through the round.
+/// Source: docs/protocol.md, Session. Each value is recomputed; then the prover's session and, where the vector leaves
+/// nothing to the device's state, the device's session go through the round.
 struct RoundVectors: ReplayableGroup {
   private let parties: Parties
 

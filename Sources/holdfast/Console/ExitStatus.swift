@@ -1,4 +1,4 @@
-/// What a run ends with (DESIGN §7). 0 if and only if the whole operation succeeded.
+/// The exit status of a run, as `holdfast --help` explains it. 0 if and only if the whole operation succeeded.
 enum ExitStatus: Int32 {
   case denied = 1
   case malformed = 2

@@ -21,7 +21,7 @@ import Testing
       request, for: record, challenge: challenge, with: .none, clock: StillClock(seconds: seconds))
   }
 
-  // The expected values below were made in Python, from RFC 6287 and the bytes of DESIGN §5 alone.
+  // The expected values below were made in Python, only from RFC 6287 and docs/protocol.md.
 
   @Test func `the question of a seal is the digest of command and parameters`() throws {
     var cryptography = OpenSSLCryptography()

@@ -3,7 +3,7 @@ import HoldfastDevice
 import TestSupport
 import Testing
 
-/// The faults of a round, in the order in which DESIGN §5 lists their statuses.
+/// The faults of a round, in the order in which docs/protocol.md lists their statuses.
 enum RoundFault: Int, CaseIterable, Comparable {
   case brokenMessage, lateAnswer, untrustedIssuer, wrongDevice, wrongSeal, revoked, expired, oldVersion, usedUp
   case wrongIntegrity, unknownCommand, missingFactor, rejectedCode
