@@ -243,6 +243,7 @@ def check_policy(world):
         ('"version": 1,', '"version": 1', "line 3: this is not JSON"),
         ('"accept_unsigned": false', '"accept_unsigned": "s3cret"', "line 3: accept_unsigned must be true or false"),
         (good, "", "this is not JSON"),
+        (good, "[]", "line 1: it must be an object"),
     ):
         text = good.replace(right, wrong, 1)
         policy.write_text(text)
@@ -270,6 +271,7 @@ def check_service_policy(world):
         policy.write_text(good.replace(right, wrong, 1))
         message, _ = world.refuse(MALFORMED, "service", "images", "--dir", "service")
         expect(wanted in message and "s3cret" not in message, f"{wrong}: {message}")
+        expect("each once" not in message, f"no member is a list: {message}")
 
 
 def check_users(world):
@@ -277,12 +279,15 @@ def check_users(world):
     where = ("--dir", world.device("users"))
     world.refuse(MALFORMED, "device", "user", "remove", *where, "alice")
     world.run("device", "user", "add", *where, "alice")
-    expect(b"alice  is to activate" in world.run("device", "user", "list", *where).stdout, "the activation is not shown")
+    listed = world.run("device", "user", "list", *where)
+    expect(b"alice  is to activate" in listed.stdout, "the activation is not shown")
+    expect(b"no users" not in listed.stderr, f"a user is on the way, but it says {listed.stderr}")
     codes = json.loads(world.run("device", "user", "list", *where, "--json").stdout)["codes"]
     expect_equal([(code["user"], code["for"]) for code in codes], [("alice", "activation")], "the codes")
     removed = json.loads(world.run("device", "user", "remove", *where, "alice", "--json").stdout)
     expect_equal(removed, {"user": "alice", "state": "activation-removed"}, "what was removed")
     expect_equal(json.loads(world.run("device", "user", "list", *where, "--json").stdout), {"users": [], "codes": []}, "the rest")
+    expect(b"there are no users" in world.run("device", "user", "list", *where).stderr, "it does not say that there are none")
     world.refuse(MALFORMED, "device", "user", "remove", *where, "alice")
 
 

@@ -48,6 +48,7 @@ public enum AuthenticatorFolder {
       throw errno == EACCES ? .noPermission : errno == ENOTDIR ? .notFolder : .missing
     }
     guard status.st_mode & S_IFMT == S_IFDIR else { throw .notFolder }
-    guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .tooOpen }
+    guard status.st_uid == geteuid() else { throw .wrongOwner }
+    guard status.st_mode & 0o077 == 0 else { throw .tooOpen }
   }
 }

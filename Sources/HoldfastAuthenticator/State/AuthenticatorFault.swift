@@ -10,8 +10,10 @@ public enum AuthenticatorFault: Error, Equatable {
   case notFolder
   /// The group or others may use the folder or its file, or the system refuses.
   case noPermission
-  /// The folder or its file belongs to another user, or is open to others.
+  /// The folder or its file is open to others, or the file belongs to another user.
   case tooOpen
+  /// The folder belongs to another user.
+  case wrongOwner
   /// The file does not hold what was written there.
   case corrupt
   /// The file is another application's.
@@ -113,7 +115,8 @@ extension AuthenticatorFault {
       switch error.kind {
       case .notFound: .missing
       case .symbolicLink, .notDirectory, .notRegular, .isDirectory: .notFolder
-      case .tooOpen, .wrongOwner: .tooOpen
+      case .tooOpen: .tooOpen
+      case .wrongOwner: .wrongOwner
       case .noPermission: .noPermission
       case .diskFull: .diskFull
       case .readOnly, .exists, .tooLarge, .locked, .anotherKind, .other: .folder(error)

@@ -25,6 +25,7 @@ extension DevicePolicy {
   }
 
   private init(_ policy: JSONMember) throws(JSONMistake) {
+    guard policy.value.members != nil else { throw policy.mistake(.object) }
     _ = try policy.required("version").integer(Self.version...Self.version)
     try policy.checkMembers(Self.memberNames)
     self.init()

@@ -16,6 +16,8 @@ extension Failure {
         hint: "give the folder itself, or another name")
     case .noPermission:
       self.init(.noPermission, "no permission for \(folder)", hint: "run as the user whom it belongs to")
+    case .wrongOwner:
+      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user whom it belongs to")
     case .readOnly:
       self.init(.fault, "\(Self.file(folder)) or its file system is read-only", hint: Self.whenReadOnly)
     case .tooOpen:
@@ -127,7 +129,7 @@ extension Failure {
     case .wrongUndoCode: self.init(.denied, "that is the undo code of another change")
     case .weakPassphrase:
       self.init(
-        .malformed, "a passphrase has 8 characters to 1,024 bytes, and not digits alone",
+        .malformed, "a passphrase has 8 characters to 1,024 bytes, and not only digits",
         hint: "take several words; never the PIN")
     case .malformedState:
       self.init(

@@ -153,7 +153,7 @@ extension Failure {
     case .userExists:
       self.init(.denied, "there is a user of that name already", hint: "--replace takes the secrets away from that one")
     case .unknownUser:
-      self.init(.denied, "there is no user of that name", hint: "holdfast device user list")
+      self.init(.denied, "there is no user of that name", hint: "to see them: holdfast device user list --dir DIR")
     case .tooManyUsers: self.init(.denied, "there are as many users as there may be", hint: "remove one")
     case .tooManyCodes:
       self.init(.denied, "as many codes wait to be used as there may be", hint: "wait ten minutes")
@@ -168,7 +168,8 @@ extension Failure {
         hint: "--period \(shortest) or more; in a suite T\(shortest)S or more")
     case .unknownIssuer:
       self.init(
-        .denied, "no issuer of that key id is trusted, and none was", hint: "holdfast device show lists the issuers")
+        .denied, "no issuer of that key id is trusted, and none was",
+        hint: "holdfast device show --dir DIR lists the issuers")
     }
   }
 

@@ -14,6 +14,8 @@ extension Failure {
     let place = endpoint.map { " at \($0)" } ?? ""
     let enroll = "holdfast enroll --device DESCRIPTOR --service SERVICE --state \(folder.shellWord)"
     switch fault {
+    case .file(let error) where error.kind == .notDirectory:
+      self.init(error, hint: "is \(folder) a file? Take another folder with --state")
     case .file(let error): self.init(error, hint: "the state folder is damaged: enrol again, \(enroll) --replace")
     case .missing(let path):
       self.init(

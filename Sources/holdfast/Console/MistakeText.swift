@@ -24,7 +24,9 @@ extension JSONMistake {
       if range.lowerBound == range.upperBound { return "must be \(range.lowerBound)" }
       let end = range.upperBound == (1 << 53) - 1 ? "2^53 - 1" : "\(range.upperBound)"
       return "must be an integer from \(range.lowerBound) to \(end)"
-    case .text(let texts): return "must be one of \(texts.joined(separator: ", ")), each once"
+    case .text(let texts):
+      let isElement = if case .element? = path.last { true } else { false }
+      return "must be one of \(texts.joined(separator: ", "))\(isElement ? ", each once" : "")"
     case .byteCount(let range):
       return "must have \(range.lowerBound) to \(range.upperBound) bytes"
     case .hexadecimal(let count): return "must have \(count) hexadecimal digits in lower case"

@@ -1,7 +1,7 @@
 import HoldfastCore
 
 extension Status {
-  /// The status as DESIGN §5 names it.
+  /// The name of the status in docs/protocol.md, Statuses.
   var name: String { "\(self)" }
 
   /// What a person is told, and what to do.
@@ -9,19 +9,22 @@ extension Status {
     switch self {
     case .accepted: ("the device accepted it", nil)
     case .tokenInvalid:
-      ("the device does not take the measurement token", "has it been told to trust the issuer? holdfast device trust")
+      (
+        "the device does not take the measurement token",
+        "has its owner told it to trust the issuer? holdfast device trust --dir DIR service.json"
+      )
     case .tokenExpired: ("the measurement token has expired", enrolAgain)
     case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", enrolAgain)
     case .tokenUnknown: ("the device does not remember the token, and did not take it whole", enrolAgain)
     case .integrityMismatch:
       (
         "the app or its environment has changed since the baseline",
-        "holdfast explain says what changed; if that is as it should be, \(enrolAgain)"
+        "\(explain); if that is as it should be, \(enrolAgain)"
       )
     case .deviceMismatch:
       (
         "this host does not measure as the one that was enrolled, or the answer was used before",
-        "holdfast explain says what changed; if this host is meant to have the token, \(enrolAgain)"
+        "\(explain); if this host is meant to have the token, \(enrolAgain)"
       )
     case .factorMissing:
       ("the command needs more than was given", "codes are given with --user, --otp and --seal")
@@ -33,9 +36,12 @@ extension Status {
     case .sealRejected:
       ("the seal was rejected", "it counts once, for exactly this command and these parameters; is the PIN right?")
     case .lockedOut:
-      ("the user is locked out for now", "wait, or ask the device's owner for a code: holdfast device user unlock")
+      (
+        "the user is locked out for now",
+        "wait, or ask the device's owner for a code: holdfast device user unlock --dir DIR USER"
+      )
     case .commandRefused:
-      ("the device refuses that command", "holdfast device policy shows what the owner allows")
+      ("the device refuses that command", policy)
     case .challengeExpired: ("the answer came too late", "try again")
     case .malformed: ("the device could not read the message", nil)
     case .busy: ("the device is busy or its store is full", "try again later")
@@ -43,21 +49,23 @@ extension Status {
     case .versionTooOld: ("the app is older than the device's owner allows", "update the app and \(enrolAgain)")
     case .internal:
       (
-        "the device had a fault of its own, or does not answer its bridge",
+        "the device itself had a fault, or does not answer its bridge",
         "see the log of device serve or device bridge, or the board's console"
       )
     }
   }
 }
 
-private let enrolAgain = "enrol again: holdfast enroll --replace"
+private let enrolAgain = "enrol again: holdfast enroll --device DESCRIPTOR --service SERVICE --state STATE --replace"
+private let explain = "holdfast explain --state STATE says what changed"
+private let policy = "holdfast device policy --dir DIR shows what the owner allows"
 
 extension Refusal {
   /// What a person is told in place of the status's explanation, and what to do.
   var explanation: (text: String, hint: String?) {
     switch self {
     case .notInPolicy:
-      ("the device's policy does not allow that command", "holdfast device policy shows what the owner allows")
+      ("the device's policy does not allow that command", policy)
     case .notInToken:
       ("the measurement token does not allow that command", "ask whoever issues the tokens for one that lists it")
     case .anotherUser:
@@ -68,7 +76,7 @@ extension Refusal {
     case .parameterTooLong:
       (
         "the command needs a seal, and a parameter is too long for a person to read",
-        "holdfast device policy shows codes.seal_parameter_length, the most characters that the owner allows"
+        "holdfast device policy --dir DIR shows codes.seal_parameter_length, the most characters that the owner allows"
       )
     case .anotherCommand:
       ("the request has the number of an earlier one, and asks for something else", "run the command again")

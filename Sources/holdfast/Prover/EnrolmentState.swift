@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastStorage
 
 /// An entry of a state folder as it is at one moment, for people and programs that ask when to enrol again.
 struct EnrolmentState {
@@ -16,6 +17,8 @@ struct EnrolmentState {
     case unknown
     /// Its files are damaged, missing or not of one enrolment.
     case damaged
+    /// This user has no permission to read its files.
+    case unreadable
   }
 
   init(_ entry: ProverFolder.Entry, now: UInt64?) {
@@ -34,7 +37,10 @@ struct EnrolmentState {
   }
 
   var validity: Validity {
-    guard case .success = enrolment else { return .damaged }
+    if case .failure(let fault) = enrolment {
+      guard case .file(let error) = fault else { return .damaged }
+      return error.kind == .noPermission || error.kind == .wrongOwner ? .unreadable : .damaged
+    }
     guard let report, let now else { return .unknown }
     return report.expires <= now ? .expired : .valid
   }

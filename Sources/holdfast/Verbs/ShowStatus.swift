@@ -10,7 +10,7 @@ struct ShowStatus: Verb {
     commandName: "status", abstract: "Show the enrolments of a prover's state folder, and when they expire.",
     discussion: """
       Only the device can read a token. The issuer reported its claims when it issued the token, and the prover kept this \
-      report, which nothing authenticates. An enrolment of a version before that shows no claims. Nobody is connected to. Exit \
+      report, which nothing authenticates. An enrolment by an older version shows no claims. Nobody is connected to. Exit \
       status 0 also where a token has expired; 2 when an enrolment is damaged, or no device is enrolled.
       """,
     examples: [
@@ -66,7 +66,7 @@ struct ShowStatus: Verb {
         "  issued     \(Timestamp(unixSeconds: report.issued))",
         "  expires    \(Timestamp(unixSeconds: report.expires))",
         "  commands   \(report.commandText)", "  user       \(report.user ?? "any")",
-        "  uses       \(report.maximumUses.map { "at most \($0) accepted rounds" } ?? "any number")",
+        "  uses       \(report.maximumUses.map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" } ?? "any number")",
       ]
     }
     if entry.entry.isOfOldLayout { lines.append("  files      in the state folder itself, as older versions put them") }
@@ -102,6 +102,7 @@ extension EnrolmentState {
     case .unknown:
       report == nil ? "enrolled by an older version, which kept no expiry" : "there is no clock to judge it by"
     case .damaged: "damaged"
+    case .unreadable: "no permission"
     }
   }
 }

@@ -68,8 +68,7 @@ struct DeviceAudit: OwnerVerb {
       ).afterResult()
     }
     if !output.json {
-      Console.result("\(report.recorded.count) entries, whole, head \(hexadecimal(report.recorded.head))")
-      if report.firstKept > 1 { Console.note("entries before \(report.firstKept) are no longer kept") }
+      Console.result("\(report.keptText), whole, head \(hexadecimal(report.recorded.head))")
     }
   }
 
@@ -80,6 +79,15 @@ struct DeviceAudit: OwnerVerb {
       if output.json { objects.append(entry.json) } else { Console.result(quoted: entry.line) }
     }
     if output.json { Console.result(.object([("entries", .array(objects))])) }
+  }
+}
+
+extension AuditReport {
+  /// How many entries are kept, and from which number on, such as `188 entries from number 10 on`.
+  fileprivate var keptText: String {
+    let keptCount = recorded.count + 1 - firstKept
+    let entries = keptCount == 1 ? "1 entry" : "\(keptCount) entries"
+    return firstKept > 1 ? "\(entries) from number \(firstKept) on" : entries
   }
 }
 

@@ -95,7 +95,7 @@ struct DeviceInit: Verb {
 
 extension Console {
   static func noteThatNobodyIsTrusted<Owned: OwnedDevice>(by owned: Owned) {
-    note("it trusts nobody yet; next: holdfast device trust \(Owned.option) \(owned.path.shellWord) ISSUER.jwk")
+    note("it trusts nobody yet; next: holdfast device trust \(Owned.option) \(owned.path.shellWord) service.json")
   }
 }
 

@@ -33,7 +33,7 @@ struct DeviceUserList: OwnerVerb {
     } else {
       for user in users { Console.result(user.line(at: now)) }
       for code in open { Console.result(code.line(at: now)) }
-      if users.isEmpty { Console.note("there are no users") }
+      if users.isEmpty, open.isEmpty { Console.note("there are no users") }
     }
   }
 }
@@ -41,7 +41,8 @@ struct DeviceUserList: OwnerVerb {
 extension LedgerUser {
   fileprivate func line(at now: UInt64) -> String {
     let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
-    let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) codes rejected"
+    let noun = record.failureCount == 1 ? "code" : "codes"
+    let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) \(noun) rejected"
     return "\(name)  \(methods)\(failures)\(lockText(at: now))"
   }
 

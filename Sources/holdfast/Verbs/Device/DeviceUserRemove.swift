@@ -27,7 +27,8 @@ struct DeviceUserRemove: OwnerVerb {
     let isRemoved = try recording { () throws(LedgerFault) in try ledger.removeUser(user, realClock: now) }
     guard isRemoved else {
       throw Failure(
-        .malformed, "there is no user of that name, and no code for one to activate", hint: "holdfast device user list")
+        .malformed, "there is no user of that name, and no code for one to activate",
+        hint: "to see them: holdfast device user list \(Owned.option) \(owned.path.shellWord)")
     }
     if output.json {
       let state = isUser ? "removed" : "activation-removed"

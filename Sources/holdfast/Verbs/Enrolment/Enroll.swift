@@ -110,7 +110,9 @@ struct Enroll: Verb {
     if attempts.count == 1, let failure = attempts[0].failure { throw failure }
     for attempt in attempts {
       if let failure = attempt.failure {
-        Console.report(failure, of: "device \(hexadecimal(attempt.descriptor.deviceID))")
+        let name = "device \(hexadecimal(attempt.descriptor.deviceID))"
+        // Some sentences name the device first of all.
+        Console.report(failure, of: failure.message.hasPrefix("\(name) ") ? nil : name)
       } else if !output.json, let text = attempt.text {
         Console.result(text)
       }
