@@ -21,7 +21,7 @@ extension Failure {
     case .duplicateTestID(let id): "tcId \(id) is there twice"
     case .unknownResult: "the result is neither valid, invalid nor acceptable"
     case .unknownType: "the schema does not have that type of group"
-    case .keysDiffer: "the key does not belong to the private key or the key id beside it"
+    case .keysDiffer: "the key does not belong to the private key or the key id next to it"
     }
   }
 }

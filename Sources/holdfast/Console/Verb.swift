@@ -14,7 +14,7 @@ protocol Verb: ParsableCommand {
 }
 
 struct OutputOptions: ParsableArguments {
-  @Flag(name: .long, help: "Print the result as one JSON object.")
+  @Flag(name: .long, help: "Print the result as one JSON object; a verb that serves prints one object a line.")
   var json = false
 }
 

@@ -8,7 +8,7 @@ import HoldfastTransport
 struct Demo: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Show it all on this machine: enrol, prove, and try every attack.",
-    discussion: "Device and provers are processes of their own. Exit status 0 only if every line came out as it must.",
+    discussion: "Device and provers are separate processes. Exit status 0 only if every line came out as it must.",
     examples: [
       "holdfast demo"
     ])

@@ -18,7 +18,7 @@ struct VectorsReplay: Verb {
     discussion: "Exit status 2 when a test fails, or a file is not what it should be.",
     examples: [
       "holdfast vectors replay vectors/*.json",
-      "holdfast vectors replay vectors/hotp.json --json",
+      "holdfast vectors replay vectors/oath-hotp.json --json",
     ])
 
   @Argument(help: "Files of test vectors.", completion: .file())

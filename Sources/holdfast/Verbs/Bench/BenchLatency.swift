@@ -7,7 +7,7 @@ struct BenchLatency: Verb {
   static let configuration = CommandConfiguration(
     commandName: "latency", abstract: "Measure the latency of whole proofs against a budget.",
     discussion: """
-      Without --connect a device is made and served in a process of its own, in a temporary folder. Exit status 1 when \
+      Without --connect a device is made and served in a separate process, in a temporary folder. Exit status 1 when \
       the 99th percentile is over the budget.
       """,
     examples: [

@@ -67,7 +67,7 @@ struct TokenOptions: ParsableArguments {
   @Option(help: "How the token is written: cose or jose.")
   var format: TokenFormat = .cose
 
-  @Flag(help: "A MAC instead of a signature, under the key that service mac-key writes for the device; cose alone.")
+  @Flag(help: "A MAC instead of a signature, under the key that service mac-key writes for the device; only with cose.")
   var mac = false
 
   @Option(help: "A command that the token allows; may be repeated, at most 16. All that policy allows when absent.")
@@ -87,7 +87,7 @@ struct TokenOptions: ParsableArguments {
 
   func options() throws(Failure) -> IssuanceOptions {
     var options = IssuanceOptions()
-    guard !mac || format == .cose else { throw Failure(.usage, "--mac goes with --format cose alone") }
+    guard !mac || format == .cose else { throw Failure(.usage, "--mac goes only with --format cose") }
     options.format = mac ? .macCOSE : format.format
     options.maximumUses = maximumUses
     guard (1...maximumInteger).contains(validFor ?? 1) else {

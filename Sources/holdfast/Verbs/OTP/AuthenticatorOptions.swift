@@ -89,7 +89,7 @@ struct NewProtectionOptions: ParsableArguments {
   @Option(help: "The same from an open file descriptor.")
   var newKeyFd: Int32?
 
-  @Flag(help: "No PIN: who has the folder has the codes.")
+  @Flag(help: "No PIN: anyone who has the folder has the codes.")
   var noPin = false
 
   func secret() throws(Failure) -> ProtectionSecret {

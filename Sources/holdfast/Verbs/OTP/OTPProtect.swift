@@ -64,7 +64,7 @@ struct OTPProtect: Verb {
     }
     for other in matching where other.protectionGroup != first.protectionGroup {
       throw Failure(
-        .usage, "the user's records have PINs of their own",
+        .usage, "the user's records have different PINs",
         hint: "say which one: --index N; those that share it follow")
     }
     return first

@@ -41,7 +41,7 @@ extension Passphrase {
 
 struct OTPStateExport: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Write the whole state as one line, encrypted under a passphrase of its own.",
+    commandName: "export", abstract: "Write the whole state as one line, encrypted under a separate passphrase.",
     discussion: "The secrets in it stay blinded by their PINs.",
     examples: [
       "holdfast otp state export --authenticator keys --file backup.txt"

@@ -59,7 +59,7 @@ struct OTPSync: Verb {
     guard !own.isEmpty else {
       throw Failure(
         .denied, "the user's records are another device's",
-        hint: "holdfast otp list --json shows whose; activate on this one into a folder of its own")
+        hint: "holdfast otp list --json shows whose; activate on this one into a separate folder")
     }
     return own
   }

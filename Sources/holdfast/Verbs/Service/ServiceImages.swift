@@ -14,7 +14,7 @@ struct ServiceApprove: Verb {
     discussion: "The tokens of its apps carry this name and this version, whatever the apps say.",
     examples: [
       "holdfast service approve --dir service ./app --subject app --version 1.2.3",
-      "holdfast service approve --dir service ./app --subject app --version 1.2.3 \\\n  --mpk-key ../app/mpk.key",
+      "holdfast service approve --dir service ./app --subject app --version 1.2.3 \\\n--mpk-key ../app/mpk.key",
     ])
 
   @OptionGroup var service: ServiceOptions

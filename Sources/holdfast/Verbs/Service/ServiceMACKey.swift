@@ -11,8 +11,8 @@ struct ServiceMACKey: Verb {
     commandName: "mac-key",
     abstract: "Write the key that the issuer shares with one device, for tokens with a MAC instead of a signature.",
     discussion: """
-      Who reads the file can make tokens for that device. Bring it there unseen, give it to device trust, and delete it. \
-      It is the same each time.
+      Anyone who reads the file can make tokens for that device. Bring it there unseen, give it to device trust, and \
+      delete it. It is the same each time.
       """,
     examples: [
       "holdfast service mac-key --dir service --device lock.json mac.jwk"
