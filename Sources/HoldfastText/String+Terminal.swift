@@ -59,14 +59,17 @@ extension Unicode.Scalar {
   fileprivate var isUnseen: Bool {
     // The usual case, without a look at the tables.
     if 0x20...0x7e ~= value { return false }
-    // Braille's pattern without dots is a symbol to Unicode.
-    if properties.isDefaultIgnorableCodePoint || value == 0x2800 { return true }
+    if properties.isDefaultIgnorableCodePoint || Self.blankSymbols.contains(value) { return true }
     return switch properties.generalCategory {
     case .control, .format, .surrogate, .privateUse, .unassigned: true
     case .spaceSeparator, .lineSeparator, .paragraphSeparator: true
     default: false
     }
   }
+
+  /// What Unicode calls a letter, a mark or a symbol, and draws as nothing: Braille's pattern without dots, the replacement of an
+  /// object, a null note head, a blank and a half blank hieroglyph, and the filler of Khitan's small script.
+  private static let blankSymbols: [UInt32] = [0x2800, 0xfffc, 0x1d159, 0x13441, 0x13442, 0x16fe4]
 
   fileprivate var isMark: Bool {
     switch properties.generalCategory {

@@ -15,7 +15,7 @@ struct Holdfast: ParsableCommand {
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
       prove who it is, 64 usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or a library \
       failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, 130 and 143 in a shell; those that serve \
-      or search finish first and end with 0.
+      or search finish first and end with 0, and demo and bench remove their folder first and end with 69.
 
       Environment: XDG_DATA_HOME or HOME is where this host's secret for measurements is kept, in holdfast/device.secret below \
       $XDG_DATA_HOME or $HOME/.local/share. TMPDIR is where demo and bench make their folders. NO_COLOR turns colours off.
@@ -49,6 +49,9 @@ struct Holdfast: ParsableCommand {
     }
     do {
       var command = try parseAsRoot(arguments.words)
+      if let mistake = TypingError(repetitionIn: arguments.words)?.failure {
+        end(by: mistake, isJSON: arguments.isMarkedJSON)
+      }
       try command.run()
     } catch let status as ExitCode {
       exit(withError: status)

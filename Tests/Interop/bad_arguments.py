@@ -127,6 +127,12 @@ USAGE_ERRORS = {
     "a negative generation": [*FLOOR, "--issuer", "00" * 8, "--generation=-1"],
     "an issuer whose id is too short": [*FLOOR, "--issuer", "00ff", "--generation", "1"],
     "two issuers": ["device", "trust", "--dir", "{D}", "{base}/issuer.jwk", "{base}/issuer2.jwk"],
+    "two commands": [*STATUS, "--command", "unlock"],
+    "two commands, with an equals sign": [*STATUS, "--command=unlock"],
+    "the same command twice": [*STATUS, "--command", "status"],
+    "two ends to connect to": [*STATUS, "--connect", "unix:/nowhere"],
+    "two states": ["status", "--state", "{base}/P", "--state", "{base}/P"],
+    "two numbers": ["device", "audit", "--dir", "{D}", "--after", "1", "--after", "2"],
     "an option twice without a value": ["device", "show", "--dir", "--dir"],
 }
 
@@ -182,7 +188,8 @@ OTHERS = {
     "a cut into a folder that is not there": ([*CUT, "2", "--to", "{case}/a/b"], {MALFORMED}),
     "entries of a file that has none": (["device", "audit", "--file", "{base}/d.json"], {MALFORMED}),
     "entries of a file that is not there": (["device", "audit", "--file", "{case}/none"], {MALFORMED}),
-    "a device to block that nobody knows": (["service", "device", "block", "--dir", "{S}", "00" * 16], {MALFORMED}),
+    "a device to block that nobody knows yet": (["service", "device", "block", "--dir", "{S}", "00" * 16], {OK}),
+    "a device to unblock that nobody knows": (["service", "device", "unblock", "--dir", "{S}", "11" * 16], {MALFORMED}),
     "a label that turns the line round": (
         ["service", "device", "add", "--dir", "{S}", "{base}/d.json", "--label", "\u202egnp.exe"], {OK, USAGE}),
     "status of a service": (["status", "--state", "{S}"], {MALFORMED}),

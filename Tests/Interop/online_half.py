@@ -271,9 +271,13 @@ def _(world):
 @check("a device that the service knows nothing of, and what is no device, is refused by name")
 def _(world):
     unknown = secrets.token_bytes(16).hex()
-    for verb in ("block", "unblock", "remove"):
+    for verb in ("unblock", "remove"):
         status_is(world.own("device", verb, unknown), MALFORMED, unknown, "service device list")
         status_is(world.own("device", verb, world.name("none")), MALFORMED)
+    # A device may be blocked before it has come for its first token.
+    status_is(world.own("device", "block", world.name("none")), MALFORMED)
+    status_is(world.own("device", "block", unknown), OK, unknown)
+    status_is(world.own("device", "unblock", unknown), OK, unknown)
     good = json.loads(world.lock_file.read_bytes())
     for what, value in (("empty", b""), ("no JSON", b"{"), ("a list", []), ("huge", b"{" + b" " * 70_000 + b"}"),
                         ("twice", world.lock_file.read_bytes().replace(b'{"kid"', b'{"kid"', 1).rstrip()[:-1] + b',"kid":"00"}'),

@@ -219,8 +219,10 @@ def quiet_is_quiet(world):
 def verbose_tells_all(world):
     world.serve("--verbose")
     garbage(world, 30)
-    lines = world.end()
-    expect_equal(len([line for line in lines if line.endswith(": tokenUnknown")]), 30, "lines of a stranger")
+    lines = [line for line in world.end() if ": tokenUnknown" in line]
+    expect_equal(len(lines), 30, "lines of a stranger")
+    expect_equal(fields(lines[0]), {"peer": f'"uid {os.getuid()}, pid {os.getpid()}"', "device": world.descriptor.device_id.hex()[:8]},
+                 "the fields")
 
 
 def audit_quotes(world):

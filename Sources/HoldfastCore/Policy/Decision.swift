@@ -92,6 +92,8 @@ extension Decision {
     guard round.compatibilityNonce != nil else { return }
     if ledger.isNonceUsed {
       status = .deviceMismatch
+    } else if round.expires <= ledger.clockFloor {
+      // Its token never counts again, and nothing is kept of it.
     } else if !ledger.canKeepNonce {
       status = .busy
     } else {

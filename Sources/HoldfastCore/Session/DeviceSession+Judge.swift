@@ -96,6 +96,9 @@ where
       if let number = request.number {
         store.keepOutcome(status, of: RequestIdentity(token, number: number))
       }
+    } else {
+      // A repetition of what was accepted keeps nobody's place.
+      credential = nil
     }
     return seal(reply, status: status, keys: keys, transcript: transcript)
   }

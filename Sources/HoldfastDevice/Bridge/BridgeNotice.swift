@@ -3,8 +3,8 @@ import HoldfastTransport
 
 /// Something that whoever runs a bridge may want to say. It may come from any thread.
 public enum BridgeNotice: Sendable, Equatable {
-  /// A prover got the place; `connection` counts them from 1.
-  case connected(connection: UInt64)
+  /// A prover got the place; `connection` counts them from 1. `peer` is nil where the transport does not know it.
+  case connected(connection: UInt64, Peer?)
   /// A prover is gone, after so many messages from the hardware.
   case disconnected(connection: UInt64, messageCount: UInt64)
   /// The bridge ended a prover's connection.

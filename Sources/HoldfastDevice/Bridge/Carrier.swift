@@ -42,7 +42,7 @@ struct Carrier {
 
   private mutating func serve(_ prover: Connection, over line: inout HardwareLine) throws(HardwareFault) {
     connectionCount += 1
-    bridge.notify(.connected(connection: connectionCount))
+    bridge.notify(.connected(connection: connectionCount, prover.peer))
     var relay = Relay(prover: prover, place: bridge.place, timing: bridge.timing)
     defer {
       let hadPlace = end(prover)

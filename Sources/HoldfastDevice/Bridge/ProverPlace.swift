@@ -4,7 +4,7 @@ import Synchronization
 
 /// The one place of a bridge: a prover takes it on the thread that accepted it, and is served on another one.
 ///
-/// The rule is that of ``ConnectionTable``: a prover keeps the place once the device has accepted something of it. Before, a
+/// The rule is that of ``ConnectionTable``: a prover keeps the place while what the device accepted of it came last. Otherwise a
 /// newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges its message.
 /// The first `tokenUnknown` gives as long again, since an honest prover then sends its token as a whole.
 final class ProverPlace: Sendable {
@@ -82,7 +82,7 @@ final class ProverPlace: Sendable {
       case .tokenUnknown where !state.wasUnknown:
         state.wasUnknown = true
         state.deadline = Deadline(afterMilliseconds: provingMilliseconds)
-      case .tokenUnknown, .other: break
+      case .tokenUnknown, .other: state.isProved = false
       }
     }
   }

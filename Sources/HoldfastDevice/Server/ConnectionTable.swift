@@ -4,7 +4,7 @@ import Synchronization
 
 /// The connections that are being served: who has one of the places, and who gives one up for a newcomer.
 ///
-/// A peer whose round was accepted keeps its place for as long as its connection lasts; one token, or one code of the owner's,
+/// A peer whose last round was accepted keeps its place for as long as its connection lasts; one token, or one code of the owner's,
 /// keeps at most ``maximumPlacesPerCredential``. Of the others, the one that came first loses its place to a newcomer when all
 /// are taken, but not within its first `provingMilliseconds`, nor while an answer of its own is judged: a command that acts is
 /// always answered.
@@ -73,11 +73,16 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// An answer was judged. A peer keeps its place from its first accepted round on, unless the round's credential keeps too many.
+  /// An answer was judged. A peer keeps its place from an accepted round on, until one is not accepted, and unless the round's
+  /// credential keeps too many.
   func endJudging(_ number: UInt64, acceptedBy credential: RoundCredential?) {
     state.withLock { state in
       state.places[number]?.isJudged = false
-      guard let credential, let place = state.places[number], place.credential == nil else { return }
+      guard let credential else {
+        state.places[number]?.credential = nil
+        return
+      }
+      guard let place = state.places[number], place.credential == nil else { return }
       let keptCount = state.places.values.count { $0.credential == credential }
       if keptCount < Self.maximumPlacesPerCredential { state.places[number]?.credential = credential }
     }

@@ -42,7 +42,9 @@ public final class ServerLog<Time: Clock & Sendable>: Sendable {
 public enum ServerLogEntry: Sendable, Equatable {
   case round(RoundEntry)
   case strangers(StrangerTotals)
-  /// What is said of the server itself: policy, faults; in a complete log, also an answer to a peer that proved nothing.
+  /// In a complete log only: an answer to a peer that proved nothing.
+  case answered(AnsweredEntry)
+  /// What is said of the server itself: policy, faults.
   case notice(ServerNotice)
 }
 
@@ -56,6 +58,13 @@ public struct RoundEntry: Sendable, Equatable {
   public var count: UInt64 = 1
   /// When that was, in Unix seconds; nil where the entry was not kept back, and where there is no clock.
   public var unixSeconds: UInt64?
+}
+
+/// An answer to a peer that proved nothing.
+public struct AnsweredEntry: Sendable, Equatable {
+  public let connection: UInt64
+  public let peer: Peer?
+  public let status: Status
 }
 
 /// What peers have done that proved nothing, and what became of them.
@@ -118,7 +127,9 @@ private struct LogState {
       if connections.count < capacity { connections[connection] = ConnectionState(peer: peer) }
     case .answered(let connection, let status):
       answered(connection, status)
-      if isComplete { return .notice(notice) }
+      if isComplete {
+        return .answered(AnsweredEntry(connection: connection, peer: connections[connection]?.peer, status: status))
+      }
     case .judged(let judged): return round(judged, at: now, realClock: realClock).map { .round($0) }
     case .disconnected(let connection): forget(connection)
     case .displaced(let connection):
@@ -172,7 +183,8 @@ private struct LogState {
     var entry = RoundEntry(judged: judged, peer: connections[judged.connection]?.peer)
     entry.isOfForgottenToken = connections[judged.connection]?.hasUnknownToken == true
     connections[judged.connection]?.hasUnknownToken = false
-    guard judged.status != .accepted, !isComplete else { return entry }
+    let isRepetition = judged.round?.isRepetition ?? false
+    guard judged.status != .accepted || isRepetition, !isComplete else { return entry }
     let key = DenialKey(judged)
     if let denial = denials[key] {
       entry.count = (denial.next?.count ?? 0) + 1

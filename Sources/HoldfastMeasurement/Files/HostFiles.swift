@@ -53,7 +53,10 @@ public struct HostFiles: Sendable {
   }
 
   private func open(_ path: String) throws(SystemFault) -> OpenFile {
-    guard let kernelPath = kernelPath(of: path) else { return try OpenFile(root + path) }
+    guard let kernelPath = kernelPath(of: path) else {
+      // A pipe without a writer must not hold anybody up.
+      return try OpenFile(root + path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    }
     if path == Self.executable {
       _ = try OpenFile(taking: unsafe holdfast_open_proc_link(kernelPath))
       return try OpenFile(path)

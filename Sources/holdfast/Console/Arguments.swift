@@ -47,6 +47,13 @@ enum Syntax {
     /// As a person types it.
     var text: String { (["holdfast"] + words).joined(separator: " ") }
 
+    /// The verb that is meant where none follows.
+    var leaf: Place {
+      var leaf = self
+      if let usual = command.configuration.defaultSubcommand { _ = leaf.descend(to: usual._commandName) }
+      return leaf
+    }
+
     /// Goes on to the verb of that name; whether there is one.
     mutating func descend(to word: String) -> Bool {
       guard let next = command.verbs.first(where: { $0._commandName == word }) else { return false }
@@ -62,6 +69,8 @@ enum Syntax {
     let takesValue: Bool
     /// Whether the next argument is its value, even where that begins with a hyphen.
     let takesAnything: Bool
+    /// Whether it may be given more than once.
+    let mayRepeat: Bool
   }
 
   /// The long options of a verb, from what ArgumentParser says of it.
@@ -73,7 +82,8 @@ enum Syntax {
       (argument["names"]?.elements ?? []).filter { $0["kind"]?.text == "long" }.map { name in
         Option(
           name: "--" + (name["name"]?.text ?? ""), takesValue: argument["kind"]?.text == "option",
-          takesAnything: argument["parsingStrategy"]?.text == "unconditional")
+          takesAnything: argument["parsingStrategy"]?.text == "unconditional",
+          mayRepeat: argument["kind"]?.text != "option" || argument["isRepeating"] == .bool(true))
       }
     }
   }

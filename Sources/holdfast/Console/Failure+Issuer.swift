@@ -12,7 +12,7 @@ extension Failure {
       case .notFound:
         self.init(
           .malformed, "there is no whole service in \(folder): \(error.path) is missing",
-          hint: "make one: holdfast service init --dir \(folder.shellWord)")
+          hint: Self.isService(folder) ? Self.restore : "make one: holdfast service init --dir \(folder.shellWord)")
       case .exists:
         self.init(
           .malformed, "there is a service in \(folder) already, and nothing is overwritten", hint: "take another folder"
@@ -43,6 +43,13 @@ extension Failure {
   }
 
   private static let restore = "restore it from a backup, or make a new service"
+
+  /// Whether there is something of a service, which is not made anew over it.
+  private static func isService(_ folder: String) -> Bool {
+    let kind: FolderKind??
+    kind = try? FolderKind.kind(ofFolder: folder)
+    return kind == .service
+  }
 
   /// A service's folder could not be made.
   init(making fault: ServiceFolderFault, folder: String) {

@@ -1,9 +1,17 @@
 import ArgumentParser
+import HoldfastCore
 
 extension Failure {
   /// Arguments that do not fit; nil when it is no mistake, but a call for help.
   init?(parsing error: any Error, of arguments: Arguments) {
     guard Holdfast.exitCode(for: error) != .success else { return nil }
+    // Whoever types a code where none is taken gave it away, and it is not repeated.
+    guard !arguments.words.contains(where: { OneUseCode(Array($0.utf8).span) != nil }) else {
+      self.init(
+        secretGivenTo: TypingError.place(of: arguments.words).text,
+        hint: "leave the code out and type it when asked; ask the device's owner for another one, too")
+      return
+    }
     if let mistake = TypingError(in: arguments.words) {
       self = mistake.failure
       return
@@ -22,6 +30,7 @@ enum TypingError {
   case verb(String, suggestion: String?, at: Syntax.Place)
   case option(String, suggestion: String?, at: Syntax.Place)
   case negativeNumber(String, option: String, at: Syntax.Place)
+  case repetition(String, at: Syntax.Place)
 
   /// Looks for one in arguments that the parser has refused.
   init?(in words: [String]) {
@@ -36,10 +45,21 @@ enum TypingError {
         return
       }
     }
-    var leaf = place
-    if let usual = place.command.configuration.defaultSubcommand { _ = leaf.descend(to: usual._commandName) }
-    guard let mistake = Self.optionMistake(in: rest, at: leaf) else { return nil }
+    guard let mistake = Self.optionMistake(in: rest, at: place.leaf) else { return nil }
     self = mistake
+  }
+
+  /// Looks for an option that is given twice, though it has one value: the parser takes the last.
+  init?(repetitionIn words: [String]) {
+    let names = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } }
+    // What a verb takes is not looked up for nothing.
+    guard Set(names).count < names.count else { return nil }
+    let place = Self.place(of: words)
+    guard
+      case .repetition(let name, let leaf) = Self.optionMistake(
+        in: words.dropFirst(place.words.count), at: place.leaf)
+    else { return nil }
+    self = .repetition(name, at: leaf)
   }
 
   /// The verb that arguments begin with.
@@ -79,12 +99,14 @@ enum TypingError {
     let options = Syntax.options(of: place.command)
     guard !options.isEmpty else { return nil }
     var rest = words.prefix { $0 != "--" }
+    var given: Set<String> = []
     while let word = rest.popFirst() {
       guard word.hasPrefix("-"), word.utf8.count > 2, !word.isNegativeNumber else { continue }
       let name = String(word.prefix { $0 != "=" })
       guard let option = options.first(where: { $0.name == name }) else {
         return .option(name, suggestion: Spelling.nearest(to: name, among: options.map(\.name)), at: place)
       }
+      guard option.mayRepeat || given.insert(name).inserted else { return .repetition(name, at: place) }
       guard option.takesValue, !word.contains("="), let value = rest.first else { continue }
       if option.takesAnything || !value.hasPrefix("-") {
         rest.removeFirst()
@@ -107,6 +129,8 @@ enum TypingError {
       Failure(
         .usage, "'\(option)' has no value: '\(value)' was taken for an option",
         hint: "\(option)=\(value) makes it the value; see \(place.text) --help")
+    case .repetition(let name, let place):
+      Failure(.usage, "\(name) is given twice", hint: "\(place.text) takes it once; see \(place.text) --help")
     }
   }
 

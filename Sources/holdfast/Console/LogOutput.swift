@@ -11,7 +11,7 @@ struct LogLine {
   var sentence: String
   /// The rest, for people as well as for programs.
   var fields: [(String, NamedValue)] = []
-  /// What only programs get, since the sentence says it.
+  /// What only programs get: for people, the sentence says it.
   var members: [(String, NamedValue)] = []
 
   /// A line for people. Each value is quoted, so that none can pass for a field or a line.
@@ -22,10 +22,10 @@ struct LogLine {
 
   /// One JSON object.
   func json(unixSeconds: UInt64?) -> JSONValue {
-    let all = (members + fields).map { ($0, $1.json) }
     let time = unixSeconds.map { JSONValue.integer($0) } ?? .null
     return .object(
-      [("time", time), ("event", .string(event))] + (all.isEmpty ? [("text", .string(sentence))] : all))
+      [("time", time), ("event", .string(event)), ("text", .string(sentence))]
+        + (members + fields).map { ($0, $1.json) })
   }
 }
 
@@ -75,8 +75,7 @@ final class LogOutput: Sendable {
 
   /// Something is not as it should be.
   func warn(_ sentence: String) {
-    let line = LogLine(event: "warning", sentence: "warning: \(sentence)", members: [("text", .text(sentence))])
-    write(line)
+    write(LogLine(event: "warning", sentence: "warning: \(sentence)"))
   }
 
   /// Ends it, once, after the last line: waits until all were carried on, at most so long.

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastTransport
 
@@ -24,6 +25,24 @@ struct Conversation: ~Copyable {
       received = try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
     } catch { throw Failure(error, endpoint: endpoint) }
   }
+
+  /// Waits for the device's first message. Where it has no room, connects again until the deadline: nothing was sent to it yet.
+  mutating func receiveGreeting(by deadline: Deadline) throws(Failure) -> DeviceGreeting {
+    try receive(by: deadline)
+    var first = try greeting()
+    while case .verdict(let verdict) = first, verdict.status == .busy, !deadline.hasPassed {
+      // Others may be waiting as well, and whoever asks first gets the place.
+      _ = poll(nil, 0, Self.pauseMilliseconds)
+      do {
+        link = try DeviceLink(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)
+        try receive(by: deadline)
+      } catch { return first }
+      first = try greeting()
+    }
+    return first
+  }
+
+  private static let pauseMilliseconds: CInt = 10
 
   /// Reads the message that came as the first one of a connection.
   borrowing func greeting() throws(Failure) -> DeviceGreeting {

@@ -52,10 +52,10 @@ struct Proof: ~Copyable {
     timing.measure = stopwatch.lap()
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    try conversation.receive(by: deadline)
+    let greeting = try conversation.receiveGreeting(by: deadline)
     timing.connect = stopwatch.lap()
     let challenge: Challenge
-    switch try conversation.greeting() {
+    switch greeting {
     case .verdict(let verdict):
       return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing, attemptCount: 0)
     case .challenge(let first): challenge = first

@@ -76,6 +76,22 @@ import Testing
     #expect(line.stop())
   }
 
+  @Test func `what the device does not accept ends what an acceptance has kept`() throws {
+    let line = try line()
+    let hardware = try line.hardware()
+    let prover = try line.connect(hardware, challenge: Self.challenge)
+    for verdict: [UInt8] in [[0x83, 0x03, 0x00, 0x41, 0x00], Self.tokenUnknown, Self.tokenUnknown] {
+      try prover.send([2])
+      #expect(try hardware.peer.receive() == [2])
+      try hardware.peer.send(verdict)
+      #expect(try prover.receive() == verdict)
+      try hardware.peer.send(Self.challenge)
+      #expect(try prover.receive() == Self.challenge)
+    }
+    try expectDisplaced(by: try line.connect(), on: line, hardware, prover)
+    #expect(line.stop())
+  }
+
   @Test func `a message that is judged is answered, whoever comes`() throws {
     let line = try line()
     let hardware = try line.hardware()

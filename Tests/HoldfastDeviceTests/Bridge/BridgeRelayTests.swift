@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastTransport
 import TestSupport
@@ -86,7 +87,7 @@ import Testing
       #expect(line.notices.wait(for: .disconnected(connection: number, messageCount: 0)))
     }
     let peer = try line.connect()
-    #expect(line.notices.wait(for: .connected(connection: 6)))
+    #expect(line.notices.wait(for: .connected(connection: 6, .process(userID: getuid(), processID: getpid()))))
     hardware.expectEmptyFrame()
     try hardware.sendEmptyFrame()
     try hardware.peer.send([1])

@@ -53,6 +53,20 @@ import Testing
     #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .accepted)
   }
 
+  @Test func `a token that can never count again uses up no nonce, and nothing is written`() throws {
+    let device = try device(keptCount: 1024)
+    let expired = try device.prover { $0.expires = testTime + 1 }
+    try device.ledger.moveClockFloor(to: testTime + 1, realClock: testTime)
+    let before = try device.ledger.summary()
+    for byte: UInt8 in 0..<100 {
+      for command in ["unlock", "lock"] {
+        let status = try device.connect().compatibilityRound(expired, nonce: nonce(byte), command)
+        #expect(status == .tokenExpired)
+      }
+    }
+    #expect(try device.ledger.summary() == before)
+  }
+
   @Test func `a nonce with its top bit set belongs to session rounds and is malformed`() throws {
     let device = try device()
     #expect(try device.connect().compatibilityRound(try device.prover(), nonce: nonce(0x80)) == .malformed)

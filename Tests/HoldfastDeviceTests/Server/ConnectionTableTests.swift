@@ -31,6 +31,17 @@ import Testing
     #expect(!table.remove(1))
   }
 
+  @Test func `a peer that was accepted keeps its place until something is not`() throws {
+    #expect(try add(atMilliseconds: 1000) == 1)
+    table.endJudging(1, acceptedBy: .code(1))
+    #expect(try add(atMilliseconds: 1000) == 2)
+    #expect(try add(atMilliseconds: 1100) == 3)
+    #expect(!table.remove(2))
+    table.endJudging(1, acceptedBy: nil)
+    #expect(try add(atMilliseconds: 1100) == 4)
+    #expect(!table.remove(1))
+  }
+
   @Test func `whoever has lost his place does not get it back by a late proof`() throws {
     #expect(try add(atMilliseconds: 1000) == 1)
     #expect(try add(atMilliseconds: 1000) == 2)

@@ -98,6 +98,18 @@ struct ServerLogTests {
     for _ in 0..<1000 { #expect(rounds(log.entries(for: judged(1, .accepted))).count == 1) }
   }
 
+  @Test func `repetitions of an accepted request are one entry a minute`() {
+    var token = TokenID()
+    token[0] = 1
+    var round = AuditedRound(status: .accepted, command: BoundedText("unlock"), tokenID: token)
+    round.isRepetition = true
+    let repetition = ServerNotice.judged(JudgedRound(connection: 1, status: .accepted, event: .round(round)))
+    #expect(rounds(log.entries(for: repetition)).map(\.count) == [1])
+    for _ in 0..<1000 { #expect(log.entries(for: repetition).isEmpty) }
+    clock.advance(milliseconds: 60_000)
+    #expect(rounds(log.dueEntries()).map(\.count) == [1000])
+  }
+
   @Test func `denied rounds of one token with one status are one entry a minute; those of others are told apart`() {
     #expect(rounds(log.entries(for: judged(1, .tokenExpired))).map(\.count) == [1])
     for connection in UInt64(2)...5001 { #expect(log.entries(for: judged(connection, .tokenExpired)).isEmpty) }

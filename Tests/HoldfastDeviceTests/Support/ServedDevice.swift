@@ -50,12 +50,15 @@ final class ServedDevice: Sendable {
   }
 
   func connect(to other: Endpoint? = nil) throws -> TestPeer {
-    TestPeer(try Connection.connect(to: other ?? endpoint, timeoutMilliseconds: 5000))
+    TestPeer(try Connection.connect(to: other ?? endpoint, timeoutMilliseconds: TestPeer.patienceMilliseconds))
   }
 }
 
 /// A prover's end of a socket.
 final class TestPeer {
+  /// How long the other end may take on a machine that has more to do.
+  static let patienceMilliseconds = 60_000
+
   let connection: Connection
 
   init(_ connection: Connection) {
@@ -65,12 +68,13 @@ final class TestPeer {
   func receive() throws(TransportError) -> [UInt8] {
     var buffer = [UInt8](repeating: 0, count: 4096)
     var span = buffer.mutableSpan
-    let count = try connection.receive(into: &span, firstByteWithin: 5000, wholeWithin: 5000)
+    let count = try connection.receive(
+      into: &span, firstByteWithin: Self.patienceMilliseconds, wholeWithin: Self.patienceMilliseconds)
     return Array(buffer[..<count])
   }
 
   func send(_ message: [UInt8]) throws(TransportError) {
-    try connection.send(message.span, timeoutMilliseconds: 5000)
+    try connection.send(message.span, timeoutMilliseconds: Self.patienceMilliseconds)
   }
 
   /// M1, which must come now.

@@ -26,6 +26,9 @@ struct AuditCutOptions: ParsableArguments {
       throw Failure(
         .usage, "--cut-before goes with --dir and --to only", hint: "print or check the log in a second call")
     }
+    guard to != "-" else {
+      throw Failure(.usage, "--to takes no standard output: the entries must be on the disk first", hint: "name a file")
+    }
     guard cutBefore != 0 else { throw Failure(.usage, "the first entry has the number 1") }
   }
 

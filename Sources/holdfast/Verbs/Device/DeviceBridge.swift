@@ -4,6 +4,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastOpenSSL
 import HoldfastTransport
+import Synchronization
 
 struct DeviceBridge: Verb {
   static let configuration = CommandConfiguration(
@@ -52,10 +53,13 @@ struct DeviceBridge: Verb {
     let isQuiet = quiet
     // What provers cause; the bridge cannot tell which of them are strangers.
     let limit = LineLimit(linesAMinute: 30, clock: SystemClock())
+    let provers = ServedProver()
     let bridge: Bridge
     do throws(BridgeFault) {
       bridge = try Bridge(endpoints: endpoints, hardware: hardware) { notice in
-        if let line = notice.line(quiet: isQuiet, hardware: hardware) { limit.admitted(line).forEach(lines.write) }
+        if case .connected(_, let peer) = notice { provers.peer = peer }
+        guard let line = notice.line(of: provers.peer, quiet: isQuiet, hardware: hardware) else { return }
+        limit.admitted(line).forEach(lines.write)
       }
     } catch { throw Failure(error) }
     TerminationSignals.whenRaised { bridge.stop() }
@@ -89,9 +93,28 @@ extension Endpoint {
   }
 }
 
+/// Who has the bridge's only place, or had it last.
+private final class ServedProver: Sendable {
+  private let state = Mutex<Peer?>(nil)
+
+  var peer: Peer? {
+    get { state.withLock { $0 } }
+    set { state.withLock { $0 = newValue } }
+  }
+}
+
 extension BridgeNotice {
-  /// What the person who runs the bridge reads; nil for what is not worth a line.
-  fileprivate func line(quiet: Bool, hardware: Endpoint) -> LogLine? {
+  /// What the person who runs the bridge reads; nil for what is not worth a line. `peer` is the prover with the place.
+  fileprivate func line(of peer: Peer?, quiet: Bool, hardware: Endpoint) -> LogLine? {
+    guard var line = line(quiet: quiet, hardware: hardware) else { return nil }
+    switch self {
+    case .disconnected, .refused, .displaced: if let peer { line.add(peer) }
+    case .connected, .busy, .hardwareLost, .hardwareBack, .acceptFault: break
+    }
+    return line
+  }
+
+  private func line(quiet: Bool, hardware: Endpoint) -> LogLine? {
     switch self {
     case .connected: return nil
     case .disconnected(let connection, let count):

@@ -12,6 +12,7 @@ extension ServerLogEntry {
   func line(quiet: Bool, device: DeviceID) -> LogLine? {
     switch self {
     case .round(let entry): quiet ? nil : entry.line(device: device)
+    case .answered(let entry): quiet ? nil : entry.line(device: device)
     case .strangers(let totals): quiet ? nil : totals.line(device: device)
     case .notice(let notice): notice.line(quiet: quiet)
     }
@@ -50,6 +51,11 @@ extension RoundEntry {
     } else if judged.status == .internal {
       text += judged.internalText
     }
+    switch judged.event {
+    case .userActivated: text += ", a user was activated"
+    case .userUnlocked: text += ", a user was unlocked"
+    default: break
+    }
     if count > 1 { text += ", \(count) times" }
     return isOfForgottenToken ? text + ", after the whole token was asked for" : text
   }
@@ -59,6 +65,18 @@ extension JudgedRound {
   /// Why the device had a fault of its own, as far as it is known.
   fileprivate var internalText: String {
     round?.status == .accepted ? ", as the command could not be carried out" : ", as the ledger or its disk failed"
+  }
+}
+
+extension AnsweredEntry {
+  fileprivate func line(device: DeviceID) -> LogLine {
+    var line = LogLine(event: "answered", sentence: "connection \(connection): \(status.name)")
+    line.members = [
+      ("connection", .number(connection)), ("device_id", .word(hexadecimal(device))), ("status", .word(status.name)),
+    ]
+    if let peer { line.add(peer) }
+    line.addShort(device)
+    return line
   }
 }
 
@@ -122,7 +140,7 @@ extension AuditEvent {
 }
 
 extension ServerNotice {
-  /// What concerns the server itself, and with --verbose what peers without a proof were answered; nil for what is not worth a line.
+  /// What concerns the server itself; nil for what is not worth a line.
   func line(quiet: Bool) -> LogLine? {
     switch self {
     case .policy(let reading):
@@ -130,11 +148,6 @@ extension ServerNotice {
       if isSound && quiet { return nil }
       return LogLine(
         event: "policy", sentence: "\(isSound ? "" : "warning: ")policy: \(reading.summary)\(reading.warnings)")
-    case .answered(let connection, let status):
-      if quiet { return nil }
-      return LogLine(
-        event: "answered", sentence: "connection \(connection): \(status.name)",
-        members: [("connection", .number(connection)), ("status", .word(status.name))])
     case .unknownToActuator(let connection, let command):
       return LogLine(
         event: "warning",
@@ -142,7 +155,7 @@ extension ServerNotice {
         members: [("connection", .number(connection)), ("command", .text(command.description))])
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
-    case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged: return nil
+    case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged, .answered: return nil
     }
   }
 }

@@ -90,6 +90,10 @@ struct OTPCheckHost: Verb {
   private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
     let folder = try authenticator.open()
     let record = try record.find(.host, in: folder, authenticator)
+    var inquiry = inquiry
+    // The user was activated on one of several enrolled devices: it must answer.
+    let known = try inquiry.devices().filter { record.isOf($0) }
+    if known.count == 1 { inquiry.expected = known.first }
     let challenge = try inquiry.proveHost(record, in: folder, authenticator)
     try report(challenge != nil, record, challenge)
   }

@@ -111,11 +111,7 @@ struct ServiceDeviceBlock: Verb {
   mutating func perform() throws(Failure) {
     let id = try deviceID(device)
     let now = try currentSeconds()
-    let isNew: Bool? = try changing(service) { (issued) throws(LedgerFault) in
-      guard try issued.knows(id) else { return nil }
-      return try issued.block(id, now: now)
-    }
-    guard let isNew else { throw Failure(unknown: id, service.dir) }
+    let isNew = try changing(service) { (issued) throws(LedgerFault) in try issued.block(id, now: now) }
     report(output, id, "blocked", hasChanged: isNew)
     if !output.json {
       Console.note("its tokens stay valid until they expire; to end them there: holdfast service revoke")
