@@ -99,9 +99,7 @@ struct ServerLogTests {
   }
 
   @Test func `repetitions of an accepted request are one entry a minute`() {
-    var token = TokenID()
-    token[0] = 1
-    var round = AuditedRound(status: .accepted, command: BoundedText("unlock"), tokenID: token)
+    var round = AuditedRound(status: .accepted, command: BoundedText("unlock"), tokenID: 1)
     round.isRepetition = true
     let repetition = ServerNotice.judged(JudgedRound(connection: 1, status: .accepted, event: .round(round)))
     #expect(rounds(log.entries(for: repetition)).map(\.count) == [1])
@@ -145,7 +143,12 @@ struct ServerLogTests {
     let log = ServerLog(clock: clock, isComplete: true)
     _ = log.entries(for: .connected(connection: 1, someone))
     for status in [Status.tokenUnknown, .malformed, .malformed] {
-      #expect(log.entries(for: .answered(connection: 1, status)) == [.notice(.answered(connection: 1, status))])
+      let entries = log.entries(for: .answered(connection: 1, status))
+      guard case .answered(let entry)? = entries.first else {
+        Issue.record("\(entries)")
+        return
+      }
+      #expect(entries.count == 1 && (entry.connection, entry.status) == (1, status) && entry.peer == someone)
     }
     for _ in 0..<3 { #expect(rounds(log.entries(for: judged(1, .tokenExpired))).count == 1) }
     #expect(log.dueEntries(isEnding: true).isEmpty)

@@ -128,13 +128,13 @@ final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
 
   var all: [Notice] { state.withLock { $0.notices } }
 
-  /// Waits until `notice` was given so often, at most five seconds; says whether it was.
+  /// Waits until `notice` was given so often, with patience; says whether it was.
   func wait(for notice: Notice, count: Int = 1) -> Bool {
     guard let flag = StopFlag() else { return false }
     state.withLock { state in
       if state.has(notice, count) { flag.raise() }
       state.waiting.append((notice, count, flag))
     }
-    return flag.wait(milliseconds: 5000)
+    return flag.wait(milliseconds: UInt64(TestPeer.patienceMilliseconds))
   }
 }
