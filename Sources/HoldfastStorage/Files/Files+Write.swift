@@ -21,6 +21,18 @@ extension Files {
     _ = try writtenFile(bytes, at: path, mode: mode, overwrite: overwrite, isLocked: false, operations: operations)
   }
 
+  /// What a file is called until all of it is on the disk.
+  private static func temporaryName() -> String {
+    ".holdfast-\(String(UInt64.random(in: 0...UInt64.max), radix: 16)).tmp"
+  }
+
+  /// Removes what writes that were interrupted left in a folder where nobody writes.
+  static func removeTemporaries(inFolder path: String) throws(FileError) {
+    for name in try names(inFolder: path, limit: 65_536) where name.hasPrefix(".holdfast-") && name.hasSuffix(".tmp") {
+      try removeFile(at: path + "/" + name)
+    }
+  }
+
   /// The same, with the new file left open, and locked before it has its name where `isLocked`.
   static func writtenFile(
     _ bytes: Span<UInt8>, at path: String, mode: UInt32, overwrite: Bool, isLocked: Bool, operations: FileOperations
@@ -28,7 +40,7 @@ extension Files {
     let place = try FilePath(path)
     do throws(SystemError) {
       let directory = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
-      let temporaryName = ".holdfast-\(String(UInt64.random(in: 0...UInt64.max), radix: 16)).tmp"
+      let temporaryName = temporaryName()
       let file = try Descriptor(
         opening: temporaryName, in: directory.number, flags: O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
       do throws(SystemError) {

@@ -83,10 +83,11 @@ public enum HalfMadeFolder {
     return true
   }
 
-  /// Marks a folder durably, before anything is made in it.
+  /// Marks a folder durably, before anything is made in it, and removes what a making before left unfinished, a secret perhaps.
   ///
-  /// - Throws: as `Files.writeFileAtomically` does.
+  /// - Throws: as `Files.writeFileAtomically` and `Files.removeFile` do.
   public static func mark(_ path: String, as kind: FolderKind) throws(FileError) {
+    try Files.removeTemporaries(inFolder: path)
     try Files.writeFileAtomically(Array("\(kind.rawValue)\n".utf8), at: path + "/" + markName, overwrite: true)
   }
 
