@@ -96,8 +96,11 @@ public final class Bridge: Sendable {
 
   /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
   private func admit(_ prover: Connection) {
-    guard !place.take(prover) else { return }
-    Bridge.refuse(prover, .busy, milliseconds: 0)
+    switch place.take(prover) {
+    case .admitted: return
+    case .inPlaceOfUnserved: break
+    case .refused: Bridge.refuse(prover, .busy, milliseconds: 0)
+    }
     notify(.busy)
   }
 

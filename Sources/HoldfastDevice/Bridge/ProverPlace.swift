@@ -32,23 +32,24 @@ final class ProverPlace: Sendable {
     (bell, knocker) = try Connection.pair()
   }
 
-  /// Gives a newcomer the place, if need be that of another one, which is ended; false when there is none to be had.
-  func take(_ newcomer: Connection) -> Bool {
-    let isTaken = state.withLock { state in
-      guard !state.isClosed else { return false }
+  /// Gives a newcomer the place, if need be that of another one, which is ended.
+  func take(_ newcomer: Connection) -> Admission {
+    let admission = state.withLock { state -> Admission in
+      guard !state.isClosed else { return .refused }
+      let wasWaiting = state.isWaiting
       if let prover = state.prover {
-        guard !state.isProved, !state.isJudged, state.deadline.hasPassed else { return false }
+        guard !state.isProved, !state.isJudged, state.deadline.hasPassed else { return .refused }
         // The thread that serves it finds out by itself.
         prover.shutdown()
       }
       state = State(prover: newcomer, isWaiting: true, deadline: Deadline(afterMilliseconds: provingMilliseconds))
-      return true
+      return wasWaiting ? .inPlaceOfUnserved : .admitted
     }
-    if isTaken {
+    if admission != .refused {
       let ring: [UInt8] = [1]
       try? knocker.send(ring.span, timeoutMilliseconds: 0)
     }
-    return isTaken
+    return admission
   }
 
   /// The prover that took the place and is not served yet; nil where the bell rang for nobody.
@@ -114,6 +115,14 @@ final class ProverPlace: Sendable {
     }
     bell.shutdown()
   }
+}
+
+/// What became of a newcomer.
+enum Admission {
+  case admitted
+  /// It got the place of one that was not served yet, and that nobody else tells of.
+  case inPlaceOfUnserved
+  case refused
 }
 
 /// What a bridge can see of a device's answer: it comes over the line, so no prover can make it.
