@@ -24,8 +24,9 @@ extension OpenFile {
   ///
   /// - Parameters:
   ///   - deadline: until when the connection has to be made.
-  ///   - attemptMilliseconds: how long this attempt may take to have a link. Once there is one, the rest, such as pairing, which a
-  ///     person may have to confirm, has until `deadline`.
+  ///   - attemptMilliseconds: how long this attempt may take to have a link. Where there is one by then, the rest has
+  ///     ``linkedMilliseconds`` more: a link that is about to end may lose the request for a channel without an error. Another attempt
+  ///     goes on with a pairing that a person has yet to confirm.
   /// - Throws: ``TransportError/timedOutWaiting`` after either, and what became of the link otherwise.
   func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max
@@ -37,13 +38,17 @@ extension OpenFile {
       let first = min(deadline, Deadline(afterMilliseconds: attemptMilliseconds))
       var outcome = try wait(for: POLLOUT, until: first, unless: nil)
       if outcome == .timedOut, LocalAdapter.hasLowEnergyLink(to: device) {
-        outcome = try wait(for: POLLOUT, until: deadline, unless: nil)
+        let second = min(deadline, Deadline(afterMilliseconds: OpenFile.linkedMilliseconds))
+        outcome = try wait(for: POLLOUT, until: second, unless: nil)
       }
       guard outcome == .ready else { throw .timedOutWaiting }
       code = try pendingError()
     }
     guard code == 0 else { throw TransportError(connecting: code) }
   }
+
+  /// How long an attempt may take to have a channel on a link, in milliseconds.
+  private static let linkedMilliseconds = 3000
 
   /// The port of a socket that is bound to `port`, with the number that the kernel has chosen where that is open.
   ///

@@ -25,7 +25,8 @@ extension Failure {
         hint: "end its search: bluetoothctl scan off")
     case .noInstance:
       self.init(
-        .unavailable, "other programs use all that \(adapter) can advertise", hint: "end one of their advertisements")
+        .unavailable, "other programs use all that \(adapter) can advertise",
+        hint: "end one of their advertisements; those of a process that was killed go within a minute")
     case .noServer:
       self.init(.unavailable, "no SDP server takes records on this host", hint: compatibleDaemon)
     case .timedOut, .malformed:

@@ -10,6 +10,8 @@ struct AdvertisementTests {
   /// Of an adapter with extended advertising, and of one without.
   private static let extended: [UInt8] = [0x80, 0, 0, 0, 31, 31, 4, 0]
   private static let legacy: [UInt8] = [0, 0, 0, 0, 31, 31, 5, 0]
+  /// Of an adapter with extended advertising whose instances are all in use.
+  private static let full: [UInt8] = [0x80, 0, 0, 0, 31, 31, 4, 4, 1, 2, 3, 4]
   private static let refused: UInt8 = 0x14
 
   /// An advertisement on an adapter of its own, begun on instance 4 of four or 5 of five.
@@ -30,7 +32,11 @@ struct AdvertisementTests {
           report: { [self] notice in notices.withLock { $0.append(notice) } })
       }
       try kernel.answer(.readAdvertisingFeatures, features)
-      try kernel.answer(.addAdvertising)
+      if features == full {
+        try kernel.answer(.readConnections, [0, 0])
+      } else {
+        try kernel.answer(.addAdvertising)
+      }
       advertisement.withLock { $0 = try? life.value() }
     }
 
@@ -139,6 +145,22 @@ struct AdvertisementTests {
       return #expect(Bool(false), "\(String(describing: last))")
     }
     #expect(milliseconds >= Advertisement.returnMilliseconds)
+  }
+
+  @Test func `an adapter without a free instance at first is tried until it has one, and both are said`() throws {
+    let lab = try Lab(adapter: 61_017, features: Self.full)
+    let deadline = Deadline(afterMilliseconds: generousMilliseconds)
+    while lab.notices.withLock({ $0.isEmpty }), !deadline.hasPassed {
+      try lab.kernel.answer(.readAdvertisingFeatures, Self.full)
+    }
+    #expect(lab.notices.withLock { $0 } == [.unreachable(adapter: 61_017, .noInstance)])
+    try lab.kernel.answer(.readAdvertisingFeatures, Self.extended)
+    #expect(try lab.kernel.answer(.addAdvertising).parameters.first == 4)
+    try lab.stop(4)
+    guard case .reachable(61_017, _)? = lab.notices.withLock({ $0.last }) else {
+      Issue.record("it is not said")
+      return
+    }
   }
 
   @Test func `an adapter that is switched off is said to be, and is renewed when it is on again`() throws {

@@ -29,7 +29,8 @@ final class AdvertisingKeeper: @unchecked Sendable {
 
   /// Begins to advertise.
   ///
-  /// An adapter that refuses is tried again where a link is up that may be the reason.
+  /// An adapter that refuses is tried again where a link is up that may be the reason, and where it has no free instance: those of a
+  /// process that was killed go within a minute.
   /// - Throws: what the kernel answers otherwise.
   init(
     place: AdvertisingPlace, management: ManagementSocket,
@@ -38,7 +39,9 @@ final class AdvertisingKeeper: @unchecked Sendable {
   ) throws(BluetoothError) {
     (self.place, self.management, self.standing, self.report) = (place, management, standing, report)
     do throws(BluetoothError) { try renew() } catch {
-      guard (try? readLinks(addingNew: true)) != nil, !links.isEmpty else { throw error }
+      let hasLinks = (try? readLinks(addingNew: true)) != nil && !links.isEmpty
+      guard hasLinks || error == .noInstance else { throw error }
+      if error == .noInstance { miss(since: monotonicMilliseconds()) }
       refuse(error)
     }
   }
