@@ -67,8 +67,9 @@ extension Unicode.Scalar {
     }
   }
 
-  /// What Unicode calls a letter, a mark or a symbol, and draws as nothing: Braille's pattern without dots, the replacement of an
-  /// object, a null note head, a blank and a half blank hieroglyph, and the filler of Khitan's small script.
+  /// Characters that are drawn as nothing, although Unicode does not count them among the ignorable ones: the Braille pattern
+  /// without dots, the object replacement character, the null note head, the full and the half blank hieroglyph, and the Khitan
+  /// small script filler.
   private static let blankSymbols: [UInt32] = [0x2800, 0xfffc, 0x1d159, 0x13441, 0x13442, 0x16fe4]
 
   fileprivate var isMark: Bool {

@@ -158,7 +158,7 @@ def check_description(world):
     expect_equal(describe(clone, world.path)[0], "unknown", "without git")
     shutil.copy(PROJECT / "VERSION", clone)
     shutil.copy(PROJECT / ".gitattributes", clone)
-    expect_equal(describe(clone, world.path)[0], "unknown", "with the placeholders only")
+    expect_equal(describe(clone, world.path)[0], "unknown", "in a copy without git, whose VERSION git archive has not filled in")
     for words in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "m")):
         subprocess.run([*git, clone, *words], check=True, timeout=60)
     commit = subprocess.run([*git, clone, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout[:12]

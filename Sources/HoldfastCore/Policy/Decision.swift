@@ -93,7 +93,7 @@ extension Decision {
     if ledger.isNonceUsed {
       status = .deviceMismatch
     } else if round.expires <= ledger.clockFloor {
-      // Its token never counts again, and nothing is kept of it.
+      // Its token never counts again. The nonce would be dropped in the next round, and the token's holder could write for ever.
     } else if !ledger.canKeepNonce {
       status = .busy
     } else {

@@ -97,7 +97,7 @@ where
         store.keepOutcome(status, of: RequestIdentity(token, number: number))
       }
     } else {
-      // A repetition of what was accepted keeps nobody's place.
+      // The answer to a repetition may say accepted, too, and must not keep its peer's place.
       credential = nil
     }
     return seal(reply, status: status, keys: keys, transcript: transcript)

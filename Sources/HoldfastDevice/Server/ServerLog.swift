@@ -44,7 +44,7 @@ public enum ServerLogEntry: Sendable, Equatable {
   case strangers(StrangerTotals)
   /// In a complete log only: an answer to a peer that proved nothing.
   case answered(AnsweredEntry)
-  /// What is said of the server itself: policy, faults.
+  /// A policy or a fault: it concerns the server itself.
   case notice(ServerNotice)
 }
 
@@ -62,8 +62,11 @@ public struct RoundEntry: Sendable, Equatable {
 
 /// An answer to a peer that proved nothing.
 public struct AnsweredEntry: Sendable, Equatable {
+  /// The number of the connection, counted from 1 since the server started.
   public let connection: UInt64
+  /// The process or Bluetooth address at the other end; nil where the transport does not know it.
   public let peer: Peer?
+  /// The status of the unsealed M3.
   public let status: Status
 }
 

@@ -21,12 +21,14 @@ extension Files {
     _ = try writtenFile(bytes, at: path, mode: mode, overwrite: overwrite, isLocked: false, operations: operations)
   }
 
-  /// What a file is called until all of it is on the disk.
+  /// Returns a new name for a file that is not whole on the disk yet.
   private static func temporaryName() -> String {
     ".holdfast-\(String(UInt64.random(in: 0...UInt64.max), radix: 16)).tmp"
   }
 
-  /// Removes what writes that were interrupted left in a folder where nobody writes.
+  /// Removes the unfinished files that interrupted writes have left in a folder. No other process may write there meanwhile.
+  ///
+  /// - Throws: as ``names(inFolder:limit:)`` and ``removeFile(at:)`` do.
   static func removeTemporaries(inFolder path: String) throws(FileError) {
     for name in try names(inFolder: path, limit: 65_536) where name.hasPrefix(".holdfast-") && name.hasSuffix(".tmp") {
       try removeFile(at: path + "/" + name)

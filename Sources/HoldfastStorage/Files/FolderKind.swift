@@ -83,7 +83,8 @@ public enum HalfMadeFolder {
     return true
   }
 
-  /// Marks a folder durably, before anything is made in it, and removes what a making before left unfinished, a secret perhaps.
+  /// Marks a folder durably, before anything is made in it. Unfinished files of an earlier attempt, which may hold a secret, are
+  /// removed first.
   ///
   /// - Throws: as `Files.writeFileAtomically` and `Files.removeFile` do.
   public static func mark(_ path: String, as kind: FolderKind) throws(FileError) {

@@ -44,11 +44,9 @@ extension Failure {
 
   private static let restore = "restore it from a backup, or make a new service"
 
-  /// Whether there is something of a service, which is not made anew over it.
+  /// Whether the folder holds any file of a service: `service init` refuses it then.
   private static func isService(_ folder: String) -> Bool {
-    let kind: FolderKind??
-    kind = try? FolderKind.kind(ofFolder: folder)
-    return kind == .service
+    (try? FolderKind.kind(ofFolder: folder)) == .service
   }
 
   /// A service's folder could not be made.

@@ -5,7 +5,7 @@ extension Failure {
   /// Arguments that do not fit; nil when it is no mistake, but a call for help.
   init?(parsing error: any Error, of arguments: Arguments) {
     guard Holdfast.exitCode(for: error) != .success else { return nil }
-    // Whoever types a code where none is taken gave it away, and it is not repeated.
+    // A code in the arguments is known to every process of this host: it is refused, and not repeated in the message.
     guard !arguments.words.contains(where: { OneUseCode(Array($0.utf8).span) != nil }) else {
       self.init(
         secretGivenTo: TypingError.place(of: arguments.words).text,
@@ -52,14 +52,13 @@ enum TypingError {
   /// Looks for an option that is given twice, though it has one value: the parser takes the last.
   init?(repetitionIn words: [String]) {
     let names = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } }
-    // What a verb takes is not looked up for nothing.
+    // Looking up the options of a verb takes milliseconds.
     guard Set(names).count < names.count else { return nil }
     let place = Self.place(of: words)
-    guard
-      case .repetition(let name, let leaf) = Self.optionMistake(
-        in: words.dropFirst(place.words.count), at: place.leaf)
+    guard let mistake = Self.optionMistake(in: words.dropFirst(place.words.count), at: place.leaf),
+      case .repetition = mistake
     else { return nil }
-    self = .repetition(name, at: leaf)
+    self = mistake
   }
 
   /// The verb that arguments begin with.

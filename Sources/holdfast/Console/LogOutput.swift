@@ -11,7 +11,7 @@ struct LogLine {
   var sentence: String
   /// The rest, for people as well as for programs.
   var fields: [(String, NamedValue)] = []
-  /// What only programs get: for people, the sentence says it.
+  /// Values that only programs get, because the sentence tells people.
   var members: [(String, NamedValue)] = []
 
   /// A line for people. Each value is quoted, so that none can pass for a field or a line.
@@ -23,8 +23,10 @@ struct LogLine {
   /// One JSON object.
   func json(unixSeconds: UInt64?) -> JSONValue {
     let time = unixSeconds.map { JSONValue.integer($0) } ?? .null
+    // The event says already that it is a warning.
+    let text = String(sentence.trimmingPrefix("warning: "))
     return .object(
-      [("time", time), ("event", .string(event)), ("text", .string(sentence))]
+      [("time", time), ("event", .string(event)), ("text", .string(text))]
         + (members + fields).map { ($0, $1.json) })
   }
 }

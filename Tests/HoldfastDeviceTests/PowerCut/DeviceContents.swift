@@ -6,6 +6,8 @@ import HoldfastStorage
 /// All that a device must not forget: every row of its ledger, and where its lock stands.
 struct DeviceContents: Equatable {
   var tables: [String: [String]] = [:]
+  /// The events of the audit log.
+  var auditEvents: [AuditEvent]
   /// What came of the request with each token's highest number, where it is known. A power cut may lose it.
   var outcomes: [String: String] = [:]
   var policy: PolicyReading
@@ -14,6 +16,7 @@ struct DeviceContents: Equatable {
   init(_ device: TestDevice) throws {
     lock = device.lock.current
     policy = device.folder.policy.read()
+    auditEvents = try device.ledger.auditEntries(limit: 1000).map(\.event)
     tables = try device.ledger.read { (tables) throws(DatabaseError) in
       let database = tables.database
       return [
@@ -66,12 +69,15 @@ struct DeviceContents: Equatable {
     return found.lock == lock || found.lock == next.lock && found.tables == next.tables
   }
 
-  /// Whether this is `other`, or follows from it by more records: totals are several in one transaction. Where the lock stands
-  /// is not looked at.
+  /// Whether this is `other`, or follows from it by one transaction more: one record, or totals, of which there are several.
+  /// Where the lock stands is not looked at.
   func forgetsNothing(of other: DeviceContents) -> Bool {
     guard tables != other.tables else { return true }
     let (audit, known) = (tables["audit"] ?? [], other.tables["audit"] ?? [])
-    guard audit.count > known.count, audit.starts(with: known) else { return false }
+    let added = auditEvents.dropFirst(known.count)
+    guard audit.starts(with: known), added.count == 1 || !added.isEmpty && added.allSatisfy(\.isTotal) else {
+      return false
+    }
     guard Set(other.tables["nonces"] ?? []).isSubset(of: tables["nonces"] ?? []) else { return false }
     let uses = useCounts
     return other.useCounts.allSatisfy { uses[$0.key, default: 0] >= $0.value }
@@ -89,5 +95,15 @@ struct DeviceContents: Equatable {
     if lock != other.lock { names.append("lock") }
     if policy != other.policy { names.append("policy") }
     return names.joined(separator: ", ")
+  }
+}
+
+extension AuditEvent {
+  /// Whether it counts what was not recorded at once: several such entries are written in one transaction.
+  fileprivate var isTotal: Bool {
+    switch self {
+    case .unproved, .denied: true
+    default: false
+    }
   }
 }

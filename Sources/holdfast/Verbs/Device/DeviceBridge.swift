@@ -93,7 +93,7 @@ extension Endpoint {
   }
 }
 
-/// Who has the bridge's only place, or had it last.
+/// The prover that has the bridge's only place, or had it last.
 private final class ServedProver: Sendable {
   private let state = Mutex<Peer?>(nil)
 
@@ -104,7 +104,7 @@ private final class ServedProver: Sendable {
 }
 
 extension BridgeNotice {
-  /// What the person who runs the bridge reads; nil for what is not worth a line. `peer` is the prover with the place.
+  /// The line of the log for this notice, or nil for a notice that gets none. `peer` is the prover with the place.
   fileprivate func line(of peer: Peer?, quiet: Bool, hardware: Endpoint) -> LogLine? {
     guard var line = line(quiet: quiet, hardware: hardware) else { return nil }
     switch self {

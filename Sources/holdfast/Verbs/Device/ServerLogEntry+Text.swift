@@ -4,7 +4,7 @@ import HoldfastKeys
 import HoldfastTransport
 
 extension ServerLogEntry {
-  /// What the person who runs the server reads; nil for what is not worth a line.
+  /// The line of the log for this entry, or nil for an entry that gets none.
   ///
   /// - Parameters:
   ///   - quiet: leave single rounds and strangers out.
@@ -140,7 +140,7 @@ extension AuditEvent {
 }
 
 extension ServerNotice {
-  /// What concerns the server itself; nil for what is not worth a line.
+  /// The line of the log for a notice of the server itself, or nil for a notice that gets none.
   func line(quiet: Bool) -> LogLine? {
     switch self {
     case .policy(let reading):
