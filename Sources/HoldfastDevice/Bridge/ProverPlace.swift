@@ -5,8 +5,8 @@ import Synchronization
 /// The one place of a bridge: a prover takes it on the thread that accepted it, and is served on another one.
 ///
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
-/// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges its message.
-/// The first `tokenUnknown` gives as long again, since an honest prover then sends its token as a whole.
+/// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges
+/// its message. The first `tokenUnknown` gives as long again, since an honest prover then sends its token as a whole.
 final class ProverPlace: Sendable {
   /// Something arrives on it when a prover has taken the place, and it ends when the place is closed.
   let bell: Connection
