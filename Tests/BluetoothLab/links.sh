@@ -53,7 +53,7 @@ tries le-medium "$(place le)" 1
 tries le-no-listener "le:$device,psm=0x90" 1
 alone 1
 
-# breaks NAME COMMAND...: the command, amid the rounds of a prover.
+# breaks NAME COMMAND...: the command, amid the rounds of a prover, and how long the prover goes on after it.
 breaks() {
   name=$1 accepted=$(answers accepted)
   shift
@@ -61,7 +61,9 @@ breaks() {
   prover=$!
   patiently answered accepted "$((accepted + 5))"
   "$@" >/tmp/broken
+  broken=$(uptime_seconds)
   wait "$prover"
+  report "$name-ended" "$(echo "$(uptime_seconds) $broken" | awk '{ print $1 - $2 }')"
 }
 for kind in l2cap rfcomm; do
   breaks "$kind-lost" hcitool -i hci1 dc "$device"
