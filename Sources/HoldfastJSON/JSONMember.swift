@@ -68,3 +68,113 @@ extension JSONMember {
     return text
   }
 }
+
+/// A part of a JSON text that is not what its reader expects. It names members and lines, never values.
+public struct JSONMistake: Error, Equatable, Sendable {
+  /// A step from a value to one inside it.
+  public enum Step: Equatable, Sendable {
+    /// To the member of that name.
+    case member(String)
+    /// To the element at that index, from 0 on.
+    case element(Int)
+  }
+
+  /// What was expected.
+  public enum Expectation: Equatable, Sendable {
+    /// That the member is there.
+    case presence
+    /// That there is no such member, but one of these.
+    case knownMember([String])
+    /// That the member stands there once.
+    case uniqueMember
+    /// A true or false.
+    case flag
+    /// An integer in this range.
+    case integer(ClosedRange<UInt64>)
+    /// One of these texts, each at most once where they are elements of an array.
+    case text(of: [String])
+    /// A text or a member's name with this many bytes of UTF-8.
+    case byteCount(ClosedRange<Int>)
+    /// A text or a member's name of this many hexadecimal digits, in lower case.
+    case hexadecimal(digitCount: Int)
+    /// An object.
+    case object
+    /// An array, of exactly this many elements where there is a number.
+    case array(elementCount: Int?)
+    /// At most this many members or elements.
+    case atMost(Int)
+    /// JSON (RFC 8259), with integers as the only numbers.
+    case syntax
+    /// At most 16 levels.
+    case fewerLevels
+    /// A text of at most this many bytes.
+    case shorterText(Int)
+  }
+
+  /// Where it is, from the outermost value on.
+  public let path: [Step]
+  public let expectation: Expectation
+  /// The line of the text, from 1 on; nil where the mistake is in no line.
+  public let line: Int?
+
+  public init(at path: [Step], expected expectation: Expectation, line: Int? = nil) {
+    (self.path, self.expectation, self.line) = (path, expectation, line)
+  }
+
+  /// The same mistake with its line in the text that it was found in: that of the member, or of the innermost one around it
+  /// that is there.
+  public func located(in bytes: [UInt8]) -> JSONMistake {
+    guard line == nil else { return self }
+    var path = path[...]
+    while !path.isEmpty {
+      if let position = JSONParser.position(of: Array(path), in: bytes) {
+        return JSONMistake(at: self.path, expected: expectation, line: lineNumber(of: position, in: bytes))
+      }
+      path.removeLast()
+    }
+    return JSONMistake(at: self.path, expected: expectation, line: bytes.isEmpty ? nil : 1)
+  }
+}
+
+extension JSONMistake {
+  /// The way as people write it, such as `commands.unlock.factors[1]`; nothing for the outermost value.
+  public var pathText: String {
+    var text = ""
+    for step in path {
+      switch step {
+      case .element(let index): text += "[\(index)]"
+      case .member(let name): text += (text.isEmpty ? "" : ".") + name
+      }
+    }
+    return text
+  }
+
+  /// Why a text is not JSON that Holdfast takes, and where; nil where it is.
+  ///
+  /// For the message after ``JSONFault``: it reads the text once more.
+  public init?(in bytes: [UInt8], byteLimit: Int) {
+    guard bytes.count <= byteLimit else {
+      self.init(at: [], expected: .shorterText(byteLimit))
+      return
+    }
+    var parser = JSONParser(bytes.span, otherNumbers: .refused)
+    do throws(JSONFault) {
+      _ = try parser.document()
+      return nil
+    } catch {
+      let expectation: Expectation =
+        switch error {
+        case .malformed: .syntax
+        case .duplicateMember: .uniqueMember
+        case .tooDeep: .fewerLevels
+        case .tooLong: .shorterText(byteLimit)
+        }
+      self.init(at: parser.trail, expected: expectation, line: lineNumber(of: parser.position, in: bytes))
+    }
+  }
+}
+
+/// The line of a byte, from 1 on.
+private func lineNumber(of position: Int, in bytes: [UInt8]) -> Int {
+  1 + bytes.prefix(position).count { $0 == UInt8(ascii: "\n") }
+}

@@ -67,3 +67,79 @@ extension JSONValue: Equatable {
 public func haveSameBytes(_ left: String, _ right: String) -> Bool {
   left.utf8.elementsEqual(right.utf8)
 }
+
+extension JSONValue {
+  /// The JSON text without white space, members in their order.
+  public func compact() -> [UInt8] {
+    var text: [UInt8] = []
+    write(into: &text, indentation: nil)
+    return text
+  }
+
+  /// The JSON text with two spaces of indentation a level, ending in a newline.
+  public func pretty() -> [UInt8] {
+    var text: [UInt8] = []
+    write(into: &text, indentation: 0)
+    text.append(UInt8(ascii: "\n"))
+    return text
+  }
+
+  private func write(into text: inout [UInt8], indentation: Int?) {
+    switch self {
+    case .object(let members):
+      writeItems(members, "{", "}", into: &text, indentation: indentation) { member, text, inner in
+        writeString(member.0, into: &text)
+        text.append(contentsOf: (indentation == nil ? ":" : ": ").utf8)
+        member.1.write(into: &text, indentation: inner)
+      }
+    case .array(let elements):
+      writeItems(elements, "[", "]", into: &text, indentation: indentation) { element, text, inner in
+        element.write(into: &text, indentation: inner)
+      }
+    case .string(let string): writeString(string, into: &text)
+    case .integer(let number): text.append(contentsOf: String(number).utf8)
+    case .bool(let flag): text.append(contentsOf: (flag ? "true" : "false").utf8)
+    case .null: text.append(contentsOf: "null".utf8)
+    }
+  }
+}
+
+private func writeItems<Item>(
+  _ items: [Item], _ opening: String, _ closing: String, into text: inout [UInt8], indentation: Int?,
+  _ write: (Item, inout [UInt8], Int?) -> Void
+) {
+  text.append(contentsOf: opening.utf8)
+  let inner = indentation.map { $0 + 2 }
+  for (index, item) in items.enumerated() {
+    if index > 0 { text.append(UInt8(ascii: ",")) }
+    if let inner { startLine(inner, in: &text) }
+    write(item, &text, inner)
+  }
+  if let indentation, !items.isEmpty { startLine(indentation, in: &text) }
+  text.append(contentsOf: closing.utf8)
+}
+
+private func startLine(_ indentation: Int, in text: inout [UInt8]) {
+  text.append(UInt8(ascii: "\n"))
+  text.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indentation))
+}
+
+/// Writes a string, escaping what RFC 8259 §7 says must be, and whatever else a terminal would obey: DEL, the C1 control
+/// characters, and changes of direction.
+private func writeString(_ string: String, into text: inout [UInt8]) {
+  text.append(UInt8(ascii: "\""))
+  for scalar in string.unicodeScalars {
+    switch scalar.value {
+    case 0x22: text.append(contentsOf: "\\\"".utf8)
+    case 0x5c: text.append(contentsOf: "\\\\".utf8)
+    case 0x0a: text.append(contentsOf: "\\n".utf8)
+    case 0x0d: text.append(contentsOf: "\\r".utf8)
+    case 0x09: text.append(contentsOf: "\\t".utf8)
+    case 0..<0x20, 0x7f..<0xa0, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069:
+      let digits = String(scalar.value, radix: 16)
+      text.append(contentsOf: ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8)
+    default: text.append(contentsOf: UTF8.encode(scalar)!)
+    }
+  }
+  text.append(UInt8(ascii: "\""))
+}

@@ -78,3 +78,115 @@ private func base64URL<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   text.append(asBase64URL: bytes.bytes)
   return String(decoding: text, as: UTF8.self)
 }
+
+/// A key that an issuer shares with one device, as a JWK of exactly the members `kty`, `k`, `alg` and `use`.
+///
+/// Source: RFC 7517 §4, RFC 7518 §3.2 and §6.4. Text and key stay in buffers that are wiped.
+public enum MACKeyJWK {
+  /// The longest JWK that is read, in bytes.
+  public static let maximumByteCount = 512
+
+  /// Writes `key`, 32 bytes, and a line end.
+  public static func encode(
+    _ key: borrowing Secret<32>, into text: inout ByteBuffer<512>
+  ) throws(EncodingFault) {
+    try text.append("{\"kty\":\"oct\",\"k\":\"")
+    try key.withBytes { (bytes: Span<UInt8>) throws(EncodingFault) in try text.append(asBase64URL: bytes) }
+    try text.append("\",\"alg\":\"HS256\",\"use\":\"sig\"}\n")
+  }
+
+  /// Reads a key of 32 bytes. Throws `malformed` and `unexpected`.
+  public static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
+    var members = Members()
+    do throws(EncodingFault) {
+      var reader = try JSONReader(text)
+      var object = try reader.beginObject()
+      while let name = try reader.nextMember(&object) { try members.read(name, from: &reader) }
+      try reader.finish()
+    } catch { throw error == .unexpected ? .unexpected : .malformed }
+    guard members.isOctets, members.isHS256, members.isForSignatures, let key = Secret<32>(copying: members.key.bytes)
+    else { throw .unexpected }
+    return key
+  }
+
+  /// Whether `text` is a JWK of a symmetric key, of whatever kind: then it is a secret.
+  public static func isSymmetricKey(_ text: Span<UInt8>) -> Bool {
+    do throws(EncodingFault) {
+      var reader = try JSONReader(text)
+      var object = try reader.beginObject()
+      while let name = try reader.nextMember(&object) {
+        if name.equals("kty") { return try reader.string().equals("oct") }
+        try reader.skipValue()
+      }
+      return false
+    } catch { return false }
+  }
+
+  private struct Members: ~Copyable {
+    var isOctets = false
+    var isHS256 = false
+    var isForSignatures = false
+    var key = ByteBuffer<32>()
+
+    mutating func read(_ name: borrowing JSONString, from reader: inout JSONReader) throws(EncodingFault) {
+      if name.equals("kty") {
+        isOctets = try reader.string().equals("oct")
+      } else if name.equals("alg") {
+        isHS256 = try reader.string().equals("HS256")
+      } else if name.equals("use") {
+        isForSignatures = try reader.string().equals("sig")
+      } else if name.equals("k") {
+        var text = ByteBuffer<48>()
+        try reader.string().unescape(into: &text)
+        try key.append(base64URL: text.bytes)
+      } else {
+        throw .unexpected
+      }
+    }
+  }
+}
+
+/// What the world may know of a device: what `enroll` needs to have a token made for it.
+public struct DeviceDescriptor: Sendable, Equatable {
+  public let deviceID: DeviceID
+  public let keyID: KeyID
+  public let publicKey: PublicKeyJWK
+
+  /// The key id is computed; throws when the cryptographic library fails.
+  public init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
+    self.deviceID = deviceID
+    publicKey = PublicKeyJWK(point: publicPoint)
+    var cryptography = OpenSSLCryptography()
+    keyID = try HoldfastCore.keyID(of: publicPoint, using: &cryptography)
+  }
+
+  /// Reads `{"device_id": 32 hex digits, "kid": 16 hex digits, "public_key": JWK}`; the key id must be the key's.
+  public init(json bytes: [UInt8]) throws(KeyFault) {
+    let value: JSONValue
+    do throws(JSONFault) {
+      value = try JSONValue(parsing: bytes, byteLimit: PublicKeyJWK.maximumByteCount)
+    } catch { throw .malformed }
+    guard value.hasOnly(["device_id", "kid", "public_key"]) else { throw .unexpected }
+    try self.init(value)
+  }
+
+  /// The descriptor's members out of an object that may have more.
+  public init(_ value: JSONValue) throws(KeyFault) {
+    guard let deviceID: DeviceID = value["device_id"]?.text.flatMap(fixedBytes(hexadecimal:)),
+      let keyID: KeyID = value["kid"]?.text.flatMap(fixedBytes(hexadecimal:)), let key = value["public_key"]
+    else { throw .unexpected }
+    let publicKey = try PublicKeyJWK(key)
+    do throws(CryptographyFailure) {
+      try self.init(deviceID: deviceID, publicPoint: publicKey.point)
+    } catch { throw .notOnCurve }
+    guard self.keyID == keyID else { throw .unexpected }
+  }
+
+  /// The descriptor as `device show --json` prints it.
+  public var json: JSONValue {
+    .object([
+      ("device_id", .string(hexadecimal(deviceID))), ("kid", .string(hexadecimal(keyID))),
+      ("public_key", publicKey.json),
+    ])
+  }
+}

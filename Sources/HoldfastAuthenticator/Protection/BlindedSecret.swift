@@ -84,3 +84,62 @@ extension ProtectionSecret {
     }
   }
 }
+
+/// What a user gives to have a record's secret blinded, or to use it.
+public enum ProtectionSecret: ~Copyable, Sendable {
+  case none
+  case pin(PIN)
+  case key(ExternalKey)
+
+  /// Which kind of protection it is for.
+  public var kind: ProtectionKind {
+    switch self {
+    case .none: .none
+    case .pin: .pin
+    case .key: .key
+    }
+  }
+}
+
+extension ProtectionSecret {
+  /// Which rule for a new one it breaks; nil for a good one.
+  var ruleFault: PINFault? {
+    switch self {
+    case .pin(let pin): pin.ruleFault
+    default: nil
+    }
+  }
+}
+
+/// How a record's secret is stored. The raw value is what is written.
+public enum ProtectionKind: UInt8, Sendable, Equatable {
+  /// As it is.
+  case none = 0
+  /// Blinded by a PIN.
+  case pin = 1
+  /// Blinded by an external key.
+  case key = 2
+
+  /// What has to be asked for.
+  public var mode: PINMode {
+    switch self {
+    case .none: .none
+    case .pin: .current
+    case .key: .external
+    }
+  }
+}
+
+/// A key in place of a PIN, handed over by another authenticator: a fingerprint reader, a smart card, a key ring.
+public struct ExternalKey: ~Copyable, Sendable {
+  /// The fewest and the most bytes of a key: below, it could be guessed.
+  public static let byteCounts = 16...1024
+
+  let bytes: SecretBytes
+
+  /// Copies `bytes`; nil unless there are 16 to 1,024.
+  public init?(_ bytes: Span<UInt8>) {
+    guard Self.byteCounts.contains(bytes.count) else { return nil }
+    self.bytes = SecretBytes(copying: bytes)
+  }
+}

@@ -124,9 +124,7 @@ extension Record {
       sealFieldByteLimit: new.sealFieldByteLimit, protection: protection, protectionGroup: group,
       isConfirmed: isConfirmed, change: .none)
   }
-}
 
-extension Record {
   /// Whether what a device says is about it: it is that device's, or nobody knows whose.
   public func isOf(_ device: DeviceID?) -> Bool {
     guard let device, let deviceID else { return true }
@@ -173,5 +171,87 @@ extension Unicode.Scalar {
     case 0..<0x20, 0x7f..<0xa0, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
     default: false
     }
+  }
+}
+
+/// A secret that is stored twice gives the PIN away: only the right one makes the same of both.
+extension Authenticator {
+  /// Throws `secretTwice` when two of `records`, or one of them and one in the file, have the same secret and are not both
+  /// without protection. Those in the file that another PIN protects cannot be told.
+  func refuseSecretsTwice(
+    _ records: [NewRecord], _ protector: borrowing ProtectionSecret
+  ) throws(AuthenticatorFault) {
+    for (index, record) in records.enumerated() {
+      for other in records[..<index] where protector.kind != .none && !(record.isOpen && other.isOpen) {
+        let isSame = record.credential.secret.withBytes { secret in other.credential.hasSecret(secret) }
+        if isSame { throw .secretTwice }
+      }
+    }
+    for stored in try tables.records() {
+      guard let secret = stored.secret else { continue }
+      let isOpen = secret.protection == .none
+      guard isOpen || secret.protection.kind == protector.kind else { continue }
+      let plain = try isOpen ? secret.unblinded(with: ProtectionSecret.none) : secret.unblinded(with: protector)
+      for record in records where !record.replaces(stored.record) {
+        let staysOpen = record.isOpen || protector.kind == .none
+        guard !(isOpen && staysOpen) else { continue }
+        if record.credential.hasSecret(plain.bytes) { throw .secretTwice }
+      }
+    }
+  }
+}
+
+extension NewRecord {
+  /// Whether it is never protected.
+  fileprivate var isOpen: Bool { purpose == .host }
+
+  fileprivate func replaces(_ record: Record) -> Bool {
+    index == record.index && credential.user.utf8.elementsEqual(record.user.utf8)
+  }
+}
+
+extension Credential {
+  /// Timing: tells nothing but whether it is.
+  fileprivate func hasSecret(_ other: Span<UInt8>) -> Bool {
+    secret.withBytes { constantTimeEqual($0, other) }
+  }
+}
+
+extension Authenticator {
+  /// A record with its secret, to go elsewhere. A wrong PIN gives a wrong secret, and nothing tells.
+  ///
+  /// Throws `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
+  public func credential(
+    of record: Record, with protector: borrowing ProtectionSecret
+  ) throws(AuthenticatorFault) -> Credential {
+    let stored = try stored(record.user, record.index)
+    let secret = try stored.usableSecret().unblinded(with: protector)
+    return Credential(
+      issuer: stored.record.issuer, user: stored.record.user, method: stored.record.method,
+      nextCounter: stored.record.nextCounter, secret: secret)
+  }
+}
+
+/// A record that is to be stored.
+public struct NewRecord: Sendable {
+  /// 1 to 8, the user's own.
+  public let index: Int
+  public let purpose: RecordPurpose
+  /// Its user names the record's user; its next counter counts as one that the device knows.
+  public let credential: Credential
+  /// The device that has the same secret; nil for an account from elsewhere.
+  public let deviceID: DeviceID?
+  /// How many codes ahead the device looks; nil where that is not known, so that nothing is refused.
+  public let lookAheadWindow: UInt64?
+  /// The most UTF-8 bytes above 16 that a field of a seal may have, or nil for 16 characters.
+  public let sealFieldByteLimit: Int?
+
+  public init(
+    index: Int, purpose: RecordPurpose, credential: Credential, deviceID: DeviceID? = nil,
+    lookAheadWindow: UInt64? = nil, sealFieldByteLimit: Int? = nil
+  ) {
+    (self.index, self.purpose, self.credential) = (index, purpose, credential)
+    (self.deviceID, self.lookAheadWindow) = (deviceID, lookAheadWindow)
+    self.sealFieldByteLimit = sealFieldByteLimit
   }
 }

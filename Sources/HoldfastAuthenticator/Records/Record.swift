@@ -53,3 +53,48 @@ public enum ChangeProgress: UInt8, Sendable, Equatable {
   /// The secret is erased because an import was to replace it. The import was interrupted.
   case importing = 4
 }
+
+/// What a record's codes are for. The raw value is what is written.
+public enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
+  /// One-time passwords.
+  case otp = 1
+  /// Seals over a command and its parameters.
+  case seal = 2
+  /// Codes by which the device proves itself to the user; never protected, because a device's code tests a PIN.
+  case host = 3
+}
+
+/// A record with what stands beside it in the file.
+struct StoredRecord {
+  var record: Record
+  /// Nil where it was erased and no other has taken its place yet.
+  var secret: BlindedSecret?
+  /// The secret as it was before a change, encrypted under the undo code.
+  var undo: [UInt8]?
+  /// What the device was challenged with, as 16 hexadecimal digits; nil once that has served.
+  var clientChallenge: String?
+
+  /// The secret, of a record that may be used.
+  func usableSecret() throws(AuthenticatorFault) -> BlindedSecret {
+    guard record.isConfirmed else { throw .notConfirmed }
+    guard let secret else { throw .interrupted }
+    return secret
+  }
+}
+
+extension Credential {
+  /// Whether the secret is printable ASCII from its first byte to its last, as none of 8 random bytes or more hardly ever is.
+  ///
+  /// Blinded by a PIN, such a secret gives itself away: a wrong PIN makes other bytes of it. It is a thing to warn of.
+  public var isText: Bool {
+    secret.withBytes { bytes in
+      guard bytes.count >= 8 else { return false }
+      var strange: Int32 = 0
+      for index in bytes.indices {
+        let byte = Int32(bytes[index])
+        strange |= (byte - 0x20) | (0x7e - byte)
+      }
+      return opaque(UInt8(truncatingIfNeeded: strange >> 31)) == 0
+    }
+  }
+}

@@ -135,3 +135,114 @@ public struct CBORReader: ~Escapable {
 
 /// The largest integer anywhere in Holdfast, 2^53 - 1: what JSON carries exactly.
 public var maximumInteger: UInt64 { (1 << 53) - 1 }
+
+/// Where a map's labels stand: each must come after the one before, in the order of their encoded bytes.
+///
+/// Source: RFC 8949 §4.2.1.
+public struct CBORLabelOrder {
+  private var previous: Int64?
+
+  public init() {}
+
+  /// Takes the next label; `malformed` when it repeats or comes too late.
+  mutating func advance(to label: Int64) throws(EncodingFault) {
+    if let previous, !Self.precedes(previous, label) { throw .malformed }
+    previous = label
+  }
+
+  private static func precedes(_ left: Int64, _ right: Int64) -> Bool {
+    switch (left < 0, right < 0) {
+    case (false, true): true
+    case (true, false): false
+    case (false, false): left < right
+    case (true, true): left > right
+    }
+  }
+}
+
+extension CBORReader {
+  /// Reads the label of a map's next pair.
+  @inline(never)
+  public mutating func label(_ order: inout CBORLabelOrder) throws(EncodingFault) -> Int64 {
+    let label = try integer()
+    try order.advance(to: label)
+    return label
+  }
+
+  /// Reads the label of a map's next pair, which must be `expected`.
+  public mutating func label(_ expected: Int64, _ order: inout CBORLabelOrder) throws(EncodingFault) {
+    guard try label(&order) == expected else { throw .unexpected }
+  }
+
+  /// How deep a value may be nested that is read over.
+  private static var depthLimit: Int { 8 }
+
+  /// Reads over the next value, whatever it is, so that a later version of a message can have members that this one does not
+  /// know.
+  ///
+  /// Throws `malformed` for a value that is not deterministic CBOR (RFC 8949 §4.2.1), has an integer beyond 2^53 - 1, a tag, a
+  /// float or a simple value other than null and Booleans anywhere, has a map whose keys are no integers or strings, or is
+  /// nested more than 8 deep.
+  public mutating func skipValue() throws(EncodingFault) {
+    try skipValue(depthLimit: Self.depthLimit)
+  }
+
+  private mutating func skipValue(depthLimit: Int) throws(EncodingFault) {
+    guard depthLimit > 0 else { throw .malformed }
+    switch try nextMajorType() {
+    case .unsigned, .negative: _ = try integer()
+    case .bytes: _ = try byteString()
+    case .text: _ = try textString()
+    case .array:
+      for _ in 0..<(try arrayHead()) { try skipValue(depthLimit: depthLimit - 1) }
+    case .map: try skipPairs(depthLimit: depthLimit - 1)
+    case .tag: throw .malformed
+    case .simple: try simpleValue()
+    }
+  }
+
+  /// Reads over a map, whose keys must rise in the order of their encoded bytes.
+  private mutating func skipPairs(depthLimit: Int) throws(EncodingFault) {
+    var previous: Range<Int>?
+    for _ in 0..<(try mapHead()) {
+      let start = position
+      switch try nextMajorType() {
+      case .unsigned, .negative, .bytes, .text: try skipValue(depthLimit: 1)
+      case .array, .map, .tag, .simple: throw .malformed
+      }
+      let key = start..<position
+      if let previous, !isEncoding(previous, before: key) { throw .malformed }
+      previous = key
+      try skipValue(depthLimit: depthLimit)
+    }
+  }
+
+  private func isEncoding(_ left: Range<Int>, before right: Range<Int>) -> Bool {
+    for offset in 0..<min(left.count, right.count) {
+      let (leftByte, rightByte) = (byte(at: left.lowerBound + offset), byte(at: right.lowerBound + offset))
+      if leftByte != rightByte { return leftByte < rightByte }
+    }
+    return left.count < right.count
+  }
+}
+
+/// The top three bits of a CBOR head.
+///
+/// Source: RFC 8949 §3.1.
+public enum CBORMajorType: UInt8 {
+  case unsigned, negative, bytes, text, array, map, tag, simple
+
+  init(of initialByte: UInt8) {
+    self = CBORMajorType(rawValue: initialByte >> 5) ?? .simple
+  }
+
+  /// The least value that needs an argument of `width` bytes (1, 2, 4 or 8).
+  static func leastValue(width: Int) -> UInt64 {
+    switch width {
+    case 1: 24
+    case 2: 1 << 8
+    case 4: 1 << 16
+    default: 1 << 32
+    }
+  }
+}

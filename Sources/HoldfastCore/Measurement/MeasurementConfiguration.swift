@@ -48,3 +48,145 @@ public struct MeasurementConfiguration: Sendable, Hashable {
     }
   }
 }
+
+extension MeasurementConfiguration {
+  /// Reads a configuration: the deterministic CBOR map
+  /// `{1: 1, 2: salt, 3: mpk id, 4: [app ids], 5: [device ids], 6: created}`.
+  ///
+  /// - Parameter bytes: the whole file.
+  /// - Throws: `malformed` when it is not deterministic CBOR, `unexpected` when it is but not this map, `tooLong` for
+  ///   more ids than there may be.
+  public init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(bytes)
+    guard try reader.mapHead() == 6 else { throw .unexpected }
+    var order = CBORLabelOrder()
+    try reader.label(1, &order)
+    guard try reader.unsigned() == 1 else { throw .unexpected }
+    try reader.label(2, &order)
+    let salt: FixedBytes<32> = try reader.fixedBytes()
+    try reader.label(3, &order)
+    let mpkID: KeyID = try reader.fixedBytes()
+    try reader.label(4, &order)
+    let appIDs = try Self.readIDs(&reader)
+    try reader.label(5, &order)
+    let deviceIDs = try Self.readIDs(&reader)
+    try reader.label(6, &order)
+    let created = try reader.unsigned()
+    try reader.finish()
+    try self.init(salt: salt, mpkID: mpkID, appIDs: appIDs, deviceIDs: deviceIDs, created: created)
+  }
+
+  /// The configuration as deterministic CBOR; reading it gives the same configuration, and no other bytes do.
+  public func encoded() -> [UInt8] {
+    var bytes: [UInt8] = []
+    encode(into: &bytes)
+    return bytes
+  }
+
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) where Sink.Failure == Never {
+    sink.appendCBOR(map: 6)
+    sink.appendCBOR(unsigned: 1)
+    sink.appendCBOR(unsigned: 1)
+    sink.appendCBOR(unsigned: 2)
+    sink.appendCBOR(bytes: salt.bytes)
+    sink.appendCBOR(unsigned: 3)
+    sink.appendCBOR(bytes: mpkID.bytes)
+    sink.appendCBOR(unsigned: 4)
+    Self.encode(ids: appIDs, into: &sink)
+    sink.appendCBOR(unsigned: 5)
+    Self.encode(ids: deviceIDs, into: &sink)
+    sink.appendCBOR(unsigned: 6)
+    sink.appendCBOR(unsigned: created)
+  }
+
+  private static func encode<Sink: ByteSink & ~Copyable>(ids: [ComponentID], into sink: inout Sink)
+  where Sink.Failure == Never {
+    sink.appendCBOR(array: ids.count)
+    for id in ids { sink.appendCBOR(text: id.bytes) }
+  }
+
+  private static func readIDs(_ reader: inout CBORReader) throws(EncodingFault) -> [ComponentID] {
+    let count = try reader.arrayHead()
+    guard count <= maximumComponentCount else { throw .tooLong }
+    var ids: [ComponentID] = []
+    for _ in 0..<count { ids.append(try ComponentID(componentID: reader.textString())) }
+    return ids
+  }
+
+  /// IM: what the app and the device are, as one secret.
+  ///
+  /// `HMAC-SHA-256(salt, "holdfast/1 integrity" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` is the deterministic CBOR
+  /// array of `[id, digest]`, sorted by the bytes of id.
+  ///
+  /// - Parameters:
+  ///   - app: one component for each of ``appIDs``, in the same order.
+  ///   - device: one component for each of ``deviceIDs``, in the same order.
+  /// - Returns: 32 secret bytes.
+  /// - Throws: `componentsDiffer` when an id is missing, too much or out of order; `cryptography` when the library fails.
+  public func integrityMeasurement<Backend: Cryptography & ~Copyable>(
+    app: [Component], device: [Component], using cryptography: inout Backend
+  ) throws(MeasurementFault) -> Secret<32> {
+    guard matches(app: app, device: device) else { throw .componentsDiffer }
+    let all = (app + device).sorted { $0.id.precedes($1.id) }
+    return try measurement("holdfast/1 integrity", of: all, using: &cryptography)
+  }
+
+  /// DM: what the device alone is, as one secret.
+  ///
+  /// `HMAC-SHA-256(salt, "holdfast/1 device" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` holds the device's
+  /// components only.
+  ///
+  /// - Parameter device: one component for each of ``deviceIDs``, in the same order.
+  /// - Returns: 32 secret bytes.
+  /// - Throws: `componentsDiffer` when an id is missing, too much or out of order; `cryptography` when the library fails.
+  public func deviceMeasurement<Backend: Cryptography & ~Copyable>(
+    device: [Component], using cryptography: inout Backend
+  ) throws(MeasurementFault) -> Secret<32> {
+    guard names(deviceIDs, device) else { throw .componentsDiffer }
+    return try measurement("holdfast/1 device", of: device, using: &cryptography)
+  }
+
+  /// SHA-256 of the configuration's bytes.
+  public func digest<Backend: Cryptography & ~Copyable>(
+    using cryptography: inout Backend
+  ) throws(CryptographyFailure) -> Digest {
+    var hash = try cryptography.sha256()
+    encode(into: &hash)
+    return try hash.finish()
+  }
+
+  /// Whether these are exactly the components that the configuration names, in its order.
+  func matches(app: [Component], device: [Component]) -> Bool {
+    names(appIDs, app) && names(deviceIDs, device)
+  }
+
+  private func names(_ ids: [ComponentID], _ components: [Component]) -> Bool {
+    guard ids.count == components.count else { return false }
+    for index in ids.indices where ids[index] != components[index].id { return false }
+    return true
+  }
+
+  private func measurement<Backend: Cryptography & ~Copyable>(
+    _ domain: StaticString, of components: [Component], using cryptography: inout Backend
+  ) throws(MeasurementFault) -> Secret<32> {
+    do throws(CryptographyFailure) {
+      let configuration = try digest(using: &cryptography)
+      var mac = try cryptography.hmacSHA256(key: salt.bytes)
+      mac.append(domain: domain)
+      mac.append(configuration.bytes)
+      mac.appendCBOR(array: components.count)
+      for component in components { component.encode(into: &mac) }
+      return try mac.finishSecret()
+    } catch {
+      throw .cryptography
+    }
+  }
+}
+
+/// Why a measurement could not be made from components.
+public enum MeasurementFault: Error, Equatable {
+  /// The components are not exactly those that the configuration names.
+  case componentsDiffer
+  /// The cryptographic library failed.
+  case cryptography
+}

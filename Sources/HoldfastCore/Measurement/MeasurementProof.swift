@@ -34,3 +34,56 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
   measurement.withBytes { mac.append($0) }
   return try mac.finish()
 }
+
+/// The secret from which the two keys of a release follow: 16 bytes, a line of `mpk.key`.
+///
+/// Only the build of the app and the owner of the service handle it. Neither the app nor a token contains it.
+public typealias ReleaseRoot = Secret<16>
+
+/// The key that authenticates evidence: 32 secret bytes, one for each release of an app.
+///
+/// Only the app and the attestation service know it. It never enters a token: every token contains the measurement proof
+/// key, so whoever opened one device could otherwise forge evidence for all.
+public typealias EvidenceKey = Secret<32>
+
+/// Derives the key that authenticates a release's evidence:
+/// `HKDF-SHA-256(ikm: root, no salt, info: "holdfast/1 evidence key", 32 bytes)`.
+///
+/// Source: RFC 5869 §2.
+///
+/// - Parameter root: 16 bytes.
+/// - Returns: 32 secret bytes.
+/// - Throws: when the cryptographic library fails.
+public func evidenceKey<Backend: Cryptography & ~Copyable>(
+  of root: borrowing ReleaseRoot, using cryptography: inout Backend
+) throws(CryptographyFailure) -> EvidenceKey {
+  try releaseKey("holdfast/1 evidence key", of: root, using: &cryptography)
+}
+
+/// Derives the key that proves a release's measurements:
+/// `HKDF-SHA-256(ikm: root, no salt, info: "holdfast/1 measurement proof key", 16 bytes)`.
+///
+/// Source: RFC 5869 §2.
+///
+/// - Parameter root: 16 bytes.
+/// - Returns: 16 secret bytes.
+/// - Throws: when the cryptographic library fails.
+public func measurementProofKey<Backend: Cryptography & ~Copyable>(
+  of root: borrowing ReleaseRoot, using cryptography: inout Backend
+) throws(CryptographyFailure) -> MeasurementProofKey {
+  try releaseKey("holdfast/1 measurement proof key", of: root, using: &cryptography)
+}
+
+private func releaseKey<let count: Int, Backend: Cryptography & ~Copyable>(
+  _ label: StaticString, of root: borrowing ReleaseRoot, using cryptography: inout Backend
+) throws(CryptographyFailure) -> Secret<count> {
+  var info = ByteBuffer<64>()
+  do throws(EncodingFault) { try info.append(label) } catch { throw CryptographyFailure() }
+  var key = Secret<count>()
+  try key.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+    try root.withBytes { (inputKey: Span<UInt8>) throws(CryptographyFailure) in
+      try cryptography.hkdfSHA256(inputKey: inputKey, salt: Span(), info: info.bytes, into: &output)
+    }
+  }
+  return key
+}

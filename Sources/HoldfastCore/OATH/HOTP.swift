@@ -38,3 +38,165 @@ public enum HOTP {
     InlineArray { UInt8(truncatingIfNeeded: counter >> UInt64(56 - 8 * $0)) }
   }
 }
+
+/// One-time passwords from the time: the code of a step is ``HOTP``'s, with the step as its counter.
+///
+/// Source: RFC 6238 §4.
+public enum TOTP {
+  /// The time step that `unixSeconds` lies in, counted from 1970 on; `periodSeconds` is at least 1.
+  ///
+  /// Source: RFC 6238 §4.2.
+  public static func timeStep(at unixSeconds: UInt64, periodSeconds: UInt64) -> UInt64 {
+    precondition(periodSeconds >= 1)
+    return unixSeconds / periodSeconds
+  }
+}
+
+/// From an HMAC to the digits that a person types.
+///
+/// Source: RFC 4226 §5.3. Timing: the same for every HMAC: the offset, a secret, selects by masks and is no address, and
+/// the digits are taken off by multiplication, not by a division whose time depends on what is divided.
+@usableFromInline
+enum Truncation {
+  /// The code of `length` that an HMAC of at least 20 bytes gives.
+  @usableFromInline
+  static func code(_ whole: Span<UInt8>, _ length: CodeLength) -> BoundedText<16> {
+    text(number(whole), length)
+  }
+
+  /// The 31 bits of `code`, at least 20 bytes, that its last four bits point at.
+  private static func number(_ code: Span<UInt8>) -> UInt32 {
+    let offset = code[code.count - 1]
+    // The offset's four bits move the wanted bytes to the front: by 8, 4, 2 and 1.
+    var head = bigEndian(code, 0, 8)
+    var tail = bigEndian(code, 8, 8)
+    let far = mask(offset >> 3)
+    head ^= (head ^ tail) & far
+    tail ^= (tail ^ bigEndian(code, 16, 4) << 32) & far
+    let four = mask(offset >> 2)
+    head ^= (head ^ (head << 32 | tail >> 32)) & four
+    tail ^= (tail ^ tail << 32) & four
+    let two = mask(offset >> 1)
+    head ^= (head ^ (head << 16 | tail >> 48)) & two
+    tail ^= (tail ^ tail << 16) & two
+    let one = mask(offset)
+    head ^= (head ^ (head << 8 | tail >> 56)) & one
+    return UInt32(truncatingIfNeeded: head >> 32) & 0x7fff_ffff
+  }
+
+  /// All ones where the lowest of `bits` is 1, and zero where it is 0. The compiler must not know that there are but two: it
+  /// would select by a condition.
+  private static func mask(_ bits: UInt8) -> UInt64 { 0 &- UInt64(opaque(bits & 1)) }
+
+  /// The last digits of `number`, as many as `length` says, with zeros in front of fewer.
+  private static func text(_ number: UInt32, _ length: CodeLength) -> BoundedText<16> {
+    var text = BoundedText<16>()
+    var rest = number
+    for index in stride(from: length.digits - 1, through: 0, by: -1) {
+      // A tenth, exactly, for every 32-bit number.
+      let tenth = UInt32(truncatingIfNeeded: (UInt64(rest) &* 0xcccc_cccd) >> 35)
+      text.storage[index] = 0x30 | UInt8(truncatingIfNeeded: rest &- tenth &* 10)
+      rest = tenth
+    }
+    text.length = UInt8(length.digits)
+    return text
+  }
+
+  /// `count` bytes from `start` on as a number, most significant first.
+  private static func bigEndian(_ bytes: Span<UInt8>, _ start: Int, _ count: Int) -> UInt64 {
+    var number: UInt64 = 0
+    for index in start..<start + count { number = number << 8 | UInt64(bytes[index]) }
+    return number
+  }
+}
+
+/// How many decimal digits a code has, 4 to 10.
+///
+/// Source: RFC 4226 §5.3, RFC 6287 §5.2.
+public struct CodeLength: Sendable, Equatable {
+  private let count: UInt8
+
+  public var digits: Int { Int(count) }
+
+  /// Nil unless `digits` is from 4 to 10.
+  public init?(_ digits: Int) {
+    guard (4...10).contains(digits) else { return nil }
+    count = UInt8(digits)
+  }
+
+  private init(unchecked digits: UInt8) {
+    count = digits
+  }
+
+  public static var six: CodeLength { CodeLength(unchecked: 6) }
+  public static var eight: CodeLength { CodeLength(unchecked: 8) }
+}
+
+/// The hash under a code's HMAC.
+///
+/// Source: RFC 4226 §5.3 (SHA-1), RFC 6238 §1.2, RFC 6287 §5.2. The raw value is what Holdfast's CBOR writes.
+public enum OATHHash: UInt8, Sendable, CaseIterable {
+  case sha1 = 1
+  case sha256 = 2
+  case sha512 = 3
+
+  /// The bytes of an HMAC: 20, 32 or 64.
+  @inlinable
+  public var byteCount: Int {
+    switch self {
+    case .sha1: 20
+    case .sha256: 32
+    case .sha512: 64
+    }
+  }
+}
+
+extension OATHHash {
+  /// Writes the HMAC of `message` under `key`, both of any length, over the ``byteCount`` bytes of `code`.
+  ///
+  /// Source: RFC 2104. Timing: depends on byte counts alone.
+  @inlinable
+  func authenticate<Crypto: Cryptography & ~Copyable>(
+    _ message: Span<UInt8>, key: Span<UInt8>, using cryptography: inout Crypto, into code: inout MutableSpan<UInt8>
+  ) throws(CryptographyFailure) {
+    switch self {
+    case .sha1:
+      var mac = try cryptography.hmacSHA1(key: key)
+      mac.append(message)
+      try mac.finish(into: &code)
+    case .sha256:
+      var mac = try cryptography.hmacSHA256(key: key)
+      mac.append(message)
+      try mac.finish(into: &code)
+    case .sha512:
+      var mac = try cryptography.hmacSHA512(key: key)
+      mac.append(message)
+      try mac.finish(into: &code)
+    }
+  }
+
+  /// The hash of `message`: as many bytes as ``byteCount``.
+  ///
+  /// Source: FIPS 180-4. Timing: depends on byte counts alone.
+  func digest<Crypto: Cryptography & ~Copyable>(
+    _ message: Span<UInt8>, using cryptography: inout Crypto
+  ) throws(CryptographyFailure) -> ByteBuffer<64> {
+    var digest = ByteBuffer<64>(zeros: byteCount)
+    var bytes = digest.mutableBytes
+    switch self {
+    case .sha1:
+      var hash = try cryptography.sha1()
+      hash.append(message)
+      try hash.finish(into: &bytes)
+    case .sha256:
+      var hash = try cryptography.sha256()
+      hash.append(message)
+      try hash.finish(into: &bytes)
+    case .sha512:
+      var hash = try cryptography.sha512()
+      hash.append(message)
+      try hash.finish(into: &bytes)
+    }
+    return digest
+  }
+}

@@ -156,3 +156,136 @@ public enum ProverFault: Error {
   case impostor
   case random, cryptography
 }
+
+extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
+  /// Answers M1, whose bytes are `message`: leaves M2 in `outgoing`, or nothing when the device is not the expected one.
+  mutating func answer(_ challenge: Challenge, _ message: Span<UInt8>) throws(ProverFault) {
+    guard challenge.deviceID == identity.deviceID else { throw .anotherDevice }
+    guard challenge.keyID == identity.keyID else { throw .anotherKey }
+    required = challenge.required
+    var head = MessageBuffer()
+    let fresh: FixedBytes<16>
+    do throws(RandomFailure) { fresh = try random.fixedBytes() } catch { throw .random }
+    encodeHead(random: fresh, into: &head)
+    do throws(CryptographyFailure) {
+      let transcript = try Transcript(challenge: message, head: head.bytes, using: &cryptography)
+      let keys = try SessionKeys(
+        proofKey: identity.proofKey, device: identity.device, transcript: transcript, using: &cryptography)
+      try encodeAnswer(head: head.bytes, transcript: transcript, keys: keys)
+      pending = PendingRound(
+        transcript: transcript, keys: keys, sentReference: sendsReference, sentIntegrity: sendsIntegrity)
+    } catch { throw .cryptography }
+  }
+
+  private mutating func encodeHead(random: FixedBytes<16>, into head: inout MessageBuffer) {
+    var reference: TokenReference?
+    if sendsReference {
+      do throws(CryptographyFailure) {
+        reference = try tokenReference(token.bytes, using: &cryptography)
+      } catch { sendsReference = false }
+    }
+    do throws(EncodingFault) {
+      if let reference {
+        try AnswerHead.encode(random: random, encoding: .reference, token: reference.bytes, into: &head)
+      } else {
+        try AnswerHead.encode(random: random, encoding: tokenEncoding, token: token.bytes, into: &head)
+      }
+    } catch { preconditionFailure() }
+  }
+
+  private mutating func encodeAnswer(
+    head: Span<UInt8>, transcript: Transcript, keys: borrowing SessionKeys
+  ) throws(CryptographyFailure) {
+    let nonce = transcript.proofNonce
+    let integrity: FixedBytes<32>? =
+      sendsIntegrity
+      ? try measurementProof(
+        key: identity.proofKey, nonce: nonce, measurement: identity.integrity, using: &cryptography) : nil
+    let device = try measurementProof(
+      key: identity.proofKey, nonce: nonce, measurement: identity.device, using: &cryptography)
+    var sealed = ByteBuffer<768>()
+    do throws(EncodingFault) { try request.encode(into: &sealed) } catch { throw CryptographyFailure() }
+    try sealed.seal(
+      key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
+      using: &cryptography)
+    do throws(EncodingFault) {
+      try Answer.encode(
+        head: head, integrityProof: integrity, deviceProof: device, sealed: sealed.bytes, into: &outgoing)
+    } catch { throw CryptographyFailure() }
+  }
+}
+
+/// A round whose verdict is still to come.
+struct PendingRound: ~Copyable {
+  let transcript: Transcript
+  let keys: SessionKeys
+  let sentReference: Bool
+  let sentIntegrity: Bool
+
+  init(
+    transcript: Transcript, keys: consuming SessionKeys, sentReference: Bool, sentIntegrity: Bool
+  ) {
+    self.transcript = transcript
+    self.keys = keys
+    self.sentReference = sentReference
+    self.sentIntegrity = sentIntegrity
+  }
+}
+
+extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
+  /// Reads M3 and says whether it is over.
+  mutating func conclude(
+    _ message: Span<UInt8>, _ round: borrowing PendingRound
+  ) throws(ProverFault) -> ProverStep {
+    let verdict: VerdictMessage
+    do throws(EncodingFault) { verdict = try VerdictMessage(message) } catch { throw .malformed }
+    guard verdict.isSealed else {
+      guard !verdict.status.needsAuthentication else { throw .impostor }
+      return afterUnsealed(verdict.status, round)
+    }
+    try openReply(verdict, round)
+    var notice = reply.notice
+    if verdict.status != .accepted { notice.refusal = Refusal(word: reply.result.bytes) }
+    return afterSealed(ProverVerdict(status: verdict.status, isAuthenticated: true, notice: notice), round)
+  }
+
+  private mutating func afterUnsealed(_ status: Status, _ round: borrowing PendingRound) -> ProverStep {
+    if status == .tokenUnknown, round.sentReference {
+      sendsReference = false
+      return .awaitChallenge
+    }
+    return .done(standing ?? ProverVerdict(status: status, isAuthenticated: false))
+  }
+
+  /// A command that needs no integrity may still go through without that proof; otherwise the first verdict stands.
+  private mutating func afterSealed(_ verdict: ProverVerdict, _ round: borrowing PendingRound) -> ProverStep {
+    sendsReference = true
+    if verdict.status == .integrityMismatch, round.sentIntegrity, !required.contains(.integrity) {
+      sendsIntegrity = false
+      standing = verdict
+      return .awaitChallenge
+    }
+    if let standing, verdict.status == .factorMissing {
+      return .done(standing)
+    }
+    return .done(verdict)
+  }
+
+  private mutating func openReply(_ verdict: borrowing VerdictMessage, _ round: borrowing PendingRound)
+    throws(ProverFault)
+  {
+    var plaintext = ByteBuffer<1088>()
+    var authenticated = ByteBuffer<33>()
+    do throws(EncodingFault) {
+      try plaintext.append(verdict.sealed)
+      try authenticated.append(round.transcript.hash.bytes)
+      try authenticated.append(verdict.status.rawValue)
+    } catch { throw .malformed }
+    do throws(CryptographyFailure) {
+      try plaintext.open(
+        key: round.keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: authenticated.bytes,
+        using: &cryptography)
+    } catch { throw .impostor }
+    do throws(EncodingFault) { reply = try Reply(plaintext.bytes) } catch { throw .malformed }
+  }
+}

@@ -128,3 +128,59 @@ extension FixedBytes where count == 16 {
     self = id
   }
 }
+
+/// An app's version, three numbers, compared from the left.
+public struct AppVersion: Sendable, Hashable, Comparable {
+  public let major: UInt64
+  public let minor: UInt64
+  public let patch: UInt64
+
+  public init(major: UInt64, minor: UInt64, patch: UInt64) {
+    (self.major, self.minor, self.patch) = (major, minor, patch)
+  }
+
+  /// What a token without a version counts as.
+  public static let zero = AppVersion(major: 0, minor: 0, patch: 0)
+
+  public static func < (left: AppVersion, right: AppVersion) -> Bool {
+    if left.major != right.major { return left.major < right.major }
+    if left.minor != right.minor { return left.minor < right.minor }
+    return left.patch < right.patch
+  }
+}
+
+/// The commands that a token allows: at most 16 of at most 32 bytes each.
+public struct CommandList: ~Copyable, Sendable {
+  private var commands = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
+  /// How many there are.
+  public private(set) var count = 0
+  private let pin = Pinned()
+
+  /// No command.
+  public init() {}
+
+  /// Takes one more; `unexpected` when there are 16 already.
+  public mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
+    guard count < commands.count else { throw .unexpected }
+    commands[count] = command
+    count += 1
+  }
+
+  public subscript(index: Int) -> BoundedText<32> {
+    precondition(index < count)
+    return commands[index]
+  }
+
+  borrowing func copy() -> CommandList {
+    var other = CommandList()
+    other.commands = commands
+    other.count = count
+    return other
+  }
+
+  /// Whether `command` is among them.
+  public func contains(_ command: BoundedText<32>) -> Bool {
+    for index in 0..<count where commands[index] == command { return true }
+    return false
+  }
+}

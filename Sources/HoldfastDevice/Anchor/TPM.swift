@@ -32,3 +32,179 @@ enum TPM {
     }
   }
 }
+
+extension CounterOperations {
+  /// The counters of a TPM 2.0.
+  ///
+  /// Source: TPM 2.0 Library, Part 3 §31: TPM2_NV_DefineSpace, NV_UndefineSpace, NV_Increment, NV_Read. All in password
+  /// sessions, the owner's password being empty. A counter that is removed and defined again goes on above every one before
+  /// (Part 1 §37.2.4.3), and only who knows the authorization value can read or raise it. That something is a counter need
+  /// not be asked: nothing else can be incremented, and a device does nothing before it was.
+  static let tpm = CounterOperations(
+    define: { (place, authorization) throws(CounterFault) in
+      try authorization.withBytes { (value: Span<UInt8>) throws(CounterFault) in
+        var parameters = ByteBuffer<64>()
+        do throws(EncodingFault) { try parameters.append(definitionOf: place, authorization: value) } catch {
+          throw .malformed
+        }
+        let command = TPMCommand(code: .defineSpace, handles: [ownerHandle])
+        try TPM.run(command, authorization: Span(), parameters: parameters.bytes, at: place.tpm, response: 0)
+      }
+    },
+    undefine: { (place) throws(CounterFault) in
+      let command = TPMCommand(code: .undefineSpace, handles: [ownerHandle, place.index])
+      try TPM.run(command, authorization: Span(), parameters: Span(), at: place.tpm, response: 0)
+    },
+    increment: { (place, authorization) throws(CounterFault) in
+      try authorization.withBytes { (value: Span<UInt8>) throws(CounterFault) in
+        let command = TPMCommand(code: .increment, handles: [place.index, place.index])
+        try TPM.run(command, authorization: value, parameters: Span(), at: place.tpm, response: 0)
+      }
+    },
+    read: { (place, authorization) throws(CounterFault) in
+      try authorization.withBytes { (value: Span<UInt8>) throws(CounterFault) -> UInt64 in
+        let command = TPMCommand(code: .read, handles: [place.index, place.index])
+        let byteCountAndOffset: InlineArray<4, UInt8> = [0, 8, 0, 0]
+        let answer = try TPM.run(
+          command, authorization: value, parameters: byteCountAndOffset.span, at: place.tpm, response: 10)
+        guard answer[0] == 0, answer[1] == 8 else { throw .malformed }
+        return answer[2...].reduce(0) { $0 << 8 | UInt64($1) }
+      }
+    })
+
+  /// TPM_RH_OWNER.
+  private static let ownerHandle: UInt32 = 0x4000_0001
+}
+
+extension ByteBuffer {
+  /// TPM2B_AUTH and TPM2B_NV_PUBLIC of a counter of 8 bytes, for those who know `authorization` alone.
+  ///
+  /// Source: Part 2 §13.4 (TPMA_NV) and §13.5: TPM_NT_COUNTER, AUTHWRITE, AUTHREAD, NO_DA; the name's hash is SHA-256.
+  fileprivate mutating func append(
+    definitionOf place: CounterPlace, authorization: Span<UInt8>
+  ) throws(EncodingFault) {
+    try append(bigEndian: UInt16(authorization.count))
+    try append(authorization)
+    try append(bigEndian: 14 as UInt16)
+    try append(bigEndian: place.index)
+    try append(bigEndian: 0x000b as UInt16)
+    try append(bigEndian: 0x0204_0014 as UInt32)
+    try append(bigEndian: 0 as UInt16)
+    try append(bigEndian: 8 as UInt16)
+  }
+}
+
+/// A command of a TPM 2.0 with one password session.
+///
+/// Written here, not linked: the prover hashes every byte of this executable for each proof, and tpm2-tss would be hundreds
+/// of kilobytes for four commands. Source: TPM 2.0 Library, Part 1 §18 (structure), §19.4 (password authorizations).
+struct TPMCommand {
+  /// Source: Part 2 §6.5.2.
+  enum Code: UInt32 {
+    case undefineSpace = 0x122
+    case defineSpace = 0x12a
+    case increment = 0x134
+    case read = 0x14e
+
+    /// Whether the TPM's owner authorizes it.
+    var isOwners: Bool { self == .undefineSpace || self == .defineSpace }
+  }
+
+  let code: Code
+  /// The first one is authorized.
+  let handles: [UInt32]
+
+  /// Appends tag, size, code, handles, the session with `authorization`, and `parameters`.
+  func encode(
+    authorization: Span<UInt8>, parameters: Span<UInt8>, into bytes: inout ByteBuffer<160>
+  ) throws(EncodingFault) {
+    let sessionByteCount = 9 + authorization.count
+    try bytes.append(bigEndian: 0x8002 as UInt16)
+    try bytes.append(bigEndian: UInt32(14 + 4 * handles.count + sessionByteCount + parameters.count))
+    try bytes.append(bigEndian: code.rawValue)
+    for handle in handles { try bytes.append(bigEndian: handle) }
+    try bytes.append(bigEndian: UInt32(sessionByteCount))
+    // TPM_RS_PW, no nonce, continueSession.
+    try bytes.append(bigEndian: 0x4000_0009 as UInt32)
+    try bytes.append(bigEndian: 0 as UInt16)
+    try bytes.append(1)
+    try bytes.append(bigEndian: UInt16(authorization.count))
+    try bytes.append(authorization)
+    try bytes.append(parameters)
+  }
+}
+
+/// What a TPM answered to a command with one password session, read strictly.
+///
+/// Source: TPM 2.0 Library, Part 1 §18.
+enum TPMResponse: Equatable {
+  case success(parameters: [UInt8])
+  case failure(TPMResponseCode)
+
+  /// The size of tag, size and response code.
+  static let headByteCount = 10
+  /// None that is asked for here is longer.
+  static let maximumByteCount = 64
+
+  /// How many bytes it says that it has; nil unless that may be. `head` has 10 bytes or more.
+  static func byteCount(of head: Span<UInt8>) -> Int? {
+    let count = head.bigEndian(at: 2)
+    return (UInt32(headByteCount)...UInt32(maximumByteCount)).contains(count) ? Int(count) : nil
+  }
+
+  /// Throws `malformed` unless `bytes` are one whole response: a failure is a head alone, a success has parameters and the
+  /// empty session of a password.
+  init(_ bytes: Span<UInt8>) throws(CounterFault) {
+    guard bytes.count >= Self.headByteCount, Self.byteCount(of: bytes) == bytes.count else { throw .malformed }
+    let tag = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
+    let code = bytes.bigEndian(at: 6)
+    guard code == 0 else {
+      guard tag == 0x8001, bytes.count == Self.headByteCount else { throw .malformed }
+      self = .failure(TPMResponseCode(rawValue: code))
+      return
+    }
+    let session: InlineArray<5, UInt8> = [0, 0, 1, 0, 0]
+    guard tag == 0x8002, bytes.count >= 14 + session.count,
+      bytes.bigEndian(at: 10) == UInt32(bytes.count - 14 - session.count),
+      bytes.extracting((bytes.count - session.count)...).elementsEqual(session.span)
+    else { throw .malformed }
+    self = .success(parameters: Array(bytes.extracting(14..<bytes.count - session.count)))
+  }
+}
+
+extension Span where Element == UInt8 {
+  /// The four bytes from `offset` on, most significant first.
+  fileprivate func bigEndian(at offset: Int) -> UInt32 {
+    (0..<4).reduce(0) { $0 << 8 | UInt32(self[offset + $1]) }
+  }
+}
+
+/// Why a TPM did not do what it was asked.
+///
+/// Source: TPM 2.0 Library, Part 2 §6.6. Codes of format one (bit 7) say in other bits which handle, session or parameter
+/// is meant; that is left out here.
+struct TPMResponseCode: Equatable {
+  let rawValue: UInt32
+
+  /// Whether it did nothing and wants the same command again: TPM_RC_YIELDED, TESTING, NV_RATE, RETRY.
+  var wantsRetry: Bool {
+    [0x908, 0x90a, 0x920, 0x922].contains(rawValue)
+  }
+
+  /// What it means for the counter, where `isOwners` says whether the TPM's owner was to authorize the command.
+  func fault(isOwners: Bool) -> CounterFault {
+    let isFormatOne = rawValue & 0x80 != 0
+    switch isFormatOne ? rawValue & 0xbf : rawValue {
+    // TPM_RC_HANDLE.
+    case 0x8b: return .notDefined
+    // TPM_RC_NV_DEFINED, NV_SPACE.
+    case 0x14c: return .taken
+    case 0x14b: return .full
+    // TPM_RC_AUTH_FAIL, BAD_AUTH.
+    case 0x8e, 0xa2: return isOwners ? .ownerOnly : .notOurs
+    // TPM_RC_ATTRIBUTES, AUTH_UNAVAILABLE, NV_RANGE, NV_AUTHORIZATION, NV_UNINITIALIZED.
+    case 0x82, 0x12f, 0x146, 0x149, 0x14a: return .notOurs
+    default: return .refused(code: rawValue)
+    }
+  }
+}

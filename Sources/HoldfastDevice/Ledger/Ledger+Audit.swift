@@ -66,3 +66,109 @@ extension AuditRow {
     return entry
   }
 }
+
+/// Cutting the audit log behind a recorded head, whether or not the device is being served.
+extension Ledger {
+  /// How many entries are cut off at once.
+  public static let cutLimit: UInt64 = 1_000_000
+
+  /// Moves the entries before number `sequence` into a file at `path`, and lets the log begin behind them.
+  ///
+  /// The file is on the disk first. Then one transaction moves the beginning of the log and writes the head at the cut into the next
+  /// entry. A power cut leaves the whole log or the file and the rest of the log; the same call once more finishes, and does
+  /// nothing where it was finished. `realClock`, in Unix seconds, dates the entry.
+  ///
+  /// - Returns: the chain up to the last entry that was cut off.
+  /// - Throws: `ledger`; `beyondEnd` for a number that is not in the log yet; `alreadyCut` where the entries before it are gone
+  ///   and the file does not hold them; `tooMany` for more than ``cutLimit``; `broken` where the entries do not lead to their
+  ///   hashes; `file`, with `exists` where there is another file already.
+  @discardableResult
+  public func cutAudit(
+    before sequence: UInt64, to path: String, realClock: UInt64?
+  ) throws(AuditCutFault) -> AuditChain {
+    let state = try looking { () throws(LedgerFault) in
+      try look { (tables) throws(DatabaseError) in try tables.state() }
+    }
+    guard sequence <= state.audit.count else { throw .beyondEnd(last: state.audit.count) }
+    guard sequence > state.auditBase.count + 1 else { return try finishedCut(before: sequence, at: path, state) }
+    guard sequence - state.auditBase.count - 1 <= Self.cutLimit else { throw .tooMany }
+    let archive = try archive(before: sequence, state)
+    try keep(archive, at: path)
+    try looking { () throws(LedgerFault) in
+      try change { (tables, state) throws(DatabaseError) in
+        // Whoever cut it in between cut it here, too, or further on.
+        guard state.auditBase.count < archive.end.count else { return }
+        try tables.cut(behind: archive.end.count, time: state.time(realClock: realClock), state: &state)
+        guard state.auditBase == archive.end else { throw .corrupt }
+      }
+      for _ in 0...Self.cutLimit / LedgerTables.dropLimit {
+        guard try change({ (tables, state) throws(DatabaseError) in try tables.dropCutEntries(state) }) else { return }
+      }
+    }
+    return archive.end
+  }
+
+  /// The same call was finished before where the file ends at the cut.
+  private func finishedCut(
+    before sequence: UInt64, at path: String, _ state: LedgerState
+  ) throws(AuditCutFault) -> AuditChain {
+    guard sequence == state.auditBase.count + 1, sequence > 1, let archive = try? AuditArchive(path: path),
+      archive.deviceID == state.deviceID, archive.end == state.auditBase
+    else { throw .alreadyCut(firstKept: state.auditBase.count + 1) }
+    return archive.end
+  }
+
+  private func archive(before sequence: UInt64, _ state: LedgerState) throws(AuditCutFault) -> AuditArchive {
+    var entries: [[UInt8]] = []
+    var chain = state.auditBase
+    var cryptography = OpenSSLCryptography()
+    while chain.count + 1 < sequence {
+      let (position, limit) = (chain.count, min(512, sequence - chain.count - 1))
+      let rows = try looking { () throws(LedgerFault) in
+        try look { (tables) throws(DatabaseError) in try tables.auditRows(after: position, limit: limit) }
+      }
+      guard !rows.isEmpty else { throw .broken(sequence: chain.count + 1) }
+      for row in rows {
+        do throws(CryptographyFailure) { try chain.advance(over: row.entry.span, using: &cryptography) } catch {
+          throw .ledger(.failed)
+        }
+        guard row.sequence == chain.count, chain.head.bytes.elementsEqual(row.hash.span) else {
+          throw .broken(sequence: chain.count)
+        }
+        entries.append(row.entry)
+      }
+    }
+    return AuditArchive(deviceID: state.deviceID, base: state.auditBase, end: chain, entries: entries)
+  }
+
+  /// A file that is there already and says the same was written by this call before the power failed.
+  private func keep(_ archive: AuditArchive, at path: String) throws(AuditCutFault) {
+    let bytes = archive.encoded()
+    do throws(FileError) {
+      try Files.writeFileAtomically(bytes, at: path, overwrite: false)
+    } catch {
+      guard error.kind == .exists, let known = try? Files.readFile(at: path, limit: AuditArchive.maximumByteCount),
+        known == bytes
+      else { throw .file(error) }
+    }
+  }
+
+  private func looking<Result>(_ body: () throws(LedgerFault) -> Result) throws(AuditCutFault) -> Result {
+    do throws(LedgerFault) { return try body() } catch { throw .ledger(error) }
+  }
+}
+
+/// Why an audit log was not cut.
+public enum AuditCutFault: Error, Equatable {
+  case ledger(LedgerFault)
+  /// There is no entry of that number; the last one is this.
+  case beyondEnd(last: UInt64)
+  /// The entries before that number were cut off before.
+  case alreadyCut(firstKept: UInt64)
+  /// More entries than are cut off at once.
+  case tooMany
+  /// The log is broken at this entry.
+  case broken(sequence: UInt64)
+  /// The file cannot be written, or there is another one.
+  case file(FileError)
+}

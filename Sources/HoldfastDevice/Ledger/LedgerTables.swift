@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
+import Synchronization
 
 /// The ledger's tables: all of its SQL but the rounds'. Every method runs inside the caller's lock.
 struct LedgerTables {
@@ -122,4 +123,173 @@ extension Row {
     guard let bytes = FixedBytes<count>(copy.span) else { throw .corrupt }
     return bytes
   }
+}
+
+/// The SQL of the issuers that the device trusts.
+extension LedgerTables {
+  static let macIssuersSchema: StaticString = """
+    ALTER TABLE issuers RENAME COLUMN point TO key;
+    ALTER TABLE issuers ADD COLUMN algorithm TEXT NOT NULL DEFAULT 'ES256';
+    """
+
+  func issuer(_ keyID: KeyID) throws(DatabaseError) -> IssuerKey? {
+    try database.one("SELECT algorithm, key FROM issuers WHERE kid = ?", .copying(keyID.bytes)) {
+      (row) throws(DatabaseError) -> IssuerKey in
+      switch try row.algorithm(0) {
+      case .es256: return .signing(try row.fixedBytes(1))
+      case .hs256: return .mac(try row.secret(1))
+      }
+    }
+  }
+
+  func isTrusted(_ keyID: KeyID) throws(DatabaseError) -> Bool {
+    try database.oneUnsigned("SELECT 1 FROM issuers WHERE kid = ?", .copying(keyID.bytes)) != nil
+  }
+
+  func issuerCount() throws(DatabaseError) -> UInt64 {
+    try database.oneUnsigned("SELECT count(*) FROM issuers") ?? 0
+  }
+
+  func issuers() throws(DatabaseError) -> [TrustedIssuer] {
+    let sql: StaticString = """
+      SELECT kid, algorithm, coalesce(floor, 0) FROM issuers LEFT JOIN generations USING (kid) ORDER BY kid
+      """
+    return try database.all(sql) { (row) throws(DatabaseError) in
+      TrustedIssuer(
+        keyID: try row.fixedBytes(0), algorithm: try row.algorithm(1), generationFloor: try row.unsigned(2))
+    }
+  }
+
+  func insertIssuer(_ keyID: KeyID, _ issuer: borrowing IssuerKey) throws(DatabaseError) {
+    let key: Value
+    switch issuer {
+    case .signing(let point): key = .copying(point.bytes)
+    case .mac(let secret): key = secret.withBytes { .copying($0) }
+    }
+    try database.run(
+      "INSERT INTO issuers (kid, key, algorithm) VALUES (?, ?, ?)", .copying(keyID.bytes), key,
+      .text(IssuerAlgorithm(of: issuer).rawValue))
+  }
+
+  /// Says whether there was one.
+  func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
+    try database.run("DELETE FROM issuers WHERE kid = ?", .copying(keyID.bytes)) > 0
+  }
+}
+
+/// An issuer whose tokens the device believes. It holds no secret.
+public struct TrustedIssuer: Sendable, Equatable {
+  public let keyID: KeyID
+  public let algorithm: IssuerAlgorithm
+  /// The highest generation that was accepted from it.
+  public let generationFloor: UInt64
+}
+
+/// What an issuer's key is for, by its name in RFC 7518 §3.1.
+public enum IssuerAlgorithm: String, Sendable {
+  /// A public key: signatures.
+  case es256 = "ES256"
+  /// A key that the issuer shares with the device: MACs.
+  case hs256 = "HS256"
+
+  public init(of issuer: borrowing IssuerKey) {
+    self = issuer.isMAC ? .hs256 : .es256
+  }
+}
+
+extension Row {
+  fileprivate borrowing func algorithm(_ column: Int) throws(DatabaseError) -> IssuerAlgorithm {
+    guard let algorithm = IssuerAlgorithm(rawValue: try text(column)) else { throw .corrupt }
+    return algorithm
+  }
+
+  /// Reads a secret of exactly `count` bytes; `corrupt` otherwise.
+  borrowing func secret<let count: Int>(_ column: Int) throws(DatabaseError) -> Secret<count> {
+    try withBytes(column) { (bytes) throws(DatabaseError) in
+      guard let secret = Secret<count>(copying: bytes) else { throw .corrupt }
+      return secret
+    }
+  }
+}
+
+/// The SQL of the audit log: a chain of entries, of which the oldest may be cut off behind a recorded head.
+extension LedgerTables {
+  static let auditBaseSchema: StaticString = """
+    ALTER TABLE state ADD COLUMN audit_base_count INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE state ADD COLUMN audit_base_head BLOB NOT NULL
+      DEFAULT x'0000000000000000000000000000000000000000000000000000000000000000';
+    """
+
+  /// Appends an entry to the audit log and its chain; `state` is then to be saved. Where that makes more entries than are to be
+  /// kept, the oldest go.
+  func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
+    try insert(event, time: time, to: &state)
+    guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
+    // Some at once, so that their cut is one entry of many.
+    let spared = min(bound / 16, Self.dropLimit)
+    try cut(behind: state.audit.count - bound + spared, time: time, state: &state)
+    try dropCutEntries(state)
+  }
+
+  /// Lets the log begin behind the entry `count`, which must be kept, and says so in the next entry. The entries themselves stay
+  /// until ``dropCutEntries(_:)``, and are not looked at any more.
+  func cut(behind count: UInt64, time: UInt64, state: inout LedgerState) throws(DatabaseError) {
+    let head = try database.one("SELECT hash FROM audit WHERE sequence = ?", .unsigned(count)) {
+      (row) throws(DatabaseError) -> Digest in try row.fixedBytes(0)
+    }
+    guard let head else { throw .corrupt }
+    state.auditBase = AuditChain(count: count, head: head)
+    try insert(.logCut(state.auditBase), time: time, to: &state)
+  }
+
+  /// Deletes some of the entries that were cut off; says whether there are more.
+  @discardableResult
+  func dropCutEntries(_ state: LedgerState) throws(DatabaseError) -> Bool {
+    guard let first = try database.oneUnsigned("SELECT min(sequence) FROM audit"), first <= state.auditBase.count else {
+      return false
+    }
+    let last = min(state.auditBase.count, first + Self.dropLimit - 1)
+    try database.run("DELETE FROM audit WHERE sequence <= ?", .unsigned(last))
+    return last < state.auditBase.count
+  }
+
+  /// How many entries are deleted at once, so that no round takes long.
+  static var dropLimit: UInt64 { 1024 }
+
+  private func insert(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
+    var entry: [UInt8] = []
+    AuditEntry(sequence: state.audit.count + 1, time: time, event: event).encode(into: &entry)
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      try state.audit.advance(over: entry.span, using: &cryptography)
+    } catch { throw .misuse }
+    try database.run(
+      "INSERT INTO audit VALUES (?, ?, ?)", .unsigned(state.audit.count), .bytes(entry),
+      .copying(state.audit.head.bytes))
+  }
+
+  /// At most `limit` rows of the audit log, from the one after `sequence` on.
+  func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
+    let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
+    return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
+      AuditRow(sequence: try row.unsigned(0), entry: try row.bytes(1), hash: try row.bytes(2))
+    }
+  }
+}
+
+/// How many audit entries are kept; nil for all. Policy may change it while the ledger is being written.
+final class AuditBound: Sendable {
+  private let bound = Mutex<UInt64?>(nil)
+
+  var count: UInt64? {
+    get { bound.withLock { $0 } }
+    set { bound.withLock { $0 = newValue } }
+  }
+}
+
+/// A row of the audit log as it stands there.
+struct AuditRow {
+  let sequence: UInt64
+  let entry: [UInt8]
+  let hash: [UInt8]
 }

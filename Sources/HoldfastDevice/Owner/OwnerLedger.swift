@@ -1,5 +1,7 @@
 import HoldfastCore
 import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
 
 /// What the owner of a device reads and changes of what it must never forget: in a folder's ``Ledger``, or in the image of a
 /// microcontroller's flash. Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
@@ -64,4 +66,110 @@ public struct LedgerSummary: Sendable, Equatable {
   public let userCount: UInt64
   /// How many audit entries there are, and the hash of the last one.
   public let audit: AuditChain
+}
+
+/// Why a ledger could not do what it was asked.
+public enum LedgerFault: Error, Equatable {
+  /// Its file could not be read or written.
+  case failed
+  /// It holds what was never written: its file was damaged, or changed by somebody else.
+  case damaged
+  /// The image of a device's flash could not be written.
+  case unwritable(FileError)
+  /// Another process held it for too long.
+  case busy
+  /// There are as many trusted issuers already as there may be.
+  case tooManyIssuers
+  /// Another issuer's key has the same key id.
+  case keyIDTaken
+  /// An integer is at most 2^53 - 1.
+  case floorOutOfRange
+  /// A floor in flash only rises.
+  case floorOnlyRises
+  /// No issuer of that key id is trusted, and none was.
+  case unknownIssuer
+  /// There is a user of that name already.
+  case userExists
+  /// There is no user of that name.
+  case unknownUser
+  /// There are as many users as there may be.
+  case tooManyUsers
+  /// As many of the owner's codes as there may be wait to be used.
+  case tooManyCodes
+  /// The device cannot verify codes that are made this way.
+  case unsupportedMethod
+  /// A microcontroller would take too long to look for codes of such short time steps.
+  case timeStepTooShort
+  /// It is not the newest one, as the counter that anchors it tells.
+  case rolledBack
+  /// The counter that anchors it could not be used.
+  case counter(CounterFault)
+}
+
+/// One of the owner's codes, new, and what a device keeps of it.
+struct DrawnCode: ~Copyable {
+  private let code: OneUseCode
+  let key: Secret<32>
+
+  /// Throws `failed`.
+  init<Random: RandomSource & ~Copyable>(
+    _ purpose: OneUseCode.Purpose, random: inout Random
+  ) throws(LedgerFault) {
+    let code = try Self.draw(&random)
+    key = try Self.key(of: code, for: purpose)
+    self.code = code
+  }
+
+  private static func draw<Random: RandomSource & ~Copyable>(_ random: inout Random) throws(LedgerFault) -> OneUseCode {
+    do throws(RandomFailure) { return try OneUseCode.random(using: &random) } catch { throw .failed }
+  }
+
+  private static func key(
+    of code: borrowing OneUseCode, for purpose: OneUseCode.Purpose
+  ) throws(LedgerFault) -> Secret<32> {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) { return try code.key(for: purpose, using: &cryptography) } catch { throw .failed }
+  }
+
+  consuming func intoCode() -> OneUseCode { code }
+
+  /// Whether a user may be activated with such codes: there is one kind at least, and a device can verify each.
+  static func canActivate(otp: CodeMethod?, seal: CodeMethod?) -> Bool {
+    guard otp != nil || seal != nil else { return false }
+    return (otp.map { CodeAccount.canVerify($0, for: .otp) } ?? true)
+      && (seal.map { CodeAccount.canVerify($0, for: .seal) } ?? true)
+  }
+}
+
+/// An account whose secret was made elsewhere.
+public final class NewAccount: Sendable {
+  let purpose: CodePurpose
+  let account: CodeAccount
+  let secret: SecretBytes
+
+  /// Nil unless `secret` has 1 to 64 bytes and `nextPosition` is at most 2^53 - 1.
+  public init?(purpose: CodePurpose, method: CodeMethod, nextPosition: UInt64 = 0, secret: consuming SecretBytes) {
+    guard (1...64).contains(secret.count), nextPosition <= maximumInteger else { return nil }
+    self.purpose = purpose
+    account = CodeAccount(method: method, nextPosition: nextPosition)
+    self.secret = secret
+  }
+
+  /// Whether a device can verify its codes.
+  var isVerifiable: Bool { CodeAccount.canVerify(account.method, for: purpose) }
+
+  func secretCopy() -> CodeSecret {
+    var copy = CodeSecret()
+    // It has room for every secret that there can be.
+    secret.withBytes { try? copy.append($0) }
+    return copy
+  }
+
+  /// As it begins in the place of the account that `user` has with `known` as its secret.
+  func account(after user: UserRecord, _ known: borrowing CodeSecret) -> CodeAccount {
+    guard let earlier = user.account(purpose) else { return account }
+    var begun = account
+    secret.withBytes { begun.carryOn(with: $0, after: earlier, known.bytes) }
+    return begun
+  }
 }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFirmware
 import HoldfastJSON
 
 /// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
@@ -82,4 +83,47 @@ public enum PolicyFault: Error, Equatable {
   case unexpected(JSONMistake)
   /// Of a version that this program does not know.
   case newerVersion
+}
+
+extension FirmwarePolicy {
+  /// The same policy in a form that needs no heap; nil for one with more commands than there is room for.
+  init?(_ policy: DevicePolicy) {
+    self.init(
+      limits: policy.limits, acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC,
+      maximumIssueAdvanceSeconds: policy.maximumIssueAdvanceSeconds, codeLimits: policy.codeLimits)
+    for (name, rule) in policy.sortedCommands {
+      guard allow(name, rule) else { return nil }
+    }
+  }
+}
+
+extension DevicePolicy {
+  /// The same policy as the owner reads it; nil for one that no ``DevicePolicy`` was turned into.
+  init?(_ policy: borrowing FirmwarePolicy) {
+    let (days, rest) = policy.maximumIssueAdvanceSeconds.quotientAndRemainder(dividingBy: 86_400)
+    guard rest == 0, days <= Self.greatestIssueAdvanceDays else { return nil }
+    self.init(
+      limits: policy.limits, acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC,
+      maximumIssueAdvanceDays: days,
+      codeLimits: policy.codeLimits)
+    for index in 0..<policy.commandCount {
+      let (name, rule) = policy.command(index)
+      commands[name] = rule
+    }
+  }
+}
+
+/// The policy of one connection: the same from the start of a round to its end, whatever happens to the file meanwhile.
+///
+/// A class, so that the connection can renew it while its ``DeviceSession`` holds it. Used by one thread.
+final class SessionPolicy: Policy {
+  var current = DevicePolicy.denyAll
+
+  func rule(for command: BoundedText<32>) -> CommandRule? { current.rule(for: command) }
+  var limits: TokenLimits { current.limits }
+  var commonFactors: Factors { current.commonFactors }
+  var acceptsUnsigned: Bool { current.acceptsUnsigned }
+  var acceptsMAC: Bool { current.acceptsMAC }
+  var codeLimits: CodeLimits { current.codeLimits }
+  var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
 }

@@ -126,3 +126,115 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
     }
   }
 }
+
+extension DeviceServer {
+  /// Gives a peer a place and a thread, or sends it away.
+  func admit(_ connection: Connection) {
+    guard gate.enter() else { return sendAway(connection) }
+    guard let number = connections.add(connection, atMilliseconds: clock.monotonicMilliseconds()) else {
+      gate.leave()
+      return sendAway(connection)
+    }
+    let isStarted = startThread { [self] in
+      defer { gate.leave() }
+      serve(connection, number: number)
+    }
+    if !isStarted {
+      _ = connections.remove(number)
+      gate.leave()
+      sendAway(connection)
+    }
+  }
+
+  /// Answers `busy`. It must not hold up the thread that accepts: what does not fit into the socket is not said.
+  private func sendAway(_ connection: Connection) {
+    var message = ByteBuffer<8>()
+    do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .busy, into: &message) } catch { return }
+    try? connection.send(message.bytes, timeoutMilliseconds: 0)
+    notify(.busy)
+    countBusy()
+  }
+
+  private func countBusy() {
+    ledger.unproved.add(.busy)
+    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
+  }
+
+  private func serve(_ connection: Connection, number: UInt64) {
+    defer { release(number) }
+    let key: P256PrivateKey
+    do throws(CryptographyFailure) { key = try secrets.key() } catch {
+      return notify(.fault(connection: number, .cryptography))
+    }
+    notify(.connected(connection: number, connection.peer))
+    let policy = SessionPolicy()
+    let session = DeviceSession(
+      deviceID: folder.descriptor.deviceID, keyID: folder.descriptor.keyID, cryptography: OpenSSLCryptography(),
+      key: key, store: SessionStore(ledger: ledger, memory: memory, clock: clock), policy: policy, random: random,
+      clock: clock, challenges: secrets.challenges(bootCount: bootCount, connection: number))
+    var loop = ConnectionLoop(
+      connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
+      notify: notify, policy: policy, session: session,
+      actuator: LockActuator(lock))
+    loop.run()
+    connection.linger(milliseconds: options.timing.farewellMilliseconds)
+  }
+
+  private func release(_ number: UInt64) {
+    if connections.remove(number) { return notify(.disconnected(connection: number)) }
+    notify(.displaced(connection: number))
+    countBusy()
+  }
+}
+
+/// How long a server waits, in milliseconds. The defaults are those of docs/protocol.md, where it has one.
+public struct ServerTiming: Sendable {
+  /// From M1 to the first byte of M2.
+  public var answerMilliseconds: Int
+  /// From the first byte of M2 to its last.
+  public var messageMilliseconds: Int
+  /// For a peer to take a message.
+  public var sendMilliseconds: Int
+  /// The longest that an answer to failed proofs is held back.
+  public var greatestDelayMilliseconds: UInt64
+  /// For a peer to read the last message before its connection is closed, where closing could take it back.
+  public var farewellMilliseconds: Int
+  /// For a new peer to prove itself before its place may go to another one.
+  public var provingMilliseconds: UInt64
+
+  public init(
+    answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
+    greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
+  ) {
+    self.answerMilliseconds = answerMilliseconds
+    self.messageMilliseconds = messageMilliseconds
+    self.sendMilliseconds = sendMilliseconds
+    self.greatestDelayMilliseconds = greatestDelayMilliseconds
+    self.farewellMilliseconds = farewellMilliseconds
+    self.provingMilliseconds = provingMilliseconds
+  }
+}
+
+/// How much a server takes on. The defaults are the limits for a host in docs/protocol.md, Limits.
+public struct ServerOptions: Sendable {
+  /// How many connections are served at once. Where all places are taken, a new peer gets that of one that has not proved
+  /// itself in time, or else is answered `busy`.
+  public var connectionCount: Int
+  /// How many peers may wait to be accepted.
+  public var waitingCount: Int
+  /// How many opened tokens are remembered.
+  public var rememberedTokenCount: Int
+  public var ledgerLimits: LedgerLimits
+  public var timing: ServerTiming
+
+  public init(
+    connectionCount: Int = 64, waitingCount: Int = 128, rememberedTokenCount: Int = TokenMemory.usualCapacity,
+    ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()
+  ) {
+    self.connectionCount = connectionCount
+    self.waitingCount = waitingCount
+    self.rememberedTokenCount = rememberedTokenCount
+    self.ledgerLimits = ledgerLimits
+    self.timing = timing
+  }
+}

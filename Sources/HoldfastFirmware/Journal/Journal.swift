@@ -161,3 +161,137 @@ extension Span<UInt8> {
     return word
   }
 }
+
+/// Walks along the transactions of a slot that count.
+struct JournalCursor {
+  /// Behind the last one that was looked at.
+  private(set) var position: Int
+  private let slotEnd: Int
+  private let sequence: UInt32
+
+  init(slot: Int, sequence: UInt32) {
+    position = slot + SlotHead.byteCount
+    slotEnd = slot + FlashLayout.slotByteCount
+    self.sequence = sequence
+  }
+
+  /// Where the bytes of the next one are; nil behind the last. Throws `damaged` for what was never written.
+  mutating func next<Flash: FlashMemory & ~Copyable>(
+    in flash: borrowing Flash
+  ) throws(StoreFault) -> Range<Int>? {
+    while slotEnd - position >= 8, flash.word(at: position) != .max {
+      guard let transaction = Transaction(flash, at: position, in: slotEnd) else { throw .damaged }
+      position = transaction.end
+      switch try transaction.state(flash, sequence: sequence) {
+      case .counts: return transaction.body
+      case .neverHappened: continue
+      }
+    }
+    guard flash.isBlank(position..<slotEnd) else { throw .damaged }
+    return nil
+  }
+}
+
+/// The first eight words of a slot.
+struct SlotHead {
+  static let byteCount = 32
+  static let completeOffset = 12
+  static let supersededOffset = 16
+
+  enum State {
+    /// Blank, or being written when the power failed: the other slot holds all there is.
+    case unfinished
+    case current
+    case superseded
+    case damaged
+  }
+
+  let sequence: UInt32
+  let state: State
+  /// Whether nothing was ever written here.
+  let isBlank: Bool
+
+  init<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at slot: Int) {
+    sequence = flash.word(at: slot + 4)
+    isBlank = flash.isBlank(slot..<slot + Self.byteCount)
+    let isWhole = flash.word(at: slot) == Self.magic && flash.word(at: slot + 8) == Self.checksum(sequence)
+    let (complete, superseded) = (
+      flash.word(at: slot + Self.completeOffset), flash.word(at: slot + Self.supersededOffset)
+    )
+    switch (isWhole, complete, superseded) {
+    case (_, .max, .max): state = .unfinished
+    case (true, 0, .max): state = .current
+    // Whatever else it says: it may be erased up to here.
+    case (_, _, 0): state = .superseded
+    default: state = .damaged
+    }
+  }
+
+  static func write<Flash: FlashMemory & ~Copyable>(
+    _ sequence: UInt32, into flash: inout Flash, at slot: Int
+  ) throws(FlashFailure) {
+    try flash.programVerified(magic, at: slot)
+    try flash.programVerified(sequence, at: slot + 4)
+    try flash.programVerified(checksum(sequence), at: slot + 8)
+  }
+
+  /// "HfJ1".
+  private static let magic: UInt32 = 0x314a_6648
+
+  private static func checksum(_ sequence: UInt32) -> UInt32 {
+    var crc = CRC32()
+    crc.append(word: magic)
+    crc.append(word: sequence)
+    return crc.value
+  }
+}
+
+/// A transaction as it stands in flash: a head, its bytes padded to whole words, a checksum.
+struct Transaction {
+  private let byteCount: Int
+  private let start: Int
+  /// Behind the checksum.
+  let end: Int
+
+  enum State {
+    case counts
+    /// The power failed before it was whole.
+    case neverHappened
+  }
+
+  /// Where its bytes are.
+  var body: Range<Int> { start + 4..<start + 4 + byteCount }
+
+  /// Nil for what is no head, or reaches beyond the slot.
+  init?<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at start: Int, in slotEnd: Int) {
+    let head = flash.word(at: start)
+    byteCount = Int(head & 0xffff)
+    self.start = start
+    end = start + 8 + (byteCount + 3) / 4 * 4
+    guard head == Self.head(byteCount), end <= slotEnd else { return nil }
+  }
+
+  /// The length and its complement: no flipped bit makes another length of it.
+  static func head(_ byteCount: Int) -> UInt32 {
+    let length = UInt32(byteCount)
+    return ~length << 16 | length
+  }
+
+  /// The last word, which is never that of erased flash.
+  static func checksum(_ crc: CRC32) -> UInt32 {
+    crc.value == .max ? 0 : crc.value
+  }
+
+  /// Throws `damaged` where the checksum is another one.
+  func state<Flash: FlashMemory & ~Copyable>(
+    _ flash: borrowing Flash, sequence: UInt32
+  ) throws(StoreFault) -> State {
+    let written = flash.word(at: end - 4)
+    guard written != .max else { return .neverHappened }
+    var crc = CRC32()
+    crc.append(word: sequence)
+    for position in stride(from: start, to: end - 4, by: 4) { crc.append(word: flash.word(at: position)) }
+    guard written == Self.checksum(crc) else { throw .damaged }
+    return .counts
+  }
+}

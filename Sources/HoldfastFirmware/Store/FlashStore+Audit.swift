@@ -51,3 +51,70 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw .damaged }
   }
 }
+
+/// How often rounds were denied that changed nothing: by token and status, at most two of them, the rest by status.
+///
+/// What a board's memory has room for. Each count ends at 65,535, which takes longer than the minute after which it is written.
+struct DeniedCounts {
+  private struct Row {
+    var verifyingKey = KeyID()
+    var tokenID = TokenID()
+    var status: UInt8 = 0
+    var isUnsigned = false
+    var count: UInt16 = 0
+  }
+
+  private var rows = InlineArray<2, Row>(repeating: Row())
+  private var rest = InlineArray<24, UInt16>(repeating: 0)
+
+  mutating func add(_ round: borrowing Round, _ status: Status) {
+    var free: Int?
+    for index in rows.indices.reversed() {
+      if rows[index].count == 0 {
+        free = index
+      } else if rows[index].status == status.rawValue, rows[index].isUnsigned == (round.verifyingKey == nil),
+        rows[index].tokenID == round.tokenID, rows[index].verifyingKey == round.verifyingKey ?? KeyID()
+      {
+        if rows[index].count < .max { rows[index].count += 1 }
+        return
+      }
+    }
+    guard let free else {
+      let place = min(Int(status.rawValue), rest.count - 1)
+      if rest[place] < .max { rest[place] += 1 }
+      return
+    }
+    rows[free].verifyingKey = round.verifyingKey ?? KeyID()
+    rows[free].isUnsigned = round.verifyingKey == nil
+    rows[free].tokenID = round.tokenID
+    rows[free].status = status.rawValue
+    rows[free].count = 1
+  }
+
+  /// One of the counts, those of tokens first; nil where there are none.
+  var next: DeniedRounds? {
+    for index in rows.indices where rows[index].count > 0 {
+      guard let status = Status(rawValue: rows[index].status) else { continue }
+      return DeniedRounds(
+        status: status, verifyingKey: rows[index].isUnsigned ? nil : rows[index].verifyingKey,
+        tokenID: rows[index].tokenID, count: UInt64(rows[index].count))
+    }
+    for index in rest.indices where rest[index] > 0 {
+      guard let status = Status(rawValue: UInt8(index)) else { continue }
+      return DeniedRounds(status: status, verifyingKey: nil, tokenID: nil, count: UInt64(rest[index]))
+    }
+    return nil
+  }
+
+  /// Drops the count that ``next`` gave, once it is written.
+  mutating func dropNext() {
+    for index in rows.indices where rows[index].count > 0 {
+      rows[index].count = 0
+      return
+    }
+    for index in rest.indices where rest[index] > 0 {
+      rest[index] = 0
+      return
+    }
+  }
+}

@@ -103,3 +103,137 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
     } catch { throw CryptographyFailure() }
   }
 }
+
+/// The attestation service's answer to evidence.
+public enum Appraisal: Sendable, Equatable {
+  /// The app is approved: the attestation token, and its response code for the log.
+  case approved(token: [UInt8], responseCode: BoundedText<16>)
+  /// It is not.
+  case refused(AttestationRefusal)
+}
+
+/// Why an app is not approved: the first of these that applies.
+public enum AttestationRefusal: Error, Equatable {
+  /// The keys of its release are not registered.
+  case unknownProofKey
+  /// Not authenticated with the evidence key of the release that it names.
+  case notAuthentic
+  /// Its baseline was not taken within the last five minutes, or is ahead of the service's clock by more.
+  case notFresh
+  /// Components that every baseline has are missing.
+  case incomplete
+  /// Its image is none that is approved.
+  case unknownImage
+  /// It claims another name than its image has in the policy.
+  case subject(claimed: BoundedText<64>, approved: BoundedText<64>)
+  /// It claims another version than its image has in the policy.
+  case version(claimed: AppVersion, approved: AppVersion)
+  /// It was noticed to have a property that is refused.
+  case property(BoundedText<32>)
+  /// Its configuration was appraised before.
+  case repeated
+}
+
+/// Why the service could not appraise.
+public enum AttestationFault: Error, Equatable {
+  /// The bytes are not evidence.
+  case malformed
+  /// There is no clock to judge freshness by.
+  case noClock
+  /// The durable record failed.
+  case ledger(LedgerFault)
+  /// libcrypto or the random source failed.
+  case cryptography
+}
+
+extension ServicePolicy {
+  /// The components that every baseline has, as docs/measurement.md names them.
+  private static let requiredAppIDs: [ComponentID] = [
+    "app.debug", "app.image", "app.injected", "app.text", "os.release",
+  ].compactMap { BoundedText($0) }
+  private static let requiredDeviceIDs: [ComponentID] = [
+    "device.cpu", "device.machine", "device.secret",
+  ].compactMap { BoundedText($0) }
+
+  /// How far a baseline's time may be from now.
+  private static let freshnessSeconds: UInt64 = 5 * 60
+  private static let imageID = ComponentID("app.image" as StaticString)
+
+  /// Appraises authentic evidence: the approved image that made it, or why it is refused.
+  ///
+  /// The image's entry in the policy gives name and version. A claim in the evidence must agree with it.
+  func appraise(_ evidence: Evidence, now: UInt64) -> Result<ApprovedImage, AttestationRefusal> {
+    let created = evidence.configuration.created
+    guard max(now, created) - min(now, created) <= Self.freshnessSeconds else { return .failure(.notFresh) }
+    guard Self.requiredAppIDs.allSatisfy(evidence.configuration.appIDs.contains),
+      Self.requiredDeviceIDs.allSatisfy(evidence.configuration.deviceIDs.contains)
+    else { return .failure(.incomplete) }
+    guard let digest = evidence.app.first(where: { $0.id == Self.imageID })?.digest,
+      let image = images.first(where: { $0.digest == digest })
+    else { return .failure(.unknownImage) }
+    if let claimed = evidence.subject, claimed != image.subject {
+      return .failure(.subject(claimed: claimed, approved: image.subject))
+    }
+    if let claimed = evidence.version, claimed != image.version {
+      return .failure(.version(claimed: claimed, approved: image.version))
+    }
+    if let property = evidence.properties.first(where: refusedProperties.contains) {
+      return .failure(.property(property))
+    }
+    return .success(image)
+  }
+}
+
+/// What binds an attestation token to the device that its app asks for, the claim `pay`: SHA-256 of device id ‖ public point.
+func deviceBinding(
+  _ device: DeviceDescriptor, using cryptography: inout OpenSSLCryptography
+) throws(CryptographyFailure) -> Digest {
+  var hash = cryptography.sha256()
+  hash.append(device.deviceID.bytes)
+  hash.append(device.publicKey.point.bytes)
+  return try hash.finish()
+}
+
+/// What the service derives from its account secret, so that it says nothing to others.
+struct AccountDerivations: ~Copyable {
+  let account: SecretBytes
+
+  /// `did`: the same for the same device, 16 bytes.
+  borrowing func deviceID(
+    of components: [Component], using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) -> FixedBytes<16> {
+    var mac = try cryptography.hmacSHA256(key: account.bytes)
+    mac.append(domain: "holdfast/1 attested device")
+    mac.appendCBOR(array: components.count)
+    for component in components {
+      mac.appendCBOR(array: 2)
+      mac.appendCBOR(text: component.id.bytes)
+      mac.appendCBOR(bytes: component.digest.bytes)
+    }
+    let code = try mac.finish()
+    return FixedBytes<16>(code.bytes.extracting(first: 16)) ?? FixedBytes()
+  }
+
+  /// `arc`: ten characters of base32 that stand for the device and its properties, fit for a log.
+  ///
+  /// Source: RFC 4648 §6 for the alphabet.
+  borrowing func responseCode(
+    device: FixedBytes<16>, properties: [BoundedText<32>], using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) -> BoundedText<16> {
+    var mac = try cryptography.hmacSHA256(key: account.bytes)
+    mac.append(domain: "holdfast/1 attestation response code")
+    mac.append(device.bytes)
+    mac.appendCBOR(array: properties.count)
+    for property in properties { mac.appendCBOR(text: property.bytes) }
+    let code = try mac.finish()
+    var bits: UInt64 = 0
+    for index in 0..<8 { bits = bits << 8 | UInt64(code[index]) }
+    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
+    var text: [UInt8] = []
+    for _ in 0..<10 {
+      text.append(alphabet[Int(bits >> 59)])
+      bits <<= 5
+    }
+    return BoundedText<16>(text.span) ?? BoundedText()
+  }
+}

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastJSON
 import HoldfastOpenSSL
 
 /// A key for JWE and the algorithms that it is for: they come from here, never from a header.
@@ -57,6 +58,230 @@ extension JWEKeyMaterial {
     case .agree, .agreeAndWrap: curve != nil
     case .direct: octetCount == encryption.keyByteCount
     case .wrap(let count), .gcmWrap(let count): octetCount == count
+    }
+  }
+}
+
+extension JWEKey {
+  /// Decrypts a compact JWE, at most 8192 bytes.
+  ///
+  /// Source: RFC 7516 §5.2. `contentType` is what `cty` must be, where the header has one.
+  /// Throws `malformed` or `unexpected` before any key is used, `refused` for header parameters that are never honoured,
+  /// and one opaque `cryptography` for whatever does not decrypt.
+  public mutating func open(_ token: Span<UInt8>, contentType: String) throws(JOSEFault) -> SecretBytes {
+    guard token.count <= Self.tokenByteLimit else { throw .malformed }
+    let parts = try CompactParts(token, count: 5)
+    let header = try HeaderParameters(parts[0])
+    try header.require("alg", management.rawValue)
+    try header.require("enc", encryption.rawValue)
+    try header.permit("cty", contentType)
+    if let keyID { try header.permit("kid", keyID) }
+    let wrapped = try decodePart(parts[1])
+    let vector = try decodePart(parts[2])
+    let ciphertext = try decodePart(parts[3])
+    let tag = try decodePart(parts[4])
+    guard vector.count == encryption.vectorByteCount, tag.count == encryption.tagByteCount else { throw .unexpected }
+    let contentKey = try contentKey(header: header, wrapped: wrapped.bytes)
+    do throws(CryptographyFailure) {
+      return try encryption.open(
+        ciphertext.bytes, tag: tag.bytes, key: contentKey.bytes, vector: vector.bytes, authenticating: parts[0])
+    } catch { throw .cryptography }
+  }
+
+  static var tokenByteLimit: Int { 8192 }
+
+  private mutating func contentKey(
+    header: HeaderParameters, wrapped: Span<UInt8>
+  ) throws(JOSEFault) -> SecretBytes {
+    switch management.method {
+    case .direct:
+      guard wrapped.isEmpty else { throw .unexpected }
+      return try material.withOctets { (key) throws(JOSEFault) in SecretBytes(copying: key) }
+    case .agree:
+      guard wrapped.isEmpty else { throw .unexpected }
+      return try agreedKey(header: header, algorithm: encryption.rawValue, byteCount: encryption.keyByteCount)
+    case .agreeAndWrap(let count):
+      let wrappingKey = try agreedKey(header: header, algorithm: management.rawValue, byteCount: count)
+      return try unwrap(wrapped, with: wrappingKey.bytes)
+    case .wrap:
+      return try material.withOctets { (key) throws(JOSEFault) in try unwrap(wrapped, with: key) }
+    case .gcmWrap:
+      return try gcmUnwrapped(header: header, wrapped: wrapped)
+    case .oaep(let hash):
+      return try rsaDecrypted(wrapped, hash: hash)
+    }
+  }
+
+  /// Source: RFC 7518 §4.6.
+  private mutating func agreedKey(
+    header: HeaderParameters, algorithm: String, byteCount: Int
+  ) throws(JOSEFault) -> SecretBytes {
+    guard let curve = material.curve else { throw .unexpected }
+    let point = try header.ephemeralPoint(curve: curve)
+    let parties = JWEParties(producer: try header.bytes("apu") ?? [], recipient: try header.bytes("apv") ?? [])
+    let shared = try material.agree(with: point.span)
+    return try parties.deriveKey(from: shared.bytes, algorithm: algorithm, byteCount: byteCount)
+  }
+
+  /// Source: RFC 7518 §4.4.
+  private func unwrap(_ wrapped: Span<UInt8>, with key: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
+    guard wrapped.count == encryption.keyByteCount + 8 else { throw .unexpected }
+    do throws(CryptographyFailure) {
+      return try AESKeyWrap.unwrap(key: key, wrapped: wrapped)
+    } catch { throw .cryptography }
+  }
+
+  /// Source: RFC 7518 §4.7.
+  private func gcmUnwrapped(header: HeaderParameters, wrapped: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
+    guard wrapped.count == encryption.keyByteCount, let nonce = try header.bytes("iv"), nonce.count == 12,
+      let tagBytes = try header.bytes("tag"), let tag = FixedBytes<16>(tagBytes.span)
+    else { throw .unexpected }
+    return try material.withOctets { (key) throws(JOSEFault) in
+      var contentKey = SecretBytes(copying: wrapped)
+      do throws(CryptographyFailure) {
+        var bytes = contentKey.mutableBytes
+        try AESGCM.open(key: key, nonce: nonce.span, authenticating: Span(), message: &bytes, tag: tag)
+      } catch { throw .cryptography }
+      return contentKey
+    }
+  }
+
+  /// A key of the right size whatever came: a wrong one fails later, with the content, and shows nothing.
+  ///
+  /// Source: RFC 7516 §11.5.
+  private func rsaDecrypted(_ wrapped: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
+    var substitute = SecretBytes(zeros: encryption.keyByteCount)
+    var random = SystemRandom()
+    do throws(RandomFailure) {
+      var bytes = substitute.mutableBytes
+      try random.fill(&bytes)
+    } catch { throw .cryptography }
+    do throws(JOSEFault) {
+      let contentKey = try material.decryptOAEP(wrapped, hash: hash)
+      return contentKey.count == encryption.keyByteCount ? contentKey : substitute
+    } catch {
+      return substitute
+    }
+  }
+
+  /// Encrypts `plaintext` as ``open(_:contentType:)`` opens it, to the public half where there is one.
+  ///
+  /// Source: RFC 7516 §5.1. Throws `cryptography` when libcrypto or the random source fails.
+  public borrowing func seal(
+    _ plaintext: Span<UInt8>, contentType: String, random: inout some RandomSource & ~Copyable
+  ) throws(JOSEFault) -> [UInt8] {
+    let writer = JWEWriter(management: management, encryption: encryption, keyID: keyID, contentType: contentType)
+    switch material {
+    case .elliptic(let key):
+      let recipient = JWERecipient(
+        curve: key.curve, point: key.publicPoint, management: management, encryption: encryption, keyID: keyID)
+      return try recipient.seal(plaintext, contentType: contentType, random: &random)
+    case .rsa(let key):
+      guard case .oaep(let hash) = management.method else { throw .unexpected }
+      let contentKey = try writer.freshContentKey(random: &random)
+      let wrapped: [UInt8]
+      do throws(CryptographyFailure) {
+        wrapped = try key.encryptOAEP(contentKey.bytes, hash: hash, label: Span())
+      } catch { throw .cryptography }
+      return try writer.write(plaintext, contentKey: contentKey.bytes, wrapped: wrapped, extra: [], random: &random)
+    case .octets(let key):
+      if case .direct = management.method {
+        return try writer.write(plaintext, contentKey: key.bytes, wrapped: [], extra: [], random: &random)
+      }
+      let contentKey = try writer.freshContentKey(random: &random)
+      let (wrapped, extra) = try wrap(contentKey.bytes, with: key.bytes, random: &random)
+      return try writer.write(plaintext, contentKey: contentKey.bytes, wrapped: wrapped, extra: extra, random: &random)
+    }
+  }
+
+  /// Source: RFC 7518 §4.4 and §4.7.
+  private borrowing func wrap(
+    _ contentKey: Span<UInt8>, with key: Span<UInt8>, random: inout some RandomSource & ~Copyable
+  ) throws(JOSEFault) -> ([UInt8], [(String, JSONValue)]) {
+    guard case .gcmWrap = management.method else {
+      do throws(CryptographyFailure) {
+        return (try AESKeyWrap.wrap(key: key, plain: contentKey), [])
+      } catch { throw .cryptography }
+    }
+    var nonce = FixedBytes<12>()
+    do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw .cryptography }
+    var wrapped = [UInt8](copying: contentKey)
+    var tag = FixedBytes<16>()
+    do throws(CryptographyFailure) {
+      var bytes = wrapped.mutableSpan
+      try AESGCM.seal(key: key, nonce: nonce.bytes, authenticating: Span(), message: &bytes, tag: &tag)
+    } catch { throw .cryptography }
+    return (wrapped, [("iv", .string(base64URL(nonce.bytes))), ("tag", .string(base64URL(tag.bytes)))])
+  }
+}
+
+/// The key itself, of one of three kinds.
+enum JWEKeyMaterial: ~Copyable {
+  case octets(SecretBytes)
+  case rsa(RSAPrivateKey)
+  case elliptic(ECPrivateKey)
+
+  var isRSA: Bool {
+    switch self {
+    case .rsa: true
+    default: false
+    }
+  }
+
+  /// The bytes of a symmetric key; nil for another kind.
+  var octetCount: Int? {
+    switch self {
+    case .octets(let key): key.count
+    default: nil
+    }
+  }
+
+  /// The curve of an elliptic key; nil for another kind.
+  var curve: NISTCurve? {
+    switch self {
+    case .elliptic(let key): key.curve
+    default: nil
+    }
+  }
+
+  /// Lends a symmetric key.
+  borrowing func withOctets<Result: ~Copyable>(
+    _ body: (Span<UInt8>) throws(JOSEFault) -> Result
+  ) throws(JOSEFault) -> Result {
+    switch self {
+    case .octets(let key): return try body(key.bytes)
+    default: throw .unexpected
+    }
+  }
+
+  /// ECDH with a SEC1 uncompressed point.
+  mutating func agree(with point: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
+    switch consume self {
+    case .elliptic(var key):
+      var shared = SecretBytes(zeros: key.curve.coordinateByteCount)
+      do throws(CryptographyFailure) {
+        var bytes = shared.mutableBytes
+        try key.agree(with: point, into: &bytes)
+      } catch {
+        self = .elliptic(key)
+        throw .cryptography
+      }
+      self = .elliptic(key)
+      return shared
+    case let other:
+      self = other
+      throw .unexpected
+    }
+  }
+
+  /// Decrypts what OAEP encrypted to an RSA key.
+  borrowing func decryptOAEP(_ message: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
+    switch self {
+    case .rsa(let key):
+      do throws(CryptographyFailure) {
+        return try key.decryptOAEP(message, hash: hash, label: Span())
+      } catch { throw .cryptography }
+    default: throw .unexpected
     }
   }
 }

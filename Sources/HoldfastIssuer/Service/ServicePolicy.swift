@@ -57,3 +57,81 @@ public struct ServicePolicy: Sendable, Equatable {
     return .object(members)
   }
 }
+
+/// Why a policy could not be read.
+public enum ServicePolicyFault: Error, Equatable {
+  /// Not strict JSON, or too long: where it is not.
+  case malformed(JSONMistake)
+  /// A member is unknown, missing, of another kind or out of range: which one.
+  case member(JSONMistake)
+  /// A member of an earlier shape, which is no longer read.
+  case formerMember(String)
+}
+
+extension ServicePolicy {
+  private static let memberNames = [
+    "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
+    "attestation_seconds", "token_seconds", "commands", "maximum_uses",
+  ]
+
+  /// Reads a policy; members that it does not know are refused, so that a slip of the pen permits nothing.
+  ///
+  /// `issuer`, `attestation_issuer`, `audience` and `images` are required; the others have their defaults.
+  ///
+  /// - Throws: `malformed`, `member`; `formerMember` for the list `image_digests`, which `images` has replaced.
+  public init(json bytes: [UInt8]) throws(ServicePolicyFault) {
+    let value: JSONValue
+    do throws(JSONFault) {
+      value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
+    } catch {
+      throw .malformed(
+        JSONMistake(in: bytes, byteLimit: Self.maximumByteCount) ?? JSONMistake(at: [], expected: .syntax))
+    }
+    if value["image_digests"] != nil { throw .formerMember("image_digests") }
+    do throws(JSONMistake) { self = try ServicePolicy(JSONMember(value)) } catch {
+      throw .member(error.located(in: bytes))
+    }
+  }
+
+  private init(_ policy: JSONMember) throws(JSONMistake) {
+    try policy.checkMembers(Self.memberNames)
+    self.init(
+      issuer: try policy.required("issuer").boundedText(),
+      attestationIssuer: try policy.required("attestation_issuer").boundedText(),
+      audience: try policy.required("audience").boundedText())
+    for (name, image) in try policy.required("images").members() { images.append(try ApprovedImage(name, image)) }
+    if let devices = policy.member("devices") {
+      guard let admission = devices.value.text.flatMap(DeviceAdmission.init) else {
+        throw devices.mistake(.text(of: DeviceAdmission.allCases.map(\.rawValue)))
+      }
+      self.devices = admission
+    }
+    if let properties = policy.member("refused_properties") {
+      refusedProperties = []
+      for property in try properties.elements() { refusedProperties.append(try property.boundedText()) }
+    }
+    if let subject = policy.member("subject") { self.subject = try subject.boundedText() }
+    if let seconds = policy.member("attestation_seconds") { attestationSeconds = try seconds.integer(1...3600) }
+    if let seconds = policy.member("token_seconds") {
+      tokenSeconds = try seconds.integer(1...(10 * 366 * 24 * 60 * 60))
+    }
+    if let named = policy.member("commands") {
+      let elements = try named.elements()
+      guard elements.count <= 16 else { throw named.mistake(.atMost(16)) }
+      var commands: [BoundedText<32>] = []
+      for command in elements { commands.append(try command.boundedText()) }
+      self.commands = commands
+    }
+    if let uses = policy.member("maximum_uses") { maximumUses = try uses.integer(1...maximumInteger) }
+  }
+}
+
+extension JSONMember {
+  /// A text of 1 to `capacity` bytes.
+  func boundedText<let capacity: Int>() throws(JSONMistake) -> BoundedText<capacity> {
+    guard let bounded = BoundedText<capacity>(try text(byteCounts: 1...capacity)) else {
+      throw mistake(.byteCount(1...capacity))
+    }
+    return bounded
+  }
+}

@@ -98,3 +98,89 @@ extension [UInt8] {
     appendCBOR(bytes: bytes.extracting(33..<65))
   }
 }
+
+/// The bytes that an issuer's `COSE_Sign1` or `COSE_Mac0` is made of.
+///
+/// Source: RFC 9052 §4.2, §4.4, §6.2 and §6.3.
+struct COSEClaimsWriter {
+  let keyID: KeyID
+  let isMAC: Bool
+
+  /// The protected header `{1: -7 or 5, 4: kid, 16: "holdfast-mt"}`.
+  func protectedHeader() -> [UInt8] {
+    var header: [UInt8] = []
+    header.appendCBOR(map: 3)
+    header.appendCBOR(integer: COSE.algorithmLabel)
+    header.appendCBOR(integer: isMAC ? COSE.hmac256 : COSE.es256)
+    header.appendCBOR(integer: COSE.keyIDLabel)
+    header.appendCBOR(bytes: keyID.bytes)
+    header.appendCBOR(integer: COSE.typeLabel)
+    header.appendCBOR(text: COSE.measurementTokenType)
+    return header
+  }
+
+  /// Puts what is signed or authenticated into a hash or a MAC.
+  func append<Sink: ByteSink & ~Copyable>(contextOf payload: Span<UInt8>, to sink: inout Sink) throws(Sink.Failure) {
+    let header = protectedHeader()
+    try sink.appendCOSEClaimsContext(
+      isMAC ? COSE.macContext : COSE.signatureContext, protected: header.span, payload: payload)
+  }
+
+  /// The whole message; `seal` is the signature of 64 bytes or the MAC's tag of 32.
+  func message(payload: Span<UInt8>, seal: Span<UInt8>) throws(EncodingFault) -> COSEText {
+    let header = protectedHeader()
+    var text = COSEText()
+    try text.appendCBOR(tag: isMAC ? COSE.mac0Tag : COSE.sign1Tag)
+    try text.appendCBOR(array: 4)
+    try text.appendCBOR(bytes: header.span)
+    try text.appendCBOR(map: 0)
+    try text.appendCBOR(bytes: payload)
+    try text.appendCBOR(bytes: seal)
+    return text
+  }
+}
+
+/// What an issuer vouches for measurement tokens with, and for nothing else.
+public struct IssuerSecrets: ~Copyable {
+  /// Signs for every device.
+  public var signing: P256PrivateKey
+  /// What the MAC keys follow from, one for each device; nil where the issuer shares none.
+  public let macSecret: Secret<32>?
+
+  public init(signing: consuming P256PrivateKey, macSecret: consuming Secret<32>? = nil) {
+    self.signing = signing
+    self.macSecret = macSecret
+  }
+
+  /// The key that the issuer shares with one device; nil where it shares none.
+  borrowing func macKey(
+    for deviceID: DeviceID, _ point: P256Point, using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) -> Secret<32>? {
+    switch macSecret {
+    case .some(let secret): try deviceMACKey(from: secret, for: deviceID, point, using: &cryptography)
+    case .none: nil
+    }
+  }
+}
+
+/// The key that an issuer shares with one device:
+/// `HKDF-SHA-256(secret, info: "holdfast/1 mac key" ‖ 0x00 ‖ device id ‖ device's point)`, 32 bytes.
+///
+/// The point is in it, so that whoever names a device's id together with a key of their own gets another MAC key than the
+/// device's. Source: RFC 5869 §2.
+func deviceMACKey(
+  from secret: borrowing Secret<32>, for deviceID: DeviceID, _ point: P256Point,
+  using cryptography: inout OpenSSLCryptography
+) throws(CryptographyFailure) -> Secret<32> {
+  var info: [UInt8] = []
+  info.append(domain: "holdfast/1 mac key")
+  info.append(deviceID.bytes)
+  info.append(point.bytes)
+  var key = Secret<32>()
+  try key.withMutableBytes { (output: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+    try secret.withBytes { (input: Span<UInt8>) throws(CryptographyFailure) in
+      try cryptography.hkdfSHA256(inputKey: input, salt: Span(), info: info.span, into: &output)
+    }
+  }
+  return key
+}

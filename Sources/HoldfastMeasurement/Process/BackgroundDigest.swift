@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastOpenSSL
 
 /// A digest that is made on a thread of its own, while this one makes another.
 final class BackgroundDigest: @unchecked Sendable {
@@ -39,5 +40,31 @@ final class BackgroundDigest: @unchecked Sendable {
     guard let thread else { return }
     pthread_join(thread, nil)
     self.thread = nil
+  }
+}
+
+/// A digest and how long it took.
+struct TimedDigest: Sendable {
+  let digest: Digest
+  let nanoseconds: UInt64
+  /// Whether a file's fs-verity answered for its bytes.
+  let hasVerity: Bool
+
+  /// Makes a digest of what `body` appends; it returns whether a file's fs-verity answered for its bytes.
+  init(
+    _ body: (inout SHA256Stream) throws(MeasurementError) -> Bool
+  ) throws(MeasurementError) {
+    let start = Self.now()
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hasVerity = try body(&hash)
+    do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
+    nanoseconds = Self.now() - start
+  }
+
+  private static func now() -> UInt64 {
+    var time = timespec()
+    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
   }
 }

@@ -1,3 +1,6 @@
+import CHost
+import Glibc
+
 /// The kernel's map of this process's memory.
 struct MemoryMap {
   let mappings: [MemoryMapping]
@@ -65,5 +68,147 @@ struct ExecutableSegment: Equatable {
     if path != other.path { return path.lexicographicallyPrecedes(other.path) }
     if fileOffset != other.fileOffset { return fileOffset < other.fileOffset }
     return byteCount < other.byteCount
+  }
+}
+
+/// One line of the kernel's memory map.
+///
+/// Source: proc_pid_maps(5).
+struct MemoryMapping: Equatable {
+  var addresses: Range<UInt64>
+  var isWritable: Bool
+  var isExecutable: Bool
+  var fileOffset: UInt64
+  var identity: FileIdentity
+  /// The file, without ` (deleted)`; or what the kernel calls a mapping without file; or nothing.
+  var name: [UInt8]
+  /// Whether the kernel says that the file is gone.
+  var isDeleted: Bool
+
+  /// Whether a file is behind it, be it one that was deleted.
+  var isFileBacked: Bool { identity.inode != 0 || name.first == 0x2f }
+
+  /// Whether it is code that the kernel gives to every process. No file and no anonymous mapping can take these names.
+  var isKernelCode: Bool { !isFileBacked && (name[...].equals("[vdso]") || name[...].equals("[vsyscall]")) }
+
+  /// Reads `start-end perms offset device inode name`; nil when the line is something else.
+  init?(parsing line: ArraySlice<UInt8>) {
+    var rest = line
+    guard let start = rest.take(until: 0x2d).hexadecimal, let end = rest.take(until: 0x20).hexadecimal, start < end
+    else { return nil }
+    let permissions = Array(rest.take(until: 0x20))
+    guard permissions.count == 4, let offset = rest.take(until: 0x20).hexadecimal else { return nil }
+    guard let major = rest.take(until: 0x3a).hexadecimal, let minor = rest.take(until: 0x20).hexadecimal,
+      let inode = rest.take(until: 0x20).decimal
+    else { return nil }
+    addresses = start..<end
+    isWritable = permissions[1] == 0x77
+    isExecutable = permissions[2] == 0x78
+    fileOffset = offset
+    identity = FileIdentity(deviceMajor: major, deviceMinor: minor, inode: inode)
+    let whole = rest.drop { $0 == 0x20 }
+    name = Array(Self.withoutDeleted(whole))
+    isDeleted = name.count != whole.count
+  }
+
+  /// Leaves out what the kernel appends to the name of a file that is gone.
+  static func withoutDeleted(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    name.suffix(10).equals(" (deleted)") ? name.dropLast(10) : name
+  }
+}
+
+/// Which pages of this process are still those of their files.
+///
+/// Source: Linux, Documentation/admin-guide/mm/pagemap.rst.
+struct PageMap: ~Copyable {
+  private let file: OpenFile
+  private let pageByteCount = UInt64(sysconf(Int32(_SC_PAGESIZE)))
+
+  init(_ files: HostFiles) throws(MeasurementError) {
+    file = try files.open("/proc/self/pagemap", as: .pageMap)
+  }
+
+  /// Whether no page of a mapping, of a file or of the kernel's own code, is a private one, such as copy-on-write leaves.
+  func isFileBacked(_ addresses: Range<UInt64>, chunk: inout [UInt8]) throws(MeasurementError) -> Bool {
+    let end = addresses.upperBound / pageByteCount * 8
+    var offset = addresses.lowerBound / pageByteCount * 8
+    while offset < end {
+      let wanted = min(chunk.count & ~7, Int(end - offset))
+      try read(into: &chunk, count: wanted, at: offset)
+      for position in stride(from: 0, to: wanted, by: 8)
+      where !Self.isFileBacked(entry: Self.entry(at: position, of: chunk)) { return false }
+      offset += UInt64(wanted)
+    }
+    return true
+  }
+
+  private func read(into chunk: inout [UInt8], count: Int, at offset: UInt64) throws(MeasurementError) {
+    do throws(SystemFault) {
+      var span = chunk.mutableSpan
+      var part = span._mutatingExtracting(first: count)
+      guard try file.read(into: &part, at: offset) == count else { throw SystemFault(code: EIO) }
+    } catch {
+      throw .unreadable(.pageMap, code: error.code)
+    }
+  }
+
+  /// An entry is a u64 in the machine's byte order.
+  private static func entry(at position: Int, of bytes: [UInt8]) -> UInt64 {
+    unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: position, as: UInt64.self) }
+  }
+
+  /// Bit 63: present; 62: swapped out; 61: a page of a file, or of shared memory.
+  ///
+  /// What is neither present nor swapped comes from the file when it is touched.
+  static func isFileBacked(entry: UInt64) -> Bool {
+    let isPresent = entry >> 63 & 1 == 1
+    let isSwapped = entry >> 62 & 1 == 1
+    let isOfFile = entry >> 61 & 1 == 1
+    return !isSwapped && (!isPresent || isOfFile)
+  }
+}
+
+/// All code that is mapped into this process, and the files that it comes from.
+struct LiveCode {
+  /// The kernel's map.
+  let map: MemoryMap
+  /// The path of the executable file, as the kernel tells it.
+  let executable: [UInt8]
+  /// The executable segments of files: those of the executable first, then by path, offset and length.
+  let segments: [ExecutableSegment]
+  /// What lies at their paths.
+  let files: CodeFiles
+
+  init(_ host: HostFiles) throws(MeasurementError) {
+    let map = try MemoryMap(host)
+    let target = try host.destination(of: "/proc/self/exe", as: .executable)
+    let executable = Array(MemoryMapping.withoutDeleted(target[...]))
+    self.map = map
+    self.executable = executable
+    segments = map.executableSegments.sorted { $0.precedes($1, executable: executable) }
+    files = try CodeFiles(of: segments, host)
+  }
+}
+
+extension HostFiles.LoaderView {
+  /// The executable address ranges of every object that the loader knows of, rounded out to pages.
+  var executableRanges: [Range<UInt64>] {
+    switch self {
+    case .fixed(let ranges): ranges
+    case .live: Self.liveRanges()
+    }
+  }
+
+  /// Source: dl_iterate_phdr(3).
+  private static func liveRanges() -> [Range<UInt64>] {
+    var capacity = 64
+    while true {
+      var ranges = [holdfast_range](repeating: holdfast_range(), count: capacity)
+      let count = unsafe ranges.withUnsafeMutableBufferPointer {
+        unsafe holdfast_executable_ranges($0.baseAddress, $0.count)
+      }
+      if count <= capacity { return ranges[..<count].map { $0.start..<$0.end } }
+      capacity = count * 2
+    }
   }
 }

@@ -80,3 +80,177 @@ private func encodedPoint(of key: borrowing Handle, byteCount: Int) throws(Crypt
   guard count == byteCount, point[0] == 4 else { throw CryptographyFailure() }
   return point
 }
+
+/// A P-256 private key in this process's memory, for key agreement and signatures.
+///
+/// Used by one thread at a time.
+@safe
+public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
+  public let publicPoint: P256Point
+  private var key: ECPrivateKey
+  private var signer: Signer?
+
+  /// A new key from libcrypto's generator. Source: FIPS 186-5 §A.2.2.
+  public init() throws(CryptographyFailure) {
+    try self.init(ECPrivateKey(generatingOn: .p256))
+  }
+
+  /// The key of a big-endian scalar; throws unless it is in 1 ..< n.
+  public init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
+    let key = try scalar.withBytes { (scalar) throws(CryptographyFailure) in
+      try ECPrivateKey(curve: .p256, scalar: scalar)
+    }
+    try self.init(key)
+  }
+
+  private init(_ key: consuming ECPrivateKey) throws(CryptographyFailure) {
+    guard let point = P256Point(key.publicPoint.span) else { throw CryptographyFailure() }
+    publicPoint = point
+    self.key = key
+  }
+
+  /// The scalar, big-endian: for a key file.
+  public borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
+    var scalar = Secret<32>()
+    try scalar.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try key.writeScalar(into: &bytes)
+    }
+    return scalar
+  }
+
+  public mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
+    try shared.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
+      try key.agree(with: peer.bytes, into: &bytes)
+    }
+  }
+
+  /// An ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
+  ///
+  /// Timing: libcrypto signs in constant time, with a random nonce.
+  public mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
+    if signer == nil { signer = try Signer(key: key.key) }
+    return try signer!.sign(digest)
+  }
+}
+
+/// A libcrypto key pair from a scalar, which must be in 1 ..< n; the public point is computed.
+///
+/// Timing: libcrypto multiplies in constant time.
+func makeKeyPair(curve: NISTCurve, scalar: borrowing Handle) throws(CryptographyFailure) -> Handle {
+  let group = try unsafe Handle(EC_GROUP_new_by_curve_name(curve.groupNumber), freedBy: EC_GROUP_free)
+  let order = unsafe EC_GROUP_get0_order(group.pointer)
+  guard unsafe BN_is_zero(scalar.pointer) == 0, unsafe BN_cmp(scalar.pointer, order) < 0 else { throw failure() }
+  let point = try unsafe Handle(EC_POINT_new(group.pointer), freedBy: EC_POINT_free)
+  try check(unsafe EC_POINT_mul(group.pointer, point.pointer, scalar.pointer, nil, nil, nil))
+  var encoded = [UInt8](repeating: 0, count: curve.pointByteCount)
+  let written = unsafe EC_POINT_point2oct(
+    group.pointer, point.pointer, POINT_CONVERSION_UNCOMPRESSED, &encoded, encoded.count, nil)
+  guard written == encoded.count else { throw failure() }
+
+  let builder = try unsafe Handle(OSSL_PARAM_BLD_new(), freedBy: OSSL_PARAM_BLD_free)
+  try check(
+    unsafe OSSL_PARAM_BLD_push_utf8_string(builder.pointer, cString("group"), cString(curve.groupName), 0))
+  try check(unsafe OSSL_PARAM_BLD_push_BN(builder.pointer, cString("priv"), scalar.pointer))
+  return try unsafe encoded.span.withUnsafeBufferPointer { (encoded) throws(CryptographyFailure) in
+    try check(
+      unsafe OSSL_PARAM_BLD_push_octet_string(
+        builder.pointer, cString("pub"), encoded.baseAddress, encoded.count))
+    return try makeKey(algorithm: "EC", from: builder)
+  }
+}
+
+/// A libcrypto key pair of `algorithm` from the parameters pushed on `builder`.
+func makeKey(algorithm: String, from builder: borrowing Handle) throws(CryptographyFailure) -> Handle {
+  guard let parameters = unsafe OSSL_PARAM_BLD_to_param(builder.pointer) else { throw failure() }
+  defer { unsafe OSSL_PARAM_free(parameters) }
+  let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, algorithm, nil), freedBy: EVP_PKEY_CTX_free)
+  try check(unsafe EVP_PKEY_fromdata_init(context.pointer))
+  var made: OpaquePointer?
+  try check(unsafe EVP_PKEY_fromdata(context.pointer, &made, holdfast_key_pair, parameters))
+  return try unsafe Handle(made, freedBy: EVP_PKEY_free)
+}
+
+/// A prime curve of NIST.
+///
+/// Source: SP 800-186 §3.2.1.
+public enum NISTCurve: Sendable {
+  case p256, p384, p521
+
+  /// The bytes of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
+  public var coordinateByteCount: Int {
+    switch self {
+    case .p256: 32
+    case .p384: 48
+    case .p521: 66
+    }
+  }
+
+  /// The bytes of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
+  public var pointByteCount: Int { 1 + 2 * coordinateByteCount }
+
+  var groupName: StaticString {
+    switch self {
+    case .p256: "P-256"
+    case .p384: "P-384"
+    case .p521: "P-521"
+    }
+  }
+
+  var groupNumber: CInt {
+    switch self {
+    case .p256: NID_X9_62_prime256v1
+    case .p384: NID_secp384r1
+    case .p521: NID_secp521r1
+    }
+  }
+}
+
+/// A libcrypto integer from big-endian bytes, wiped when it goes out of scope.
+func bigNumber(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> Handle {
+  guard let count = CInt(exactly: bytes.count) else { throw CryptographyFailure() }
+  let number = try unsafe Handle(BN_secure_new(), freedBy: BN_clear_free)
+  unsafe BN_set_flags(number.pointer, BN_FLG_CONSTTIME)
+  let result = unsafe bytes.withUnsafeBufferPointer { unsafe BN_bin2bn($0.baseAddress, count, number.pointer) }
+  guard unsafe result != nil else { throw failure() }
+  return number
+}
+
+/// Writes a libcrypto integer over all of `output`, big-endian, padded with zeros in front; throws when it does not fit.
+func writeBigNumber(_ number: OpaquePointer?, into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  guard let count = CInt(exactly: output.count) else { throw CryptographyFailure() }
+  let written = unsafe output.withUnsafeMutableBufferPointer { unsafe BN_bn2binpad(number, $0.baseAddress, count) }
+  guard written == count else { throw failure() }
+}
+
+/// A public key object of one curve that is given a new point for each use: making one anew costs half an ECDH.
+struct PublicKeySlot: ~Copyable {
+  let key: Handle
+  private let curve: NISTCurve
+
+  init(curve: NISTCurve) throws(CryptographyFailure) {
+    self.curve = curve
+    let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), freedBy: EVP_PKEY_CTX_free)
+    try check(unsafe EVP_PKEY_paramgen_init(context.pointer))
+    try check(unsafe EVP_PKEY_CTX_set_group_name(context.pointer, cString(curve.groupName)))
+    var made: OpaquePointer?
+    try check(unsafe EVP_PKEY_paramgen(context.pointer, &made))
+    key = try unsafe Handle(made, freedBy: EVP_PKEY_free)
+  }
+
+  /// Takes a SEC1 uncompressed point; throws when it is in another form, the point at infinity or not on the curve.
+  ///
+  /// Source: SP 800-56A §5.6.2.3.4; the curves have cofactor 1, so that this is the full check.
+  mutating func set(_ point: Span<UInt8>) throws(CryptographyFailure) {
+    guard point.count == curve.pointByteCount, point[0] == 4 else { throw CryptographyFailure() }
+    let result = unsafe point.withUnsafeBufferPointer {
+      unsafe EVP_PKEY_set1_encoded_public_key(key.pointer, $0.baseAddress, $0.count)
+    }
+    try check(result)
+  }
+}
+
+/// Throws unless `point` is a SEC1 uncompressed point of `curve` and not at infinity. Source: SP 800-56A §5.6.2.3.4.
+public func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
+  var slot = try PublicKeySlot(curve: curve)
+  try slot.set(point)
+}

@@ -75,3 +75,86 @@ extension FileError.Kind {
     }
   }
 }
+
+/// An `errno`.
+public struct SystemError: Error, Equatable, Sendable {
+  /// The number.
+  public let number: Int32
+
+  /// Makes an error of a number.
+  ///
+  /// - Parameter number: An `errno`, such as `ENOSPC`.
+  public init(_ number: Int32) {
+    self.number = number
+  }
+}
+
+/// Repeats a system call for as long as a signal interrupts it; -1 is thrown as `errno`.
+@discardableResult
+func retrying<Number: SignedInteger>(_ call: () -> Number) throws(SystemError) -> Number {
+  while true {
+    let result = call()
+    if result != -1 { return result }
+    let number = errno
+    if number != EINTR { throw SystemError(number) }
+  }
+}
+
+/// A path taken apart into the folder and the name in it.
+struct FilePath {
+  /// The folder, "." where the path has none.
+  let directory: String
+  /// The last part.
+  let name: String
+
+  /// Refuses paths that do not end in a name.
+  init(_ path: String) throws(FileError) {
+    guard !path.utf8.contains(0) else { throw FileError(.other(errno: EINVAL), at: path) }
+    guard !path.isEmpty else { throw FileError(.notFound, at: path) }
+    if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {
+      let folder = path.utf8[..<slash]
+      directory = folder.isEmpty ? "/" : String(Substring(folder))
+      name = String(Substring(path.utf8[path.utf8.index(after: slash)...]))
+    } else {
+      directory = "."
+      name = path
+    }
+    guard !["", ".", ".."].contains(name) else { throw FileError(.isDirectory, at: path) }
+  }
+
+  /// A path without slashes at its end, which would make the system follow a symbolic link.
+  static func withoutTrailingSlashes(_ path: String) -> String {
+    var bytes = path.utf8[...]
+    while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
+    return String(Substring(bytes))
+  }
+}
+
+/// What a file must be like before its contents are read.
+public struct FileRequirements: OptionSet, Sendable {
+  /// The bits.
+  public let rawValue: UInt8
+
+  /// Makes a set of its bits.
+  ///
+  /// - Parameter rawValue: The bits.
+  public init(rawValue: UInt8) {
+    self.rawValue = rawValue
+  }
+
+  /// The path itself is no symbolic link.
+  public static let noSymbolicLink = FileRequirements(rawValue: 1)
+  /// The owner is the user of this process.
+  public static let owned = FileRequirements(rawValue: 2)
+  /// The mode gives nothing to the group and to others.
+  public static let isPrivate = FileRequirements(rawValue: 4)
+  /// What a file with a secret must be like: owned and private.
+  public static let secret: FileRequirements = [.owned, .isPrivate]
+
+  /// Checks owner and mode of an open file.
+  func check(_ status: stat) -> FileError.Kind? {
+    if contains(.owned), status.st_uid != geteuid() { return .wrongOwner }
+    if contains(.isPrivate), status.st_mode & 0o077 != 0 { return .tooOpen(mode: status.st_mode & 0o7777) }
+    return nil
+  }
+}

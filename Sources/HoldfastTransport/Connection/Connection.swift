@@ -85,3 +85,158 @@ public final class Connection: Sendable {
     return (Connection(file: left, framing: framing), Connection(file: right, framing: framing))
   }
 }
+
+extension Connection {
+  /// Connects to a listener, or opens a terminal.
+  ///
+  /// - Parameters:
+  ///   - endpoint: where the peer is.
+  ///   - timeoutMilliseconds: how long a listener whose queue is full may hold this up.
+  ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
+  /// - Returns: the connection, on which nothing was sent yet.
+  /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,
+  ///   ``TransportError/pathOccupied``, ``TransportError/addressInUse`` (a terminal), ``TransportError/timedOutWaiting``,
+  ///   and of Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
+  ///   ``TransportError/adapterBlocked``,
+  ///   ``TransportError/unreachable``, ``TransportError/notAnnounced``, ``TransportError/notSecured``.
+  public static func connect(
+    to endpoint: Endpoint,
+    timeoutMilliseconds: Int,
+    silenceMilliseconds: Int = defaultSilenceMilliseconds
+  ) throws(TransportError) -> Connection {
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    switch endpoint.address {
+    case .unix(let path):
+      return try connect(toPath: path, framing: .packets, by: deadline)
+    case .unixStream(let path):
+      return try connect(toPath: path, framing: .stream, by: deadline)
+    case .terminal(let path):
+      let file = try OpenFile.terminal(path: path)
+      return Connection(
+        file: file, framing: .stream, terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds))
+    case .bluetooth(let device, let port):
+      return try connect(to: device, port, from: endpoint, by: deadline)
+    }
+  }
+
+  private static func connect(
+    toPath path: String, framing: Framing, by deadline: Deadline
+  ) throws(TransportError) -> Connection {
+    let file = try OpenFile.unixSocket(framing: framing)
+    while true {
+      switch file.connect(toPath: path) {
+      case 0: return Connection(file: file, framing: framing)
+      // The queue of the listener is full, which poll(2) cannot wait for.
+      case EAGAIN:
+        guard !deadline.hasPassed else { throw .timedOutWaiting }
+        try pause(milliseconds: min(5, deadline.remainingMilliseconds))
+      case let code: throw TransportError(errno: code)
+      }
+    }
+  }
+}
+
+/// What the kernel knows of the other end of a connection. It is for logs: it proves nothing.
+public enum Peer: Sendable, Hashable {
+  /// The process that connected to a socket in the file system, as it was then.
+  case process(userID: UInt32, processID: Int32)
+  /// A Bluetooth device, by the address that it used.
+  case bluetooth(BluetoothAddress)
+}
+
+extension Connection {
+  /// The peer of an accepted connection; nil for a serial line, and where the kernel does not say.
+  ///
+  /// Source: SO_PEERCRED of unix(7), getpeername(2).
+  public var peer: Peer? {
+    guard terminal == nil else { return nil }
+    return switch port {
+    case nil: file.peerProcess
+    case .l2cap, .lowEnergy: file.peerName(sockaddr_l2()).map { .bluetooth(BluetoothAddress($0.l2_bdaddr)) }
+    case .rfcomm: file.peerName(sockaddr_rc()).map { .bluetooth(BluetoothAddress($0.rc_bdaddr)) }
+    }
+  }
+}
+
+extension OpenFile {
+  /// `struct ucred`: the ids of process, user and group, of 32 bits each.
+  fileprivate var peerProcess: Peer? {
+    var credentials: InlineArray<3, UInt32> = [0, 0, 0]
+    let byteCount = socklen_t(MemoryLayout<InlineArray<3, UInt32>>.size)
+    var actualByteCount = byteCount
+    guard unsafe getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &credentials, &actualByteCount) == 0,
+      actualByteCount == byteCount
+    else { return nil }
+    return .process(userID: credentials[1], processID: Int32(bitPattern: credentials[0]))
+  }
+
+  /// What getpeername(2) writes over `name`; nil where it is of another kind.
+  fileprivate func peerName<Name: BitwiseCopyable>(_ name: Name) -> Name? {
+    var name = name
+    var byteCount = socklen_t(MemoryLayout<Name>.size)
+    let result = unsafe withUnsafeMutablePointer(to: &name) { name in
+      unsafe name.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe getpeername(descriptor, $0, &byteCount) }
+    }
+    return result == 0 && byteCount == socklen_t(MemoryLayout<Name>.size) ? name : nil
+  }
+}
+
+extension Connection {
+  /// What a wait for several connections waits for on one of them.
+  public struct Watch {
+    let connection: Connection
+    let events: CInt
+
+    /// Something to receive, the end of the connection included.
+    public static func arrival(on connection: Connection) -> Watch { Watch(connection: connection, events: POLLIN) }
+
+    /// The end of the connection alone, while what arrives is left for later.
+    public static func end(of connection: Connection) -> Watch { Watch(connection: connection, events: 0) }
+
+    /// The terminal, where the wait sees that it is silent.
+    fileprivate var terminal: TerminalLine? { events == POLLIN ? connection.terminal : nil }
+
+    /// When a silence that is waited for will be over.
+    fileprivate var silence: Deadline { terminal?.silenceDeadline ?? .never }
+  }
+
+  /// Waits for the first of two things, or until one of the connections was shut down by ``shutdown()``.
+  ///
+  /// On a terminal that sent bytes that are no message, this is waiting for the silence too.
+  ///
+  /// - Returns: which of them happened; neither of them at `deadline`.
+  /// - Throws: ``TransportError/other(errno:)``, where the system has no memory for it.
+  public static func wait(
+    for first: Watch, or second: Watch, until deadline: Deadline
+  ) throws(TransportError) -> (first: Bool, second: Bool) {
+    var entries: InlineArray<4, pollfd> = [
+      first.connection.file.entry(for: first.events),
+      first.connection.terminal?.wake.watched.entry(for: POLLIN) ?? none,
+      second.connection.file.entry(for: second.events),
+      second.connection.terminal?.wake.watched.entry(for: POLLIN) ?? none,
+    ]
+    repeat {
+      if try poll(&entries, until: min(deadline, first.silence, second.silence)) { break }
+      first.terminal?.endSilence()
+      second.terminal?.endSilence()
+    } while !deadline.hasPassed
+    return (
+      entries[0].revents | entries[1].revents != 0, entries[2].revents | entries[3].revents != 0
+    )
+  }
+
+  /// poll(2) skips an entry with a negative descriptor.
+  private static var none: pollfd { pollfd(fd: -1, events: 0, revents: 0) }
+}
+
+extension OpenFile {
+  fileprivate func entry(for events: CInt) -> pollfd { pollfd(fd: descriptor, events: CShort(events), revents: 0) }
+}
+
+/// How messages are told apart.
+public enum Framing: Sendable, Hashable, CaseIterable {
+  /// One message is one packet: `SOCK_SEQPACKET`.
+  case packets
+  /// A stream of bytes: a length of two bytes, big-endian, then the message.
+  case stream
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// What is there and what is missing for Holdfast on this host, in the order in which one thing needs the other.
 public struct Diagnosis: Sendable, Equatable {
   /// The adapter that was looked at.
@@ -78,6 +80,124 @@ extension ConnectionAttempt {
     case .device: .ok
     case .failed(.permissionDenied): .forbidden
     case .stranger, .silent, .failed: .missing
+    }
+  }
+}
+
+/// One thing that was looked at, and how it is.
+public struct Finding: Sendable, Equatable {
+  public enum Topic: Sendable, Equatable {
+    /// Whether the kernel has Bluetooth.
+    case kernel
+    /// Whether it has this protocol of it.
+    case l2cap
+    case rfcomm
+    /// Whether there is an adapter, or the one that the endpoint names.
+    case adapter
+    /// What blocks the radio.
+    case radio(RadioBlock?)
+    /// Whether it is powered on.
+    case power
+    /// Whether Low Energy is on.
+    case lowEnergy
+    /// Whether it lets itself be connected to, by classic Bluetooth.
+    case connectable
+    /// Whether it is found by others, by classic Bluetooth.
+    case discoverable
+    /// Whether it pairs without a PIN.
+    case secureSimplePairing
+    /// Whether it keeps pairings.
+    case bondable
+    /// Whether this process has CAP_NET_ADMIN.
+    case administration
+    /// The SDP server of this host, which keeps a device's records.
+    case discoveryServer(HostFacts.DiscoveryServer)
+    /// What came of connecting to the endpoint.
+    case connection(ConnectionAttempt)
+  }
+
+  public enum State: Sendable, Equatable {
+    case ok
+    /// Nothing works without it.
+    case missing
+    /// It is there, and this user may not use it.
+    case forbidden
+    /// Only part of what Holdfast does takes it.
+    case note
+  }
+
+  /// What was looked at.
+  public let topic: Topic
+  /// How it is.
+  public let state: State
+
+  init(_ topic: Topic, _ state: State) {
+    self.topic = topic
+    self.state = state
+  }
+}
+
+/// What came of connecting to an endpoint and waiting for a device's challenge.
+public enum ConnectionAttempt: Sendable, Equatable {
+  /// A device answered; its id as hex digits.
+  case device(id: String)
+  /// Somebody answered who does not speak the protocol.
+  case stranger
+  /// Somebody took the connection and said nothing.
+  case silent
+  case failed(TransportError)
+}
+
+/// What this host has of Bluetooth.
+public struct HostFacts: Sendable, Equatable {
+  public enum DiscoveryServer: Sendable, Equatable {
+    case ready
+    case absent
+    /// Its socket is not for this user.
+    case forbidden
+  }
+
+  let hasKernelSupport: Bool
+  let hasL2CAP: Bool
+  let hasRFCOMM: Bool
+  let adapters: [Adapter]
+  let isAdministrator: Bool
+  let discoveryServer: DiscoveryServer
+
+  /// Looks at this host. It takes no privilege and changes nothing.
+  ///
+  /// - Throws: ``BluetoothError/timedOut``, ``BluetoothError/malformed`` where the kernel does not answer as it should.
+  public static func gather() throws(BluetoothError) -> HostFacts {
+    do throws(BluetoothError) {
+      let management = try ManagementSocket()
+      return HostFacts(
+        hasKernelSupport: true, hasL2CAP: hasProtocol(.l2cap(psm: nil)), hasRFCOMM: hasProtocol(.rfcomm(channel: nil)),
+        adapters: try Adapter.all(), isAdministrator: isAdministrator(management),
+        discoveryServer: discoveryServer())
+    } catch .unsupported {
+      return HostFacts(
+        hasKernelSupport: false, hasL2CAP: false, hasRFCOMM: false, adapters: [], isAdministrator: false,
+        discoveryServer: .absent)
+    }
+  }
+
+  private static func hasProtocol(_ port: BluetoothPort) -> Bool {
+    (try? OpenFile.bluetoothSocket(port)) != nil
+  }
+
+  /// The kernel looks at the privilege first, then at whether there is such an adapter.
+  private static func isAdministrator(_ management: ManagementSocket) -> Bool {
+    do throws(BluetoothError) {
+      try management.requireEvents(of: 0)
+      return true
+    } catch { return error != .permissionDenied }
+  }
+
+  private static func discoveryServer() -> DiscoveryServer {
+    switch (try? OpenFile.unixSocket(framing: .stream))?.connect(toPath: ServiceRecord.serverPath) {
+    case 0, EAGAIN: .ready
+    case EACCES, EPERM: .forbidden
+    default: .absent
     }
   }
 }

@@ -1,3 +1,4 @@
+import CBlueZ
 import Glibc
 
 /// An open file descriptor, closed exactly once, when the last owner lets it go.
@@ -34,5 +35,134 @@ final class OpenFile: Sendable {
       inode = status.st_ino
       mode = status.st_mode
     }
+  }
+}
+
+extension Framing {
+  /// The second argument of socket(2): the type, not blocking, closed on exec.
+  var socketType: CInt {
+    let type =
+      switch self {
+      case .packets: SOCK_SEQPACKET
+      case .stream: SOCK_STREAM
+      }
+    return CInt(type.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+  }
+}
+
+extension OpenFile {
+  /// A new socket of the local domain, bound to nothing.
+  static func unixSocket(framing: Framing) throws(TransportError) -> OpenFile {
+    OpenFile(taking: try checked(socket(AF_UNIX, framing.socketType, 0)))
+  }
+
+  /// Two sockets connected to each other.
+  static func socketPair(framing: Framing) throws(TransportError) -> (OpenFile, OpenFile) {
+    var ends: InlineArray<2, CInt> = [-1, -1]
+    var span = ends.mutableSpan
+    try checked(
+      unsafe span.withUnsafeMutableBufferPointer { unsafe socketpair(AF_UNIX, framing.socketType, 0, $0.baseAddress) })
+    return (OpenFile(taking: ends[0]), OpenFile(taking: ends[1]))
+  }
+
+  /// Source: bind(2). Returns 0, or the value of errno.
+  func bind(toPath path: String) -> CInt {
+    unsafe withUnixAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
+  }
+
+  /// Source: connect(2). Returns 0, or the value of errno.
+  func connect(toPath path: String) -> CInt {
+    while true {
+      let code = unsafe withUnixAddress(of: path) { unsafe Glibc.connect(descriptor, $0, $1) }
+      if code != EINTR { return code }
+    }
+  }
+
+  /// The next waiting peer, nil where nobody waits.
+  ///
+  /// The C library's module leaves accept4(2) out, so there is a moment in which a program started by another thread
+  /// inherits the descriptor.
+  func acceptPeer() throws(TransportError) -> OpenFile? {
+    while true {
+      let peer = accept(descriptor, nil, nil)
+      if peer >= 0 {
+        let file = OpenFile(taking: peer)
+        try checked(fcntl(peer, F_SETFD, FD_CLOEXEC))
+        try checked(fcntl(peer, F_SETFL, O_NONBLOCK))
+        return file
+      }
+      switch errno {
+      case EINTR, ECONNABORTED: continue
+      case EAGAIN: return nil
+      default: throw TransportError(errno: errno)
+      }
+    }
+  }
+
+  /// Calls `body` with the address of the socket at `path`, which has at most 107 bytes. Returns 0, or the value of errno.
+  private func withUnixAddress(of path: String, _ body: (UnsafePointer<sockaddr>, socklen_t) -> CInt) -> CInt {
+    var address = sockaddr_un()
+    address.sun_family = sa_family_t(AF_UNIX)
+    unsafe withUnsafeMutableBytes(of: &address.sun_path) { unsafe $0.copyBytes(from: path.utf8) }
+    let byteCount = socklen_t(MemoryLayout<sockaddr_un>.size)
+    return unsafe withUnsafePointer(to: &address) { address in
+      let result = unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { unsafe body($0, byteCount) }
+      return result == 0 ? 0 : errno
+    }
+  }
+}
+
+/// What a wait ended with.
+enum WaitOutcome {
+  /// The file is ready, or has an error or hang-up to report.
+  case ready
+  case timedOut
+  /// The signal was raised first.
+  case interrupted
+}
+
+extension OpenFile {
+  /// poll(2)'s POLLRDHUP, which the module of the C library leaves out.
+  private static let peerHasClosed: CShort = 0x2000
+
+  /// Waits for `events` of poll(2) until `deadline`, or until `signal` is raised.
+  func wait(for events: CInt, until deadline: Deadline, unless signal: Signal?) throws(TransportError) -> WaitOutcome {
+    // poll(2) skips an entry with a negative descriptor.
+    var entries: InlineArray<2, pollfd> = [
+      pollfd(fd: signal?.watched.descriptor ?? -1, events: CShort(POLLIN), revents: 0),
+      pollfd(fd: descriptor, events: CShort(events), revents: 0),
+    ]
+    guard try poll(&entries, until: deadline) else { return .timedOut }
+    return entries[0].revents != 0 ? .interrupted : .ready
+  }
+
+  /// Whether the other end is gone, as far as the kernel knows now.
+  func isHungUp() throws(TransportError) -> Bool {
+    var entries: InlineArray<1, pollfd> = [pollfd(fd: descriptor, events: OpenFile.peerHasClosed, revents: 0)]
+    return try poll(&entries, until: Deadline(afterMilliseconds: 0))
+      && entries[0].revents & (CShort(POLLHUP) | CShort(POLLERR) | OpenFile.peerHasClosed) != 0
+  }
+}
+
+/// Lets `milliseconds` pass before something is tried again.
+func pause(milliseconds: Int) throws(TransportError) {
+  var entries: InlineArray<0, pollfd> = []
+  _ = try poll(&entries, until: Deadline(afterMilliseconds: milliseconds))
+}
+
+/// Source: poll(2), begun again after each signal of the process. Returns false once `deadline` has passed.
+func poll<let count: Int>(
+  _ entries: inout InlineArray<count, pollfd>, until deadline: Deadline
+) throws(TransportError) -> Bool {
+  while true {
+    // The longest wait that fits is 24 days: a longer one is several of them.
+    let timeoutMilliseconds = CInt(clamping: deadline.remainingMilliseconds)
+    var span = entries.mutableSpan
+    let readyCount = unsafe span.withUnsafeMutableBufferPointer { entries in
+      unsafe Glibc.poll(entries.baseAddress, nfds_t(entries.count), timeoutMilliseconds)
+    }
+    if readyCount > 0 { return true }
+    if readyCount < 0 && errno != EINTR { throw TransportError(errno: errno) }
+    if readyCount == 0 && deadline.hasPassed { return false }
   }
 }

@@ -1,5 +1,30 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import HoldfastReplay
+
+/// `SessionRound`: a whole round with every value that either side computes on the way.
+///
+/// Source: docs/protocol.md, Session. Each value is recomputed; then the prover's session and, where the vector leaves
+/// nothing to the device's state, the device's session go through the round.
+struct RoundVectors: ReplayableGroup {
+  private let parties: Parties
+
+  init(_ group: VectorNode, frame: VectorNode) throws(VectorFault) {
+    parties = try Parties(group)
+  }
+
+  func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
+    let vector = try RoundVector(test.node)
+    do throws(Refusal) {
+      let token = try vector.openToken(for: parties)
+      try vector.checkChallenge(for: parties)
+      try vector.checkMessages()
+      try vector.checkProverSession(for: parties)
+      try vector.checkDeviceSession(for: parties, token: token)
+      return .accepted
+    } catch { return .refused(error.reason) }
+  }
+}
 
 /// A test of `SessionRound`, read.
 struct RoundVector {
@@ -89,5 +114,102 @@ struct RoundVector {
       try challenge.encode(into: &buffer)
     } catch { throw Refusal(reason: "m1: \(error)") }
     try Refusal.unless(array(buffer.bytes), m1, "m1, written again,")
+  }
+}
+
+extension RoundVector {
+  /// Lets the device's session answer M2, with a policy that allows everything and a store that forbids nothing.
+  ///
+  /// Only for an accepted round whose reply is a result and nothing else: other statuses, and what a device says beside a
+  /// result, come from a state that the vector does not describe. For the same reason a verdict of rules, not of keys, is
+  /// not held against the vector.
+  func checkDeviceSession(for parties: Parties, token: borrowing VerifiedToken) throws(Refusal) {
+    guard status == Status.accepted.rawValue, let reply, let result = Self.bareResult(reply) else { return }
+    var device = try makeDevice(for: parties, token: token)
+    let status: Status
+    do throws(EncodingFault) {
+      status = try device.answer(m2.span, to: m1.span, result: result.span)
+    } catch { throw Refusal(reason: "device: \(error)") }
+    switch status {
+    case .accepted: try Refusal.unless(array(device.verdict), m3, "device's m3")
+    case .tokenRevoked, .tokenExpired, .versionTooOld, .usesExhausted, .commandRefused, .factorMissing: break
+    default: throw Refusal(reason: "device: \(status)")
+    }
+  }
+
+  /// The result in a reply that has nothing else.
+  private static func bareResult(_ reply: [UInt8]) -> [UInt8]? {
+    do throws(EncodingFault) {
+      let reply = try Reply(reply.span)
+      return reply.notice == Notice() ? array(reply.result.bytes) : nil
+    } catch { return nil }
+  }
+
+  private func makeDevice(
+    for parties: Parties, token: borrowing VerifiedToken
+  ) throws(Refusal) -> GivenDevice<OpenSSLCryptography, P256PrivateKey> {
+    var cryptography = OpenSSLCryptography()
+    let reference: TokenReference
+    do throws(CryptographyFailure) {
+      reference = try tokenReference(wholeToken.span, using: &cryptography)
+    } catch { throw Refusal(reason: "no reference") }
+    let key: P256PrivateKey
+    do throws(CryptographyFailure) { key = try parties.deviceKey() } catch { throw Refusal(reason: "no device key") }
+    var device = GivenDevice(
+      deviceID: parties.deviceID, keyID: parties.deviceKeyID, key: key, issuers: parties.trust,
+      cryptography: cryptography)
+    device.remember(token, as: reference)
+    return device
+  }
+
+  /// Lets the prover's session, with the vector's random bytes, answer M1 and read M3.
+  ///
+  /// Left out where the vector sends no integrity proof: a session leaves it out only in a second round.
+  func checkProverSession(for parties: Parties) throws(Refusal) {
+    guard integrityProof != nil else { return }
+    var prover = try makeProver(for: parties)
+    do throws(ProverFault) {
+      guard case .send = try prover.receive(m1.span) else { throw ProverFault.malformed }
+    } catch { throw Refusal(reason: "prover, given m1: \(error)") }
+    try Refusal.unless(array(prover.outgoing.bytes), m2, "prover's m2")
+    let step: ProverStep
+    do throws(ProverFault) {
+      step = try prover.receive(m3.span)
+    } catch { throw Refusal(reason: "prover, given m3: \(error)") }
+    if case .done(let verdict) = step {
+      guard UInt64(verdict.status.rawValue) == status else { throw Refusal(reason: "prover's status differs") }
+      guard verdict.isAuthenticated == (reply != nil) else {
+        throw Refusal(reason: "prover's trust in m3 differs")
+      }
+    }
+    guard let reply else { return }
+    var written = MessageBuffer()
+    do throws(EncodingFault) { try prover.reply.encode(into: &written) } catch {
+      throw Refusal(reason: "prover's reply: \(error)")
+    }
+    try Refusal.unless(array(written.bytes), reply, "prover's reply")
+  }
+
+  private func makeProver(
+    for parties: Parties
+  ) throws(Refusal) -> ProverSession<OpenSSLCryptography, GivenRandom> {
+    do throws(EncodingFault) {
+      return try ProverSession(
+        identity: ProverSession.Identity(
+          deviceID: parties.deviceID, keyID: parties.deviceKeyID, proofKey: secret(proofKey),
+          integrity: secret(integrity), device: secret(device)),
+        request: try Request(request.span), token: wholeToken.span, encoding: wholeTokenEncoding,
+        isRemembered: encoding == .reference, cryptography: OpenSSLCryptography(),
+        random: GivenRandom(bytes: proverRandom))
+    } catch { throw Refusal(reason: "prover: \(error)") }
+  }
+}
+
+/// The random bytes of a vector, whenever some are asked for.
+struct GivenRandom: RandomSource {
+  let bytes: FixedBytes<16>
+
+  func fill(_ output: inout MutableSpan<UInt8>) {
+    for index in output.indices { output[index] = bytes[index % 16] }
   }
 }

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastJSON
+import HoldfastStorage
 import HoldfastText
 import Synchronization
 
@@ -80,5 +81,54 @@ enum Console {
       bytes = bytes.dropFirst(count)
     }
     return 0
+  }
+}
+
+/// The three streams that a process is started with, made safe whatever they are.
+enum StandardStreams {
+  /// Call it before anything is opened.
+  ///
+  /// A stream that the caller closed would give its number to the next file that is opened, a ledger perhaps, and texts
+  /// would be written there. It becomes one that refuses to be used. A reader that is gone, or
+  /// a file that may not grow, is an error like any other, and not a signal.
+  static func prepare() {
+    for (stream, uselessMode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
+    where fcntl(stream, F_GETFD) < 0 {
+      _ = unsafe open("/dev/null", uselessMode)
+    }
+    signal(SIGPIPE, SIG_IGN)
+    signal(SIGXFSZ, SIG_IGN)
+  }
+}
+
+/// What a verb reads: a file, or standard input for `-`.
+enum Input {
+  /// All of it, at most `limit` bytes. `explain` may put an error in its own words.
+  static func read(
+    _ path: String, limit: Int, explain: (FileError) -> Failure? = { _ in nil }
+  ) throws(Failure) -> [UInt8] {
+    guard path != "-" else { return try standardInput(limit: limit) }
+    do throws(FileError) { return try Files.readFile(at: path, limit: limit) } catch {
+      let hint: String? =
+        switch error.kind {
+        case .notFound: "is the name right? A name is looked for in the current folder; - is standard input"
+        case .notRegular: "to read from a pipe, give - and connect standard input"
+        default: nil
+        }
+      throw explain(error) ?? Failure(error, hint: hint)
+    }
+  }
+
+  private static func standardInput(limit: Int) throws(Failure) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var chunk = [UInt8](repeating: 0, count: 4096)
+    while true {
+      let count = unsafe chunk.withUnsafeMutableBytes { unsafe Glibc.read(STDIN_FILENO, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count >= 0 else { throw Failure(.malformed, "standard input cannot be read") }
+      if count == 0 { return bytes }
+      bytes += chunk[..<count]
+      guard bytes.count <= limit else { throw Failure(.malformed, "standard input is too long") }
+    }
   }
 }

@@ -1,4 +1,9 @@
+import Glibc
+import HoldfastAuthenticator
 import HoldfastJSON
+import HoldfastStorage
+import HoldfastText
+import HoldfastVectors
 
 /// Why a verb ends without success: the exit status, one sentence, and what the user can do.
 ///
@@ -36,5 +41,180 @@ struct Failure: Error {
     var failure = self
     failure.hasResult = true
     return failure
+  }
+}
+
+extension Failure {
+  /// A file of the user's, or of a state folder, could not be used.
+  init(_ error: FileError, hint: String? = nil) {
+    let path = error.path
+    switch error.kind {
+    case .notFound:
+      self.init(.malformed, "\(path) is not there", hint: hint ?? "is the name right, and is it in this folder?")
+    case .noPermission:
+      self.init(.noPermission, "no permission for \(path)", hint: "run as the user whom it belongs to")
+    case .readOnly:
+      self.init(.fault, "\(path) is on a file system that is read-only", hint: hint ?? Self.whenReadOnly)
+    case .isDirectory:
+      self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
+    case .notDirectory:
+      self.init(.malformed, "\(path) is not a folder", hint: hint)
+    case .anotherKind(let kind):
+      self.init(
+        .malformed, "\(path) is \(kind.text)'s folder, which this verb does not take", hint: "take another folder")
+    case .notRegular:
+      self.init(.malformed, "\(path) is not a regular file", hint: hint)
+    case .symbolicLink:
+      self.init(.malformed, "\(path) is a symbolic link, and links are not followed here", hint: hint)
+    case .tooLarge:
+      self.init(.malformed, "\(path) is too large", hint: hint)
+    case .tooOpen(let mode):
+      self.init(
+        .noPermission, "\(path) has mode \(octal(mode)), and others could use it", hint: "chmod go= \(path.shellWord)")
+    case .wrongOwner:
+      self.init(.noPermission, "\(path) belongs to another user", hint: "run as the user whom it belongs to")
+    case .exists:
+      self.init(.malformed, "\(path) exists already, and nothing is overwritten", hint: hint)
+    case .locked:
+      self.init(.unavailable, "\(path) is in use by another process", hint: hint)
+    case .diskFull:
+      self.init(.fault, "the disk is full, \(path) was not written", hint: "free some space and run it again")
+    case .other(ENAMETOOLONG):
+      self.init(.malformed, "\(path): the name is too long", hint: hint)
+    case .other(let number):
+      self.init(.fault, "\(path): system error \(number)", hint: hint)
+    }
+  }
+
+  /// A file or folder could not be made: the one above it is at fault, or what is there already.
+  init(making error: FileError) {
+    switch error.kind {
+    case .notFound:
+      self.init(
+        .malformed, "the folder in which \(error.path) was to be made is not there",
+        hint: "make it first, or is the name wrong?")
+    case .notDirectory, .symbolicLink, .notRegular, .isDirectory:
+      self.init(error, hint: "give another name")
+    default: self.init(error)
+    }
+  }
+
+  /// Standard output did not take the result; nil for `errno` 0.
+  init?(lostResult number: Int32) {
+    switch number {
+    case 0: return nil
+    case EPIPE: self.init(.fault, "the reader of standard output went away before the end")
+    case ENOSPC, EDQUOT:
+      self.init(
+        .fault, "the disk is full, standard output was not written", hint: "free some space and show the result again")
+    case EBADF:
+      self.init(.fault, "standard output is closed, so that the result is lost", hint: "to be rid of it: >/dev/null")
+    default: self.init(.fault, "standard output could not be written: system error \(number)")
+    }
+  }
+
+  static let whenReadOnly = "make it writable, or take another place"
+}
+
+extension FolderKind {
+  /// The kind, with its article.
+  fileprivate var text: String {
+    switch self {
+    case .device: "a device"
+    case .service: "a service"
+    case .prover: "a prover"
+    case .authenticator: "an authenticator"
+    }
+  }
+}
+
+private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }
+
+extension Failure {
+  /// Accounts could not be read from a file. Its contents are never named.
+  init(_ fault: ImportFault, in name: String) {
+    switch fault {
+    case .malformed:
+      self.init(.malformed, "\(name) is not well-formed in its format", hint: "is --format the right one?")
+    case .noAccount: self.init(.malformed, "\(name) holds no account")
+    case .tooLarge: self.init(.malformed, "\(name) is too large, or holds too many accounts")
+    case .accountNeeded: self.init(.usage, "a bare secret does not say whose it is", hint: "give --user NAME")
+    case .severalAccounts: self.init(.usage, "\(name) holds several accounts", hint: "--user is for one")
+    case .invalidSecret: self.init(.malformed, "\(name): a secret is missing, empty, or not in its alphabet")
+    case .secretTooLong:
+      self.init(.malformed, "\(name): a secret has more than \(Credential.maximumSecretByteCount) bytes")
+    case .invalidName: self.init(.malformed, "\(name): a name is missing, or has control characters")
+    case .userTooLong:
+      self.init(
+        .malformed, "\(name): a user's name has more than \(Credential.maximumUserByteCount) bytes",
+        hint: "give another one: --user NAME")
+    case .issuerTooLong:
+      self.init(.malformed, "\(name): an issuer has more than \(Credential.maximumIssuerByteCount) bytes")
+    case .repeatedParameter: self.init(.malformed, "\(name): a parameter is there twice")
+    case .invalidCounter: self.init(.malformed, "\(name): a counter is missing, or is no number below 2^53")
+    case .invalidDigits: self.init(.malformed, "\(name): digits are not a number from 4 to 10")
+    case .invalidPeriod: self.init(.malformed, "\(name): a period is not from 1 to 86400 seconds")
+    default: self.init(unreadable: fault, in: name)
+    }
+  }
+
+  private init(unreadable fault: ImportFault, in name: String) {
+    switch fault {
+    case .unsupportedAlgorithm: self.init(.malformed, "\(name): an algorithm that is not supported")
+    case .unsupportedFeature: self.init(.malformed, "\(name): something that is not supported")
+    case .missingPart(let number, let count):
+      self.init(.malformed, "part \(number) of \(count) of the export is missing", hint: "put every part in the file")
+    case .repeatedPart(let number): self.init(.malformed, "part \(number) of the export is there twice")
+    case .foreignPart(let line): self.init(.malformed, "the URI on line \(line) belongs to another export")
+    case .keyNeeded:
+      self.init(.usage, "\(name) is encrypted under a key", hint: "give --container-key-file FILE")
+    case .passphraseNeeded:
+      self.init(.usage, "\(name) is encrypted under a passphrase", hint: "give --container-passphrase-file FILE")
+    case .wrongKey: self.init(.denied, "the key or passphrase does not open \(name), or it was changed")
+    case .missingMAC:
+      self.init(.malformed, "\(name): an encrypted value has no MAC, so that anybody may have changed it")
+    case .signatureNotChecked:
+      self.init(
+        .denied, "\(name) is signed, and nobody here checks by whom",
+        hint: "where you know where it comes from: --accept-unchecked-signature")
+    case .policyNotEnforced:
+      self.init(
+        .denied, "\(name) limits how a key may be used, which nobody here enforces",
+        hint: "to take it all the same: --accept-unenforced-policy")
+    default: self.init(.malformed, "\(name) cannot be read")
+    }
+  }
+
+  /// An account could not be written.
+  init(_ fault: ExportFault) {
+    switch fault {
+    case .unsupportedMethod: self.init(.denied, "an otpauth:// URI cannot hold an OCRA account")
+    case .ambiguousName:
+      self.init(.denied, "an otpauth:// URI cannot hold a name with a colon, or one that begins with a space")
+    }
+  }
+
+  /// A file is not one of test vectors; nothing in it was judged.
+  init(_ fault: VectorFault) {
+    let place = fault.location.isEmpty ? fault.file : "\(fault.file), \(fault.location)"
+    self.init(.malformed, "\(place): \(Self.reason(fault.kind))")
+  }
+
+  private static func reason(_ kind: VectorFault.Kind) -> String {
+    switch kind {
+    case .notJSON: "it is not strict JSON"
+    case .tooLong: "it is too long"
+    case .missing: "it is missing"
+    case .wrongType: "it is of another JSON type"
+    case .notHexadecimal: "it is not an even number of hex digits"
+    case .wrongByteCount(let expected, let found): "it has \(found) bytes in place of \(expected)"
+    case .wrongValue: "it cannot have that value"
+    case .wrongNumberOfTests(let stated, let found): "numberOfTests says \(stated), and there are \(found)"
+    case .noTests: "there is nothing to replay"
+    case .duplicateTestID(let id): "tcId \(id) is there twice"
+    case .unknownResult: "the result is neither valid, invalid nor acceptable"
+    case .unknownType: "the schema does not have that type of group"
+    case .keysDiffer: "the key does not belong to the private key or the key id next to it"
+    }
   }
 }

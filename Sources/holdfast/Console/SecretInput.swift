@@ -76,14 +76,124 @@ extension SecretInput {
     }
     return SecretBytes(copying: secret.bytes.extracting(first: count))
   }
-}
 
-extension SecretInput {
   /// The first line of a file; for `-` what a person types unseen, where standard input is a terminal, or else its next line.
   static func lineOrAnswer(
     _ path: String, of option: String, question: String, limit: Int
   ) throws(Failure) -> SecretBytes {
     guard path == "-" && isatty(STDIN_FILENO) == 1 else { return try nextLine(path, of: option, limit: limit) }
     return try SecretPrompt.ask(question, option: "a file")
+  }
+}
+
+/// What a verb asks the user for on his terminal, which does not show what he types.
+enum SecretPrompt {
+  /// The most bytes of an answer.
+  private static let maximumByteCount = 1024
+
+  /// Whether there is a terminal to ask on.
+  static var isPossible: Bool {
+    guard let terminal = Terminal() else { return false }
+    _ = consume terminal
+    return true
+  }
+
+  /// The line that the user types, without its end. `option` is how it is given where there is no terminal.
+  static func ask(_ question: String, option: String) throws(Failure) -> SecretBytes {
+    guard let terminal = Terminal() else {
+      throw Failure(.usage, "there is no terminal to ask for the \(question)", hint: "give \(option)")
+    }
+    terminal.write("\(question): ")
+    guard let held = HeldEcho(terminal) else { throw Failure(.fault, "the terminal cannot be kept from showing it") }
+    var line = Secret<1024>()
+    let count = line.withMutableBytes { terminal.readLine(into: &$0) }
+    held.release(terminal)
+    terminal.write("\n")
+    guard let count else { throw Failure.interrupted }
+    guard count <= maximumByteCount else { throw Failure(.malformed, "the \(question) is too long") }
+    return line.withBytes { SecretBytes(copying: $0.extracting(first: count)) }
+  }
+
+  /// Waits for the user to press Enter, where there is a terminal.
+  static func awaitEnter(_ text: String) throws(Failure) {
+    guard let terminal = Terminal() else { return }
+    terminal.write(text)
+    var line = Secret<1024>()
+    guard line.withMutableBytes({ terminal.readLine(into: &$0) }) != nil else { throw Failure.interrupted }
+  }
+}
+
+/// The terminal of this process, whatever its streams are.
+private struct Terminal: ~Copyable {
+  let number: Int32
+
+  init?() {
+    number = unsafe open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)
+    guard number >= 0 else { return nil }
+  }
+
+  deinit {
+    close(number)
+  }
+
+  func write(_ text: String) { _ = Console.write(Array(text.utf8)[...], to: number) }
+
+  /// How many bytes a line has, without its end, of which the first go to `bytes`; nil when it was broken off: the terminal
+  /// is gone, or a signal is waiting that ends the process.
+  func readLine(into bytes: inout MutableSpan<UInt8>) -> Int? {
+    var count = 0
+    while true {
+      var waiting = pollfd(fd: number, events: Int16(POLLIN), revents: 0)
+      let ready = unsafe poll(&waiting, 1, 100)
+      if HeldEcho.isSignalWaiting { return nil }
+      guard ready > 0 else {
+        if ready < 0 && errno != EINTR { return nil }
+        continue
+      }
+      var byte: UInt8 = 0
+      guard unsafe read(number, &byte, 1) == 1 else { return nil }
+      if byte == 0x0a || byte == 0x0d { return count }
+      if count < bytes.count { bytes[count] = byte }
+      count += 1
+    }
+  }
+}
+
+/// A terminal that does not show what is typed. Signals that would end the process meanwhile wait, so that it never stays so.
+private struct HeldEcho: ~Copyable {
+  private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
+  private let settings: termios
+  private let mask: sigset_t
+
+  init?(_ terminal: borrowing Terminal) {
+    var settings = termios()
+    guard unsafe tcgetattr(terminal.number, &settings) == 0 else { return nil }
+    var held = sigset_t()
+    var mask = sigset_t()
+    unsafe sigemptyset(&held)
+    for signal in Self.signals { unsafe sigaddset(&held, signal) }
+    unsafe pthread_sigmask(SIG_BLOCK, &held, &mask)
+    var silent = settings
+    silent.c_lflag &= ~tcflag_t(ECHO)
+    guard unsafe tcsetattr(terminal.number, TCSAFLUSH, &silent) == 0 else {
+      unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
+      return nil
+    }
+    self.settings = settings
+    self.mask = mask
+  }
+
+  /// Whether one of the signals waits.
+  static var isSignalWaiting: Bool {
+    var waiting = sigset_t()
+    guard unsafe sigpending(&waiting) == 0 else { return false }
+    return signals.contains { unsafe sigismember(&waiting, $0) == 1 }
+  }
+
+  /// Shows again what is typed, and lets the signals through: one that waited ends the process here.
+  consuming func release(_ terminal: borrowing Terminal) {
+    var (settings, mask) = (settings, mask)
+    unsafe tcsetattr(terminal.number, TCSAFLUSH, &settings)
+    unsafe pthread_sigmask(SIG_SETMASK, &mask, nil)
   }
 }

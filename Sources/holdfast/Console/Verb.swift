@@ -1,7 +1,9 @@
 import ArgumentParser
+import HoldfastCore
 import HoldfastHardening
 import HoldfastJSON
 import HoldfastMeasurement
+import HoldfastText
 
 /// One verb of the command line. It throws a ``Failure`` and nothing else; the rest is done here.
 protocol Verb: ParsableCommand {
@@ -47,6 +49,68 @@ extension Verb {
       throw Failure(
         .fault, "this process can be read by others, though the system said that it cannot",
         hint: "what starts it answers its system calls by a seccomp filter; start it in another way")
+    }
+  }
+}
+
+extension CommandConfiguration {
+  /// A verb's configuration whose help page shows how it is used.
+  ///
+  /// A test parses each example, so that none names an option that is gone.
+  /// - Parameter examples: Command lines for a shell, with `\` at the end of a line that goes on; lines of at most 76 bytes.
+  init(
+    commandName: String? = nil, abstract: String, usage: String? = nil, discussion: String = "", examples: [String],
+    version: String = "",
+    subcommands: [any ParsableCommand.Type] = [], defaultSubcommand: (any ParsableCommand.Type)? = nil
+  ) {
+    let lines = examples.map { "  \($0.split(separator: "\n").joined(separator: "\n      "))" }
+    let shown = "EXAMPLES:\n\(lines.joined(separator: "\n"))"
+    self.init(
+      commandName: commandName, abstract: abstract, usage: usage,
+      discussion: discussion.isEmpty ? shown : "\(discussion)\n\n\(shown)",
+      version: version, subcommands: subcommands, defaultSubcommand: defaultSubcommand)
+  }
+}
+
+/// The exit status of a run, as `holdfast --help` explains it. 0 if and only if the whole operation succeeded.
+enum ExitStatus: Int32 {
+  case denied = 1
+  case malformed = 2
+  case impostor = 3
+  case usage = 64
+  case unavailable = 69
+  case fault = 70
+  case noPermission = 77
+}
+
+/// How long a verb waits for the other end.
+struct TimeoutOptions: ParsableArguments {
+  @Option(help: "Seconds to wait for the device, 1 to 3600.")
+  var timeout: Int = 10
+
+  /// The time in milliseconds.
+  func milliseconds() throws(Failure) -> Int {
+    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    return timeout * 1000
+  }
+}
+
+extension Timestamp {
+  /// Reads a time of the command line: a date with its time of day as RFC 3339 writes it, or Unix seconds.
+  ///
+  /// - Parameters:
+  ///   - option: the option that it is given to, for the message.
+  ///   - word: what else the option takes.
+  /// - Throws: `usage` for anything else, and for a time after 2^53 - 1 seconds.
+  init(argument text: String, of option: String, orElse word: String? = nil) throws(Failure) {
+    if let time = Timestamp(parsing: text) {
+      self = time
+    } else if let seconds = decimal(text), seconds <= maximumInteger {
+      self.init(unixSeconds: seconds)
+    } else {
+      throw Failure(
+        .usage, "\(option) is a time such as 2026-11-22T18:00:00Z, or Unix seconds\(word.map { ", or \($0)" } ?? "")",
+        hint: "date --utc +%FT%TZ prints the time as it is now, and date +%s in seconds")
     }
   }
 }

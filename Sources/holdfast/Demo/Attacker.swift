@@ -1,7 +1,10 @@
+import Glibc
 import HoldfastCore
 import HoldfastIssuer
+import HoldfastKeys
 import HoldfastMeasurement
 import HoldfastOpenSSL
+import HoldfastStorage
 import HoldfastTransport
 
 /// Somebody who speaks the protocol himself, with the genuine app's measurements at hand: the strongest position short of
@@ -164,5 +167,80 @@ struct Attacker {
       var measurer = Measurer()
       return try measurer.provableMeasurements(for: try enrolment.decodedConfiguration())
     } catch { throw Failure(error) }
+  }
+}
+
+/// A device that says it is another: it has that one's id and public key, and not its private key.
+struct ImpostorDevice: Sendable {
+  let descriptor: DeviceDescriptor
+  /// What it answers, whatever it is sent.
+  let verdict: [UInt8]
+
+  /// M3 with a status that it cannot seal.
+  static func verdict(_ status: Status) -> [UInt8] {
+    var verdict: [UInt8] = []
+    VerdictMessage.encode(unsealed: status, into: &verdict)
+    return verdict
+  }
+
+  /// Answers one prover, on a thread of its own.
+  func answerOnce(at endpoint: Endpoint) throws(Failure) {
+    let listener: Listener
+    do throws(TransportError) { listener = try Listener(endpoint) } catch { throw Failure(error, endpoint: endpoint) }
+    let challenge = try challenge()
+    BackgroundThread.start { [verdict] in
+      defer { listener.close() }
+      guard let connection = try? listener.accept() else { return }
+      var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
+      var span = buffer.mutableSpan
+      try? connection.send(challenge.span, timeoutMilliseconds: 5000)
+      _ = try? connection.receive(into: &span, firstByteWithin: 5000, wholeWithin: 5000)
+      try? connection.send(verdict.span, timeoutMilliseconds: 5000)
+    }
+  }
+
+  private func challenge() throws(Failure) -> [UInt8] {
+    var random = SystemRandom()
+    let nonce: FixedBytes<16>
+    do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw Failure(.fault, "no randomness") }
+    var challenge: [UInt8] = []
+    Challenge(
+      deviceID: descriptor.deviceID, nonce: nonce, keyID: descriptor.keyID, required: .device,
+      clock: SystemClock().unixSeconds()
+    ).encode(into: &challenge)
+    return challenge
+  }
+}
+
+extension Demonstration {
+  /// The other way round: a device that is not the one.
+  mutating func attackWithAnImpostor(_ attacker: Attacker) throws(Failure) {
+    try meet("an impostor device that says accepted", ImpostorDevice.verdict(.accepted), of: attacker.enrolment)
+    let line = try Attacker.Line(attacker.endpoint)
+    try line.send(try attacker.answer(to: try line.receive()))
+    try meet("… and one that replays a genuine acceptance", try line.receive(), of: attacker.enrolment)
+    let before = try stateOfProver()
+    try meet("… and one that says the token has expired", ImpostorDevice.verdict(.tokenExpired), of: attacker.enrolment)
+    story.expect(
+      "what none of them changed is the prover's state", "the same",
+      try stateOfProver() == before ? "the same" : "changed")
+  }
+
+  /// Lets the prover meet an impostor that answers with `verdict`.
+  private mutating func meet(_ text: String, _ verdict: [UInt8], of enrolment: Enrolment) throws(Failure) {
+    let endpoint = try Endpoint(argument: "unix:\(playground.path("impostor.sock"))")
+    try ImpostorDevice(descriptor: enrolment.descriptor, verdict: verdict).answerOnce(at: endpoint)
+    let ending = try runProver(at: endpoint)
+    story.expect(text, "exit 3", ending.status.map { "exit \($0)" } ?? "killed")
+  }
+
+  /// The files of the prover's state folder, one after the other, but for the number of the last request, which was its own.
+  private func stateOfProver() throws(Failure) -> String {
+    try ChildProcess.run([
+      "/bin/sh", "-c",
+      "cd \"$0\" && find . -type f ! -name \(RequestNumbers.fileName) -printf '%p %m\\n' -exec cksum {} + | sort",
+      playground.path("prover"),
+    ])
+    .output
   }
 }

@@ -1,3 +1,6 @@
+import HoldfastCore
+import HoldfastTransport
+
 /// A user of the demonstration's device, with an authenticator in the playground.
 ///
 /// One-time passwords and seals come from counters, so that no line waits for a step of time or hangs on one. They have eight
@@ -90,5 +93,103 @@ struct Person {
       throw Failure(.fault, "holdfast \(arguments[0]) \(arguments[1]) ended with \(ending.statusName)")
     }
     return text
+  }
+}
+
+extension Demonstration {
+  /// The right person: a user whom the owner has let in, and one-time passwords beside the proof.
+  mutating func proveThePerson(_ alice: Person) throws(Failure) {
+    story.heading("The right person: alice, and one-time passwords")
+    let code = try alice.add()
+    story.step("the owner lets alice in", "an activation code, good for ten minutes and one use")
+    story.expect("alice activates her authenticator by it", "exit 0", try alice.activate(by: code).exit)
+    story.expect("… and somebody else by the same", "exit 1", try alice.activate(by: code, in: "late").exit)
+    story.expect("the device proves itself to alice", "exit 0", try alice.checkHost(state: "prover").exit)
+    story.expect(
+      "configure, by the proof alone", Status.factorMissing.name, try runProver(command: "configure").statusName)
+    let password = try alice.password()
+    try configure("configure, by proof and one-time password", .accepted, alice, password)
+    try configure("… by the same one again", .otpRejected, alice, password)
+    try configure("… by one that was made under another PIN", .otpRejected, alice, try alice.password(pin: "2840"))
+  }
+
+  /// A proof with a one-time password.
+  mutating func configure(
+    _ text: String, _ expected: Status, _ person: Person, _ password: String
+  ) throws(Failure) {
+    expect(text, expected, try attempt(person, password: password))
+  }
+
+  func attempt(_ person: Person, password: String) throws(Failure) -> ChildProcess.Ending {
+    try runProver(as: person, command: "configure", code: ("--otp", password))
+  }
+
+  /// Exactly this command: a seal over it and its parameters.
+  mutating func proveTheCommand(_ alice: Person) throws(Failure) {
+    story.heading("Exactly this command: a seal over open-safe 7")
+    let seal = try alice.seal("open-safe", ["7"])
+    for (text, parameter, expected) in [
+      ("open-safe 8, by that seal", "8", Status.sealRejected), ("open-safe 7, by that seal", "7", .accepted),
+      ("… by the same one again", "7", .sealRejected),
+    ] {
+      let ending = try runProver(
+        as: alice, command: "open-safe", parameters: [parameter], code: ("--seal", seal))
+      expect(text, expected, ending)
+    }
+  }
+
+  /// Runs `holdfast prove` with a user's code.
+  private func runProver(
+    as person: Person, command: String, parameters: [String] = [], code: (option: String, digits: String)
+  ) throws(Failure) -> ChildProcess.Ending {
+    try runProver(
+      command: command,
+      options: parameters.flatMap { ["--parameter", $0] } + [
+        "--user", person.name, code.option, try playground.file(code.digits),
+      ])
+  }
+
+  /// A line that ends in a verdict, and in what the lock says of it.
+  private mutating func expect(_ text: String, _ expected: Status, _ ending: ChildProcess.Ending) {
+    story.expect(
+      text, expected.name, ending.statusName, detail: expected == .accepted ? ending.text(of: "result") ?? "?" : "")
+  }
+
+  /// Codes that somebody guesses, and an authenticator that somebody has stolen.
+  mutating func attackTheCodes(_ alice: Person) throws(Failure) {
+    let bob = Person(name: "bob", playground: playground, address: alice.address)
+    story.expect("bob is let in too, and activates", "exit 0", try bob.activate(by: try bob.add()).exit)
+    let right = try bob.password()
+    var statuses: [String] = []
+    for difference in 1...5 {
+      statuses.append(try attempt(bob, password: wrong(right, by: difference)).statusName)
+    }
+    let rejected = Status.otpRejected.name
+    story.expect("five guesses of bob's password", rejected, statuses.first { $0 != rejected } ?? rejected)
+    try configure("… and then the right one", .lockedOut, bob, right)
+    try configure("alice is not locked out for that", .accepted, alice, try alice.password())
+    story.expect(
+      "bob takes the owner's unlock code to the device", "exit 0", try bob.unlock(by: bob.issueUnlock()).exit)
+    try configure("… and his password counts again", .accepted, bob, right)
+    try stealTheAuthenticator(of: alice)
+  }
+
+  /// A code of the same length that is none of those near `right`.
+  private func wrong(_ right: String, by difference: Int) -> String {
+    let digits = String((Int(right) ?? 0) + difference)
+    return String((String(repeating: "0", count: right.count) + digits).suffix(right.count))
+  }
+
+  /// Whatever PIN is tried, there is a code, and nothing beside it that another PIN does not give.
+  private mutating func stealTheAuthenticator(of person: Person) throws(Failure) {
+    var seen: [(code: String, rest: String)] = []
+    for pin in [Person.pin, "2840", "7053", "9164"] { seen.append(try person.steal(pin: pin)) }
+    let areCodes = seen.allSatisfy { $0.code.utf8.count == 8 && $0.code.utf8.allSatisfy { (0x30...0x39).contains($0) } }
+    let isSilent = seen.allSatisfy { $0.rest == seen[0].rest }
+    story.expect(
+      "a stolen authenticator, tried with four PINs", "four codes",
+      areCodes && Set(seen.map(\.code)).count == seen.count ? "four codes" : "other than codes")
+    story.expect(
+      "… and what tells which of them is right", "nothing", isSilent ? "nothing" : "what it says or writes down")
   }
 }

@@ -1,5 +1,9 @@
 import Glibc
+import HoldfastAuthenticator
 import HoldfastCore
+import HoldfastDevice
+import HoldfastKeys
+import HoldfastOpenSSL
 import HoldfastTransport
 
 /// A prover's connection to a device: each message that comes is received, then answered by a session.
@@ -92,5 +96,72 @@ extension Failure {
     case .random, .cryptography:
       self.init(.fault, "the cryptographic library or the random source failed")
     }
+  }
+}
+
+extension ConnectionAttempt {
+  /// Connects to `endpoint` and waits for a device's challenge; nothing is proved.
+  init(to endpoint: Endpoint, timeoutMilliseconds: Int) {
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    do throws(TransportError) {
+      var link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+      self = try ConnectionAttempt.challenge(over: &link, by: deadline)
+    } catch { self = .failed(error) }
+  }
+
+  private static func challenge(
+    over link: inout DeviceLink, by deadline: Deadline
+  ) throws(TransportError) -> ConnectionAttempt {
+    let message: [UInt8]
+    do throws(TransportError) {
+      message = try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
+    } catch {
+      switch error {
+      case .timedOutWaiting: return .silent
+      case .timedOutReading, .tooLong, .truncated: return .stranger
+      default: throw error
+      }
+    }
+    do throws(EncodingFault) {
+      return .device(id: hexadecimal(try Challenge(message.span).deviceID.bytes))
+    } catch { return .stranger }
+  }
+}
+
+extension DeviceInquiry {
+  /// Makes a challenge, and lets the device answer it: the device's own challenge where the answer is right, or nil.
+  func proveHost(
+    _ record: Record, in folder: Authenticator, _ options: AuthenticatorOptions
+  ) throws(Failure) -> DeviceChallenge? {
+    var random = SystemRandom()
+    let challenge = try options.using { () throws(AuthenticatorFault) in
+      try folder.challengeDevice(record, random: &random)
+    }
+    guard let answer = HostAnswer(try ask(UserCommandName.hostCode, [record.user, challenge.digits]).result) else {
+      return nil
+    }
+    do throws(AuthenticatorFault) {
+      let isRight = try folder.checkHostCode(answer.code, deviceChallenge: answer.challenge, of: record)
+      return isRight ? answer.challenge : nil
+    } catch {
+      // The device's own words: a code that cannot be one.
+      guard error == .badQuestion else { throw Failure(error, folder: options.authenticator) }
+      return nil
+    }
+  }
+}
+
+/// What a device says to `host-code`: two words, its challenge and the host code. Nothing where it does not know the user.
+private struct HostAnswer {
+  let challenge: DeviceChallenge
+  let code: String
+
+  init?(_ result: [UInt8]) {
+    let words = result.split(separator: 0x20, omittingEmptySubsequences: false)
+    guard words.count == 2, let challenge = DeviceChallenge(String(decoding: words[0], as: UTF8.self)) else {
+      return nil
+    }
+    self.challenge = challenge
+    code = String(decoding: words[1], as: UTF8.self)
   }
 }

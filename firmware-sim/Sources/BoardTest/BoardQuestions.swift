@@ -3,6 +3,7 @@ import CBearSSL
 import CBoardTest
 import HoldfastBoard
 import HoldfastCore
+import HoldfastFirmware
 
 /// Operations from 48 on.
 func answerBoard(
@@ -52,4 +53,22 @@ private func fail(_ way: UInt32) {
 private func overflow(_ depth: UInt32) -> UInt32 {
   let room = InlineArray<64, UInt32>(repeating: depth)
   return depth == 0 ? 0 : overflow(depth &+ 1) &+ room[Int(depth & 63)]
+}
+
+/// Operations 32 to 47.
+func answerFlash(
+  _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ flash: inout BoardFlash
+) throws(OperationFailure) {
+  let offset = Int(Int32(bitPattern: question.integer(0)))
+  do throws(FlashFailure) {
+    switch question.operation {
+    case 32: answer.append(flash.word(at: offset))
+    case 33: answer.set(flash.bytes.extracting(offset..<offset + Int(question.integer(1))))
+    case 34: try flash.program(question.integer(1), at: offset)
+    case 35: try flash.erasePage(at: offset)
+    default: throw FlashFailure()
+    }
+  } catch {
+    throw OperationFailure()
+  }
 }

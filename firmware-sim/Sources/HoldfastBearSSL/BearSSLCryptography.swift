@@ -113,3 +113,80 @@ extension BearSSLCryptography {
     guard isValid == 1 else { throw CryptographyFailure() }
   }
 }
+
+/// HMAC of SHA-1, SHA-256 or SHA-512, piece by piece. Source: RFC 2104.
+@safe
+public struct HMACStream: StreamingDigest {
+  private var context = unsafe br_hmac_context()
+
+  init(_ hash: UnsafePointer<br_hash_class>, key: Span<UInt8>) {
+    var keyed = unsafe br_hmac_key_context()
+    unsafe key.lend { start, count in unsafe br_hmac_key_init(&keyed, hash, start, count) }
+    unsafe br_hmac_init(&context, &keyed, 0)
+    unsafe wipeContext(&keyed)
+  }
+
+  public mutating func append(_ bytes: Span<UInt8>) {
+    unsafe bytes.lend { start, count in unsafe br_hmac_update(&context, start, count) }
+  }
+
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+    guard unsafe output.count == br_hmac_size(&context) else { throw CryptographyFailure() }
+    unsafe output.lend { start, _ in _ = unsafe br_hmac_out(&context, start!) }
+    unsafe wipeContext(&context)
+  }
+}
+
+/// SHA-1, SHA-256 or SHA-512, piece by piece. Source: FIPS 180-4.
+@safe
+public struct HashStream: StreamingDigest {
+  private var context = unsafe br_hash_compat_context()
+
+  init(_ hash: UnsafePointer<br_hash_class>) {
+    unsafe holdfast_hash_init(&context, hash)
+  }
+
+  public mutating func append(_ bytes: Span<UInt8>) {
+    unsafe bytes.lend { start, count in unsafe holdfast_hash_update(&context, start, count) }
+  }
+
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+    guard unsafe output.count == holdfast_hash_size(&context) else { throw CryptographyFailure() }
+    unsafe output.lend { start, _ in unsafe holdfast_hash_out(&context, start!) }
+    unsafe wipeContext(&context)
+  }
+}
+
+extension Span where Element == UInt8 {
+  /// Lends the bytes, and how many there are, to a C function.
+  func lend<Result>(_ body: (UnsafePointer<UInt8>?, Int) -> Result) -> Result {
+    unsafe withUnsafeBufferPointer { unsafe body($0.baseAddress, $0.count) }
+  }
+}
+
+extension MutableSpan where Element == UInt8 {
+  /// Lends the bytes, and how many there are, to a C function that writes them.
+  mutating func lend<Result>(_ body: (UnsafeMutablePointer<UInt8>?, Int) -> Result) -> Result {
+    unsafe withUnsafeMutableBufferPointer { unsafe body($0.baseAddress, $0.count) }
+  }
+}
+
+extension Secret {
+  /// Lends the bytes to a C function.
+  borrowing func lend<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
+    withBytes { bytes in unsafe bytes.lend { start, _ in unsafe body(start!) } }
+  }
+
+  /// Lends the bytes to a C function that writes them.
+  mutating func lendMutable<Result>(_ body: (UnsafeMutablePointer<UInt8>) -> Result) -> Result {
+    withMutableBytes { bytes in unsafe bytes.lend { start, _ in unsafe body(start!) } }
+  }
+}
+
+/// Overwrites the context of a C function, which holds no references, with zeros.
+func wipeContext<Context>(_ context: inout Context) {
+  unsafe withUnsafeMutableBytes(of: &context) { raw in
+    var bytes = unsafe raw.bindMemory(to: UInt8.self).mutableSpan
+    wipe(&bytes)
+  }
+}

@@ -1,6 +1,10 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
 import HoldfastText
 
 /// Which entries of an audit log are asked for. All conditions hold at once.
@@ -105,6 +109,102 @@ struct AuditSelection {
       case .number: name == status.name
       default: false
       }
+    }
+  }
+}
+
+/// Cutting the audit log of a folder, and reading what was cut off.
+struct AuditCutOptions: ParsableArguments {
+  @Option(help: "Cut the log before this entry, which stays the first; --to says where the others go.")
+  var cutBefore: UInt64?
+
+  @Option(help: "With --cut-before: the file that takes the entries. It must not exist.", completion: .file())
+  var to: String?
+
+  @Option(help: "In place of a device: print or check entries that were cut off into this file.", completion: .file())
+  var file: String?
+
+  func check(isReading: Bool) throws(Failure) {
+    guard (cutBefore == nil) == (to == nil) else {
+      throw Failure(.usage, "--cut-before and --to go together", hint: "--cut-before 1000 --to audit-1-999.jsonl")
+    }
+    guard cutBefore != nil else { return }
+    guard file == nil, !isReading else {
+      throw Failure(
+        .usage, "--cut-before goes with --dir and --to only", hint: "print or check the log in a second call")
+    }
+    guard to != "-" else {
+      throw Failure(.usage, "--to takes no standard output: the entries must be on the disk first", hint: "name a file")
+    }
+    guard cutBefore != 0 else { throw Failure(.usage, "the first entry has the number 1") }
+  }
+
+  /// The file in place of a device; nil where a device is to be opened.
+  func archive(besides device: DeviceOptions) throws(Failure) -> AuditArchive? {
+    guard let file else { return nil }
+    guard device.dir == nil, device.firmware == nil else {
+      throw Failure(.usage, "--file takes the place of a device", hint: "leave out --dir and --firmware")
+    }
+    do throws(AuditArchiveFault) { return try AuditArchive(path: file) } catch {
+      switch error {
+      case .file(let error): throw Failure(error, hint: "give a file that --cut-before wrote")
+      case .malformed:
+        throw Failure(
+          .malformed, "\(file) is no file of audit entries, or only the beginning of one",
+          hint: "give a file that --cut-before wrote")
+      case .newerVersion:
+        throw Failure(.malformed, "\(file) was written by a later version", hint: "use that version")
+      }
+    }
+  }
+
+  /// Cuts the log where that is asked for; says whether it is.
+  func cut(_ owned: some OwnedDevice, _ output: OutputOptions) throws(Failure) -> Bool {
+    guard let cutBefore, let to else { return false }
+    guard let ledger = try owned.ledger() as? Ledger else {
+      throw Failure(
+        .usage, "--cut-before does not go with --firmware: a board drops its oldest entries by itself",
+        hint: "it is for --dir")
+    }
+    let end: AuditChain
+    do throws(AuditCutFault) {
+      end = try ledger.cutAudit(before: cutBefore, to: to, realClock: SystemClock().unixSeconds())
+    } catch { throw Failure(error, cutBefore: cutBefore, file: to) }
+    if output.json {
+      Console.result(
+        .object([
+          ("through", .integer(end.count)), ("head", .string(hexadecimal(end.head))), ("file", .string(to)),
+        ]))
+    } else {
+      Console.result("entries up to \(end.count) are in \(to), head \(hexadecimal(end.head))")
+    }
+    return true
+  }
+}
+
+extension Failure {
+  fileprivate init(_ fault: AuditCutFault, cutBefore: UInt64, file: String) {
+    switch fault {
+    case .ledger(let fault): self.init(fault)
+    case .beyondEnd(let last):
+      self.init(
+        .malformed, "there is no entry \(cutBefore): the last one is \(last)",
+        hint: "the entry given stays the first one")
+    case .alreadyCut(let firstKept):
+      self.init(
+        .malformed, "there is nothing to cut: the first entry that is kept is \(firstKept)",
+        hint: "give a number above \(firstKept)")
+    case .tooMany:
+      self.init(
+        .malformed, "at most \(Ledger.cutLimit) entries are cut off at once",
+        hint: "cut in steps, each into another file")
+    case .broken(let sequence):
+      self.init(
+        .malformed, "the audit log is broken from entry \(sequence) on, and was not cut",
+        hint: "somebody changed the file, or the disk did")
+    case .file(let error) where error.kind == .exists:
+      self.init(.malformed, "\(file) exists, and nothing is overwritten", hint: "give another name")
+    case .file(let error): self.init(error, hint: "give a file in a folder that can be written")
     }
   }
 }

@@ -1,4 +1,7 @@
 import ArgumentParser
+import HoldfastDevice
+import HoldfastKeys
+import HoldfastStorage
 
 struct Device: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -11,4 +14,117 @@ struct Device: ParsableCommand {
       DeviceInit.self, DeviceShow.self, DeviceTrust.self, DevicePolicyShow.self, DeviceFloor.self, DeviceUser.self,
       DeviceServe.self, DeviceBridge.self, DeviceAudit.self, DeviceReset.self,
     ])
+}
+
+/// Where the device is: in a folder, or in the image of a microcontroller's flash.
+struct DeviceOptions: ParsableArguments {
+  @Option(help: "The device's folder.", completion: .directory)
+  var dir: String?
+
+  @Option(help: "In place of a folder: the image of a microcontroller's flash.", completion: .file())
+  var firmware: String?
+
+  enum Place {
+    case folder(String)
+    case image(String)
+  }
+
+  func place() throws(Failure) -> Place {
+    switch (dir, firmware) {
+    case (let dir?, nil): return .folder(dir)
+    case (nil, let firmware?): return .image(firmware)
+    case (nil, nil):
+      throw Failure(.usage, "which device is missing", hint: "give its folder with --dir, or its image with --firmware")
+    case (_?, _?): throw Failure(.usage, "a device is in a folder or in an image", hint: "give --dir or --firmware")
+    }
+  }
+
+  /// The folder, for what cannot be done with an image, as `reason` says.
+  func folder(because reason: String) throws(Failure) -> String {
+    switch try place() {
+    case .folder(let path): return path
+    case .image: throw Failure(.usage, "--firmware does not go with this: \(reason)", hint: "it is for --dir")
+    }
+  }
+}
+
+/// A verb of a device's owner, which does the same with a folder and an image.
+protocol OwnerVerb: Verb {
+  var device: DeviceOptions { get }
+  /// Looks at the arguments, before anything is opened.
+  func check() throws(Failure)
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure)
+}
+
+extension OwnerVerb {
+  func check() throws(Failure) {}
+
+  mutating func perform() throws(Failure) {
+    try check()
+    try performAtPlace()
+  }
+
+  /// Opens the device, wherever it is, and performs on it.
+  func performAtPlace() throws(Failure) {
+    switch try device.place() {
+    case .folder(let path): try perform(on: DeviceFolder.opened(path))
+    case .image(let path): try perform(on: FirmwareImage.opened(path))
+    }
+  }
+}
+
+/// A device as its owner's verbs see it, wherever it is kept.
+protocol OwnedDevice {
+  associatedtype Kept: OwnerLedger
+  var path: String { get }
+  /// The option that names it.
+  static var option: String { get }
+  var descriptor: DeviceDescriptor { get }
+  var policyReading: PolicyReading { get }
+  static func opened(_ path: String) throws(Failure) -> Self
+  func ledger() throws(Failure) -> Kept
+  /// What guards or holds the ledger: a name of at most ten letters, and its state.
+  func storage(of ledger: Kept) throws(Failure) -> (name: String, state: String)
+}
+
+extension DeviceFolder: OwnedDevice {
+  static var option: String { "--dir" }
+
+  static func opened(_ path: String) throws(Failure) -> DeviceFolder {
+    do throws(DeviceFolderFault) { return try open(at: path) } catch { throw Failure(error, folder: path) }
+  }
+
+  var policyReading: PolicyReading { policy.read() }
+
+  func ledger() throws(Failure) -> Ledger {
+    do throws(DeviceFolderFault) { return try openLedger() } catch { throw Failure(error, folder: path) }
+  }
+
+  func storage(of ledger: Ledger) -> (name: String, state: String) { ("anchor", counter?.text ?? "none") }
+}
+
+extension CounterPlace {
+  fileprivate var text: String { "counter 0x\(String(index, radix: 16)) of the TPM at \(tpm)" }
+}
+
+extension FirmwareImage: OwnedDevice {
+  static var option: String { "--firmware" }
+  var policyReading: PolicyReading { PolicyReading(policy) }
+
+  static func opened(_ path: String) throws(Failure) -> FirmwareImage {
+    do throws(FirmwareImageFault) { return try open(at: path) } catch { throw Failure(error, image: path) }
+  }
+
+  func ledger() -> FirmwareImage { self }
+
+  func storage(of ledger: FirmwareImage) throws(Failure) -> (name: String, state: String) {
+    let use = try recording { () throws(LedgerFault) in try slotUse() }
+    return ("flash", "slot \(use.number) in force, \(use.usedByteCount) of \(use.byteCount) bytes used")
+  }
+}
+
+/// Runs a step on the ledger.
+@discardableResult
+func recording<Result: ~Copyable>(_ body: () throws(LedgerFault) -> Result) throws(Failure) -> Result {
+  do throws(LedgerFault) { return try body() } catch { throw Failure(error) }
 }

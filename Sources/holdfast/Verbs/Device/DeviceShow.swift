@@ -2,6 +2,8 @@ import ArgumentParser
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastKeys
+import HoldfastOpenSSL
+import HoldfastStorage
 import HoldfastText
 
 struct DeviceShow: OwnerVerb {
@@ -58,6 +60,81 @@ extension PolicyFault {
     case .unreadable: "\(name) is missing, not to be read, or not the owner's regular file"
     case .malformed(let mistake), .unexpected(let mistake): mistake.text(in: name)
     case .newerVersion: "\(name) is of a later version"
+    }
+  }
+}
+
+struct DevicePolicyShow: OwnerVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "policy", abstract: "Show what the device's owner allows, and whether the file is in force.",
+    discussion: """
+      The policy is the file policy.json in the device's folder. A running device sees changes at once. That of an image was \
+      given to device init.
+      """,
+    examples: [
+      "holdfast device policy --dir lock",
+      "holdfast device policy --dir lock --json",
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let reading = owned.policyReading
+    if reading.fault == .unreadable { try sayWhy(owned.path) }
+    if let fault = reading.fault {
+      throw Failure(.malformed, "the device denies everything: \(fault.text())", hint: "mend or restore the file")
+    }
+    for line in String(decoding: reading.policy.json(), as: UTF8.self).split(separator: "\n") {
+      Console.result(String(line))
+    }
+  }
+
+  /// Reads the file once more, as a device does, for the reason why it cannot be read.
+  private func sayWhy(_ folder: String) throws(Failure) {
+    do throws(FileError) {
+      _ = try Files.readFile(
+        at: DeviceFile.policy.path(in: folder), limit: DevicePolicy.maximumByteCount,
+        requirements: [.owned, .noSymbolicLink])
+    } catch { throw Failure(error, hint: "restore it; the device denies everything meanwhile") }
+  }
+}
+
+struct DeviceReset: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "reset", abstract: "Make a new device of this one: another key and id, nobody trusted, no token good.",
+    discussion: """
+      Policy and audit log stay, and the reset is written there. It cannot be undone. Also for a device whose making or \
+      reset was interrupted. One that is anchored gets a new counter; so does one whose ledger was rolled back.
+      """,
+    examples: [
+      "holdfast device reset --dir lock --yes"
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Flag(help: "Do it: every prover must be enrolled again.")
+  var yes = false
+
+  mutating func perform() throws(Failure) {
+    let dir = try device.folder(because: "to be rid of an image, make another one and delete this")
+    guard yes else {
+      throw Failure(
+        .usage, "a reset cannot be undone: every prover of this device must be enrolled again",
+        hint: "add --yes to do it"
+      )
+    }
+    var random = SystemRandom()
+    let folder: DeviceFolder
+    do throws(DeviceFolderFault) {
+      folder = try DeviceFolder.reset(at: dir, random: &random, clock: SystemClock())
+    } catch { throw Failure(error, folder: dir) }
+    if output.json {
+      Console.result(folder.descriptor.json)
+    } else {
+      Console.result("device \(hexadecimal(folder.descriptor.deviceID)) in \(dir)")
+      Console.noteThatNobodyIsTrusted(by: folder)
     }
   }
 }

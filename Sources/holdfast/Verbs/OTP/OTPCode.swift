@@ -1,7 +1,21 @@
 import ArgumentParser
+import Glibc
 import HoldfastAuthenticator
 import HoldfastJSON
 import HoldfastOpenSSL
+
+struct OTP: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "otp", abstract: "One-time passwords, and the authenticator that makes them.",
+    examples: [
+      "holdfast otp --authenticator keys",
+      "holdfast otp activate --connect unix:/run/lock.sock --authenticator keys",
+    ],
+    subcommands: [
+      OTPCode.self, OTPActivate.self, OTPSync.self, OTPUnlock.self, OTPList.self, OTPProtect.self, OTPRemove.self,
+      OTPImport.self, OTPExport.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self, OTPCompute.self,
+    ], defaultSubcommand: OTPCode.self)
+}
 
 struct OTPCode: Verb {
   static let configuration = CommandConfiguration(
@@ -53,4 +67,31 @@ struct OTPCode: Verb {
         ("index", .integer(UInt64(record.index))),
       ]))
   }
+}
+
+/// How long what was shown is valid still, counted down on a terminal in one line.
+enum Countdown {
+  /// Nobody waits longer than this.
+  private static let maximumSeconds: UInt64 = 300
+
+  /// Runs until nothing is left, or until the user breaks it off. Does nothing without a terminal.
+  static func run(_ seconds: UInt64?) {
+    guard let seconds, Console.isTerminal, Console.isResultTerminal else { return }
+    guard seconds <= maximumSeconds else {
+      Console.note("valid for \(seconds) seconds")
+      return
+    }
+    let clock = SystemClock()
+    let start = clock.monotonicMilliseconds()
+    while true {
+      let passed = (clock.monotonicMilliseconds() - start) / 1000
+      guard passed < seconds else { break }
+      write("\rvalid for \(seconds - passed) s \u{1b}[K")
+      let next = start + (passed + 1) * 1000
+      _ = poll(nil, 0, Int32(next - min(next, clock.monotonicMilliseconds())) + 1)
+    }
+    write("\rexpired\u{1b}[K\n")
+  }
+
+  private static func write(_ text: String) { _ = Console.write(Array(text.utf8)[...], to: STDERR_FILENO) }
 }

@@ -4,6 +4,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastJSON
 import HoldfastOpenSSL
+import HoldfastTransport
 
 struct OTPSync: Verb {
   static let configuration = CommandConfiguration(
@@ -139,5 +140,41 @@ private struct Synchronisation {
       sealNext = reader.null() ? nil : try reader.unsigned()
       try reader.finish()
     } catch { throw Failure(.malformed, "the device's answer is not one of this protocol") }
+  }
+}
+
+struct OTPUnlock: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Be let try again by a device that has locked you out, by a code of its owner's.",
+    discussion: "The owner's code comes from: holdfast device user unlock NAME.",
+    examples: [
+      "holdfast otp unlock --connect unix:/run/lock.sock",
+      "holdfast otp unlock --connect unix:/run/lock.sock --code code.txt",
+    ])
+
+  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  var connect: String
+
+  @OptionGroup var code: OwnersCodeOptions
+  @OptionGroup var waiting: TimeoutOptions
+  @OptionGroup var pairing: PairingOptions
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let endpoint = try Endpoint(peerArgument: connect)
+    let timeoutMilliseconds = try waiting.milliseconds()
+    let ownersCode = try code.read()
+    let acceptor = try pairing.acceptor(for: endpoint)
+    defer { withExtendedLifetime(acceptor) {} }
+    let session = UserSession(
+      code: ownersCode, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
+    try UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) {
+      (_) throws(Failure) in throw Failure(.malformed, "the other end does not speak this protocol")
+    }
+    if output.json {
+      Console.result(.object([("state", .string("unlocked"))]))
+    } else {
+      Console.result("unlocked")
+    }
   }
 }

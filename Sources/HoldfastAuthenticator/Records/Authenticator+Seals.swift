@@ -1,0 +1,186 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// Whether it is the device, before anything is typed into it.
+///
+/// Source: RFC 6287 §7.2 and §7.3: the server's half of a mutual challenge and response.
+extension Authenticator {
+  /// A fresh challenge for the device, recorded in the place of the one before. `record` is of purpose `host`; one that
+  /// was never confirmed is asked with too, which is how its device is found out.
+  public func challengeDevice<Random: RandomSource & ~Copyable>(
+    _ record: Record, random: inout Random
+  ) throws(AuthenticatorFault) -> DeviceChallenge {
+    guard record.purpose == .host else { throw .unsuitableMethod }
+    let bytes: FixedBytes<8>
+    do throws(RandomFailure) { bytes = try random.fixedBytes() } catch { throw .failed }
+    let digits = (0..<8).map { String(UInt16(bytes[$0]) | 0x100, radix: 16).dropFirst() }.joined()
+    guard let challenge = DeviceChallenge(digits) else { throw .failed }
+    try tables.transaction { () throws(AuthenticatorFault) in
+      var stored = try stored(record.user, record.index)
+      guard stored.secret != nil else { throw .interrupted }
+      stored.clientChallenge = challenge.digits
+      try tables.save(stored)
+    }
+    return challenge
+  }
+
+  /// Whether a host code answers the last challenge and the device's own. A challenge serves one check, whatever comes of it.
+  ///
+  /// `code` has as many decimal digits as the record's suite says; others are `badQuestion`, and cost nothing. Throws
+  /// `noChallenge`, `unsuitableMethod`, `interrupted`; `busy`, `diskFull`, `failed`. Timing: the comparison does not show
+  /// where the codes differ.
+  public func checkHostCode(
+    _ code: String, deviceChallenge: DeviceChallenge, of record: Record
+  ) throws(AuthenticatorFault) -> Bool {
+    guard record.purpose == .host, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
+    let given = Array(code.utf8)
+    guard given.count == suite.length?.digits, given.allSatisfy({ (0x30...0x39).contains($0) }) else {
+      throw .badQuestion
+    }
+    let (secret, challenge) = try tables.transaction { () throws(AuthenticatorFault) -> (BlindedSecret, String) in
+      var stored = try stored(record.user, record.index)
+      guard let secret = stored.secret else { throw .interrupted }
+      guard let challenge = stored.clientChallenge else { throw .noChallenge }
+      stored.clientChallenge = nil
+      try tables.save(stored)
+      return (secret, challenge)
+    }
+    let key = try secret.unblinded(with: ProtectionSecret.none)
+    let text = Array((challenge + deviceChallenge.digits).utf8)
+    guard let question = OCRAQuestion(text.span, for: suite) else { throw .corrupt }
+    do throws(CryptographyFailure) {
+      let expected = try answer(suite, key: key.bytes, question: question, moment: CodeMoment())
+      return constantTimeEqual(expected.bytes, given.span)
+    } catch { throw .failed }
+  }
+}
+
+extension Authenticator {
+  /// A seal over a command and its parameters; a counter that it takes is recorded before it is returned.
+  ///
+  /// - Parameters:
+  ///   - request: Checked against the record's ``Record/sealFieldByteLimit``.
+  ///   - record: Of purpose `seal`.
+  ///   - challenge: The device's, for a suite with neither counter nor time, and for no other.
+  ///   - protector: What its protection asks for. A wrong PIN gives a wrong seal.
+  /// - Throws: `badQuestion` where a challenge is missing or there must be none; otherwise as
+  ///   ``code(for:with:challenge:clock:)``.
+  public func seal<Time: Clock & ~Copyable>(
+    _ request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
+    with protector: borrowing ProtectionSecret, clock: borrowing Time
+  ) throws(AuthenticatorFault) -> Code {
+    guard record.purpose == .seal, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
+    guard record.needsChallenge == (challenge != nil) else { throw .badQuestion }
+    var text = challenge.map { Array($0.digits.utf8) } ?? []
+    text.append(try digest(of: request).bytes)
+    guard let question = OCRAQuestion(text.span, for: suite) else { throw .failed }
+    let codes = try use(record, count: 1, with: protector, clock: clock) { (key, moment) throws(AuthenticatorFault) in
+      do throws(CryptographyFailure) {
+        return try answer(suite, key: key, question: question, moment: moment)
+      } catch { throw .failed }
+    }
+    return codes[0]
+  }
+
+  private func digest(of request: SealRequest) throws(AuthenticatorFault) -> FixedBytes<64> {
+    guard let command = BoundedText<32>(request.command) else { throw .failed }
+    do throws(CryptographyFailure) {
+      return try sealQuestion(
+        command: command, parameterCount: request.parameters.count,
+        parameter: { BoundedText<64>(request.parameters[$0]) ?? BoundedText() }, using: &cryptography)
+    } catch { throw .failed }
+  }
+}
+
+extension Record {
+  /// Whether its seals take a challenge of the device: nothing else makes each a new one.
+  public var needsChallenge: Bool {
+    purpose == .seal && !method.isCounted && method.timeStepSeconds == nil
+  }
+}
+
+/// What a device was asked with, or asks: 16 hexadecimal digits.
+public struct DeviceChallenge: Sendable, Equatable {
+  /// In small letters.
+  public let digits: String
+
+  /// Nil for anything but 16 hexadecimal digits, large or small.
+  public init?(_ text: String) {
+    guard text.utf8.count == 16 else { return nil }
+    var digits = ""
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x61...0x66: digits.unicodeScalars.append(Unicode.Scalar(byte))
+      case 0x41...0x46: digits.unicodeScalars.append(Unicode.Scalar(byte + 0x20))
+      default: return nil
+      }
+    }
+    self.digits = digits
+  }
+}
+
+@_spi(_Unicode) import Swift
+
+/// A command and its parameters as they are sealed: normalised, bounded, and without anything that a terminal would obey.
+public struct SealRequest: Sendable, Equatable {
+  /// 1 to 32 UTF-8 bytes, normalised.
+  public let command: String
+  /// At most 8, each normalised.
+  public let parameters: [String]
+
+  /// The most parameters.
+  public static let maximumParameterCount = 8
+  /// The most characters of a parameter, where a record does not allow more bytes.
+  public static let usualCharacterCount = 16
+
+  /// Normalises to NFC and checks. `fieldByteLimit` is a record's: the most UTF-8 bytes of a parameter, or nil for 16
+  /// characters, of at most 64 bytes.
+  public init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
+    self.command = command.normalised
+    if let fault = self.command.fieldFault(byteLimit: 32) { throw .command(fault) }
+    guard parameters.count <= Self.maximumParameterCount else { throw .tooManyParameters }
+    self.parameters = parameters.map(\.normalised)
+    for (index, parameter) in self.parameters.enumerated() {
+      if let fault = parameter.fieldFault(byteLimit: min(fieldByteLimit ?? 64, 64)) {
+        throw .parameter(index + 1, fault)
+      }
+      guard fieldByteLimit != nil || parameter.unicodeScalars.count <= Self.usualCharacterCount else {
+        throw .parameter(index + 1, .tooLong)
+      }
+    }
+  }
+}
+
+/// Why a command cannot be sealed.
+public enum SealFault: Error, Sendable, Equatable {
+  case command(SealFieldFault)
+  case tooManyParameters
+  /// Parameters are counted from 1.
+  case parameter(Int, SealFieldFault)
+}
+
+/// What is wrong with a field.
+public enum SealFieldFault: Sendable, Equatable {
+  case empty
+  case tooLong
+  /// It has control characters, or others that nobody sees, or that change the direction of text: two requests that look
+  /// the same would not be.
+  case controlCharacter
+}
+
+extension String {
+  /// In Normalization Form C. Source: UAX #15.
+  fileprivate var normalised: String {
+    var scalars = UnicodeScalarView()
+    for scalar in _nfc { scalars.append(scalar) }
+    return String(scalars)
+  }
+
+  fileprivate func fieldFault(byteLimit: Int) -> SealFieldFault? {
+    if isEmpty { return .empty }
+    if unicodeScalars.contains(where: { $0.isControl || $0.properties.isDefaultIgnorableCodePoint }) {
+      return .controlCharacter
+    }
+    return utf8.count > byteLimit ? .tooLong : nil
+  }
+}

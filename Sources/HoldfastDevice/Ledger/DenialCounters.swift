@@ -1,0 +1,112 @@
+import HoldfastCore
+import Synchronization
+
+/// Counts denied rounds that changed nothing, by token and status, and says when the audit log is due for them: a minute after
+/// the first, however many come.
+///
+/// So many tokens and statuses are told apart; beyond them, rounds are counted by status.
+final class DeniedCounter: Sendable {
+  static let intervalMilliseconds: UInt64 = 60_000
+  static let rowLimit = 1024
+
+  private let state = Mutex(State())
+
+  private struct Row: Hashable {
+    let status: Status
+    let verifyingKey: KeyID?
+    let tokenID: TokenID
+  }
+
+  private struct State {
+    var counts: [Row: UInt64] = [:]
+    /// In the order in which they came.
+    var rows: [Row] = []
+    /// Those beyond the limit.
+    var rest = UnprovedTotals()
+    /// When the counts were taken last, or when the first one after that was looked at.
+    var since: UInt64?
+    var isEmpty: Bool { rows.isEmpty && rest.statusCount == 0 }
+  }
+
+  func add(_ round: borrowing Round, _ status: Status) {
+    add(Row(status: status, verifyingKey: round.verifyingKey, tokenID: round.tokenID), count: 1)
+  }
+
+  private func add(_ row: Row, count: UInt64) {
+    state.withLock { state in
+      if let known = state.counts[row] {
+        state.counts[row] = known + count
+      } else if state.rows.count < Self.rowLimit {
+        state.counts[row] = count
+        state.rows.append(row)
+      } else {
+        state.rest[row.status] += count
+      }
+    }
+  }
+
+  /// The counts since the last time, once a minute has passed, or at once when `isForced`; none where there are none.
+  ///
+  /// It is asked after every round and once a minute, so that the first count waits for a minute, and no count for two.
+  func take(at milliseconds: UInt64, isForced: Bool = false) -> [DeniedRounds] {
+    state.withLock { state in
+      guard !state.isEmpty else { return [] }
+      let since = state.since ?? milliseconds
+      state.since = since
+      guard isForced || milliseconds >= since + Self.intervalMilliseconds else { return [] }
+      let counts = state.rows.map { row in
+        DeniedRounds(
+          status: row.status, verifyingKey: row.verifyingKey, tokenID: row.tokenID, count: state.counts[row] ?? 0)
+      }
+      let rest = Status.allCases.filter { state.rest[$0] > 0 }.map { status in
+        DeniedRounds(status: status, verifyingKey: nil, tokenID: nil, count: state.rest[status])
+      }
+      state = State()
+      return counts + rest
+    }
+  }
+
+  /// Takes back counts that could not be written.
+  func putBack(_ counts: [DeniedRounds]) {
+    for rounds in counts {
+      if let tokenID = rounds.tokenID {
+        add(Row(status: rounds.status, verifyingKey: rounds.verifyingKey, tokenID: tokenID), count: rounds.count)
+      } else {
+        state.withLock { $0.rest[rounds.status] += rounds.count }
+      }
+    }
+  }
+}
+
+/// Counts the answers to peers that proved nothing, and says when the audit log is due for them: at most once a minute,
+/// whatever strangers send.
+final class UnprovedCounter: Sendable {
+  static let intervalMilliseconds: UInt64 = 60_000
+
+  private let state = Mutex(State())
+
+  private struct State {
+    var totals = UnprovedTotals()
+    var lastTaken: UInt64?
+  }
+
+  func add(_ status: Status) {
+    state.withLock { $0.totals[status] += 1 }
+  }
+
+  /// The counts since the last time, once a minute has passed since then, or at once when `isForced`; nil when there are none.
+  func take(at milliseconds: UInt64, isForced: Bool = false) -> UnprovedTotals? {
+    state.withLock { state in
+      let totals = state.totals
+      guard totals.statusCount > 0 else { return nil }
+      if !isForced, let last = state.lastTaken, milliseconds < last + Self.intervalMilliseconds { return nil }
+      state = State(lastTaken: milliseconds)
+      return totals
+    }
+  }
+
+  /// Takes back counts that could not be written.
+  func putBack(_ totals: UnprovedTotals) {
+    state.withLock { $0.totals.add(totals) }
+  }
+}

@@ -1,0 +1,238 @@
+import HoldfastCore
+import HoldfastStorage
+import Synchronization
+
+extension LedgerTables {
+  /// What is held for `round`. Reads alone.
+  func snapshot(
+    for round: borrowing Round, state: LedgerState, limits: LedgerLimits
+  ) throws(DatabaseError) -> LedgerSnapshot {
+    var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
+    let (verifyingKey, tokenID) = key(of: round)
+    if let keyID = round.verifyingKey {
+      snapshot.isIssuerTrusted = try isTrusted(keyID)
+      snapshot.generationFloor = try generationFloor(keyID)
+    }
+    if let name = round.codeUser { snapshot.user = try user(named: name) }
+    let isForgotten = round.expires <= state.forgottenThrough
+    let room = limits.keptCount - min(state.keptCount, limits.keptCount)
+    if round.maximumUses != nil {
+      let uses = try database.oneUnsigned("SELECT count FROM uses WHERE kid = ? AND jti = ?", verifyingKey, tokenID)
+      snapshot.uses = uses ?? (isForgotten ? maximumInteger : 0)
+      // The nonce of the same round takes its place first.
+      snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
+    }
+    if let nonce = round.compatibilityNonce {
+      let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
+      let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
+      snapshot.isNonceUsed = used != nil || isForgotten
+      // The holder of any token, a revoked one too, makes as many as there is room for: half of the places are left to uses, and
+      // other tokens' nonces have places that one token's do not take.
+      let ofToken = try database.oneUnsigned(
+        "SELECT count(*) FROM (SELECT 1 FROM nonces WHERE kid = ? AND jti = ? LIMIT ?)", verifyingKey, tokenID,
+        .unsigned(limits.nonceQuota))
+      snapshot.canKeepNonce = room > limits.keptCount / 2 && ofToken ?? 0 < limits.nonceQuota
+    }
+    if round.requestNumber != nil {
+      snapshot.request = try request(verifyingKey, tokenID, clockFloor: state.clockFloor)
+      snapshot.canKeepRequest = snapshot.request != nil || state.requestCount < limits.requestCount
+    }
+    return snapshot
+  }
+
+  /// Writes what `decision` says; floors only rise.
+  func apply(_ decision: borrowing Decision, to round: borrowing Round, state: inout LedgerState) throws(DatabaseError)
+  {
+    let (verifyingKey, tokenID) = key(of: round)
+    state.clockFloor = max(state.clockFloor, decision.clockFloor)
+    if let floor = decision.generationFloor {
+      let sql: StaticString = """
+        INSERT INTO generations VALUES (?, ?) ON CONFLICT DO UPDATE SET floor = excluded.floor WHERE excluded.floor > floor
+        """
+      try database.run(sql, verifyingKey, .unsigned(floor))
+    }
+    if let user = decision.user { try save(user) }
+    if decision.countsUse {
+      try countUse(verifyingKey, tokenID, expires: round.expires, state: &state)
+    }
+    if decision.keepsNonce, let nonce = round.compatibilityNonce {
+      try database.run(
+        "INSERT INTO nonces VALUES (?, ?, ?, ?)", verifyingKey, tokenID, .copying(nonce.bytes),
+        .unsigned(round.expires))
+      state.keptCount += 1
+    }
+    if let request = decision.request {
+      try keep(request, verifyingKey, tokenID, expires: round.expires, state: &state)
+    }
+  }
+
+  /// Drops some of what only tokens need that can never count again: those whose `exp` the clock floor has reached.
+  func dropOutdated(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
+    let uses: StaticString = """
+      DELETE FROM uses WHERE (kid, jti) IN
+        (SELECT kid, jti FROM uses WHERE expires <= ? ORDER BY expires LIMIT ?)
+      """
+    let nonces: StaticString = """
+      DELETE FROM nonces WHERE (kid, jti, nonce) IN
+        (SELECT kid, jti, nonce FROM nonces WHERE expires <= ? ORDER BY expires LIMIT ?)
+      """
+    for sql in [uses, nonces] {
+      let dropped = try database.run(sql, .unsigned(state.clockFloor), .unsigned(limit))
+      guard dropped <= state.keptCount else { throw .corrupt }
+      state.keptCount -= UInt64(dropped)
+    }
+    try dropOutdatedRequests(limit: limit, state: &state)
+  }
+
+  /// A token that comes again with a later `exp` is kept for as long as the later one says.
+  private func countUse(
+    _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
+  ) throws(DatabaseError) {
+    let update: StaticString = """
+      UPDATE uses SET count = count + 1, expires = max(expires, ?) WHERE kid = ? AND jti = ?
+      """
+    guard try database.run(update, .unsigned(expires), verifyingKey, tokenID) == 0 else { return }
+    try database.run("INSERT INTO uses VALUES (?, ?, ?, 1)", verifyingKey, tokenID, .unsigned(expires))
+    state.keptCount += 1
+  }
+
+  /// Names a token, whose bytes do not: it can be encoded anew without keys. Unsigned ones have the empty key.
+  private func key(of round: borrowing Round) -> (verifyingKey: Value, tokenID: Value) {
+    (key(round.verifyingKey), .copying(round.tokenID.bytes))
+  }
+}
+
+/// The SQL of the request numbers that were accepted with each token.
+extension LedgerTables {
+  static let requestsSchema: StaticString = """
+    CREATE TABLE requests (
+      kid BLOB NOT NULL, jti BLOB NOT NULL, expires INTEGER NOT NULL, highest INTEGER NOT NULL, below INTEGER NOT NULL,
+      digest BLOB NOT NULL, outcome INTEGER, PRIMARY KEY (kid, jti)
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX requests_by_expiry ON requests (expires);
+    ALTER TABLE state ADD COLUMN request_count INTEGER NOT NULL DEFAULT 0;
+    """
+
+  func request(of request: RequestIdentity, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
+    try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes), clockFloor: clockFloor)
+  }
+
+  /// What is kept of a token, unless the clock floor has reached its `exp`.
+  func request(_ verifyingKey: Value, _ tokenID: Value, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
+    let sql: StaticString = """
+      SELECT highest, below, digest, outcome FROM requests WHERE kid = ? AND jti = ? AND expires > ?
+      """
+    return try database.one(sql, verifyingKey, tokenID, .unsigned(clockFloor)) { (row) throws(DatabaseError) in
+      RequestRecord(
+        highest: try row.unsigned(0), window: UInt64(bitPattern: try row.integer(1)), digest: try row.fixedBytes(2),
+        outcome: try row.isNull(3) ? nil : try row.outcome(3))
+    }
+  }
+
+  /// A token that comes again with a later `exp` is kept for as long as the later one says.
+  func keep(
+    _ record: RequestRecord, _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
+  ) throws(DatabaseError) {
+    let (highest, window) = (Value.unsigned(record.highest), Value.integer(Int64(bitPattern: record.window)))
+    let digest = Value.copying(record.digest.bytes)
+    let outcome = Value.optional(record.outcome.map { UInt64($0.rawValue) })
+    let update: StaticString = """
+      UPDATE requests SET highest = ?, below = ?, digest = ?, outcome = ?, expires = max(expires, ?)
+      WHERE kid = ? AND jti = ?
+      """
+    let changed = try database.run(
+      update, highest, window, digest, outcome, .unsigned(expires), verifyingKey, tokenID)
+    guard changed == 0 else { return }
+    try database.run(
+      "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", verifyingKey, tokenID, .unsigned(expires), highest, window,
+      digest, outcome)
+    state.requestCount += 1
+  }
+
+  /// Writes what came of a request, unless a higher number was accepted since.
+  func keep(_ outcome: Status, of request: RequestIdentity) throws(DatabaseError) {
+    _ = try database.run(
+      "UPDATE requests SET outcome = ? WHERE kid = ? AND jti = ? AND highest = ?", .unsigned(UInt64(outcome.rawValue)),
+      key(request.verifyingKey), .copying(request.tokenID.bytes), .unsigned(request.number))
+  }
+
+  /// Drops at most `limit` records of tokens whose `exp` the clock floor has reached.
+  func dropOutdatedRequests(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
+    let sql: StaticString = """
+      DELETE FROM requests WHERE (kid, jti) IN
+        (SELECT kid, jti FROM requests WHERE expires <= ? ORDER BY expires LIMIT ?)
+      """
+    let dropped = try database.run(sql, .unsigned(state.clockFloor), .unsigned(limit))
+    guard dropped <= state.requestCount else { throw .corrupt }
+    state.requestCount -= UInt64(dropped)
+  }
+
+  /// Unsigned tokens have the empty key.
+  func key(_ keyID: KeyID?) -> Value {
+    keyID.map { .copying($0.bytes) } ?? .bytes([])
+  }
+}
+
+extension Row {
+  fileprivate borrowing func outcome(_ column: Int) throws(DatabaseError) -> Status {
+    switch Status(rawValue: UInt8(clamping: try unsigned(column))) {
+    case .accepted: .accepted
+    case .internal: .internal
+    default: throw .corrupt
+    }
+  }
+}
+
+/// The numbered requests that this process is carrying out, and outcomes that could not be written into the ledger at once.
+///
+/// Those are written with the ledger's next transaction. If the process ends before, the outcome is unknown, and a repetition
+/// is answered `internal`.
+final class RunningRequests: Sendable {
+  private let state = Mutex(State())
+
+  private struct State {
+    var acting: Set<RequestIdentity> = []
+    var outcomes: [RequestIdentity: Status] = [:]
+  }
+
+  /// Notes that the actuator is about to act.
+  func begin(_ request: RequestIdentity) {
+    state.withLock { state in _ = state.acting.insert(request) }
+  }
+
+  /// Notes what came of it.
+  func end(_ request: RequestIdentity, _ outcome: Status) {
+    state.withLock { state in
+      state.acting.remove(request)
+      state.outcomes[request] = outcome
+    }
+  }
+
+  /// Notes that the actuator does not act after all.
+  func abandon(_ request: RequestIdentity) {
+    state.withLock { state in _ = state.acting.remove(request) }
+  }
+
+  /// Completes what the ledger holds for `round`.
+  func complete(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) {
+    guard let request = RequestIdentity(round) else { return }
+    state.withLock { state in
+      snapshot.isActing = state.acting.contains(request)
+      guard snapshot.request?.highest == request.number, let outcome = state.outcomes[request] else { return }
+      snapshot.request?.outcome = outcome
+    }
+  }
+
+  /// The outcomes to be written. They stay until ``remove(_:)``.
+  var outcomes: [RequestIdentity: Status] {
+    state.withLock { $0.outcomes }
+  }
+
+  /// Forgets outcomes that are written now.
+  func remove(_ written: [RequestIdentity: Status]) {
+    guard !written.isEmpty else { return }
+    state.withLock { state in
+      for request in written.keys { state.outcomes[request] = nil }
+    }
+  }
+}

@@ -1,0 +1,215 @@
+import HoldfastCore
+
+/// What a transaction is made of: CBOR arrays, one behind the other, that begin with one of these.
+enum ItemKind: UInt64 {
+  /// `[1, clock floor, boot count, next user id, next code id]`
+  case state = 1
+  /// `[2, count, head]`: the audit chain before the first entry of the slot.
+  case auditBase = 2
+  /// `[3, entry]`: see ``AuditEntry``.
+  case auditEntry = 3
+  /// `[4, kid, floor]`
+  case generation = 4
+  /// `[5, kid / null, jti, expires, count]`: the uses of a token.
+  case uses = 5
+  /// `[6, kid / null, jti, expires, nonce]`: a compatibility nonce.
+  case nonce = 6
+  /// `[7, id, name, …]`: see ``UserItem``.
+  case user = 7
+  /// `[8, user id, purpose, secret]`
+  case secret = 8
+  /// `[9, id]`: a user is gone, secrets too.
+  case userGone = 9
+  /// `[10, id, purpose, key, user, expires, otp / null, seal / null]`: one of the owner's codes.
+  case code = 10
+  /// `[11, id]`: a code is gone.
+  case codeGone = 11
+  /// `[12, jti, place, …]`: see ``RequestItem``.
+  case request = 12
+  /// `[13, place, outcome]`: what came of the request with the highest number at that place.
+  case outcome = 13
+}
+
+/// The most elements of an item, or of an array in one.
+private let longestItem = 11
+
+extension ByteSink where Self: ~Copyable {
+  /// Begins an item of so many elements, the kind among them.
+  mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
+    try appendCBOR(array: elementCount)
+    try appendCBOR(unsigned: kind.rawValue)
+  }
+
+  mutating func appendOptional(_ keyID: KeyID?) throws(Failure) {
+    guard let keyID else { return try appendCBORNull() }
+    try appendCBOR(bytes: keyID.bytes)
+  }
+
+  mutating func appendOptional(_ method: CodeMethod?) throws(Failure) {
+    guard let method else { return try appendCBORNull() }
+    try method.encode(into: &self)
+  }
+}
+
+extension CBORReader {
+  mutating func itemKind() throws(EncodingFault) -> ItemKind {
+    _ = try arrayHead()
+    guard let kind = ItemKind(rawValue: try unsigned()) else { throw .unexpected }
+    return kind
+  }
+
+  /// Reads over one item, whatever it is.
+  @inline(never)
+  mutating func skip() throws(EncodingFault) {
+    var pending = 1
+    while pending > 0 {
+      pending -= 1
+      switch try nextMajorType() {
+      case .unsigned, .negative: _ = try integer()
+      case .bytes: _ = try byteString()
+      case .text: _ = try textString()
+      case .array:
+        let count = try arrayHead()
+        guard count <= longestItem else { throw .unexpected }
+        pending += count
+      case .map, .tag: throw .unexpected
+      case .simple: guard null() else { throw .unexpected }
+      }
+    }
+  }
+
+  mutating func optionalKeyID() throws(EncodingFault) -> KeyID? {
+    if null() { return nil }
+    let keyID: KeyID = try fixedBytes()
+    return keyID
+  }
+
+  mutating func optionalMethod() throws(EncodingFault) -> CodeMethod? {
+    if null() { return nil }
+    return try CodeMethod(&self)
+  }
+
+  mutating func name() throws(EncodingFault) -> BoundedText<32> {
+    guard let name = BoundedText<32>(try textString()) else { throw .unexpected }
+    return name
+  }
+}
+
+/// Writing items into a transaction, and finding them again.
+extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// One entry a transaction at most: it takes the next number. It is dated by the clock floor, or by `realClock` if that is later.
+  mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
+    try draft.begin(.auditEntry, elementCount: 2)
+    let start = draft.count
+    try AuditEntry(sequence: audit.count + 1, time: time(realClock), event: event).encode(into: &draft)
+    try draft.wrapCBOR(from: start)
+  }
+
+  /// The device's time: the later of floor and real clock, in Unix seconds.
+  func time(_ realClock: UInt64?) -> UInt64 {
+    max(state.clockFloor, realClock ?? 0)
+  }
+
+  /// Takes note of the items of a transaction.
+  mutating func absorb(_ transaction: Range<Int>) throws(StoreFault) {
+    var position = transaction.lowerBound
+    while position < transaction.upperBound {
+      let place = UInt16(position - journal.slot)
+      do throws(EncodingFault) {
+        position += try journal.item(place).count
+        try absorb(place)
+      } catch { throw .damaged }
+    }
+  }
+
+  private mutating func absorb(_ place: UInt16) throws(EncodingFault) {
+    var reader = CBORReader(try journal.item(place))
+    switch try reader.itemKind() {
+    case .state:
+      state = try StoreState(&reader)
+    case .auditBase:
+      audit = AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes())
+    case .auditEntry:
+      let entry = try reader.byteString()
+      let (sequence, time) = try AuditEntry.head(of: entry)
+      // A number that is left out: a transaction that counted no longer does.
+      guard sequence == audit.count + 1 else { throw .unexpected }
+      newestEntryTime = time
+      do throws(CryptographyFailure) {
+        try audit.advance(over: entry, using: &cryptography)
+      } catch { throw .unexpected }
+    case .generation: try putGeneration(place, of: try reader.fixedBytes())
+    case .uses, .nonce: try put(place, try KeptItem(try journal.item(place)))
+    case .user: try putUser(place, id: try reader.unsigned())
+    case .secret: try putSecret(place, of: try reader.unsigned(), try reader.purpose())
+    case .userGone: index.users[try userIndex(id: try reader.unsigned())] = UserPlace()
+    case .code: index.codes[try freeCodeIndex()] = place
+    case .request:
+      let _: TokenID = try reader.fixedBytes()
+      let position = try reader.requestPlace()
+      (index.requests[position], index.outcomes[position]) = (place, nil)
+    case .outcome: index.outcomes[try reader.requestPlace()] = try reader.outcome()
+    case .codeGone: index.codes[try codeIndex(id: try reader.unsigned())] = 0
+    }
+  }
+}
+
+/// What is kept of a token until it has expired: how often it was used, or a compatibility nonce that came with it.
+struct KeptItem: Equatable {
+  /// The key that signed the token; nil for an unsigned one.
+  let verifyingKey: KeyID?
+  let tokenID: TokenID
+  var expires: UInt64
+  var content: Content
+
+  enum Content: Equatable {
+    case uses(UInt64)
+    case nonce(FixedBytes<16>)
+  }
+
+  /// Whether both are the uses of one token, or the same nonce with one token.
+  func isAbout(theSameAs other: KeptItem) -> Bool {
+    guard verifyingKey == other.verifyingKey, tokenID == other.tokenID else { return false }
+    switch (content, other.content) {
+    case (.uses, .uses): return true
+    case (.nonce(let nonce), .nonce(let otherNonce)): return nonce == otherNonce
+    default: return false
+    }
+  }
+}
+
+extension KeptItem {
+  init(_ item: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(item)
+    let kind = try reader.itemKind()
+    verifyingKey = try reader.optionalKeyID()
+    tokenID = try reader.fixedBytes()
+    expires = try reader.unsigned()
+    switch kind {
+    case .uses: content = .uses(try reader.unsigned())
+    case .nonce: content = .nonce(try reader.fixedBytes())
+    default: throw .unexpected
+    }
+    try reader.finish()
+  }
+
+  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+    switch content {
+    case .uses(let count):
+      try encodeToken(.uses, into: &sink)
+      try sink.appendCBOR(unsigned: count)
+    case .nonce(let nonce):
+      try encodeToken(.nonce, into: &sink)
+      try sink.appendCBOR(bytes: nonce.bytes)
+    }
+  }
+
+  private func encodeToken<Sink: ByteSink & ~Copyable>(
+    _ kind: ItemKind, into sink: inout Sink
+  ) throws(Sink.Failure) {
+    try sink.begin(kind, elementCount: 5)
+    try sink.appendOptional(verifyingKey)
+    try sink.appendCBOR(bytes: tokenID.bytes)
+    try sink.appendCBOR(unsigned: expires)
+  }
+}

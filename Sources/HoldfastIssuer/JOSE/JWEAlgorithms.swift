@@ -1,0 +1,164 @@
+import HoldfastCore
+import HoldfastOpenSSL
+
+/// How a JWE's content is encrypted: all of RFC 7518.
+///
+/// Source: RFC 7518 §5.1.
+public enum JWEContentEncryption: String, Sendable, CaseIterable {
+  case a128CBCHS256 = "A128CBC-HS256"
+  case a192CBCHS384 = "A192CBC-HS384"
+  case a256CBCHS512 = "A256CBC-HS512"
+  case a128GCM = "A128GCM"
+  case a192GCM = "A192GCM"
+  case a256GCM = "A256GCM"
+
+  /// The bytes of a content key.
+  var keyByteCount: Int {
+    switch self {
+    case .a128GCM: 16
+    case .a192GCM: 24
+    case .a256GCM, .a128CBCHS256: 32
+    case .a192CBCHS384: 48
+    case .a256CBCHS512: 64
+    }
+  }
+
+  /// The bytes of an initialization vector: 12 or 16.
+  var vectorByteCount: Int { hash == nil ? 12 : 16 }
+
+  /// The bytes of an authentication tag: 16, 24 or 32.
+  var tagByteCount: Int { hash.map { $0.byteCount / 2 } ?? 16 }
+
+  /// The MAC of the CBC composites; nil for GCM.
+  private var hash: HMAC? {
+    switch self {
+    case .a128CBCHS256: .sha256
+    case .a192CBCHS384: .sha384
+    case .a256CBCHS512: .sha512
+    case .a128GCM, .a192GCM, .a256GCM: nil
+    }
+  }
+
+  /// Encrypts `message`; all counts are those above.
+  func seal(
+    _ message: Span<UInt8>, key: Span<UInt8>, vector: Span<UInt8>, authenticating data: Span<UInt8>
+  ) throws(CryptographyFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
+    guard key.count == keyByteCount, vector.count == vectorByteCount else { throw CryptographyFailure() }
+    guard let hash else {
+      var sealed = [UInt8](copying: message)
+      var tag = FixedBytes<16>()
+      var bytes = sealed.mutableSpan
+      try AESGCM.seal(key: key, nonce: vector, authenticating: data, message: &bytes, tag: &tag)
+      return (sealed, [UInt8](copying: tag.bytes))
+    }
+    let half = key.count / 2
+    let ciphertext = try AESCBC.encrypt(
+      key: key.extracting(last: half), initializationVector: vector, message: message)
+    var tag = [UInt8](repeating: 0, count: tagByteCount)
+    var bytes = tag.mutableSpan
+    let covered = Self.covered(data, vector, ciphertext.span)
+    try hash.authenticate(covered.span, key: key.extracting(first: half), into: &bytes)
+    return (ciphertext, tag)
+  }
+
+  /// Decrypts `ciphertext`; throws when the tag is wrong, before anything is decrypted with CBC.
+  ///
+  /// Source: RFC 7518 §5.2.2.2 and §5.3. Timing: tags are compared in constant time.
+  func open(
+    _ ciphertext: Span<UInt8>, tag: Span<UInt8>, key: Span<UInt8>, vector: Span<UInt8>, authenticating data: Span<UInt8>
+  ) throws(CryptographyFailure) -> SecretBytes {
+    guard key.count == keyByteCount, vector.count == vectorByteCount, tag.count == tagByteCount else {
+      throw CryptographyFailure()
+    }
+    guard let hash else {
+      guard let tag = FixedBytes<16>(tag) else { throw CryptographyFailure() }
+      var message = SecretBytes(copying: ciphertext)
+      var bytes = message.mutableBytes
+      try AESGCM.open(key: key, nonce: vector, authenticating: data, message: &bytes, tag: tag)
+      return message
+    }
+    let half = key.count / 2
+    let covered = Self.covered(data, vector, ciphertext)
+    try hash.verify(tag, of: covered.span, key: key.extracting(first: half))
+    return try AESCBC.decrypt(key: key.extracting(last: half), initializationVector: vector, message: ciphertext)
+  }
+
+  /// What the MAC of a CBC composite covers: data ‖ vector ‖ ciphertext ‖ the bits of the data as 8 bytes.
+  private static func covered(
+    _ data: Span<UInt8>, _ vector: Span<UInt8>, _ ciphertext: Span<UInt8>
+  ) -> [UInt8] {
+    var covered: [UInt8] = []
+    covered.append(data)
+    covered.append(vector)
+    covered.append(ciphertext)
+    covered.append(bigEndian: UInt64(data.count) * 8)
+    return covered
+  }
+}
+
+/// How a JWE's content key reaches its recipient: all of RFC 7518 but `RSA1_5` and PBES2.
+///
+/// Source: RFC 7518 §4.1.
+public enum JWEKeyManagement: String, Sendable, CaseIterable {
+  case rsaOAEP = "RSA-OAEP"
+  case rsaOAEP256 = "RSA-OAEP-256"
+  case a128KW = "A128KW"
+  case a192KW = "A192KW"
+  case a256KW = "A256KW"
+  case direct = "dir"
+  case ecdhES = "ECDH-ES"
+  case ecdhESA128KW = "ECDH-ES+A128KW"
+  case ecdhESA192KW = "ECDH-ES+A192KW"
+  case ecdhESA256KW = "ECDH-ES+A256KW"
+  case a128GCMKW = "A128GCMKW"
+  case a192GCMKW = "A192GCMKW"
+  case a256GCMKW = "A256GCMKW"
+
+  /// What is done with the key.
+  enum Method {
+    case oaep(OAEPHash)
+    case wrap(keyByteCount: Int)
+    case direct
+    case agree
+    case agreeAndWrap(keyByteCount: Int)
+    case gcmWrap(keyByteCount: Int)
+  }
+
+  var method: Method {
+    switch self {
+    case .rsaOAEP: .oaep(.sha1)
+    case .rsaOAEP256: .oaep(.sha256)
+    case .a128KW: .wrap(keyByteCount: 16)
+    case .a192KW: .wrap(keyByteCount: 24)
+    case .a256KW: .wrap(keyByteCount: 32)
+    case .direct: .direct
+    case .ecdhES: .agree
+    case .ecdhESA128KW: .agreeAndWrap(keyByteCount: 16)
+    case .ecdhESA192KW: .agreeAndWrap(keyByteCount: 24)
+    case .ecdhESA256KW: .agreeAndWrap(keyByteCount: 32)
+    case .a128GCMKW: .gcmWrap(keyByteCount: 16)
+    case .a192GCMKW: .gcmWrap(keyByteCount: 24)
+    case .a256GCMKW: .gcmWrap(keyByteCount: 32)
+    }
+  }
+}
+
+/// A fresh private key from `random`: candidates are drawn until one is in 1 ..< n.
+///
+/// Source: FIPS 186-5 §A.2.2.
+func ephemeralKey(
+  on curve: NISTCurve, random: inout some RandomSource & ~Copyable
+) throws(JOSEFault) -> ECPrivateKey {
+  for _ in 0..<128 {
+    var scalar = SecretBytes(zeros: curve.coordinateByteCount)
+    do throws(RandomFailure) {
+      var bytes = scalar.mutableBytes
+      try random.fill(&bytes)
+      if curve == .p521 { bytes[0] &= 1 }
+    } catch { throw .cryptography }
+    do throws(CryptographyFailure) {
+      return try ECPrivateKey(curve: curve, scalar: scalar.bytes)
+    } catch { continue }
+  }
+  throw .cryptography
+}

@@ -1,7 +1,0 @@
-/// What names a Holdfast device to whoever looks for one.
-enum HoldfastService {
-  /// The service UUID afabfa41-2861-4abb-a8a7-b91b79a75ecf, in the order in which it is written.
-  static let uuid: [UInt8] = [
-    0xaf, 0xab, 0xfa, 0x41, 0x28, 0x61, 0x4a, 0xbb, 0xa8, 0xa7, 0xb9, 0x1b, 0x79, 0xa7, 0x5e, 0xcf,
-  ]
-}

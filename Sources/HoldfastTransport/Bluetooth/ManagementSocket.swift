@@ -1,0 +1,300 @@
+import CBlueZ
+import Glibc
+
+/// The kernel's Bluetooth management interface, beside bluetoothd where that runs.
+///
+/// Reading what adapters there are takes no privilege; everything else, and every event, takes CAP_NET_ADMIN.
+/// Source: BlueZ, mgmt(7).
+final class ManagementSocket: Sendable {
+  private let file: OpenFile
+
+  /// How long the kernel may take for an answer: powering an adapter up is the slowest, and is not done here.
+  static let answerMilliseconds = 5000
+  /// An event has at most this many bytes: the longest found are reports of devices with extended advertising, some 1,700.
+  private static let maximumEventByteCount = 4096
+
+  /// Takes over one end of a connection of packets.
+  init(file: OpenFile) {
+    self.file = file
+  }
+
+  /// - Throws: ``BluetoothError/unsupported`` where the kernel has no Bluetooth.
+  convenience init() throws(BluetoothError) {
+    do throws(TransportError) {
+      let type = CInt(SOCK_RAW.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+      let file = OpenFile(taking: try checked(socket(AF_BLUETOOTH, type, BTPROTO_HCI)))
+      var address = sockaddr_hci()
+      address.hci_family = sa_family_t(AF_BLUETOOTH)
+      address.hci_dev = UInt16(HCI_DEV_NONE)
+      address.hci_channel = UInt16(HCI_CHANNEL_CONTROL)
+      let byteCount = socklen_t(MemoryLayout<sockaddr_hci>.size)
+      try checked(
+        unsafe withUnsafePointer(to: address) { address in
+          unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            unsafe bind(file.descriptor, $0, byteCount)
+          }
+        })
+      self.init(file: file)
+    } catch { throw BluetoothError(error) }
+  }
+
+  /// Gives the kernel `command`; its answer is an event.
+  func send(_ command: ManagementCommand) throws(BluetoothError) {
+    let bytes = command.bytes
+    while unsafe Glibc.send(file.descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) < 0 {
+      guard errno == EINTR else { throw BluetoothError(TransportError(errno: errno)) }
+    }
+  }
+
+  /// Gives the kernel `command` and waits for what it returns. Events that come before go to `meanwhile`.
+  ///
+  /// - Throws: what its status says, ``BluetoothError/timedOut``.
+  @discardableResult
+  func execute(
+    _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds,
+    meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
+  ) throws(BluetoothError) -> ArraySlice<UInt8> {
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    try send(command)
+    while let (adapter, event) = try next(by: deadline) {
+      guard case .done(command.code.rawValue, let status, let result) = event, adapter == command.adapter else {
+        meanwhile(adapter, event)
+        continue
+      }
+      guard status == 0 else { throw BluetoothError(status: status) }
+      return result
+    }
+    throw .timedOut
+  }
+
+  /// The next event and the adapter that it is of; nil once `deadline` has passed or `signal` was raised.
+  func next(
+    by deadline: Deadline, unless signal: Signal? = nil
+  ) throws(BluetoothError) -> (adapter: UInt16, event: ManagementEvent)? {
+    var buffer = [UInt8](repeating: 0, count: ManagementSocket.maximumEventByteCount)
+    while try wait(by: deadline, unless: signal) {
+      let count = unsafe recv(file.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
+      if count == 0 { throw .malformed }
+      if count < 0 {
+        guard errno == EINTR || errno == EAGAIN else { throw BluetoothError(TransportError(errno: errno)) }
+      } else if let event = ManagementEvent.read(buffer[..<count]) {
+        return event
+      }
+    }
+    return nil
+  }
+
+  private func wait(by deadline: Deadline, unless signal: Signal?) throws(BluetoothError) -> Bool {
+    guard !deadline.hasPassed else { return false }
+    do throws(TransportError) {
+      return try file.wait(for: POLLIN, until: deadline, unless: signal) == .ready
+    } catch { throw BluetoothError(error) }
+  }
+}
+
+/// A command to the kernel's Bluetooth management interface.
+///
+/// Source: BlueZ, mgmt(7): u16 code, u16 adapter, u16 number of bytes that follow, all little-endian.
+struct ManagementCommand {
+  enum Code: UInt16 {
+    case readAdapters = 0x0003
+    case readInformation = 0x0004
+    case disconnect = 0x0014
+    case readConnections = 0x0015
+    case confirm = 0x001c
+    case startDiscovery = 0x0023
+    case stopDiscovery = 0x0024
+    case confirmName = 0x0025
+    case readAdvertisingFeatures = 0x003d
+    case addAdvertising = 0x003e
+    case removeAdvertising = 0x003f
+  }
+
+  /// The place of an adapter's number in what concerns none.
+  static let noAdapter: UInt16 = 0xffff
+
+  let code: Code
+  let adapter: UInt16
+  let parameters: [UInt8]
+
+  init(_ code: Code, adapter: UInt16, _ parameters: [UInt8] = []) {
+    self.code = code
+    self.adapter = adapter
+    self.parameters = parameters
+  }
+
+  var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.append(littleEndian: code.rawValue)
+    bytes.append(littleEndian: adapter)
+    bytes.append(littleEndian: UInt16(parameters.count))
+    return bytes + parameters
+  }
+}
+
+/// What the kernel's Bluetooth management interface says, as far as it matters here.
+///
+/// Source: BlueZ, mgmt(7), "Events".
+enum ManagementEvent: Equatable {
+  /// A command is done: its code, its status (0 is success), and what it returns.
+  case done(code: UInt16, status: UInt8, result: ArraySlice<UInt8>)
+  case confirmationRequest(RemoteDevice, isJustWorks: Bool)
+  case deviceFound(DeviceReport)
+  case discovering(Bool)
+  /// What the adapter is set to has changed.
+  case settings(AdapterSettings)
+  /// A link is up, which this host began (`isOurs`) or the other one.
+  case linkBegun(RemoteDevice, isOurs: Bool)
+  case linkEnded(RemoteDevice)
+  /// A device that was known by a random address has shown its true one.
+  case identified(BluetoothAddress, as: RemoteDevice)
+  case advertisingRemoved(instance: UInt8)
+  case other
+
+  /// Reads one event and the number of the adapter that it is of; nil for bytes that are none.
+  static func read(_ bytes: ArraySlice<UInt8>) -> (adapter: UInt16, event: ManagementEvent)? {
+    var reader = ByteReader(bytes)
+    guard let code = reader.littleEndian(UInt16.self), let adapter = reader.littleEndian(UInt16.self),
+      let count = reader.littleEndian(UInt16.self), reader.rest.count == Int(count),
+      let event = ManagementEvent(code: code, &reader)
+    else { return nil }
+    return (adapter, event)
+  }
+
+  private init?(code: UInt16, _ reader: inout ByteReader) {
+    switch code {
+    case 0x0001, 0x0002:
+      guard let code = reader.littleEndian(UInt16.self), let status = reader.littleEndian(UInt8.self) else {
+        return nil
+      }
+      self = .done(code: code, status: status, result: reader.rest)
+    case 0x0006:
+      guard let settings = reader.littleEndian(UInt32.self), reader.rest.isEmpty else { return nil }
+      self = .settings(AdapterSettings(rawValue: settings))
+    case 0x000b:
+      guard let device = RemoteDevice(&reader), let flags = reader.littleEndian(UInt32.self),
+        let count = reader.littleEndian(UInt16.self), reader.rest.count == Int(count)
+      else { return nil }
+      self = .linkBegun(device, isOurs: flags & 8 != 0)
+    case 0x000c:
+      guard let device = RemoteDevice(&reader), reader.rest.count == 1 else { return nil }
+      self = .linkEnded(device)
+    case 0x000f:
+      guard let device = RemoteDevice(&reader), let hint = reader.littleEndian(UInt8.self), reader.rest.count == 4
+      else { return nil }
+      self = .confirmationRequest(device, isJustWorks: hint == 1)
+    case 0x0012:
+      guard let report = DeviceReport(&reader) else { return nil }
+      self = .deviceFound(report)
+    case 0x0013:
+      guard reader.bytes(1) != nil, let state = reader.littleEndian(UInt8.self), reader.rest.isEmpty else { return nil }
+      self = .discovering(state != 0)
+    case 0x0018:
+      guard reader.bytes(1) != nil, let random = reader.bytes(6), let device = RemoteDevice(&reader),
+        reader.rest.count == 16
+      else { return nil }
+      self = .identified(BluetoothAddress(leastSignificantFirst: random), as: device)
+    case 0x0024:
+      guard let instance = reader.littleEndian(UInt8.self), reader.rest.isEmpty else { return nil }
+      self = .advertisingRemoved(instance: instance)
+    default:
+      self = .other
+    }
+  }
+}
+
+/// The address of another device and how it is reached: seven bytes of the management interface.
+public struct RemoteDevice: Sendable, Hashable {
+  /// What kind of address it is. The raw value is the management interface's.
+  public enum Kind: UInt8, Sendable, Hashable {
+    /// Classic Bluetooth.
+    case classic = 0
+    /// Low Energy, with an address that its maker was assigned.
+    case lowEnergyPublic = 1
+    /// Low Energy, with an address of its own making.
+    case lowEnergyRandom = 2
+  }
+
+  /// Whether it is reached by Low Energy.
+  var isLowEnergy: Bool { kind != .classic }
+
+  /// Its 48 bits.
+  public let address: BluetoothAddress
+  /// What they mean.
+  public let kind: Kind
+
+  init(address: BluetoothAddress, kind: Kind) {
+    self.address = address
+    self.kind = kind
+  }
+
+  init?(_ reader: inout ByteReader) {
+    guard let address = reader.bytes(6), let kind = reader.littleEndian(UInt8.self).flatMap(Kind.init) else {
+      return nil
+    }
+    self.init(address: BluetoothAddress(leastSignificantFirst: address), kind: kind)
+  }
+
+  var bytes: [UInt8] {
+    address.leastSignificantFirst + [kind.rawValue]
+  }
+}
+
+/// What a discovery hears of a device at one moment.
+struct DeviceReport: Equatable {
+  let device: RemoteDevice
+  /// The strength of its signal in dBm; nil where it is not known.
+  let signalStrength: Int8?
+  /// Whether the kernel asks if the device's name is known, or it should find out.
+  let wantsName: Bool
+  let isConnectable: Bool
+  let data: ArraySlice<UInt8>
+
+  init?(_ reader: inout ByteReader) {
+    guard let device = RemoteDevice(&reader), let strength = reader.littleEndian(Int8.self),
+      let flags = reader.littleEndian(UInt32.self), let count = reader.littleEndian(UInt16.self),
+      reader.rest.count == Int(count)
+    else { return nil }
+    self.device = device
+    signalStrength = strength == 127 ? nil : strength
+    wantsName = flags & 1 != 0
+    isConnectable = flags & 4 == 0
+    data = reader.rest
+  }
+}
+
+/// Takes apart bytes that somebody else wrote: what is not there is nil, never a crash.
+struct ByteReader {
+  private(set) var rest: ArraySlice<UInt8>
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    rest = bytes
+  }
+
+  /// The next `count` bytes.
+  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+    guard 0...rest.count ~= count else { return nil }
+    defer { rest = rest.dropFirst(count) }
+    return rest.prefix(count)
+  }
+
+  /// The next integer, its least significant byte first: as the management interface writes them.
+  mutating func littleEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
+    bigEndian(Number.self)?.byteSwapped
+  }
+
+  /// The next integer, its most significant byte first: as SDP writes them.
+  mutating func bigEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
+    bytes(Number.bitWidth / 8)?.reduce(0) { number, byte in number << 8 | Number(truncatingIfNeeded: byte) }
+  }
+}
+
+extension [UInt8] {
+  mutating func append(littleEndian number: some FixedWidthInteger) {
+    for shift in stride(from: 0, to: number.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
+  }
+
+  mutating func append(bigEndian number: some FixedWidthInteger) {
+    append(littleEndian: number.byteSwapped)
+  }
+}

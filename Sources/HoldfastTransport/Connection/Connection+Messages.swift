@@ -1,0 +1,269 @@
+import CBlueZ
+import Glibc
+
+extension Connection {
+  /// Reads the length, refuses what is no message on the length alone, then reads the message.
+  func receiveFrame(
+    into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
+  ) throws(TransportError) -> ReceivedMessage {
+    while true {
+      try dropUntilSilence(by: deadline)
+      var length: UInt16 = 0
+      var whole = Deadline.never
+      let isComplete = try unsafe withUnsafeMutableBytes(of: &length) { prefix throws(TransportError) in
+        let count = try unsafe read(into: prefix, by: deadline)
+        whole = Deadline(afterMilliseconds: wholeMilliseconds)
+        return try unsafe fill(UnsafeMutableRawBufferPointer(rebasing: prefix[count...]), by: whole)
+      }
+      guard isComplete else { continue }
+      let byteCount = Int(UInt16(bigEndian: length))
+      guard byteCount > 0 else { throw isSerial ? .emptyFrame : .truncated }
+      guard byteCount <= Connection.maximumMessageByteCount else {
+        guard let terminal else { throw .tooLong }
+        terminal.silenceDeadline = terminal.nextSilence
+        continue
+      }
+      guard try unsafe fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<byteCount]), by: whole) else { continue }
+      return ReceivedMessage(byteCount: byteCount, deadline: whole)
+    }
+  }
+
+  /// Reads the rest of a message that has begun.
+  ///
+  /// Returns false where a terminal falls silent within it: what comes next is another message.
+  private func fill(_ rest: UnsafeMutableRawBufferPointer, by whole: Deadline) throws(TransportError) -> Bool {
+    var filledCount = 0
+    while filledCount < rest.count {
+      let silence = terminal?.nextSilence ?? .never
+      do throws(TransportError) {
+        filledCount += try unsafe read(
+          into: UnsafeMutableRawBufferPointer(rebasing: rest[filledCount...]), by: min(whole, silence))
+      } catch .timedOutWaiting {
+        if silence <= whole && silence.hasPassed { return false }
+        terminal?.silenceDeadline = silence
+        throw .timedOutReading
+      } catch .closed {
+        throw .truncated
+      }
+      // A sender whose bytes never stop arriving does not get past the deadline either.
+      if filledCount < rest.count && whole.hasPassed {
+        terminal?.silenceDeadline = terminal?.nextSilence
+        throw .timedOutReading
+      }
+    }
+    return true
+  }
+
+  /// Drops what arrives on a terminal that sent something else than messages, until it has been silent long enough.
+  private func dropUntilSilence(by deadline: Deadline) throws(TransportError) {
+    guard let terminal else { return }
+    while let silence = terminal.silenceDeadline {
+      let isWaited = try unsafe withUnsafeTemporaryAllocation(byteCount: 512, alignment: 1) {
+        dropped throws(TransportError) in
+        do throws(TransportError) {
+          _ = try unsafe read(into: dropped, by: min(deadline, silence))
+          return false
+        } catch .timedOutWaiting {
+          return true
+        }
+      }
+      if !isWaited {
+        terminal.silenceDeadline = terminal.nextSilence
+        if deadline.hasPassed { throw .timedOutWaiting }
+      } else if silence.hasPassed {
+        terminal.silenceDeadline = nil
+      } else {
+        throw .timedOutWaiting
+      }
+    }
+  }
+
+  /// Reads what is there, at least one byte, once there is one.
+  ///
+  /// - Throws: ``TransportError/timedOutWaiting``, and ``TransportError/closed`` at the end of the stream.
+  private func read(into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
+    while true {
+      let count = unsafe Glibc.read(file.descriptor, buffer.baseAddress, buffer.count)
+      if count > 0 { return count }
+      if count == 0 { throw .closed }
+      switch errno {
+      case EINTR: continue
+      case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
+      case let code: throw TransportError(errno: code)
+      }
+    }
+  }
+
+  /// One packet is one message; what does not fit into 4096 bytes is never copied out of the kernel.
+  func receivePacket(
+    into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
+  ) throws(TransportError) -> ReceivedMessage {
+    var hasSeenEnd = false
+    while true {
+      let (count, isCut) = unsafe readPacket(into: buffer)
+      if count > 0 {
+        guard !isCut else { throw .tooLong }
+        return ReceivedMessage(byteCount: count, deadline: Deadline(afterMilliseconds: wholeMilliseconds))
+      }
+      // Linux tells of the end of a packet socket once before packets that arrived earlier: as no bytes on Bluetooth, as a reset elsewhere.
+      if count == 0 {
+        // A packet without bytes reads like the end of the connection, except that the peer is still there.
+        guard try file.isHungUp() else { throw .truncated }
+        guard !hasSeenEnd else { throw .closed }
+        hasSeenEnd = true
+        continue
+      }
+      switch errno {
+      case EINTR: continue
+      // A Bluetooth link that was ended says so once, by a reset; then there is nothing to wait for.
+      case EAGAIN where hasSeenEnd: throw .closed
+      case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
+      case ECONNRESET where !hasSeenEnd: hasSeenEnd = true
+      case let code: throw TransportError(errno: code)
+      }
+    }
+  }
+
+  /// Source: recvmsg(2) and MSG_TRUNC. Descriptors that a peer sends along are closed by the kernel.
+  private func readPacket(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isCut: Bool) {
+    var part = unsafe iovec(iov_base: buffer.baseAddress, iov_len: Connection.maximumMessageByteCount)
+    return unsafe withUnsafeMutablePointer(to: &part) { part in
+      var header = unsafe msghdr()
+      unsafe header.msg_iov = part
+      unsafe header.msg_iovlen = 1
+      let count = unsafe recvmsg(file.descriptor, &header, CInt(MSG_DONTWAIT))
+      return unsafe (count, header.msg_flags & CInt(MSG_TRUNC) != 0)
+    }
+  }
+}
+
+/// What ``Connection/receive(into:firstByteBy:wholeWithin:)`` got.
+public struct ReceivedMessage: Sendable {
+  /// Bytes of the message, 1 to 4096.
+  public let byteCount: Int
+  /// When the time that began with its first byte is over.
+  public let deadline: Deadline
+}
+
+extension Connection {
+  /// Receives one message.
+  ///
+  /// On a terminal, bytes that are no message are dropped until a second of silence; then the wait for the first byte
+  /// goes on. On a socket they end the receiving side of the connection, while an answer can still be sent.
+  ///
+  /// - Parameters:
+  ///   - buffer: at least 4096 bytes, the message goes to its start.
+  ///   - firstByteMilliseconds: how long to wait for the message to begin.
+  ///   - wholeMilliseconds: how long the message may take from its first byte on.
+  /// - Returns: the number of bytes of the message, 1 to 4096.
+  /// - Throws: ``TransportError/closed``, ``TransportError/timedOutWaiting``, ``TransportError/timedOutReading``,
+  ///   ``TransportError/tooLong``, ``TransportError/truncated``, ``TransportError/emptyFrame`` (a serial line),
+  ///   ``TransportError/cancelled`` after ``shutdown()``.
+  public func receive(
+    into buffer: inout MutableSpan<UInt8>,
+    firstByteWithin firstByteMilliseconds: Int,
+    wholeWithin wholeMilliseconds: Int
+  ) throws(TransportError) -> Int {
+    let deadline = Deadline(afterMilliseconds: firstByteMilliseconds)
+    return try receive(into: &buffer, firstByteBy: deadline, wholeWithin: wholeMilliseconds).byteCount
+  }
+
+  /// Receives one message, and says until when the time runs that began with its first byte.
+  ///
+  /// Parameters and errors are those of ``receive(into:firstByteWithin:wholeWithin:)``.
+  public func receive(
+    into buffer: inout MutableSpan<UInt8>, firstByteBy deadline: Deadline, wholeWithin wholeMilliseconds: Int
+  ) throws(TransportError) -> ReceivedMessage {
+    precondition(buffer.count >= Connection.maximumMessageByteCount)
+    guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
+    guard !hasReceivingEnded.load(ordering: .relaxed) else { throw .closed }
+    do throws(TransportError) {
+      return try unsafe buffer.withUnsafeMutableBytes { bytes throws(TransportError) in
+        switch framing {
+        case .packets: try unsafe receivePacket(into: bytes, by: deadline, wholeWithin: wholeMilliseconds)
+        case .stream: try unsafe receiveFrame(into: bytes, by: deadline, wholeWithin: wholeMilliseconds)
+        }
+      }
+    } catch {
+      // Waiting in vain loses nothing, nor does an empty frame; on a terminal, the next silence finds the way back.
+      if error != .timedOutWaiting && error != .emptyFrame && terminal == nil {
+        hasReceivingEnded.store(true, ordering: .relaxed)
+      }
+      throw isShutDown.load(ordering: .sequentiallyConsistent) ? .cancelled : error
+    }
+  }
+
+  /// Sends one message.
+  ///
+  /// - Parameters:
+  ///   - message: 1 to 4096 bytes.
+  ///   - timeoutMilliseconds: how long a peer that does not read may hold this up.
+  /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
+  ///   ``TransportError/overPeerLimit`` where the peer takes only shorter packets; ``TransportError/timedOutSending``;
+  ///   ``TransportError/closed`` where the peer is gone; ``TransportError/cancelled`` after ``shutdown()``. A stream on which part of a message was sent accepts no other.
+  public func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
+    try send(message, by: Deadline(afterMilliseconds: timeoutMilliseconds))
+  }
+
+  /// Sends one message of 1 to 4096 bytes before `deadline`. Errors are those of ``send(_:timeoutMilliseconds:)``.
+  public func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
+    guard message.count <= Connection.maximumMessageByteCount else { throw .tooLong }
+    guard message.count > 0 else { throw .truncated }
+    guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
+    guard !hasSendingEnded.load(ordering: .relaxed) else { throw .closed }
+    switch framing {
+    case .packets:
+      _ = try unsafe message.withUnsafeBytes { bytes throws(TransportError) in
+        try unsafe write(bytes, by: deadline)
+      }
+    case .stream:
+      try sendFrame(message, by: deadline)
+    }
+  }
+
+  /// Sends an empty frame, on a serial line alone. Errors are those of ``send(_:timeoutMilliseconds:)``.
+  public func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
+    precondition(isSerial)
+    guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
+    guard !hasSendingEnded.load(ordering: .relaxed) else { throw .closed }
+    try sendFrame(Span(), by: deadline)
+  }
+
+  private func sendFrame(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
+    var frame = [UInt8](repeating: 0, count: 2 + message.count)
+    frame[0] = UInt8(truncatingIfNeeded: message.count >> 8)
+    frame[1] = UInt8(truncatingIfNeeded: message.count)
+    for index in message.indices { frame[2 + index] = message[index] }
+    let span = frame.span
+    try unsafe span.withUnsafeBytes { bytes throws(TransportError) in
+      var sentCount = 0
+      do throws(TransportError) {
+        while sentCount < bytes.count {
+          sentCount += try unsafe write(UnsafeRawBufferPointer(rebasing: bytes[sentCount...]), by: deadline)
+        }
+      } catch {
+        if sentCount > 0 { hasSendingEnded.store(true, ordering: .relaxed) }
+        throw error
+      }
+    }
+  }
+
+  /// Hands as many of `bytes` to the operating system as it takes at once, at least one; all of them on packets.
+  private func write(_ bytes: UnsafeRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
+    while true {
+      let count =
+        if terminal == nil {
+          unsafe Glibc.send(file.descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+        } else {
+          unsafe Glibc.write(file.descriptor, bytes.baseAddress, bytes.count)
+        }
+      if count > 0 { return count }
+      switch errno {
+      case EINTR: continue
+      case _ where count == 0 || errno == EAGAIN: try wait(for: POLLOUT, until: deadline, orThrow: .timedOutSending)
+      case let code:
+        throw isShutDown.load(ordering: .sequentiallyConsistent) ? .cancelled : TransportError(errno: code)
+      }
+    }
+  }
+}

@@ -1,0 +1,154 @@
+import ArgumentParser
+import HoldfastCore
+import HoldfastDevice
+import HoldfastJSON
+import HoldfastOpenSSL
+import HoldfastText
+
+struct DeviceUserList: OwnerVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: "List the users, how their codes are made, who is locked out, and which codes wait to be used.",
+    examples: [
+      "holdfast device user list --dir lock",
+      "holdfast device user list --dir lock --json",
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let ledger = try owned.ledger()
+    let users = try recording { () throws(LedgerFault) in try ledger.users() }
+    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    let codes = try recording { () throws(LedgerFault) in try ledger.openCodes() }
+    let now = max(summary.clockFloor, SystemClock().unixSeconds() ?? 0)
+    let open = codes.filter { $0.expires > now }
+    if output.json {
+      Console.result(
+        .object([
+          ("users", .array(users.map { $0.json(at: now) })),
+          ("codes", .array(open.map { $0.json(at: now) })),
+        ]))
+    } else {
+      for user in users { Console.result(user.line(at: now)) }
+      for code in open { Console.result(code.line(at: now)) }
+      if users.isEmpty, open.isEmpty { Console.note("there are no users") }
+    }
+  }
+}
+
+extension LedgerUser {
+  fileprivate func line(at now: UInt64) -> String {
+    let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
+    let noun = record.failureCount == 1 ? "code" : "codes"
+    let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) \(noun) rejected"
+    return "\(name)  \(methods)\(failures)\(lockText(at: now))"
+  }
+
+  fileprivate func json(at now: UInt64) -> JSONValue {
+    .object([
+      ("user", .string(name.description)), ("otp", record.otp.map { .string($0.method.text) } ?? .null),
+      ("seal", record.seal.map { .string($0.method.text) } ?? .null), ("failures", .integer(record.failureCount)),
+      ("locked_seconds", .integer(lock(at: now) ?? 0)),
+      ("locked_until", lock(at: now) == nil ? .null : .integer(record.lockedUntil)),
+    ])
+  }
+
+  private func lockText(at now: UInt64) -> String {
+    guard let seconds = lock(at: now) else { return "" }
+    return "; locked out until \(Timestamp(unixSeconds: record.lockedUntil)), \(seconds) s from now"
+  }
+
+  private func lock(at now: UInt64) -> UInt64? {
+    record.lockedUntil > now ? record.lockedUntil - now : nil
+  }
+}
+
+extension OpenCode {
+  fileprivate func line(at now: UInt64) -> String {
+    "\(user)  \(purpose == .activation ? "is to activate by a code" : "may be unlocked by a code"), good for \(expires - now) s"
+  }
+
+  fileprivate func json(at now: UInt64) -> JSONValue {
+    .object([
+      ("user", .string(user.description)), ("for", .string(purpose == .activation ? "activation" : "unlock")),
+      ("seconds_remaining", .integer(expires - now)),
+    ])
+  }
+}
+
+extension CodeMethod {
+  /// In one word, such as `TOTP-SHA1-6-30s`, or the suite.
+  var text: String {
+    switch self {
+    case .hotp(let hash, let length): "HOTP-\(hash.name)-\(length.digits)"
+    case .totp(let hash, let length, let period): "TOTP-\(hash.name)-\(length.digits)-\(period)s"
+    case .ocra(let suite): suite.text.description
+    }
+  }
+}
+
+struct DeviceUserRemove: OwnerVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "remove", abstract: "Forget a user, and codes that wait for them; a running device sees it at once.",
+    examples: [
+      "holdfast device user remove --dir lock alice"
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The user's name.")
+  var name: String
+
+  func check() throws(Failure) { _ = try BoundedText<32>(userArgument: name) }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let user = try BoundedText<32>(userArgument: name)
+    let ledger = try owned.ledger()
+    let isUser = try recording { () throws(LedgerFault) in try ledger.users() }.contains { $0.name == user }
+    let now = SystemClock().unixSeconds()
+    let isRemoved = try recording { () throws(LedgerFault) in try ledger.removeUser(user, realClock: now) }
+    guard isRemoved else {
+      throw Failure(
+        .malformed, "there is no user of that name, and no code for one to activate",
+        hint: "to see them: holdfast device user list \(Owned.option) \(owned.path.shellWord)")
+    }
+    if output.json {
+      let state = isUser ? "removed" : "activation-removed"
+      Console.result(.object([("user", .string(user.description)), ("state", .string(state))]))
+    } else {
+      Console.result(
+        isUser ? "user \(user): removed" : "user \(user): the open activation is removed; there was no user yet")
+    }
+  }
+}
+
+struct DeviceUserUnlock: OwnerVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "unlock", abstract: "Print a code by which a user who is locked out may try again, once.",
+    discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -",
+    examples: [
+      "holdfast device user unlock --dir lock alice"
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The user's name.")
+  var name: String
+
+  func check() throws(Failure) { _ = try BoundedText<32>(userArgument: name) }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let user = try BoundedText<32>(userArgument: name)
+    let ledger = try owned.ledger()
+    let code = try recording { () throws(LedgerFault) in
+      var random = SystemRandom()
+      return try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
+    }
+    Console.result(user, code: code, json: output.json)
+    Console.note("\(user) is let in by it: holdfast otp unlock --connect ENDPOINT --code -")
+  }
+}

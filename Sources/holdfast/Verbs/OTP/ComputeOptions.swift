@@ -1,0 +1,163 @@
+import ArgumentParser
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastJSON
+import HoldfastKeys
+import HoldfastOpenSSL
+
+struct OTPCompute: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "compute", abstract: "Compute a code from explicit inputs, to compare implementations.",
+    discussion: "Nothing is stored: neither the secret nor the counter.",
+    examples: [
+      "holdfast otp compute totp --secret-file secret.hex"
+    ],
+    subcommands: [OTPComputeHOTP.self, OTPComputeTOTP.self, OTPComputeOCRA.self])
+}
+
+extension Verb {
+  /// Prints a code, alone or with what `--json` adds.
+  func printCode(_ code: String, _ members: [(String, JSONValue)]) {
+    guard output.json else { return Console.result(code) }
+    Console.result(.object([("code", .string(code))] + members))
+  }
+
+  /// Warns of a secret that is easier to guess than the hash could make it.
+  func warn(ofShort secret: borrowing SecretBytes, for hash: OATHHash) {
+    guard secret.count < hash.byteCount else { return }
+    Console.warning(
+      "the secret has \(secret.count) bytes; RFC 4226 asks for 16 at least, and \(hash.name) carries \(hash.byteCount)")
+  }
+}
+
+/// A decimal number in `range`, digits alone.
+func number(_ text: String, of option: String, in range: ClosedRange<UInt64>) throws(Failure) -> UInt64 {
+  guard let number = decimal(text), range.contains(number) else {
+    throw Failure(.usage, "\(option) is from \(range.lowerBound) to \(range.upperBound)")
+  }
+  return number
+}
+
+/// A number in decimal digits; nil for signs, spaces and what has more than 64 bits.
+func decimal(_ text: String) -> UInt64? {
+  guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+  return UInt64(text)
+}
+
+/// A whole HMAC in hexadecimal digits.
+func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String { hexadecimal(code.bytes) }
+
+/// How a secret is written in its file.
+enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
+  case hex, base32, raw
+}
+
+extension SecretFormat {
+  /// The secret in a file that `option` names, or in standard input for `-`, at least one byte.
+  func read(_ path: String, of option: String) throws(Failure) -> SecretBytes {
+    let name = SecretInput.name(path)
+    let secret: SecretBytes
+    switch self {
+    case .raw: secret = try SecretInput.read(path, of: option, limit: 65_536)
+    case .hex:
+      let text = try SecretInput.readLine(path, of: option, limit: 65_536)
+      do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
+        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
+      }
+    case .base32:
+      let text = try SecretInput.readLine(path, of: option, limit: 65_536)
+      do throws(Base32Fault) { secret = try Base32.decode(text.bytes) } catch { throw Failure(error, in: name) }
+    }
+    guard secret.count > 0 else { throw Failure(.malformed, "the secret in \(name) is empty") }
+    return secret
+  }
+}
+
+struct ComputeSecretOptions: ParsableArguments {
+  @Option(help: "A file with the secret, or - for standard input.", completion: .file())
+  var secretFile: String
+
+  @Option(help: "How the secret is written: hex, base32 or raw.")
+  var format: SecretFormat = .hex
+
+  func read() throws(Failure) -> SecretBytes { try format.read(secretFile, of: "--secret-file") }
+}
+
+/// A hash as options name it. The parser shows raw values as defaults, and those of ``OATHHash`` are numbers.
+enum HashName: String, CaseIterable, ExpressibleByArgument {
+  case sha1 = "SHA1"
+  case sha256 = "SHA256"
+  case sha512 = "SHA512"
+
+  var hash: OATHHash {
+    switch self {
+    case .sha1: .sha1
+    case .sha256: .sha256
+    case .sha512: .sha512
+    }
+  }
+}
+
+extension OATHHash {
+  /// Its name in options and suites.
+  var name: String {
+    switch self {
+    case .sha1: "SHA1"
+    case .sha256: "SHA256"
+    case .sha512: "SHA512"
+    }
+  }
+}
+
+struct ComputeCodeOptions: ParsableArguments {
+  @Option(help: "The hash: SHA1, SHA256 or SHA512.")
+  var algorithm: HashName = .sha1
+
+  @Option(parsing: .unconditional, help: "The digits of the code, 4 to 10; 0 for the whole HMAC in hex.")
+  var digits: String = "6"
+
+  func checked() throws(Failure) -> CodeComputation {
+    let digits = Int(try number(digits, of: "--digits", in: 0...10))
+    guard digits == 0 || CodeLength(digits) != nil else {
+      throw Failure(.usage, "--digits is from 4 to 10, or 0 for the whole HMAC")
+    }
+    return CodeComputation(hash: algorithm.hash, length: CodeLength(digits))
+  }
+}
+
+struct ComputeTimeOptions: ParsableArguments {
+  @Option(parsing: .unconditional, help: "The time in Unix seconds; left out, it is now.")
+  var time: String?
+
+  /// The time: any that is given (RFC 6238's own values go to the year 2603), the clock's from 1970 to 2106.
+  func unixSeconds() throws(Failure) -> UInt64 {
+    if let time {
+      guard let seconds = decimal(time), seconds <= maximumInteger else {
+        throw Failure(.usage, "--time is from 0, in 1970, to \(maximumInteger)")
+      }
+      return seconds
+    }
+    guard let now = SystemClock().unixSeconds(), now <= UInt64(UInt32.max) else {
+      throw Failure(.fault, "the clock stands before 1970 or after 2106", hint: "set the clock, or give --time")
+    }
+    return now
+  }
+}
+
+/// How a code is made from a counter or a time step.
+struct CodeComputation {
+  let hash: OATHHash
+  /// Nil for the whole HMAC.
+  let length: CodeLength?
+
+  func compute(counter: UInt64, key: borrowing SecretBytes) throws(Failure) -> String {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      if let length {
+        return try HOTP.code(counter: counter, key: key.bytes, hash: hash, length: length, using: &cryptography)
+          .description
+      }
+      return hexadecimal(try HOTP.untruncated(counter: counter, key: key.bytes, hash: hash, using: &cryptography))
+    } catch { throw Failure(.fault, "libcrypto failed") }
+  }
+}
