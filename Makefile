@@ -17,7 +17,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report test bench soak soak-bluetooth fuzz vectors format lint packages clean
+.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report check test bench soak soak-bluetooth fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,11 +69,14 @@ firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 firmware-report: firmware build ## Print what the firmware takes, against what it may take.
 	@/usr/bin/python3 Tests/Firmware/report.py --holdfast .build/release/holdfast
 
-test: packages ## Build and check everything.
+check: packages ## The inner loop: format, unit tests and vectors.
+	@Tests/run check
+
+test: packages ## Build and check everything; ONLY="text" for the suites whose names contain the text.
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
-	@Tests/run
+	@ONLY="$(ONLY)" Tests/run
 
 bench: build ## Measure the latency of a proof against the 100 ms budget.
 	@.build/release/holdfast bench latency
