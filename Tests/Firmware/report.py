@@ -17,7 +17,6 @@ import tempfile
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "Interop"))
 
-import c_round
 import images
 import script
 from device import BUILD
@@ -25,12 +24,12 @@ from holdfast_peer.checks import Checks, expect, expect_equal
 
 REACHED = pathlib.Path(__file__).resolve().parent / "reached.json"
 
-# Keys are new each time, and a comparison of public bytes ends where they differ: so many instructions more, or so much of a
-# share, are no change. Sizes are the same each time, but for another patch level of a compiler: a four-hundredth.
-INSTRUCTIONS_OF_CHANCE, SHARE_OF_CHANCE, PART_OF_CHANCE = 400, 0.003, 400
+# Keys are new each time, and a comparison of public bytes ends where they differ: that many instructions more are no change.
+# Sizes are the same each time, except with another patch level of a compiler: a four-hundredth.
+INSTRUCTIONS_OF_CHANCE, PART_OF_CHANCE = 400, 400
 SIZES = {"text of the image", "static RAM, with the handlers' stack", "stack"}
 
-# Name, limit, and what would be better still. Sizes are in bytes, the rest in instructions, shares in multiples of C's.
+# Name, limit, and what would be better still. Sizes are in bytes, the rest in instructions.
 LIMITS = [
     ("text of the image", 114_688, None),
     ("static RAM, with the handlers' stack", 24_576, None),
@@ -38,9 +37,6 @@ LIMITS = [
     ("first token, COSE_Sign1", 14_000_000, 10_000_000),
     ("first token, COSE_Mac0", 8_500_000, None),
     ("a round with a remembered token", 160_000, 140_000),
-    ("Swift's share of a first token", 1.15, None),
-    ("Swift's share of a token under a MAC", 1.15, None),
-    ("Swift's share of a remembered token", 1.15, None),
 ]
 
 
@@ -68,18 +64,13 @@ def measured(holdfast):
     """Every figure by name."""
     with tempfile.TemporaryDirectory() as folder:
         world = script.World(holdfast, pathlib.Path(folder))
-        shares = {f"Swift's share of {what}": round(share, 3) for what, share in c_round.shares(world).items()}
-        return {**sizes(), **lived(world), **shares}
-
-
-def written(figure):
-    return f"{figure:,}" if isinstance(figure, int) else f"{figure:.3f}"
+        return {**sizes(), **lived(world)}
 
 
 def verdict(figure, limit, better):
     if figure > limit:
-        return f"over by {written(figure - limit)}"
-    return "met" if better is None else f"met; {written(better)} {'met too' if figure <= better else 'not yet'}"
+        return f"over by {figure - limit:,}"
+    return "met" if better is None else f"met; {better:,} {'met too' if figure <= better else 'not yet'}"
 
 
 def show(figures):
@@ -87,14 +78,12 @@ def show(figures):
     print(f"{'':40}{'may be':>12}{'is':>12}")
     for name in [*limits, *(name for name in figures if name not in limits)]:
         limit, better = limits.get(name, (None, None))
-        bound, end = ("", "") if limit is None else (written(limit), f"  {verdict(figures[name], limit, better)}")
-        print(f"{name:40}{bound:>12}{written(figures[name]):>12}{end}")
+        bound, end = ("", "") if limit is None else (f"{limit:,}", f"  {verdict(figures[name], limit, better)}")
+        print(f"{name:40}{bound:>12}{figures[name]:>12,}{end}")
 
 
 def chance(name, figure):
-    if name in SIZES:
-        return figure // PART_OF_CHANCE
-    return INSTRUCTIONS_OF_CHANCE if isinstance(figure, int) else SHARE_OF_CHANCE
+    return figure // PART_OF_CHANCE if name in SIZES else INSTRUCTIONS_OF_CHANCE
 
 
 def compare(figures):
@@ -104,7 +93,7 @@ def compare(figures):
     checks.run("the figures are those that were reached", lambda: expect_equal(set(figures), set(reached), "figures"))
     for name in sorted(set(figures) & set(reached)):
         checks.run(name, expect, figures[name] <= reached[name] + chance(name, reached[name]),
-                   f"{written(figures[name])}, and {written(reached[name])} was reached")
+                   f"{figures[name]:,}, and {reached[name]:,} was reached")
     return checks.finish()
 
 

@@ -71,10 +71,6 @@ class World:
     def signed(self, encoding, **claims):
         return self.issuer.grant(self.descriptor.point, self.claims(**claims), encoding)
 
-    def strangers(self):
-        """A token of somebody whom the device does not trust."""
-        return Issuer().grant(self.descriptor.point, self.claims(), session.COSE)
-
     def authenticated(self):
         claims = self.claims()
         return encrypted(cose.authenticate(claim_rules.to_cbor(claims), self.mac_key), self.descriptor.point, claims,
