@@ -35,31 +35,33 @@ let package = Package(
       name: "HoldfastFirmware", dependencies: ["HoldfastCore"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
 
+    // What every part needs of Linux: threads, descriptors, clocks, random bytes.
+    .target(name: "CHost"),
+    .target(name: "HoldfastLinux", dependencies: ["HoldfastCore", "CHost"], swiftSettings: strict),
+
     // What the core is given on Linux.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(name: "COpenSSLStart", dependencies: ["COpenSSL"]),
     .target(
       name: "HoldfastOpenSSL", dependencies: ["HoldfastCore", "COpenSSL", "COpenSSLStart"], swiftSettings: strict),
-    .target(name: "HoldfastJSON", swiftSettings: strict),
-    .target(name: "HoldfastText", swiftSettings: strict),
     .target(
-      name: "HoldfastKeys", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
+      name: "HoldfastFormats", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "HoldfastStorage", dependencies: ["CSQLite", "CHost"], swiftSettings: strict),
+    .target(name: "HoldfastStorage", dependencies: ["HoldfastLinux", "CSQLite", "CHost"], swiftSettings: strict),
     .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
-    .target(name: "HoldfastTransport", dependencies: ["CBlueZ"], swiftSettings: strict),
+    .target(name: "HoldfastTransport", dependencies: ["HoldfastLinux", "CBlueZ"], swiftSettings: strict),
 
     // The attestation service and the backend, simulated.
     .target(
       name: "HoldfastIssuer",
-      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage"],
+      dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage"],
       swiftSettings: strict),
 
     // The device.
     .target(
       name: "HoldfastDevice",
       dependencies: [
-        "HoldfastCore", "HoldfastFirmware", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL", "HoldfastStorage",
+        "HoldfastLinux", "HoldfastCore", "HoldfastFirmware", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage",
         "HoldfastTransport",
       ],
       swiftSettings: strict),
@@ -69,29 +71,27 @@ let package = Package(
     .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(
       name: "HoldfastAuthenticator",
-      dependencies: ["HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL", "HoldfastStorage", "CExpat", "CQREncode"],
+      dependencies: [
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "CExpat", "CQREncode",
+      ],
       swiftSettings: strict),
 
     // The prover.
-    .target(name: "CHost"),
     .plugin(
       name: "MeasurementProofKeyPlugin", capability: .buildTool(), dependencies: ["MeasurementProofKeyTool"]),
     .executableTarget(
-      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastKeys", "HoldfastOpenSSL"],
+      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL"],
       swiftSettings: strict),
     .target(
-      name: "HoldfastMeasurement", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CHost"],
+      name: "HoldfastMeasurement", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CHost"],
       swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
-
-    // What keeps other processes out of this one.
-    .target(name: "HoldfastHardening", dependencies: ["CHost"], swiftSettings: strict),
 
     // Test vectors: what any device makes of them, and files of them on Linux.
     .target(
       name: "HoldfastReplay", dependencies: ["HoldfastCore"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
     .target(
-      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastReplay"],
+      name: "HoldfastVectors", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastReplay"],
       swiftSettings: strict),
 
     // The version, from git.
@@ -103,9 +103,9 @@ let package = Package(
     .executableTarget(
       name: "holdfast",
       dependencies: [
-        "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON", "HoldfastKeys", "HoldfastAuthenticator", "HoldfastDevice",
-        "HoldfastFirmware", "HoldfastIssuer", "HoldfastHardening", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastText", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion", "CTrace",
+        "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
+        "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastStorage",
+        "HoldfastTransport", "HoldfastVectors", "HoldfastVersion", "CTrace",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -117,81 +117,85 @@ let package = Package(
     .testTarget(
       name: "HoldfastFirmwareTests",
       dependencies: [
-        "HoldfastFirmware", "HoldfastCore", "HoldfastDevice", "HoldfastKeys", "HoldfastOpenSSL", "TestSupport",
+        "HoldfastLinux", "HoldfastFirmware", "HoldfastCore", "HoldfastDevice", "HoldfastFormats", "HoldfastOpenSSL",
+        "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "HoldfastOpenSSLTests", dependencies: ["HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON"],
+      name: "HoldfastOpenSSLTests",
+      dependencies: ["HoldfastLinux", "HoldfastOpenSSL", "HoldfastCore", "HoldfastFormats"],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastIssuerTests",
       dependencies: [
-        "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastCore", "HoldfastJSON", "HoldfastKeys", "HoldfastStorage",
+        "HoldfastLinux", "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastCore", "HoldfastFormats", "HoldfastStorage",
         "PowerCut", "TestSupport",
       ],
       exclude: ["Fixtures"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastAuthenticatorTests",
       dependencies: [
-        "HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut", "TestSupport",
+        "HoldfastLinux", "HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut",
+        "TestSupport",
       ],
       swiftSettings: strict),
-    .testTarget(name: "HoldfastJSONTests", dependencies: ["HoldfastJSON"], swiftSettings: strict),
-    .testTarget(name: "HoldfastTextTests", dependencies: ["HoldfastText"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastDeviceTests",
       dependencies: [
-        "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastJSON", "HoldfastKeys", "HoldfastOpenSSL",
+        "HoldfastLinux", "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastFormats", "HoldfastOpenSSL",
         "HoldfastStorage", "HoldfastTransport", "PowerCut", "TestSupport",
       ],
       swiftSettings: strict),
     .testTarget(
-      name: "HoldfastKeysTests", dependencies: ["HoldfastKeys", "HoldfastCore", "HoldfastJSON", "HoldfastOpenSSL"],
+      name: "HoldfastFormatsTests", dependencies: ["HoldfastFormats", "HoldfastCore", "HoldfastOpenSSL"],
       swiftSettings: strict),
     .testTarget(
-      name: "HoldfastStorageTests", dependencies: ["HoldfastStorage", "PowerCut", "TestSupport"], swiftSettings: strict),
+      name: "HoldfastStorageTests", dependencies: ["HoldfastLinux", "HoldfastStorage", "PowerCut", "TestSupport"],
+      swiftSettings: strict),
     .testTarget(
-      name: "HoldfastTransportTests", dependencies: ["HoldfastTransport", "CBlueZ", "TestSupport"],
+      name: "HoldfastTransportTests", dependencies: ["HoldfastLinux", "HoldfastTransport", "CBlueZ", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastCommandLineTests",
       dependencies: [
-        "holdfast", "HoldfastJSON", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "HoldfastLinux", "holdfast", "HoldfastFormats",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastVectorsTests",
-      dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastJSON"], swiftSettings: strict),
-    .testTarget(name: "HoldfastHardeningTests", dependencies: ["HoldfastHardening"], swiftSettings: strict),
+      dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats"], swiftSettings: strict),
+    .testTarget(name: "HoldfastLinuxTests", dependencies: ["HoldfastLinux"], swiftSettings: strict),
     .testTarget(
       name: "HoldfastMeasurementTests",
       dependencies: [
-        "HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver", "PowerCut",
+        "HoldfastLinux", "HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver",
+        "PowerCut",
       ],
       swiftSettings: strict),
     .testTarget(
       name: "MeasurementProofKeyToolTests",
-      dependencies: ["MeasurementProofKeyTool", "HoldfastCore", "HoldfastKeys", "HoldfastOpenSSL"],
+      dependencies: ["MeasurementProofKeyTool", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL"],
       swiftSettings: strict),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",
       exclude: ["run"],
       swiftSettings: strict),
     .target(
-      name: "TestSupport", dependencies: ["HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL"],
+      name: "TestSupport", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL"],
       path: "Tests/TestSupport", swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),
     .executableTarget(
       name: "MeasurementProbe",
-      dependencies: [
-        "HoldfastMeasurement", "HoldfastHardening", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance",
-      ],
+      dependencies: ["HoldfastMeasurement", "HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CDisturbance"],
       path: "Tests/MeasurementProbe", swiftSettings: strict),
     .executableTarget(
       name: "DeviceTwin",
-      dependencies: ["HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "HoldfastStorage"],
+      dependencies: [
+        "HoldfastLinux", "HoldfastDevice", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL", "HoldfastStorage",
+      ],
       path: "Tests/DeviceTwin", swiftSettings: strict),
     .executableTarget(
       name: "ReadmeProver", dependencies: ["HoldfastMeasurement"], path: "Tests/ReadmeProver", swiftSettings: strict),
@@ -201,7 +205,8 @@ let package = Package(
 // For `make fuzz` alone: libFuzzer has the main function, and would have every other program's place too.
 if Context.environment["HOLDFAST_FUZZ"] != nil {
   let fuzzed = [
-    "CBarrier", "HoldfastCore", "HoldfastFirmware", "COpenSSL", "COpenSSLStart", "HoldfastOpenSSL", "TestSupport",
+    "CBarrier", "CHost", "HoldfastCore", "HoldfastLinux", "HoldfastFirmware", "COpenSSL", "COpenSSLStart",
+    "HoldfastOpenSSL", "TestSupport",
   ]
   (package.products, package.dependencies) = ([], [])
   package.targets.removeAll { !fuzzed.contains($0.name) }

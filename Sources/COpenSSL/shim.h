@@ -17,8 +17,6 @@
 #include <openssl/sha.h>
 #include <openssl/x509.h>
 
-#include <sys/random.h>
-
 /// `EVP_PKEY_KEYPAIR`, a macro that Swift does not import.
 static const int holdfast_key_pair = EVP_PKEY_KEYPAIR;
 

@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// The Swift source that assembles the two keys of each release from shares at run time.

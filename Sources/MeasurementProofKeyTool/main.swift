@@ -1,5 +1,5 @@
 import Glibc
-import HoldfastKeys
+import HoldfastFormats
 
 /// Usage: MeasurementProofKeyTool OUTPUT KEY-FILE|development [ABSENT-FILE …]
 ///

@@ -1,6 +1,6 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastVersion
 
 @main

@@ -1,5 +1,5 @@
 import ArgumentParser
-import HoldfastJSON
+import HoldfastFormats
 import Testing
 
 @testable import holdfast

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastMeasurement
@@ -66,8 +67,8 @@ import Testing
   }
 
   @Test func `a file system that can have fs-verity and does not say so ends the measurement`() throws {
-    let file = try OpenFile(Programs.probe)
-    if FileVerity.isKernels(fileSystem: try fileSystemType(of: file.descriptor)) {
+    let file = try Descriptor(opening: Programs.probe, flags: O_RDONLY)
+    if FileVerity.isKernels(fileSystem: try fileSystemType(of: file.number)) {
       #expect(try refusal("refuse-call,ioctl,13").hasPrefix("unreadable("))
     } else {
       probe.expectChangedApp(try probe.measure("refuse-call,ioctl,13"))

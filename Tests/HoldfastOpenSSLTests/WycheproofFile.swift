@@ -1,5 +1,5 @@
 import Glibc
-import HoldfastJSON
+import HoldfastFormats
 
 /// One file of Wycheproof, from the folder that the environment variable HOLDFAST_WYCHEPROOF names.
 struct WycheproofFile {

@@ -1,3 +1,4 @@
+import HoldfastLinux
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastTransport

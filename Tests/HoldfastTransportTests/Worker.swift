@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import Synchronization
 import TestSupport
 import Testing

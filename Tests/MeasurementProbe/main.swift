@@ -1,7 +1,7 @@
 import CDisturbance
 import Glibc
 import HoldfastCore
-import HoldfastHardening
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 

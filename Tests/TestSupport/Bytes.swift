@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// The moment at which tests take place: 2025-06-15.

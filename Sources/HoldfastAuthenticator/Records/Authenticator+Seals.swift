@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+@_spi(_Unicode) import Swift
 
 /// Whether it is the device, before anything is typed into it.
 ///
@@ -118,8 +119,6 @@ public struct DeviceChallenge: Sendable, Equatable {
     self.digits = digits
   }
 }
-
-@_spi(_Unicode) import Swift
 
 /// A command and its parameters as they are sealed: normalised, bounded, and without anything that a terminal would obey.
 public struct SealRequest: Sendable, Equatable {

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 
 /// One command at a time, each over a connection of its own: a socket serves one peer, and others wait.

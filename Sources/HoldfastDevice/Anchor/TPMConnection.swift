@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 
 /// An open way to a TPM: a device of the kernel, or a Unix socket that takes bare commands.

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
@@ -15,7 +16,7 @@ public final class Bridge: Sendable {
   let notify: @Sendable (BridgeNotice) -> Void
   let reception: Reception
   let place: ProverPlace
-  let stopFlag: StopFlag
+  let stopFlag: WakeUp
   /// The line while it is open, to be ended with the bridge.
   let line: Mutex<Connection?>
 
@@ -30,7 +31,7 @@ public final class Bridge: Sendable {
     endpoints: [Endpoint], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
     notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
   ) throws(BridgeFault) {
-    guard let stopFlag = StopFlag() else { throw .server(.noDescriptors) }
+    guard let stopFlag = try? WakeUp() else { throw .server(.noDescriptors) }
     let line: Connection
     do throws(TransportError) {
       line = try Bridge.open(hardware, timing)
@@ -51,7 +52,7 @@ public final class Bridge: Sendable {
   /// Throws `server` when an endpoint is gone, after everything was ended all the same.
   public func run() throws(BridgeFault) {
     guard let carriers = WorkerGate(limit: 1), carriers.enter() else { throw .server(.noDescriptors) }
-    let isStarted = startThread { [self] in
+    let isStarted = Thread.detach { [self] in
       defer { carriers.leave() }
       var carrier = Carrier(of: self)
       carrier.run()

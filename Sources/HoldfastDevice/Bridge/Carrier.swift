@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 
 /// What a bridge does on the thread that owns the line: it keeps the line open and read, and serves one prover after the other.

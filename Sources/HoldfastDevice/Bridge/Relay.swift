@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 
 /// Carries messages between one prover and the line. It reads one end at a time: a prover's message once the hardware has

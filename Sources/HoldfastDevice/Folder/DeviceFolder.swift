@@ -1,7 +1,6 @@
 import Glibc
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 

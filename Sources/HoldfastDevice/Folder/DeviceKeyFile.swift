@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// `device.key`: the device's private key as a JWK of exactly the members `kty`, `crv`, `x`, `y` and `d`.

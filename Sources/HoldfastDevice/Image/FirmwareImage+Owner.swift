@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// Whom the device trusts, its floors, and what it says of itself.

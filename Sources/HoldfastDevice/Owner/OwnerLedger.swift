@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 

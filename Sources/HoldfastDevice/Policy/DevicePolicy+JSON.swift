@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 
 extension DevicePolicy {
   /// The longest policy, in bytes.

@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastFirmware
-import HoldfastJSON
+import HoldfastFormats
 
 /// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
 public struct DevicePolicy: Policy, Sendable, Equatable {

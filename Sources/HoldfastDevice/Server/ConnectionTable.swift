@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
@@ -120,7 +121,7 @@ final class ConnectionTable: Sendable {
 final class WorkerGate: Sendable {
   private let limit: Int
   private let state = Mutex(State())
-  private let idle: StopFlag
+  private let idle: WakeUp
 
   private struct State {
     var count = 0
@@ -129,7 +130,7 @@ final class WorkerGate: Sendable {
 
   /// nil when the process has no descriptors left.
   init?(limit: Int) {
-    guard let idle = StopFlag() else { return nil }
+    guard let idle = try? WakeUp() else { return nil }
     self.limit = limit
     self.idle = idle
   }

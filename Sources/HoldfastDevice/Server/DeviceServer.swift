@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 import HoldfastTransport
@@ -103,7 +104,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   /// written with rounds only.
   private func startRecorder() -> WorkerGate? {
     guard let gate = WorkerGate(limit: 1), gate.enter() else { return nil }
-    let isStarted = startThread { [self] in
+    let isStarted = Thread.detach { [self] in
       defer { gate.leave() }
       while !reception.waitForStop(milliseconds: DeniedCounter.intervalMilliseconds) {
         ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
@@ -135,7 +136,7 @@ extension DeviceServer {
       gate.leave()
       return sendAway(connection)
     }
-    let isStarted = startThread { [self] in
+    let isStarted = Thread.detach { [self] in
       defer { gate.leave() }
       serve(connection, number: number)
     }

@@ -1,11 +1,12 @@
 import Glibc
+import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
 /// Accepts peers at several endpoints, each on a thread of its own.
 final class Reception: Sendable {
   let listeners: [Listener]
-  private let stopFlag: StopFlag
+  private let stopFlag: WakeUp
   /// Counts the threads that accept, the one of ``run(admit:report:)`` apart.
   private let acceptors: WorkerGate
   /// Why an endpoint is gone; the first one ends it all.
@@ -16,7 +17,7 @@ final class Reception: Sendable {
   /// Throws `endpoint`, `noDescriptors`.
   init(at endpoints: [Endpoint], waitingCount: Int) throws(ServerFault) {
     precondition(!endpoints.isEmpty)
-    guard let stopFlag = StopFlag(), let acceptors = WorkerGate(limit: endpoints.count) else { throw .noDescriptors }
+    guard let stopFlag = try? WakeUp(), let acceptors = WorkerGate(limit: endpoints.count) else { throw .noDescriptors }
     (self.stopFlag, self.acceptors) = (stopFlag, acceptors)
     listeners = try endpoints.map { endpoint throws(ServerFault) in
       do throws(TransportError) { return try Listener(endpoint, backlog: waitingCount) } catch {
@@ -29,7 +30,7 @@ final class Reception: Sendable {
   func run(admit: @escaping @Sendable (Connection) -> Void, report: @escaping @Sendable (TransportError) -> Void) {
     for listener in listeners.dropFirst() {
       guard acceptors.enter() else { break }
-      let isStarted = startThread { [self] in
+      let isStarted = Thread.detach { [self] in
         defer { acceptors.leave() }
         accept(at: listener, admit, report)
       }

@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 
 /// What an attestation token says. The measurements and the proof key are secrets.
 struct AttestationClaims: ~Copyable {

@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// Appraises evidence against policy and writes attestation tokens; simulates the service of a vendor.

@@ -1,5 +1,6 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// A key for JWE and the algorithms that it is for: they come from here, never from a header.

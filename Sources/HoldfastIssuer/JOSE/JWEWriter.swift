@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// Puts a compact JWE together once its content key is there.

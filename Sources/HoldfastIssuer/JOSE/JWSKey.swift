@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// A compact JWS while it is made; it may hold secrets.

@@ -1,6 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// An executable that the service approves, with the name and the version that its tokens carry.

@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 

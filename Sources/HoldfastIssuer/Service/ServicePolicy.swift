@@ -1,6 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 
 /// The owner's rules for the attestation service and the backend: the file `policy.json`.
 ///

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// The measurement of the executable file.
@@ -28,10 +29,10 @@ public enum ExecutableImage {
     let file = try files.open(path, as: .executable)
     var header = [UInt8](repeating: 0, count: 64)
     let count: Int
-    do throws(SystemFault) {
+    do throws(SystemError) {
       var span = header.mutableSpan
       count = try file.read(into: &span)
-    } catch { throw .unreadable(.executable, code: error.code) }
+    } catch { throw .unreadable(.executable, code: error.number) }
     let isWide = header[4] == 2
     guard count >= (isWide ? 64 : 52), header[..<4] == [0x7f, 0x45, 0x4c, 0x46], isWide || header[4] == 1,
       header[5] == 1 || header[5] == 2, header[6] == 1
@@ -45,7 +46,7 @@ public enum ExecutableImage {
     _ files: HostFiles, at path: String = path, into hash: inout Hash, chunk: inout [UInt8]
   ) throws(MeasurementError) -> Bool {
     let file = try files.open(path, as: .executable)
-    do throws(SystemFault) {
+    do throws(SystemError) {
       if let verity = try FileVerity.bytes(of: file) {
         hash.append(verity.span)
         return true
@@ -57,7 +58,7 @@ public enum ExecutableImage {
         hash.append(chunk.span.extracting(first: count))
       }
     } catch {
-      throw .unreadable(.executable, code: error.code)
+      throw .unreadable(.executable, code: error.number)
     }
   }
 }
@@ -97,25 +98,25 @@ struct ExecutableText {
       } else {
         hash.append(bigEndian: segment.fileOffset)
         hash.append(bigEndian: segment.byteCount)
-        do throws(SystemFault) {
+        do throws(SystemError) {
           try Self.append(segment.addresses, of: memory, to: &hash, chunk: &chunk)
         } catch {
-          throw .unreadable(.memory, code: error.code)
+          throw .unreadable(.memory, code: error.number)
         }
       }
     }
   }
 
   private static func append<Hash: StreamingDigest>(
-    _ addresses: Range<UInt64>, of memory: borrowing OpenFile, to hash: inout Hash, chunk: inout [UInt8]
-  ) throws(SystemFault) {
+    _ addresses: Range<UInt64>, of memory: borrowing Descriptor, to hash: inout Hash, chunk: inout [UInt8]
+  ) throws(SystemError) {
     var address = addresses.lowerBound
     while address < addresses.upperBound {
       let wanted = min(UInt64(chunk.count), addresses.upperBound - address)
       var span = chunk.mutableSpan
       var part = span._mutatingExtracting(first: Int(wanted))
       let count = try memory.read(into: &part, at: address)
-      guard count > 0 else { throw SystemFault(code: EIO) }
+      guard count > 0 else { throw SystemError(EIO) }
       hash.append(chunk.span.extracting(first: count))
       address += UInt64(count)
     }

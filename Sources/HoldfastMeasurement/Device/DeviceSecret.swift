@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// 32 random bytes, made once in the app's own storage, that tell this device from every other.
@@ -36,26 +37,26 @@ struct DeviceSecret {
   }
 
   /// Opens the folder, which must be this user's alone.
-  func openFolder() throws(DeviceSecretFault) -> OpenFile {
+  func openFolder() throws(DeviceSecretFault) -> Descriptor {
     let opened = try openAnyFolder()
     let status = try status(of: opened)
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .folderNotPrivate }
     return opened
   }
 
-  private func openAnyFolder() throws(DeviceSecretFault) -> OpenFile {
-    do throws(SystemFault) {
-      return try OpenFile(folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
+  private func openAnyFolder() throws(DeviceSecretFault) -> Descriptor {
+    do throws(SystemError) {
+      return try Descriptor(opening: folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     } catch {
-      switch error.code {
+      switch error.number {
       case ENOENT: throw .missing
       case ENOTDIR, ELOOP: throw .folderNotPrivate
-      default: throw .system(error.code)
+      default: throw .system(error.number)
       }
     }
   }
 
-  func read(in folder: borrowing OpenFile) throws(DeviceSecretFault) -> Secret<32> {
+  func read(in folder: borrowing Descriptor) throws(DeviceSecretFault) -> Secret<32> {
     let file = try open(in: folder)
     let status = try status(of: file)
     guard status.st_mode & S_IFMT == S_IFREG else { throw .notPlainFile }
@@ -64,26 +65,26 @@ struct DeviceSecret {
     guard status.st_size == 32 else { throw .wrongSize }
     var secret = Secret<32>()
     let count = try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(DeviceSecretFault) in
-      do throws(SystemFault) { return try file.read(into: &bytes) } catch { throw .system(error.code) }
+      do throws(SystemError) { return try file.read(into: &bytes) } catch { throw .system(error.number) }
     }
     guard count == 32 else { throw .wrongSize }
     return secret
   }
 
-  private func open(in folder: borrowing OpenFile) throws(DeviceSecretFault) -> OpenFile {
-    do throws(SystemFault) {
-      return try OpenFile(name, in: folder, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+  private func open(in folder: borrowing Descriptor) throws(DeviceSecretFault) -> Descriptor {
+    do throws(SystemError) {
+      return try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
     } catch {
-      switch error.code {
+      switch error.number {
       case ENOENT: throw .missing
       case ELOOP: throw .notPlainFile
-      default: throw .system(error.code)
+      default: throw .system(error.number)
       }
     }
   }
 
-  private func status(of file: borrowing OpenFile) throws(DeviceSecretFault) -> stat {
-    do throws(SystemFault) { return try file.status() } catch { throw .system(error.code) }
+  private func status(of file: borrowing Descriptor) throws(DeviceSecretFault) -> stat {
+    do throws(SystemError) { return try file.status() } catch { throw .system(error.number) }
   }
 
   private static func absolutePath(in variable: String) -> String? {
@@ -116,8 +117,8 @@ extension DeviceSecret {
       let above = path + "/"
       path = above + piece
       if unsafe mkdir(path, 0o700) == 0 {
-        do throws(SystemFault) { try OpenFile(above, flags: O_RDONLY | O_DIRECTORY).synchronize() } catch {
-          throw .system(error.code)
+        do throws(SystemError) { try Descriptor(opening: above, flags: O_RDONLY | O_DIRECTORY).synchronize() } catch {
+          throw .system(error.number)
         }
       } else if errno != EEXIST {
         throw .system(errno)
@@ -126,27 +127,28 @@ extension DeviceSecret {
   }
 
   /// Writes a secret under a name of its own and gives it the right name, unless another process did so first.
-  private func create(in folder: borrowing OpenFile) throws(DeviceSecretFault) {
-    let folderDescriptor = folder.descriptor
+  private func create(in folder: borrowing Descriptor) throws(DeviceSecretFault) {
+    let folderDescriptor = folder.number
     let temporary = "\(name).\(getpid()).\(UInt64.random(in: 0 ... .max))"
-    do throws(SystemFault) {
-      let file = try OpenFile(temporary, in: folder, flags: O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    do throws(SystemError) {
+      let file = try Descriptor(
+        opening: temporary, in: folder.number, flags: O_WRONLY | O_NOFOLLOW | O_CREAT | O_EXCL, mode: 0o600)
       try fill(file)
       let linked = unsafe linkat(folderDescriptor, temporary, folderDescriptor, name, 0)
-      guard linked == 0 || errno == EEXIST else { throw SystemFault.last }
+      guard linked == 0 || errno == EEXIST else { throw SystemError.last }
       _ = unsafe unlinkat(folderDescriptor, temporary, 0)
       try folder.synchronize()
     } catch {
       _ = unsafe unlinkat(folderDescriptor, temporary, 0)
-      throw .system(error.code)
+      throw .system(error.number)
     }
   }
 
-  private func fill(_ file: borrowing OpenFile) throws(SystemFault) {
+  private func fill(_ file: borrowing Descriptor) throws(SystemError) {
     var random = SystemRandom()
     let secret: Secret<32>
-    do throws(RandomFailure) { secret = try random.secret() } catch { throw SystemFault(code: EAGAIN) }
-    try secret.withBytes { (bytes: Span<UInt8>) throws(SystemFault) in try file.write(bytes) }
+    do throws(RandomFailure) { secret = try random.secret() } catch { throw SystemError(EAGAIN) }
+    try secret.withBytes { (bytes: Span<UInt8>) throws(SystemError) in try file.write(bytes) }
     try file.synchronize()
   }
 }

@@ -1,5 +1,6 @@
 import CHost
 import Glibc
+import HoldfastLinux
 
 /// Where the measurement looks: the running system, or for tests a folder that is laid out like one.
 public struct HostFiles: Sendable {
@@ -44,30 +45,30 @@ public struct HostFiles: Sendable {
   /// No file that is read whole may be larger.
   private static let maximumByteCount = 16 << 20
 
-  func open(_ path: String, as source: MeasuredSource) throws(MeasurementError) -> OpenFile {
-    do throws(SystemFault) {
+  func open(_ path: String, as source: MeasuredSource) throws(MeasurementError) -> Descriptor {
+    do throws(SystemError) {
       return try open(path)
     } catch {
-      throw .unreadable(source, code: error.code)
+      throw .unreadable(source, code: error.number)
     }
   }
 
-  private func open(_ path: String) throws(SystemFault) -> OpenFile {
+  private func open(_ path: String) throws(SystemError) -> Descriptor {
     guard let kernelPath = kernelPath(of: path) else {
       // A pipe without a writer must not hold anybody up.
-      return try OpenFile(root + path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      return try Descriptor(opening: root + path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
     if path == Self.executable {
-      _ = try OpenFile(taking: unsafe holdfast_open_proc_link(kernelPath))
-      return try OpenFile(path)
+      _ = try Descriptor(taking: unsafe holdfast_open_proc_link(kernelPath))
+      return try Descriptor(opening: path, flags: O_RDONLY)
     }
-    let file: OpenFile
+    let file: Descriptor
     if let kept = try ProcessFiles.file(at: path) {
       file = kept
     } else {
-      file = try OpenFile(taking: unsafe holdfast_open_proc(kernelPath))
+      file = try Descriptor(taking: unsafe holdfast_open_proc(kernelPath))
     }
-    guard try fileSystemType(of: file.descriptor) == Self.procfs else { throw SystemFault(code: EXDEV) }
+    guard try fileSystemType(of: file.number) == Self.procfs else { throw SystemError(EXDEV) }
     return file
   }
 
@@ -90,8 +91,8 @@ public struct HostFiles: Sendable {
     switch code {
     case .fixed(let files): return files[path]
     case .live:
-      do throws(SystemFault) { return try MappedFile(at: path) } catch {
-        throw .unreadable(.mappedFile, code: error.code)
+      do throws(SystemError) { return try MappedFile(at: path) } catch {
+        throw .unreadable(.mappedFile, code: error.number)
       }
     }
   }
@@ -106,60 +107,60 @@ public struct HostFiles: Sendable {
 
   /// The whole file, or nil when there is none.
   func contentsIfPresent(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8]? {
-    do throws(SystemFault) {
+    do throws(SystemError) {
       return try Self.read(open(path))
     } catch {
       if error.isAbsence { return nil }
-      throw .unreadable(source, code: error.code)
+      throw .unreadable(source, code: error.number)
     }
   }
 
   /// The file up to its first empty line, or all of it.
   func firstParagraph(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
     let file = try open(path, as: source)
-    do throws(SystemFault) {
+    do throws(SystemError) {
       let text = try Self.read(file, chunkByteCount: 1024) { $0.contains("\n\n") }
       return Array(text[..<(text[...].firstRange(of: "\n\n")?.lowerBound ?? text.count)])
     } catch {
-      throw .unreadable(source, code: error.code)
+      throw .unreadable(source, code: error.number)
     }
   }
 
   /// Where a symbolic link leads.
   func destination(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
-    do throws(SystemFault) {
+    do throws(SystemError) {
       guard let kernelPath = kernelPath(of: path) else { return try Self.destination(of: root + path, in: AT_FDCWD) }
-      let link = try OpenFile(taking: unsafe holdfast_open_proc_link(kernelPath))
-      return try Self.destination(of: "", in: link.descriptor)
+      let link = try Descriptor(taking: unsafe holdfast_open_proc_link(kernelPath))
+      return try Self.destination(of: "", in: link.number)
     } catch {
-      throw .unreadable(source, code: error.code)
+      throw .unreadable(source, code: error.number)
     }
   }
 
   /// Source: readlinkat(2); without a path it is the link that `descriptor` is open for.
-  private static func destination(of path: String, in descriptor: Int32) throws(SystemFault) -> [UInt8] {
+  private static func destination(of path: String, in descriptor: Int32) throws(SystemError) -> [UInt8] {
     var target = [UInt8](repeating: 0, count: Int(PATH_MAX))
     let count = unsafe target.withUnsafeMutableBytes { bytes in
       unsafe readlinkat(descriptor, path, bytes.bindMemory(to: CChar.self).baseAddress!, bytes.count)
     }
-    guard count >= 0 else { throw SystemFault.last }
+    guard count >= 0 else { throw SystemError.last }
     target.removeSubrange(count...)
     return target
   }
 
   /// The names in a folder, without `.` and `..`, in no order.
   func names(in path: String, as source: MeasuredSource) throws(MeasurementError) -> [String] {
-    do throws(SystemFault) { return try Self.names(in: open(path)) } catch {
-      throw .unreadable(source, code: error.code)
+    do throws(SystemError) { return try Self.names(in: open(path)) } catch {
+      throw .unreadable(source, code: error.number)
     }
   }
 
-  private static func names(in opened: consuming OpenFile) throws(SystemFault) -> [String] {
+  private static func names(in opened: consuming Descriptor) throws(SystemError) -> [String] {
     // fdopendir(3) takes its descriptor over.
-    let descriptor = fcntl(opened.descriptor, F_DUPFD_CLOEXEC, 0)
-    guard descriptor >= 0 else { throw SystemFault.last }
+    let descriptor = fcntl(opened.number, F_DUPFD_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw SystemError.last }
     guard let folder = unsafe fdopendir(descriptor) else {
-      let fault = SystemFault.last
+      let fault = SystemError.last
       close(descriptor)
       throw fault
     }
@@ -173,15 +174,15 @@ public struct HostFiles: Sendable {
       if name != "." && name != ".." { names.append(name) }
       errno = 0
     }
-    guard errno == 0 else { throw SystemFault.last }
+    guard errno == 0 else { throw SystemError.last }
     return names
   }
 
   /// Reads until `isEnough`, or to the end.
   private static func read(
-    _ file: borrowing OpenFile, chunkByteCount: Int = 32 << 10,
+    _ file: borrowing Descriptor, chunkByteCount: Int = 32 << 10,
     until isEnough: (ArraySlice<UInt8>) -> Bool = { _ in false }
-  ) throws(SystemFault) -> [UInt8] {
+  ) throws(SystemError) -> [UInt8] {
     var contents: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: chunkByteCount)
     while !isEnough(contents[...]) {
@@ -189,8 +190,15 @@ public struct HostFiles: Sendable {
       let count = try file.read(into: &span, at: UInt64(contents.count))
       if count == 0 { break }
       contents += chunk[..<count]
-      guard contents.count <= maximumByteCount else { throw SystemFault(code: EFBIG) }
+      guard contents.count <= maximumByteCount else { throw SystemError(EFBIG) }
     }
     return contents
   }
+}
+
+/// The magic number of the file system of an open file or folder.
+func fileSystemType(of descriptor: Int32) throws(SystemError) -> UInt64 {
+  let type = holdfast_file_system_type(descriptor)
+  guard type != 0 else { throw SystemError.last }
+  return type
 }

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 
 /// Which file it is, on which device.
 struct FileIdentity: Equatable, Sendable {
@@ -34,9 +35,9 @@ public struct MappedFile: Equatable, Sendable {
   }
 
   /// Looks at `path`; nil when there is nothing.
-  init?(at path: [UInt8]) throws(SystemFault) {
-    do throws(SystemFault) {
-      let file = try OpenFile(path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
+  init?(at path: [UInt8]) throws(SystemError) {
+    do throws(SystemError) {
+      let file = try Descriptor(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
       let status = try file.status()
       identity = FileIdentity(status)
       verity = status.st_mode & S_IFMT == S_IFREG ? try FileVerity.bytes(of: file) : nil
@@ -79,14 +80,14 @@ enum FileVerity {
   private static let measureVerity: UInt = 0xc004_6686
 
   /// The algorithm's name, a zero byte and the fs-verity digest; nil for a file or a file system without.
-  static func bytes(of file: borrowing OpenFile) throws(SystemFault) -> [UInt8]? {
-    guard isKernels(fileSystem: try fileSystemType(of: file.descriptor)) else { return nil }
+  static func bytes(of file: borrowing Descriptor) throws(SystemError) -> [UInt8]? {
+    guard isKernels(fileSystem: try fileSystemType(of: file.number)) else { return nil }
     var request: (algorithm: UInt16, size: UInt16, digest: InlineArray<64, UInt8>) = (0, 64, .init(repeating: 0))
-    let descriptor = file.descriptor
+    let descriptor = file.number
     let result = unsafe withUnsafeMutablePointer(to: &request) { unsafe ioctl(descriptor, measureVerity, $0) }
     guard result == 0 else {
-      let fault = SystemFault.last
-      switch fault.code {
+      let fault = SystemError.last
+      switch fault.number {
       case ENODATA, ENOTTY, EOPNOTSUPP, ENOSYS, EINVAL: return nil
       default: throw fault
       }
@@ -104,12 +105,12 @@ enum FileVerity {
   }
 
   /// The same bytes, from what the kernel answered: algorithm 1 is SHA-256, 2 is SHA-512.
-  static func bytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemFault) -> [UInt8] {
+  static func bytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemError) -> [UInt8] {
     let name: StaticString
     switch (algorithm, digest.count) {
     case (1, 32): name = "sha256"
     case (2, 64): name = "sha512"
-    default: throw SystemFault(code: EPROTO)
+    default: throw SystemError(EPROTO)
     }
     var bytes: [UInt8] = []
     bytes.append(domain: name)

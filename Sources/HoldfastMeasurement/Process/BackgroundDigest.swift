@@ -1,45 +1,31 @@
-import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
+import Synchronization
 
-/// A digest that is made on a thread of its own, while this one makes another.
-final class BackgroundDigest: @unchecked Sendable {
+/// A digest that a second thread makes, while this one makes another.
+final class BackgroundDigest: Sendable {
   typealias Outcome = Result<TimedDigest, MeasurementError>
 
-  private let work: @Sendable () -> Outcome
-  private var outcome: Outcome?
-  private var thread: pthread_t?
+  private let outcome: OutcomeBox
+  private let thread: Thread?
 
-  /// Begins. Where there is no thread to be had, the work is done when its outcome is asked for.
+  /// Begins. Where there is no thread to be had, the work is done here and now.
   init(_ work: @escaping @Sendable () -> Outcome) {
-    self.work = work
-    var fresh = pthread_t()
-    let context = unsafe Unmanaged.passUnretained(self).toOpaque()
-    let result = unsafe pthread_create(
-      &fresh, nil,
-      { context in
-        guard let context = unsafe context else { return nil }
-        let digest = unsafe Unmanaged<BackgroundDigest>.fromOpaque(context).takeUnretainedValue()
-        digest.outcome = digest.work()
-        return nil
-      }, context)
-    if result == 0 { thread = fresh }
+    let outcome = OutcomeBox()
+    self.outcome = outcome
+    thread = try? Thread { outcome.value.withLock { $0 = work() } }
+    if thread == nil { outcome.value.withLock { $0 = work() } }
   }
-
-  deinit { join() }
 
   /// Waits for the digest.
   func wait() -> Outcome {
-    join()
-    let outcome = outcome ?? work()
-    self.outcome = outcome
-    return outcome
+    thread?.join()
+    return outcome.value.withLock { $0 } ?? .failure(.cryptography)
   }
 
-  private func join() {
-    guard let thread else { return }
-    pthread_join(thread, nil)
-    self.thread = nil
+  private final class OutcomeBox: Sendable {
+    let value = Mutex<Outcome?>(nil)
   }
 }
 
@@ -54,17 +40,11 @@ struct TimedDigest: Sendable {
   init(
     _ body: (inout SHA256Stream) throws(MeasurementError) -> Bool
   ) throws(MeasurementError) {
-    let start = Self.now()
+    let start = monotonicNanoseconds()
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     hasVerity = try body(&hash)
     do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
-    nanoseconds = Self.now() - start
-  }
-
-  private static func now() -> UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    nanoseconds = monotonicNanoseconds() - start
   }
 }

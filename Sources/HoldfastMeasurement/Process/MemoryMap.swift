@@ -1,5 +1,6 @@
 import CHost
 import Glibc
+import HoldfastLinux
 
 /// The kernel's map of this process's memory.
 struct MemoryMap {
@@ -121,7 +122,7 @@ struct MemoryMapping: Equatable {
 ///
 /// Source: Linux, Documentation/admin-guide/mm/pagemap.rst.
 struct PageMap: ~Copyable {
-  private let file: OpenFile
+  private let file: Descriptor
   private let pageByteCount = UInt64(sysconf(Int32(_SC_PAGESIZE)))
 
   init(_ files: HostFiles) throws(MeasurementError) {
@@ -143,12 +144,12 @@ struct PageMap: ~Copyable {
   }
 
   private func read(into chunk: inout [UInt8], count: Int, at offset: UInt64) throws(MeasurementError) {
-    do throws(SystemFault) {
+    do throws(SystemError) {
       var span = chunk.mutableSpan
       var part = span._mutatingExtracting(first: count)
-      guard try file.read(into: &part, at: offset) == count else { throw SystemFault(code: EIO) }
+      guard try file.read(into: &part, at: offset) == count else { throw SystemError(EIO) }
     } catch {
-      throw .unreadable(.pageMap, code: error.code)
+      throw .unreadable(.pageMap, code: error.number)
     }
   }
 

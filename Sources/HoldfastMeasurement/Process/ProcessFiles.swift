@@ -1,5 +1,6 @@
 import CHost
 import Glibc
+import HoldfastLinux
 import Synchronization
 
 /// The files of this process that its user can open only as long as the process is dumpable: `mem`, `environ` and `pagemap`.
@@ -27,10 +28,10 @@ public enum ProcessFiles {
   }
 
   /// The file at `path`, if it was kept by this process. A forked child has memory of its own.
-  static func file(at path: String) throws(SystemFault) -> OpenFile? {
+  static func file(at path: String) throws(SystemError) -> Descriptor? {
     let kept = kept.withLock { $0 }
     guard let kept, kept.process == getpid(), let descriptor = kept.descriptors[path] else { return nil }
-    return try OpenFile(sameAs: descriptor)
+    return try Descriptor(sameAs: descriptor)
   }
 }
 

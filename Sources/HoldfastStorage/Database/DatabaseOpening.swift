@@ -1,5 +1,6 @@
 import CSQLite
 import Glibc
+import HoldfastLinux
 
 /// The steps from a path to a database that can be trusted.
 struct DatabaseOpening {

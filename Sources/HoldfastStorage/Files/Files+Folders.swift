@@ -1,5 +1,6 @@
 import CHost
 import Glibc
+import HoldfastLinux
 
 extension Files {
   /// The names in a folder, sorted by their bytes, without `.` and `..`.

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// Files and folders of the local user: careful reads, atomic writes, private folders.
 public enum Files {

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// The kinds of folders that Holdfast makes. Each is refused where another kind is needed.
 public enum FolderKind: String, Sendable, CaseIterable {

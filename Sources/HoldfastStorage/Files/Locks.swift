@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// A file with a secret that one process uses at a time: the lock is on the file itself, as flock(1) takes it, until the value
 /// is gone or the process ends.

@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 /// A Bluetooth address and port as bind(2) and connect(2) take them: a `sockaddr_l2` or `sockaddr_rc`.
 struct BluetoothSocketName {

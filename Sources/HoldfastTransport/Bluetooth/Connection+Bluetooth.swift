@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 extension Connection {
   /// Connects to a Bluetooth device, over the adapter and with the security that `endpoint` asks for; the device is asked for a port

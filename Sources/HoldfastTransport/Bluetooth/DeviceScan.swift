@@ -1,3 +1,5 @@
+import HoldfastLinux
+
 /// A search for devices in range, by classic Bluetooth and Low Energy together.
 ///
 /// It takes CAP_NET_ADMIN.
@@ -5,7 +7,7 @@ public final class DeviceScan: Sendable {
   private let adapter: UInt16
   private let kinds: UInt8
   private let management: ManagementSocket
-  private let cancellation: Signal
+  private let cancellation: WakeUp
 
   /// Whoever floods the air with addresses gets no more of them into the list.
   static let maximumDeviceCount = 1024
@@ -21,7 +23,7 @@ public final class DeviceScan: Sendable {
     self.management = management
     // Source: BlueZ, mgmt(7), "Start Discovery": a bit for each kind of address.
     kinds = (adapter.settings.contains(.classic) ? 1 : 0) | (adapter.settings.contains(.lowEnergy) ? 6 : 0)
-    do throws(TransportError) { cancellation = try Signal() } catch { throw BluetoothError(error) }
+    do throws(SystemError) { cancellation = try WakeUp() } catch { throw .other(errno: error.number) }
   }
 
   /// Ends ``run(milliseconds:report:)`` early. From any thread.

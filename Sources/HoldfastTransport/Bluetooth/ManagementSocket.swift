@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 /// The kernel's Bluetooth management interface, beside bluetoothd where that runs.
 ///
@@ -69,7 +70,7 @@ final class ManagementSocket: Sendable {
 
   /// The next event and the adapter that it is of; nil once `deadline` has passed or `signal` was raised.
   func next(
-    by deadline: Deadline, unless signal: Signal? = nil
+    by deadline: Deadline, unless signal: WakeUp? = nil
   ) throws(BluetoothError) -> (adapter: UInt16, event: ManagementEvent)? {
     var buffer = [UInt8](repeating: 0, count: ManagementSocket.maximumEventByteCount)
     while try wait(by: deadline, unless: signal) {
@@ -84,7 +85,7 @@ final class ManagementSocket: Sendable {
     return nil
   }
 
-  private func wait(by deadline: Deadline, unless signal: Signal?) throws(BluetoothError) -> Bool {
+  private func wait(by deadline: Deadline, unless signal: WakeUp?) throws(BluetoothError) -> Bool {
     guard !deadline.hasPassed else { return false }
     do throws(TransportError) {
       return try file.wait(for: POLLIN, until: deadline, unless: signal) == .ready

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// What lets peers find where a device listens: a record of SDP, or an advertisement of Low Energy. It ends with this object.
 public enum Publication: Sendable {
@@ -76,36 +77,23 @@ extension ManagementSocket {
   }
 }
 
-/// A thread that works until its owner lets it go, and has ended once that is done.
-final class ServantThread: @unchecked Sendable {
-  private let stop: Signal
-  private var thread = pthread_t()
+/// A thread that works until its owner releases it, and has ended once that is done.
+final class ServantThread: Sendable {
+  private let stop: WakeUp
+  private let thread: Thread
 
-  /// Runs `body`, which has to return soon after the signal is raised.
-  init(_ body: @escaping @Sendable (Signal) -> Void) throws(BluetoothError) {
-    do throws(TransportError) { stop = try Signal() } catch { throw BluetoothError(error) }
-    let stop = stop
-    let work = unsafe Unmanaged.passRetained(Work { body(stop) })
-    let failure = unsafe pthread_create(
-      &thread, nil,
-      { work in
-        unsafe Unmanaged<Work>.fromOpaque(work!).takeRetainedValue().run()
-        return nil
-      }, work.toOpaque())
-    guard failure == 0 else {
-      unsafe work.release()
-      throw .other(errno: failure)
-    }
+  /// Runs `body`, which has to return soon after the wake-up is raised.
+  init(_ body: @escaping @Sendable (WakeUp) -> Void) throws(BluetoothError) {
+    do throws(SystemError) {
+      let stop = try WakeUp()
+      self.stop = stop
+      thread = try Thread { body(stop) }
+    } catch { throw .other(errno: error.number) }
   }
 
   deinit {
     stop.raise()
-    pthread_join(thread, nil)
-  }
-
-  private final class Work: Sendable {
-    let run: @Sendable () -> Void
-    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+    thread.join()
   }
 }
 

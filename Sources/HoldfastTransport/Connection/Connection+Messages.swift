@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 extension Connection {
   /// Reads the length, refuses what is no message on the length alone, then reads the message.

@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 import Synchronization
 
 /// Messages of 1 to 4096 bytes, exchanged with one peer.
@@ -211,9 +212,9 @@ extension Connection {
   ) throws(TransportError) -> (first: Bool, second: Bool) {
     var entries: InlineArray<4, pollfd> = [
       first.connection.file.entry(for: first.events),
-      first.connection.terminal?.wake.watched.entry(for: POLLIN) ?? none,
+      first.connection.terminal?.wake.entry ?? none,
       second.connection.file.entry(for: second.events),
-      second.connection.terminal?.wake.watched.entry(for: POLLIN) ?? none,
+      second.connection.terminal?.wake.entry ?? none,
     ]
     repeat {
       if try poll(&entries, until: min(deadline, first.silence, second.silence)) { break }
@@ -231,6 +232,10 @@ extension Connection {
 
 extension OpenFile {
   fileprivate func entry(for events: CInt) -> pollfd { pollfd(fd: descriptor, events: CShort(events), revents: 0) }
+}
+
+extension WakeUp {
+  fileprivate var entry: pollfd { pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0) }
 }
 
 /// How messages are told apart.

@@ -1,3 +1,5 @@
+import HoldfastLinux
+
 /// A prover's end of a connection to a device, on any transport.
 ///
 /// On a serial line it sees to it that the challenge is a fresh one, and drops the device's repetitions: docs/protocol.md, "A

@@ -1,18 +1,19 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 /// Waits for peers at an endpoint.
 public final class Listener: Sendable {
   /// Where it listens; a Bluetooth port that was left open is filled in.
   public let endpoint: Endpoint
-  private let cancellation: Signal
+  private let cancellation: WakeUp
   private let source: Source
 
   private enum Source: Sendable {
     case socket(OpenFile, SocketFile, Framing)
     case bluetooth(OpenFile, BluetoothPort)
     /// The line, and the right to use it, which one connection can have at a time.
-    case terminal(OpenFile, turn: Signal, silenceMilliseconds: Int)
+    case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
 
   /// Begins to listen.
@@ -33,7 +34,7 @@ public final class Listener: Sendable {
     backlog: Int = 128,
     silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds
   ) throws(TransportError) {
-    cancellation = try Signal()
+    cancellation = try makeWakeUp()
     var actual = endpoint
     switch endpoint.address {
     case .unix(let path):
@@ -45,7 +46,7 @@ public final class Listener: Sendable {
         atPath: path, framing: .stream, backlog: backlog, access: endpoint.access)
       source = .socket(file, name, .stream)
     case .terminal(let path):
-      let turn = try Signal()
+      let turn = try makeWakeUp()
       turn.raise()
       source = .terminal(try OpenFile.terminal(path: path), turn: turn, silenceMilliseconds: silenceMilliseconds)
     case .bluetooth(let address, let port):
@@ -75,7 +76,7 @@ public final class Listener: Sendable {
     case .bluetooth(let file, let port):
       return Connection(file: try nextPeer(of: file), framing: port.framing, port: port)
     case .terminal(let file, let turn, let silenceMilliseconds):
-      repeat { try wait(for: turn.watched) } while !turn.lower()
+      repeat { try wait(for: turn.descriptor) } while !turn.lower()
       do throws(TransportError) {
         guard try !file.isHungUp() else { throw .closed }
         return Connection(
@@ -112,12 +113,12 @@ public final class Listener: Sendable {
 
   private func nextPeer(of file: OpenFile) throws(TransportError) -> OpenFile {
     while true {
-      try wait(for: file)
+      try wait(for: file.descriptor)
       if let peer = try file.acceptPeer() { return peer }
     }
   }
 
-  private func wait(for file: OpenFile) throws(TransportError) {
-    guard try file.wait(for: POLLIN, until: .never, unless: cancellation) == .ready else { throw .cancelled }
+  private func wait(for descriptor: CInt) throws(TransportError) {
+    guard try poll(descriptor, for: POLLIN, until: .never, unless: cancellation) == .ready else { throw .cancelled }
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import Synchronization
 
 /// The name of a listening socket in the file system, removed once, and only while it is still the one that was made.

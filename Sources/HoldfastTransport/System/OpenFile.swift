@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 /// An open file descriptor, closed exactly once, when the last owner lets it go.
 ///
@@ -125,15 +126,9 @@ extension OpenFile {
   /// poll(2)'s POLLRDHUP, which the module of the C library leaves out.
   private static let peerHasClosed: CShort = 0x2000
 
-  /// Waits for `events` of poll(2) until `deadline`, or until `signal` is raised.
-  func wait(for events: CInt, until deadline: Deadline, unless signal: Signal?) throws(TransportError) -> WaitOutcome {
-    // poll(2) skips an entry with a negative descriptor.
-    var entries: InlineArray<2, pollfd> = [
-      pollfd(fd: signal?.watched.descriptor ?? -1, events: CShort(POLLIN), revents: 0),
-      pollfd(fd: descriptor, events: CShort(events), revents: 0),
-    ]
-    guard try poll(&entries, until: deadline) else { return .timedOut }
-    return entries[0].revents != 0 ? .interrupted : .ready
+  /// Waits for `events` of poll(2) until `deadline`, or until `wakeUp` is raised.
+  func wait(for events: CInt, until deadline: Deadline, unless wakeUp: WakeUp?) throws(TransportError) -> WaitOutcome {
+    try poll(descriptor, for: events, until: deadline, unless: wakeUp)
   }
 
   /// Whether the other end is gone, as far as the kernel knows now.
@@ -144,10 +139,28 @@ extension OpenFile {
   }
 }
 
+/// Makes a wake-up.
+func makeWakeUp() throws(TransportError) -> WakeUp {
+  do throws(SystemError) { return try WakeUp() } catch { throw TransportError(errno: error.number) }
+}
+
 /// Lets `milliseconds` pass before something is tried again.
 func pause(milliseconds: Int) throws(TransportError) {
   var entries: InlineArray<0, pollfd> = []
   _ = try poll(&entries, until: Deadline(afterMilliseconds: milliseconds))
+}
+
+/// Waits for `events` of an open file until `deadline`, or until `wakeUp` is raised.
+func poll(
+  _ descriptor: CInt, for events: CInt, until deadline: Deadline, unless wakeUp: WakeUp?
+) throws(TransportError) -> WaitOutcome {
+  // poll(2) skips an entry with a negative descriptor.
+  var entries: InlineArray<2, pollfd> = [
+    pollfd(fd: wakeUp?.descriptor ?? -1, events: CShort(POLLIN), revents: 0),
+    pollfd(fd: descriptor, events: CShort(events), revents: 0),
+  ]
+  guard try poll(&entries, until: deadline) else { return .timedOut }
+  return entries[0].revents != 0 ? .interrupted : .ready
 }
 
 /// Source: poll(2), begun again after each signal of the process. Returns false once `deadline` has passed.

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import Synchronization
 
 /// What a connection on a terminal needs besides the file: a terminal has no end that can be shut, and no packets.
@@ -6,16 +7,16 @@ final class TerminalLine: Sendable {
   /// How long the line must be silent after bytes that are no message.
   let silenceMilliseconds: Int
   /// Wakes whoever waits for the line.
-  let wake: Signal
+  let wake: WakeUp
   /// Raised when the connection is gone, so that the listener can give the line to the next.
-  let turn: Signal?
+  let turn: WakeUp?
   /// When the silence that is waited for will be over; nil while messages are read.
   private let silence = Mutex<Deadline?>(nil)
 
-  init(silenceMilliseconds: Int, turn: Signal? = nil) throws(TransportError) {
+  init(silenceMilliseconds: Int, turn: WakeUp? = nil) throws(TransportError) {
     self.silenceMilliseconds = silenceMilliseconds
     self.turn = turn
-    wake = try Signal()
+    wake = try makeWakeUp()
   }
 
   /// The moment at which a silence that begins now is long enough.

@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 
 /// A file of test vectors in the shape of Wycheproof's, its frame checked: Holdfast's own or another's.
 ///

@@ -1,5 +1,5 @@
 import ArgumentParser
-import HoldfastJSON
+import HoldfastFormats
 
 /// The arguments of this process.
 struct Arguments {

@@ -1,7 +1,6 @@
 import Glibc
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastStorage
-import HoldfastText
 import Synchronization
 
 /// What a verb prints: results on standard output, everything else on standard error.

@@ -1,7 +1,7 @@
 import HoldfastAuthenticator
 import HoldfastCore
+import HoldfastFormats
 import HoldfastStorage
-import HoldfastText
 
 extension Failure {
   /// The authenticator could not be used, or did not do what it was asked for.

@@ -1,9 +1,8 @@
 import HoldfastCore
 import HoldfastDevice
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastStorage
-import HoldfastText
 import HoldfastTransport
 
 extension Failure {

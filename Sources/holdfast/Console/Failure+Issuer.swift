@@ -1,7 +1,7 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
 import HoldfastStorage
-import HoldfastText
 
 extension Failure {
   /// A service's folder could not be made or used.

@@ -1,9 +1,8 @@
 import Glibc
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastMeasurement
 import HoldfastStorage
-import HoldfastText
 import HoldfastTransport
 
 extension Failure {

@@ -1,4 +1,4 @@
-import HoldfastText
+import HoldfastFormats
 import HoldfastTransport
 
 extension Failure {

@@ -1,8 +1,7 @@
 import Glibc
 import HoldfastAuthenticator
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastStorage
-import HoldfastText
 import HoldfastVectors
 
 /// Why a verb ends without success: the exit status, one sentence, and what the user can do.

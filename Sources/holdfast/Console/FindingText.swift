@@ -1,4 +1,4 @@
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastTransport
 
 /// What a person is told of a finding of the doctor's, and the command that mends it.

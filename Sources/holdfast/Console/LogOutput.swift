@@ -1,8 +1,8 @@
 import Glibc
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 import Synchronization
 
 /// A line of the log of a verb that serves.
@@ -185,7 +185,7 @@ final class NoticePipe: Sendable {
     writeEnd = Mutex(lines.write)
     self.done = done.read
     let stream = target == .output ? STDOUT_FILENO : STDERR_FILENO
-    BackgroundThread.start {
+    Thread.detach {
       NoticePipe.carry(from: lines.read, to: stream)
       close(lines.read)
       close(done.write)

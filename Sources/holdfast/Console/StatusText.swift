@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 
 extension Status {
   /// The name of the status in docs/protocol.md, Statuses.

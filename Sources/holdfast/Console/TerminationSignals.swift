@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// SIGTERM and SIGINT, waited for on a thread of its own instead of interrupting whatever runs.
 enum TerminationSignals {
@@ -10,7 +11,7 @@ enum TerminationSignals {
 
   /// Waits for one of them on a new thread, then calls `body` there. A second one ends the process at once.
   static func whenRaised(_ body: @escaping @Sendable () -> Void) {
-    BackgroundThread.start {
+    Thread.detach {
       var set = signalSet()
       var number: Int32 = 0
       unsafe sigwait(&set, &number)
@@ -26,25 +27,5 @@ enum TerminationSignals {
     unsafe sigaddset(&set, SIGTERM)
     unsafe sigaddset(&set, SIGINT)
     return set
-  }
-}
-
-/// A thread of its own for work that blocks.
-enum BackgroundThread {
-  static func start(_ body: @escaping @Sendable () -> Void) {
-    var thread = pthread_t()
-    let context = unsafe Unmanaged.passRetained(Box(body)).toOpaque()
-    let failure = unsafe pthread_create(
-      &thread, nil,
-      { context in
-        unsafe Unmanaged<Box>.fromOpaque(context!).takeRetainedValue().body()
-        return nil
-      }, context)
-    if failure == 0 { pthread_detach(thread) }
-  }
-
-  private final class Box {
-    let body: @Sendable () -> Void
-    init(_ body: @escaping @Sendable () -> Void) { self.body = body }
   }
 }

@@ -1,9 +1,8 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastHardening
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastMeasurement
-import HoldfastText
 
 /// One verb of the command line. It throws a ``Failure`` and nothing else; the rest is done here.
 protocol Verb: ParsableCommand {

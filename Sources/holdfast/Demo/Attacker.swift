@@ -1,7 +1,8 @@
 import Glibc
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastKeys
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 import HoldfastStorage
@@ -188,7 +189,7 @@ struct ImpostorDevice: Sendable {
     let listener: Listener
     do throws(TransportError) { listener = try Listener(endpoint) } catch { throw Failure(error, endpoint: endpoint) }
     let challenge = try challenge()
-    BackgroundThread.start { [verdict] in
+    Thread.detach { [verdict] in
       defer { listener.close() }
       guard let connection = try? listener.accept() else { return }
       var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)

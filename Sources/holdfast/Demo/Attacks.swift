@@ -1,7 +1,8 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastKeys
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 import HoldfastTransport
@@ -39,7 +40,7 @@ extension Demonstration {
     let endpoint = try Endpoint(argument: "unix:\(playground.path("booted")).sock")
     let server = try serveWithoutRandomness(at: endpoint)
     let message = MessageBox()
-    BackgroundThread.start {
+    Thread.detach {
       message.bytes.withLock { $0 = (try? Attacker.Line(endpoint).receive()) ?? [] }
       server.stop()
     }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastJSON
 import HoldfastMeasurement
 import HoldfastOpenSSL
 import HoldfastTransport

@@ -1,9 +1,8 @@
 import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastText
 
 /// The codes of a user that go with a command. They come from files, standard input or a prompt, never as arguments.
 struct CodeOptions: ParsableArguments {

@@ -2,7 +2,8 @@ import Glibc
 import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastDevice
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 

@@ -1,7 +1,6 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastJSON
-import HoldfastKeys
 import HoldfastMeasurement
 import HoldfastStorage
 

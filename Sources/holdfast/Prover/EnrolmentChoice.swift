@@ -1,6 +1,7 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 

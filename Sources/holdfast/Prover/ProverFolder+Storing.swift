@@ -1,6 +1,6 @@
 import Glibc
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastMeasurement
 import HoldfastStorage
 

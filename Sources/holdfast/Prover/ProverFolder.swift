@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastStorage
 
 /// A prover's state folder. `enroll` fills it, and `prove` reads it.

@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 

@@ -2,11 +2,10 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
-import HoldfastText
 import HoldfastTransport
 
 struct Doctor: Verb {

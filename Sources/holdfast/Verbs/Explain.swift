@@ -1,7 +1,6 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastMeasurement
 
 struct Explain: Verb {

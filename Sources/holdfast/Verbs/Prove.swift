@@ -1,9 +1,7 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastMeasurement
-import HoldfastText
 import HoldfastTransport
 import Synchronization
 

@@ -1,5 +1,6 @@
 import ArgumentParser
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 

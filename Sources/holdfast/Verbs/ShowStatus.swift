@@ -1,9 +1,8 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 
 struct ShowStatus: Verb {
   static let configuration = CommandConfiguration(

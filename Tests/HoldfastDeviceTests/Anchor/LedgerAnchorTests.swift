@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastStorage
 import TestSupport
 import Testing
@@ -177,11 +178,11 @@ import Testing
     let device = try TestDevice(tpm: tpm)
     let before = try device.ledger.summary().audit.count
     let perThread = 150
-    let flags = try (0..<4).map { _ in try #require(StopFlag()) }
+    let flags = try (0..<4).map { _ in try WakeUp() }
     let shared = try device.folder.openLedger()
     for (number, flag) in flags.enumerated() {
       let ledger = number < 2 ? shared : try device.folder.openLedger()
-      let isStarted = startThread {
+      let isStarted = Thread.detach {
         for _ in 0..<perThread { try? ledger.record(.stopped, realClock: nil) }
         flag.raise()
       }

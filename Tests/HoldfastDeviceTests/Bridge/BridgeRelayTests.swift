@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastTransport
 import TestSupport
 import Testing

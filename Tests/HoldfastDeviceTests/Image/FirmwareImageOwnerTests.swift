@@ -1,5 +1,5 @@
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport

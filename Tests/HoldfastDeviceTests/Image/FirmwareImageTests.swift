@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport

@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import Synchronization
 import TestSupport
 import Testing
@@ -70,7 +71,7 @@ import Testing
       let connection = Handed(try device.connect(number: UInt64(number)))
       let prover = Handed(TestProver(token.claims, token: token.token))
       #expect(gate.enter())
-      let isStarted = startThread {
+      let isStarted = Thread.detach {
         defer { gate.leave() }
         for _ in 0..<10 {
           switch try? connection.value.round(prover.value).status {

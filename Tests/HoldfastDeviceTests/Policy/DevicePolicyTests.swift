@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
+import HoldfastFormats
 import TestSupport
 import Testing
 

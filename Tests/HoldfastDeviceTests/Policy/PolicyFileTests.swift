@@ -1,6 +1,6 @@
 import Foundation
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import Synchronization
 import Testing
 

@@ -1,4 +1,4 @@
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 import PowerCut

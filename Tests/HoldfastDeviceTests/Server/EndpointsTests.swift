@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Testing

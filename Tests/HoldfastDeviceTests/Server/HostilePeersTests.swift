@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastCore
 import HoldfastDevice
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Testing

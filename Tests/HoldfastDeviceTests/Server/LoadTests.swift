@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Synchronization
@@ -55,7 +56,7 @@ private struct MixedCrowd {
   }
 
   private func useUpTheToken() throws {
-    let isOver = try #require(StopFlag())
+    let isOver = try WakeUp()
     let hostile = try Crowd()
     for _ in 0..<2 {
       for peer in HostilePeer.allCases {
@@ -121,11 +122,11 @@ private struct StillNoRoom: Error {}
 /// What the provers were answered, and whether all of them have begun.
 private final class Tally: Sendable {
   private let state: Mutex<(statuses: [Status: Int], missingCount: Int)>
-  private let isFull: StopFlag
+  private let isFull: WakeUp
 
   init(proverCount: Int) {
     state = Mutex(([:], proverCount))
-    guard let isFull = StopFlag() else { fatalError("no descriptors") }
+    guard let isFull = try? WakeUp() else { fatalError("no descriptors") }
     self.isFull = isFull
   }
 

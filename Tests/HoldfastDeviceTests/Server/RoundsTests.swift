@@ -1,8 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastTransport
 import TestSupport

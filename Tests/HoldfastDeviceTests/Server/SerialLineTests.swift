@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Testing
@@ -113,7 +114,7 @@ import Testing
     let device = try TestDevice()
     let served = try ServedDevice(device, scheme: "tty", path: line.path)
     let crowd = try Crowd()
-    let isOver = try #require(StopFlag())
+    let isOver = try WakeUp()
     crowd.start {
       while !isOver.isRaised {
         line.writeIfTaken([0xff, 0xff, 0x00, 0x03, 0x85, 0x02, 0x00])

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastDevice
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import TestSupport

@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import Synchronization
 import TestSupport

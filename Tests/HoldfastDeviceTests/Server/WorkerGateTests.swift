@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastDevice
@@ -16,7 +17,7 @@ import Testing
   }
 
   @Test func `a flag is raised any number of times and never waits, and no other program gets it`() throws {
-    let flag = try #require(StopFlag())
+    let flag = try WakeUp()
     #expect(!flag.isRaised)
     #expect(fcntl(flag.descriptor, F_GETFD) & FD_CLOEXEC != 0)
     // More than a pipe holds.

@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 import TestSupport
 import Testing
 
@@ -12,18 +13,18 @@ final class BridgedLine: Sendable {
   let endpoint: Endpoint
   private let listener: Listener
   private let place: TemporaryFolder
-  private let ended: StopFlag
+  private let ended: WakeUp
 
   init(scheme: String = "unix", timing: BridgeTiming = BridgeTiming(retryMilliseconds: 50)) throws {
     let place = try TemporaryFolder()
     let listener = try Listener(try Endpoint(parsing: "unix-stream:\(place.path)/line"))
     let notices = NoticeLog<BridgeNotice>()
     let endpoint = try Endpoint(parsing: "\(scheme):\(place.path)/front")
-    let ended = try #require(StopFlag())
+    let ended = try WakeUp()
     let bridge = try Bridge(endpoints: [endpoint], hardware: listener.endpoint, timing: timing) { notices.add($0) }
     (self.place, self.listener, self.notices, self.endpoint) = (place, listener, notices, endpoint)
     (self.ended, self.bridge) = (ended, bridge)
-    let isStarted = startThread {
+    let isStarted = Thread.detach {
       do { try bridge.run() } catch { Issue.record(error) }
       ended.raise()
     }

@@ -1,3 +1,4 @@
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastDevice
@@ -13,7 +14,7 @@ final class Crowd: Sendable {
   /// Starts one more; an error that it throws is an issue of the test.
   func start(_ work: @escaping @Sendable () throws -> Void) {
     _ = gate.enter()
-    let isStarted = startThread { [gate] in
+    let isStarted = Thread.detach { [gate] in
       defer { gate.leave() }
       do { try work() } catch { Issue.record(error) }
     }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import TestSupport
@@ -25,7 +26,7 @@ enum HostilePeer: CaseIterable {
   /// How many connections one peer holds at a time.
   private static let heldCount = 40
 
-  func run(against endpoint: Endpoint, until isOver: StopFlag) throws {
+  func run(against endpoint: Endpoint, until isOver: WakeUp) throws {
     var held: [RawSocket] = []
     while !isOver.wait(milliseconds: HostilePeer.pauseMilliseconds) {
       let peer = try RawSocket(endpoint)

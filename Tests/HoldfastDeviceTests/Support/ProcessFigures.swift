@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastLinux
 import HoldfastOpenSSL
 
 /// What this process uses, as the kernel sees it.

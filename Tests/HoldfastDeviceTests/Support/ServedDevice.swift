@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Synchronization
@@ -12,7 +13,7 @@ final class ServedDevice: Sendable {
   let server: DeviceServer<PoorRandom, TestClock>
   let endpoint: Endpoint
   let notices: NoticeLog<ServerNotice>
-  private let ended: StopFlag
+  private let ended: WakeUp
   private let fault = Mutex<ServerFault?>(nil)
 
   /// `path` is a terminal's; otherwise it is a socket in the device's place. `others` are more endpoints. A million notices are better
@@ -25,12 +26,12 @@ final class ServedDevice: Sendable {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
     let notices = NoticeLog<ServerNotice>()
     self.notices = notices
-    ended = try #require(StopFlag())
+    ended = try WakeUp()
     server = try DeviceServer(
       folder: device.folder, endpoints: [endpoint] + others, options: options, random: PoorRandom(),
       clock: device.clock,
       notify: { notice in if keepsNotices { notices.add(notice) } })
-    let isStarted = startThread { [self] in
+    let isStarted = Thread.detach { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
       ended.raise()
     }
@@ -112,7 +113,7 @@ final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
 
   private struct State {
     var notices: [Notice] = []
-    var waiting: [(notice: Notice, count: Int, flag: StopFlag)] = []
+    var waiting: [(notice: Notice, count: Int, flag: WakeUp)] = []
 
     func has(_ notice: Notice, _ count: Int) -> Bool {
       notices.count { $0 == notice } >= count
@@ -130,7 +131,7 @@ final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
 
   /// Waits until `notice` was given so often, with patience; says whether it was.
   func wait(for notice: Notice, count: Int = 1) -> Bool {
-    guard let flag = StopFlag() else { return false }
+    guard let flag = try? WakeUp() else { return false }
     state.withLock { state in
       if state.has(notice, count) { flag.raise() }
       state.waiting.append((notice, count, flag))

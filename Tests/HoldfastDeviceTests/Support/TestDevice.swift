@@ -1,6 +1,6 @@
 import Foundation
 import HoldfastCore
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport

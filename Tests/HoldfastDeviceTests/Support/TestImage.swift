@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport

@@ -1,6 +1,6 @@
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import TestSupport
 import Testing

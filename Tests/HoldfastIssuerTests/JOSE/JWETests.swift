@@ -1,5 +1,6 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import Testing
 

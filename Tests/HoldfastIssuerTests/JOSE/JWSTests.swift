@@ -1,5 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastOpenSSL
 import Testing
 

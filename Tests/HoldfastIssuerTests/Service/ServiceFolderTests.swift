@@ -1,7 +1,7 @@
 import Glibc
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport

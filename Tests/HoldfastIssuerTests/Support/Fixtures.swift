@@ -1,6 +1,6 @@
 import Glibc
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 
 /// Reads a JSON file beside the tests; `path` begins in the folder `Tests`.
 func fixture(_ path: String, file: String = #filePath) throws -> JSONValue {

@@ -1,3 +1,4 @@
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastMeasurement
@@ -23,7 +24,7 @@ import Testing
   @Test(arguments: [(0, 32), (3, 32), (1, 64), (2, 32), (1, 0)])
   func `an fs-verity algorithm that is not known is an error`(algorithm: UInt16, count: Int) {
     let digest = [UInt8](repeating: 9, count: count)
-    #expect(throws: SystemFault.self) {
+    #expect(throws: SystemError.self) {
       try FileVerity.bytes(algorithm: algorithm, digest: digest.span)
     }
   }

@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastMeasurement
@@ -50,7 +51,7 @@ import Testing
 
   @Test func `a link to itself is an error, and a pipe in place of the file keeps nobody waiting`() throws {
     try FileManager.default.createSymbolicLink(atPath: folder + "/loop", withDestinationPath: folder + "/loop")
-    #expect(throws: SystemFault.self) { try MappedFile(at: Array((self.folder + "/loop").utf8)) }
+    #expect(throws: SystemError.self) { try MappedFile(at: Array((self.folder + "/loop").utf8)) }
     let made = unsafe mkfifo(folder + "/pipe", 0o600)
     #expect(made == 0)
     #expect(try MappedFile(at: Array((folder + "/pipe").utf8))?.verity == nil)

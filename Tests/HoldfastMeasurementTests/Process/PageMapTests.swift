@@ -1,4 +1,5 @@
 import Foundation
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastMeasurement
@@ -45,8 +46,8 @@ import Testing
     defer { try? FileManager.default.removeItem(atPath: path) }
     let page = sysconf(Int32(_SC_PAGESIZE))
     try Data(repeating: 7, count: 3 * page).write(to: URL(filePath: path))
-    let file = try OpenFile(path)
-    let mapped = unsafe mmap(nil, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.descriptor, 0)
+    let file = try Descriptor(opening: path, flags: O_RDONLY)
+    let mapped = unsafe mmap(nil, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.number, 0)
     let memory = unsafe try #require(mapped)
     defer { unsafe munmap(memory, 3 * page) }
     let start = UInt64(UInt(bitPattern: memory))

@@ -1,3 +1,4 @@
+import HoldfastLinux
 import Testing
 
 @testable import HoldfastTransport

@@ -1,4 +1,4 @@
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastVectors
 
 /// The members of an object, to be changed.

@@ -1,5 +1,5 @@
 import Glibc
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastVectors
 
 /// The project's `vectors` folder.

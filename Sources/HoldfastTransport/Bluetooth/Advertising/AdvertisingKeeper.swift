@@ -1,4 +1,5 @@
 import Glibc
+import HoldfastLinux
 
 /// Keeps an adapter advertising, and sees to it that no link keeps others out for long: the work of an ``Advertisement``.
 ///
@@ -47,7 +48,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
   }
 
   /// Works until `stop` is raised, then has the adapter advertise no more.
-  func run(unless stop: Signal) {
+  func run(unless stop: WakeUp) {
     while true {
       let deadline = min(renewal, watch)
       do throws(BluetoothError) {
@@ -59,7 +60,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
       } catch {
         // A socket that fails at once must not keep a processor busy.
         let pause = Deadline(afterMilliseconds: AdvertisingKeeper.watchMilliseconds)
-        guard (try? stop.watched.wait(for: POLLIN, until: pause, unless: nil)) == .timedOut else { break }
+        guard !stop.wait(until: pause) else { break }
       }
       if renewal.hasPassed { tryToRenew() }
       if let refusal { mind(refusal) }
@@ -214,11 +215,4 @@ struct LowEnergyLinks {
       }
     }
   }
-}
-
-/// Milliseconds of `CLOCK_MONOTONIC`. Source: clock_gettime(2), which cannot fail for this clock.
-private func monotonicMilliseconds() -> UInt64 {
-  var time = timespec()
-  unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-  return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
 }

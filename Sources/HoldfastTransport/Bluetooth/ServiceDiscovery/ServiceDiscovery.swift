@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 
 /// Asks a peer by SDP where its Holdfast devices listen. It takes no privilege and no daemon on this host.
 ///

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastTransport
 
 /// Rounds on one connection, with a measurement that was taken once: what the radio and the protocol cost, without the measuring.

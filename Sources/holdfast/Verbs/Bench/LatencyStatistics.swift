@@ -1,6 +1,7 @@
 import Glibc
 import Histogram
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 
 /// Microseconds, from one to an hour, to three digits.
 typealias LatencyHistogram = Histogram<UInt32>
@@ -73,22 +74,4 @@ func milliseconds(_ microseconds: UInt64) -> String {
 extension String {
   func padded(_ width: Int) -> String { self + String(repeating: " ", count: max(width - count, 0)) }
   func paddedLeft(_ width: Int) -> String { String(repeating: " ", count: max(width - count, 0)) + self }
-}
-
-/// Measures laps on the monotonic clock, in nanoseconds.
-struct Stopwatch {
-  private var last = Stopwatch.now
-
-  /// The time since the last lap, or since the start.
-  mutating func lap() -> UInt64 {
-    let now = Self.now
-    defer { last = now }
-    return now - last
-  }
-
-  static var now: UInt64 {
-    var time = timespec()
-    unsafe clock_gettime(CLOCK_MONOTONIC, &time)
-    return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-  }
 }

@@ -1,8 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
-import HoldfastText
+import HoldfastFormats
 
 /// A value of an audit entry, or of a line of a log.
 enum NamedValue {

@@ -1,11 +1,10 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
-import HoldfastText
 
 /// Which entries of an audit log are asked for. All conditions hold at once.
 struct AuditSelectionOptions: ParsableArguments {

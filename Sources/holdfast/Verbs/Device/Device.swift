@@ -1,6 +1,6 @@
 import ArgumentParser
 import HoldfastDevice
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastStorage
 
 struct Device: ParsableCommand {

@@ -1,9 +1,7 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
-import HoldfastText
+import HoldfastFormats
 
 struct DeviceAudit: OwnerVerb {
   static let configuration = CommandConfiguration(

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 import Synchronization
@@ -71,7 +72,7 @@ struct DeviceBridge: Verb {
     let presence = BluetoothPresence(
       of: bridge.endpoints, isPairing: pair, standing: { bridge.standing(of: $0) }, log: lines)
     defer { withExtendedLifetime(presence) {} }
-    BackgroundThread.start {
+    Thread.detach {
       while true {
         _ = poll(nil, 0, 10_000)
         limit.due().forEach(lines.write)

@@ -1,10 +1,9 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 
 struct DeviceFloor: OwnerVerb {
   static let configuration = CommandConfiguration(

@@ -2,9 +2,9 @@ import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
 import HoldfastFirmware
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 
 struct DeviceInit: Verb {
   static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
-import HoldfastHardening
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 
@@ -109,7 +109,7 @@ private final class ServingLog: Sendable {
 
   /// Begins to look now and then whether something is due. It ends with the process.
   func startReporting() {
-    BackgroundThread.start { [self] in
+    Thread.detach { [self] in
       while true {
         _ = poll(nil, 0, 10_000)
         write(log.dueEntries())

@@ -1,10 +1,9 @@
 import ArgumentParser
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
-import HoldfastText
 
 struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 

@@ -2,7 +2,8 @@ import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 
 struct DeviceUser: ParsableCommand {

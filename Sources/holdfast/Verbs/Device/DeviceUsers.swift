@@ -1,9 +1,9 @@
 import ArgumentParser
 import HoldfastCore
 import HoldfastDevice
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 
 struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(

@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
-import HoldfastKeys
+import HoldfastFormats
 import HoldfastTransport
 
 extension ServerLogEntry {

@@ -1,10 +1,8 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastJSON
-import HoldfastKeys
 import HoldfastMeasurement
-import HoldfastText
 
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(

@@ -1,7 +1,8 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastKeys
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 

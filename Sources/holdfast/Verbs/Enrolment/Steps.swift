@@ -1,8 +1,7 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastJSON
-import HoldfastKeys
 import HoldfastMeasurement
 import HoldfastStorage
 

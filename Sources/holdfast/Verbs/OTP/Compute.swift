@@ -1,7 +1,7 @@
 import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
 import HoldfastOpenSSL
 
 struct OTPComputeHOTP: Verb {

@@ -1,8 +1,8 @@
 import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import HoldfastAuthenticator
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 
 struct OTPCheckHost: Verb {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Glibc
 import HoldfastAuthenticator
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 
 struct OTP: ParsableCommand {

@@ -1,7 +1,8 @@
 import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 
 struct OTPImport: Verb {

@@ -1,8 +1,7 @@
 import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 
 struct OTPList: Verb {
   static let configuration = CommandConfiguration(

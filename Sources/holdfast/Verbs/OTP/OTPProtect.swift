@@ -1,8 +1,8 @@
 import ArgumentParser
 import HoldfastAuthenticator
-import HoldfastJSON
+import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastText
 
 struct OTPProtect: Verb {
   static let configuration = CommandConfiguration(

@@ -1,8 +1,8 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 import HoldfastIssuer
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastLinux
 import HoldfastOpenSSL
 
 struct ServiceDevice: ParsableCommand {

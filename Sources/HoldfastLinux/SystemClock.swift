@@ -1,4 +1,4 @@
-import COpenSSL
+import CHost
 import Glibc
 import HoldfastCore
 

@@ -1,4 +1,4 @@
-import HoldfastJSON
+import HoldfastFormats
 import Testing
 
 @Suite struct JSONValueTests {

@@ -1,6 +1,5 @@
 import HoldfastCore
-import HoldfastJSON
-import HoldfastKeys
+import HoldfastFormats
 import Testing
 
 @Suite struct PublicKeyJWKTests {

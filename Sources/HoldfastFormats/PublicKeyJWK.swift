@@ -1,5 +1,4 @@
 import HoldfastCore
-import HoldfastJSON
 import HoldfastOpenSSL
 
 /// A P-256 public key as a JWK: an issuer's, or a device's.
