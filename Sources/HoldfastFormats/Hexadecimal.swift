@@ -1,12 +1,12 @@
 import HoldfastCore
 
 /// Public bytes as lower-case hexadecimal digits.
-public func hexadecimal<let count: Int>(_ bytes: FixedBytes<count>) -> String {
+package func hexadecimal<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   hexadecimal(bytes.bytes)
 }
 
 /// Public bytes as lower-case hexadecimal digits.
-public func hexadecimal(_ bytes: Span<UInt8>) -> String {
+package func hexadecimal(_ bytes: Span<UInt8>) -> String {
   let digits = Array("0123456789abcdef".utf8)
   var text: [UInt8] = []
   for index in bytes.indices {
@@ -17,7 +17,7 @@ public func hexadecimal(_ bytes: Span<UInt8>) -> String {
 }
 
 /// Exactly `count` bytes from lower-case hexadecimal digits; nil for anything else.
-public func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<count>? {
+package func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<count>? {
   guard text.utf8.count == 2 * count else { return nil }
   var bytes = FixedBytes<count>()
   for (index, digit) in text.utf8.enumerated() {

@@ -1,49 +1,49 @@
 /// A value of a JSON text together with the way to it, so that a mistake in it can be named.
 ///
 /// Readers of files that people write go through it instead of ``JSONValue``.
-public struct JSONMember: Sendable {
-  public let value: JSONValue
+package struct JSONMember: Sendable {
+  package let value: JSONValue
   /// The way to the value from the outermost one.
-  public let path: [JSONMistake.Step]
+  package let path: [JSONMistake.Step]
 
-  public init(_ value: JSONValue, at path: [JSONMistake.Step] = []) {
+  package init(_ value: JSONValue, at path: [JSONMistake.Step] = []) {
     (self.value, self.path) = (value, path)
   }
 
   /// A mistake in this value.
-  public func mistake(_ expectation: JSONMistake.Expectation) -> JSONMistake {
+  package func mistake(_ expectation: JSONMistake.Expectation) -> JSONMistake {
     JSONMistake(at: path, expected: expectation)
   }
 }
 
 extension JSONMember {
   /// The member of that name; nil where there is none.
-  public func member(_ name: String) -> JSONMember? {
+  package func member(_ name: String) -> JSONMember? {
     value[name].map { JSONMember($0, at: path + [.member(name)]) }
   }
 
   /// The member of that name. Throws where there is none.
-  public func required(_ name: String) throws(JSONMistake) -> JSONMember {
+  package func required(_ name: String) throws(JSONMistake) -> JSONMember {
     guard let member = member(name) else { throw JSONMistake(at: path + [.member(name)], expected: .presence) }
     return member
   }
 
   /// The members, at most `limit`. Throws where this is no object, or has more.
-  public func members(atMost limit: Int = .max) throws(JSONMistake) -> [(name: String, member: JSONMember)] {
+  package func members(atMost limit: Int = .max) throws(JSONMistake) -> [(name: String, member: JSONMember)] {
     guard let members = value.members else { throw mistake(.object) }
     guard members.count <= limit else { throw mistake(.atMost(limit)) }
     return members.map { ($0.0, JSONMember($0.1, at: path + [.member($0.0)])) }
   }
 
   /// Throws where this is no object, or has a member of another name.
-  public func checkMembers(_ names: [String]) throws(JSONMistake) {
+  package func checkMembers(_ names: [String]) throws(JSONMistake) {
     for (name, member) in try members() where !names.contains(where: { haveSameBytes($0, name) }) {
       throw member.mistake(.knownMember(names))
     }
   }
 
   /// The elements. Throws where this is no array, or does not have `count` elements.
-  public func elements(count: Int? = nil) throws(JSONMistake) -> [JSONMember] {
+  package func elements(count: Int? = nil) throws(JSONMistake) -> [JSONMember] {
     guard let elements = value.elements, count == nil || elements.count == count else {
       throw mistake(.array(elementCount: count))
     }
@@ -51,28 +51,28 @@ extension JSONMember {
   }
 
   /// True or false. Throws where this is neither.
-  public func flag() throws(JSONMistake) -> Bool {
+  package func flag() throws(JSONMistake) -> Bool {
     guard let flag = value.flag else { throw mistake(.flag) }
     return flag
   }
 
   /// An integer. Throws where this is none, or not in `range`.
-  public func integer(_ range: ClosedRange<UInt64> = 0...((1 << 53) - 1)) throws(JSONMistake) -> UInt64 {
+  package func integer(_ range: ClosedRange<UInt64> = 0...((1 << 53) - 1)) throws(JSONMistake) -> UInt64 {
     guard let number = value.number, range.contains(number) else { throw mistake(.integer(range)) }
     return number
   }
 
   /// A text of `byteCounts` bytes of UTF-8. Throws where this is none.
-  public func text(byteCounts: ClosedRange<Int>) throws(JSONMistake) -> String {
+  package func text(byteCounts: ClosedRange<Int>) throws(JSONMistake) -> String {
     guard let text = value.text, byteCounts.contains(text.utf8.count) else { throw mistake(.byteCount(byteCounts)) }
     return text
   }
 }
 
 /// A part of a JSON text that is not what its reader expects. It names members and lines, never values.
-public struct JSONMistake: Error, Equatable, Sendable {
+package struct JSONMistake: Error, Equatable, Sendable {
   /// A step from a value to one inside it.
-  public enum Step: Equatable, Sendable {
+  package enum Step: Equatable, Sendable {
     /// To the member of that name.
     case member(String)
     /// To the element at that index, from 0 on.
@@ -80,7 +80,7 @@ public struct JSONMistake: Error, Equatable, Sendable {
   }
 
   /// What was expected.
-  public enum Expectation: Equatable, Sendable {
+  package enum Expectation: Equatable, Sendable {
     /// That the member is there.
     case presence
     /// That there is no such member, but one of these.
@@ -112,18 +112,18 @@ public struct JSONMistake: Error, Equatable, Sendable {
   }
 
   /// Where it is, from the outermost value on.
-  public let path: [Step]
-  public let expectation: Expectation
+  package let path: [Step]
+  package let expectation: Expectation
   /// The line of the text, from 1 on; nil where the mistake is in no line.
-  public let line: Int?
+  package let line: Int?
 
-  public init(at path: [Step], expected expectation: Expectation, line: Int? = nil) {
+  package init(at path: [Step], expected expectation: Expectation, line: Int? = nil) {
     (self.path, self.expectation, self.line) = (path, expectation, line)
   }
 
   /// The same mistake with its line in the text that it was found in: that of the member, or of the innermost one around it
   /// that is there.
-  public func located(in bytes: [UInt8]) -> JSONMistake {
+  package func located(in bytes: [UInt8]) -> JSONMistake {
     guard line == nil else { return self }
     var path = path[...]
     while !path.isEmpty {
@@ -138,7 +138,7 @@ public struct JSONMistake: Error, Equatable, Sendable {
 
 extension JSONMistake {
   /// The way as people write it, such as `commands.unlock.factors[1]`; nothing for the outermost value.
-  public var pathText: String {
+  package var pathText: String {
     var text = ""
     for step in path {
       switch step {
@@ -152,7 +152,7 @@ extension JSONMistake {
   /// Why a text is not JSON that Holdfast takes, and where; nil where it is.
   ///
   /// For the message after ``JSONFault``: it reads the text once more.
-  public init?(in bytes: [UInt8], byteLimit: Int) {
+  package init?(in bytes: [UInt8], byteLimit: Int) {
     guard bytes.count <= byteLimit else {
       self.init(at: [], expected: .shorterText(byteLimit))
       return

@@ -3,7 +3,7 @@ extension JSONValue {
   ///
   /// Source: RFC 8259, narrowed: UTF-8, integers as digits alone unless told otherwise, no member twice, at most 16 levels.
   /// Throws ``JSONFault/tooLong`` for more than `byteLimit` bytes.
-  public init(
+  package init(
     parsing bytes: Span<UInt8>, byteLimit: Int, otherNumbers: OtherNumbers = .refused
   ) throws(JSONFault) {
     guard bytes.count <= byteLimit else { throw .tooLong }
@@ -12,14 +12,14 @@ extension JSONValue {
   }
 
   /// Reads one JSON text.
-  public init(
+  package init(
     parsing bytes: [UInt8], byteLimit: Int, otherNumbers: OtherNumbers = .refused
   ) throws(JSONFault) {
     self = try JSONValue(parsing: bytes.span, byteLimit: byteLimit, otherNumbers: otherNumbers)
   }
 
   /// What becomes of numbers that are no integers from 0 to 2^53 - 1.
-  public enum OtherNumbers: Sendable {
+  package enum OtherNumbers: Sendable {
     /// The text is malformed.
     case refused
     /// They are read as a string of their characters: for files by others, where they stand in parts that nobody looks at.
@@ -257,7 +257,7 @@ extension JSONParser {
 }
 
 /// Why text is not the JSON that Holdfast takes.
-public enum JSONFault: Error {
+package enum JSONFault: Error {
   /// Not JSON, not UTF-8, or a number that is not a plain integer of at most 2^53 - 1.
   case malformed
   /// An object names a member twice, after unescaping.

@@ -1,7 +1,7 @@
 /// One JSON value; objects keep the order of their members, and numbers are integers from 0 to 2^53 - 1.
 ///
 /// Source: RFC 8259, narrowed. Not for secrets that must be wiped: its strings are copies.
-public enum JSONValue: Sendable {
+package enum JSONValue: Sendable {
   case object([(String, JSONValue)])
   case array([JSONValue])
   case string(String)
@@ -12,44 +12,44 @@ public enum JSONValue: Sendable {
 
 extension JSONValue {
   /// The member of that name; nil when there is none, or when this is no object. Names are compared byte by byte.
-  public subscript(name: String) -> JSONValue? {
+  package subscript(name: String) -> JSONValue? {
     members?.first { haveSameBytes($0.0, name) }?.1
   }
 
   /// The members of an object, in their order.
-  public var members: [(String, JSONValue)]? {
+  package var members: [(String, JSONValue)]? {
     if case .object(let members) = self { members } else { nil }
   }
 
   /// The elements of an array.
-  public var elements: [JSONValue]? {
+  package var elements: [JSONValue]? {
     if case .array(let elements) = self { elements } else { nil }
   }
 
   /// The text of a string.
-  public var text: String? {
+  package var text: String? {
     if case .string(let text) = self { text } else { nil }
   }
 
   /// The value of an integer.
-  public var number: UInt64? {
+  package var number: UInt64? {
     if case .integer(let number) = self { number } else { nil }
   }
 
   /// The value of true or false.
-  public var flag: Bool? {
+  package var flag: Bool? {
     if case .bool(let flag) = self { flag } else { nil }
   }
 
   /// Whether this is an object of these members and no others.
-  public func hasOnly(_ names: [String]) -> Bool {
+  package func hasOnly(_ names: [String]) -> Bool {
     guard let members else { return false }
     return members.allSatisfy { member in names.contains { haveSameBytes($0, member.0) } }
   }
 }
 
 extension JSONValue: Equatable {
-  public static func == (left: JSONValue, right: JSONValue) -> Bool {
+  package static func == (left: JSONValue, right: JSONValue) -> Bool {
     switch (left, right) {
     case (.object(let left), .object(let right)):
       left.elementsEqual(right) { haveSameBytes($0.0, $1.0) && $0.1 == $1.1 }
@@ -64,20 +64,20 @@ extension JSONValue: Equatable {
 }
 
 /// Whether two texts are the same UTF-8. `String`'s own `==` takes a Kelvin sign for a K.
-public func haveSameBytes(_ left: String, _ right: String) -> Bool {
+package func haveSameBytes(_ left: String, _ right: String) -> Bool {
   left.utf8.elementsEqual(right.utf8)
 }
 
 extension JSONValue {
   /// The JSON text without white space, members in their order.
-  public func compact() -> [UInt8] {
+  package func compact() -> [UInt8] {
     var text: [UInt8] = []
     write(into: &text, indentation: nil)
     return text
   }
 
   /// The JSON text with two spaces of indentation a level, ending in a newline.
-  public func pretty() -> [UInt8] {
+  package func pretty() -> [UInt8] {
     var text: [UInt8] = []
     write(into: &text, indentation: 0)
     text.append(UInt8(ascii: "\n"))

@@ -4,19 +4,19 @@ import HoldfastOpenSSL
 /// A P-256 public key as a JWK: an issuer's, or a device's.
 ///
 /// Source: RFC 7517 §4, RFC 7518 §6.2.1.
-public struct PublicKeyJWK: Sendable, Equatable {
+package struct PublicKeyJWK: Sendable, Equatable {
   /// The longest JWK that is read, in bytes.
-  public static let maximumByteCount = 4096
+  package static let maximumByteCount = 4096
 
-  public let point: P256Point
+  package let point: P256Point
 
   /// `point` must be on the curve.
-  public init(point: P256Point) {
+  package init(point: P256Point) {
     self.point = point
   }
 
   /// Reads a JWK.
-  public init(json bytes: [UInt8]) throws(KeyFault) {
+  package init(json bytes: [UInt8]) throws(KeyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
@@ -25,7 +25,7 @@ public struct PublicKeyJWK: Sendable, Equatable {
   }
 
   /// Reads `kty`, `crv`, `x` and `y`; other members are ignored as RFC 7517 §4 asks, but a private key is refused.
-  public init(_ value: JSONValue) throws(KeyFault) {
+  package init(_ value: JSONValue) throws(KeyFault) {
     guard let members = value.members else { throw .unexpected }
     guard !members.contains(where: { haveSameBytes($0.0, "d") }) else { throw .privateKey }
     guard value["kty"]?.text == "EC", value["crv"]?.text == "P-256", let x = coordinate(value["x"]),
@@ -36,7 +36,7 @@ public struct PublicKeyJWK: Sendable, Equatable {
   }
 
   /// The JWK, its required members alone.
-  public var json: JSONValue {
+  package var json: JSONValue {
     .object([
       ("kty", .string("EC")), ("crv", .string("P-256")),
       ("x", .string(base64URL(point.x))), ("y", .string(base64URL(point.y))),
@@ -45,7 +45,7 @@ public struct PublicKeyJWK: Sendable, Equatable {
 }
 
 /// Why a key could not be taken.
-public enum KeyFault: Error, Equatable {
+package enum KeyFault: Error, Equatable {
   /// Not strict JSON, or too long.
   case malformed
   /// Strict JSON, but not such a key: a member is missing or of another kind or length.
@@ -81,12 +81,12 @@ private func base64URL<let count: Int>(_ bytes: FixedBytes<count>) -> String {
 /// A key that an issuer shares with one device, as a JWK of exactly the members `kty`, `k`, `alg` and `use`.
 ///
 /// Source: RFC 7517 §4, RFC 7518 §3.2 and §6.4. Text and key stay in buffers that are wiped.
-public enum MACKeyJWK {
+package enum MACKeyJWK {
   /// The longest JWK that is read, in bytes.
-  public static let maximumByteCount = 512
+  package static let maximumByteCount = 512
 
   /// Writes `key`, 32 bytes, and a line end.
-  public static func encode(
+  package static func encode(
     _ key: borrowing Secret<32>, into text: inout ByteBuffer<512>
   ) throws(EncodingFault) {
     try text.append("{\"kty\":\"oct\",\"k\":\"")
@@ -95,7 +95,7 @@ public enum MACKeyJWK {
   }
 
   /// Reads a key of 32 bytes. Throws `malformed` and `unexpected`.
-  public static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
+  package static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
     var members = Members()
     do throws(EncodingFault) {
       var reader = try JSONReader(text)
@@ -109,7 +109,7 @@ public enum MACKeyJWK {
   }
 
   /// Whether `text` is a JWK of a symmetric key, of whatever kind: then it is a secret.
-  public static func isSymmetricKey(_ text: Span<UInt8>) -> Bool {
+  package static func isSymmetricKey(_ text: Span<UInt8>) -> Bool {
     do throws(EncodingFault) {
       var reader = try JSONReader(text)
       var object = try reader.beginObject()
@@ -146,13 +146,13 @@ public enum MACKeyJWK {
 }
 
 /// What the world may know of a device: what `enroll` needs to have a token made for it.
-public struct DeviceDescriptor: Sendable, Equatable {
-  public let deviceID: DeviceID
-  public let keyID: KeyID
-  public let publicKey: PublicKeyJWK
+package struct DeviceDescriptor: Sendable, Equatable {
+  package let deviceID: DeviceID
+  package let keyID: KeyID
+  package let publicKey: PublicKeyJWK
 
   /// The key id is computed; throws when the cryptographic library fails.
-  public init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
+  package init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
     self.deviceID = deviceID
     publicKey = PublicKeyJWK(point: publicPoint)
     var cryptography = OpenSSLCryptography()
@@ -160,7 +160,7 @@ public struct DeviceDescriptor: Sendable, Equatable {
   }
 
   /// Reads `{"device_id": 32 hex digits, "kid": 16 hex digits, "public_key": JWK}`; the key id must be the key's.
-  public init(json bytes: [UInt8]) throws(KeyFault) {
+  package init(json bytes: [UInt8]) throws(KeyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: PublicKeyJWK.maximumByteCount)
@@ -170,7 +170,7 @@ public struct DeviceDescriptor: Sendable, Equatable {
   }
 
   /// The descriptor's members out of an object that may have more.
-  public init(_ value: JSONValue) throws(KeyFault) {
+  package init(_ value: JSONValue) throws(KeyFault) {
     guard let deviceID: DeviceID = value["device_id"]?.text.flatMap(fixedBytes(hexadecimal:)),
       let keyID: KeyID = value["kid"]?.text.flatMap(fixedBytes(hexadecimal:)), let key = value["public_key"]
     else { throw .unexpected }
@@ -182,7 +182,7 @@ public struct DeviceDescriptor: Sendable, Equatable {
   }
 
   /// The descriptor as `device show --json` prints it.
-  public var json: JSONValue {
+  package var json: JSONValue {
     .object([
       ("device_id", .string(hexadecimal(deviceID))), ("kid", .string(hexadecimal(keyID))),
       ("public_key", publicKey.json),

@@ -4,22 +4,22 @@ import HoldfastOpenSSL
 /// The roots in an app's key file `mpk.key`, one for each release, from which the keys of the releases follow.
 ///
 /// The roots lie in storage that is wiped.
-public struct ReleaseRoots: ~Copyable {
+package struct ReleaseRoots: ~Copyable {
   /// The most releases that a file names.
-  public static let maximumCount = 64
+  package static let maximumCount = 64
   /// The longest file, in bytes.
-  public static let maximumByteCount = 1 << 16
+  package static let maximumByteCount = 1 << 16
 
   private var bytes: SecretBytes
   /// How many releases there are, at least 1: the current one first, then older ones.
-  public private(set) var count = 0
+  package private(set) var count = 0
   /// Whether this is the root that everybody knows.
-  public let isDevelopmentRoot: Bool
+  package let isDevelopmentRoot: Bool
 
   /// The development root: the first 16 bytes of SHA-256 over a sentence.
   ///
   /// - Throws: when the cryptographic library fails.
-  public static func development() throws(CryptographyFailure) -> ReleaseRoots {
+  package static func development() throws(CryptographyFailure) -> ReleaseRoots {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     hash.append("holdfast development measurement proof key")
@@ -34,7 +34,7 @@ public struct ReleaseRoots: ~Copyable {
   ///
   /// - Parameter text: at most ``maximumByteCount`` bytes.
   /// - Throws: `notAKey`, `repeated`, `noKey`, `tooMany`.
-  public init(parsing text: Span<UInt8>) throws(KeyFileFault) {
+  package init(parsing text: Span<UInt8>) throws(KeyFileFault) {
     self.init(isDevelopmentRoot: false)
     guard text.count <= Self.maximumByteCount else { throw .tooMany }
     var start = 0
@@ -48,7 +48,7 @@ public struct ReleaseRoots: ~Copyable {
   }
 
   /// A copy of the root at `index`, which must be below ``count``: 16 bytes.
-  public borrowing func root(at index: Int) -> ReleaseRoot {
+  package borrowing func root(at index: Int) -> ReleaseRoot {
     precondition(index >= 0 && index < count)
     return ReleaseRoot(copying: bytes.bytes.extracting(16 * index..<16 * index + 16)) ?? ReleaseRoot()
   }
@@ -82,7 +82,7 @@ public struct ReleaseRoots: ~Copyable {
 }
 
 /// Why a key file cannot be used; never its contents.
-public enum KeyFileFault: Error, Equatable {
+package enum KeyFileFault: Error, Equatable {
   /// A line, counted from 1, is not 32 hexadecimal digits.
   case notAKey(line: Int)
   /// A line, counted from 1, has a root that came before.

@@ -6,7 +6,7 @@ extension String {
   /// Characters count as unseen where Unicode has them as controls, formats (zero widths, changes of direction, tags), line and
   /// paragraph separators, spaces other than the plain one, private or not assigned, or says that they may be left out of sight
   /// (variation selectors, fillers).
-  public var printable: String {
+  package var printable: String {
     var text = ""
     var rest = unicodeScalars[...]
     while let scalar = rest.popFirst() {
@@ -22,7 +22,7 @@ extension String {
   /// The text between quotation marks, on one line: as ``printable``, and `\` and `"` are written as `\\` and `\"`.
   ///
   /// Nothing in the text can end the quotation, so that a value cannot pass for a field next to it.
-  public var quoted: String {
+  package var quoted: String {
     var text = "\""
     var isFirst = true
     for scalar in unicodeScalars {
@@ -41,7 +41,7 @@ extension String {
   }
 
   /// The text as a shell takes it for one word.
-  public var shellWord: String {
+  package var shellWord: String {
     let isPlain = !isEmpty && unicodeScalars.allSatisfy { $0.isPlainInShell }
     if isPlain { return self }
     var text = "'"

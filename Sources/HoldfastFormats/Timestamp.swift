@@ -2,11 +2,11 @@
 ///
 /// Source: RFC 3339 §5.6. Its years have four digits; a later year, up to 285428751 for 2^53 - 1 seconds, is written as the
 /// expanded representation of ISO 8601: a plus sign and all of its digits, `+10000-01-01T00:00:00Z`.
-public struct Timestamp: Sendable, Equatable {
+package struct Timestamp: Sendable, Equatable {
   /// Unix seconds.
-  public let unixSeconds: UInt64
+  package let unixSeconds: UInt64
 
-  public init(unixSeconds: UInt64) {
+  package init(unixSeconds: UInt64) {
     self.unixSeconds = unixSeconds
   }
 
@@ -16,7 +16,7 @@ public struct Timestamp: Sendable, Equatable {
   /// not taken: the audit log knows neither.
   ///
   /// - Returns: nil for any other text, a date that no calendar has, and a time before 1970.
-  public init?(parsing text: String) {
+  package init?(parsing text: String) {
     var digits = DigitReader(text)
     guard let year = digits.number(4), digits.take("-"), let month = digits.number(2), digits.take("-"),
       let day = digits.number(2), digits.take("Tt "), let hour = digits.number(2), digits.take(":"),
@@ -33,7 +33,7 @@ public struct Timestamp: Sendable, Equatable {
 
 extension Timestamp: CustomStringConvertible {
   /// The date and the time of day, always in universal time, such as `2026-11-22T18:13:28Z`.
-  public var description: String {
+  package var description: String {
     let day = CalendarDay(daysSince1970: Int64(unixSeconds / 86_400))
     let second = Int64(unixSeconds % 86_400)
     let year = (day.year > 9999 ? "+" : "") + padded(day.year, 4)

@@ -1,27 +1,27 @@
 import Glibc
 
 /// An `errno`.
-public struct SystemError: Error, Equatable, Sendable {
+package struct SystemError: Error, Equatable, Sendable {
   /// The number.
-  public let number: Int32
+  package let number: Int32
 
   /// Makes an error of a number.
   ///
   /// - Parameter number: An `errno`, such as `ENOSPC`.
-  public init(_ number: Int32) {
+  package init(_ number: Int32) {
     self.number = number
   }
 
   /// The number that the last system call of this thread left in `errno`.
-  public static var last: SystemError { SystemError(errno) }
+  package static var last: SystemError { SystemError(errno) }
 
   /// Whether nothing has the name that was looked for.
-  public var isAbsence: Bool { number == ENOENT || number == ENOTDIR }
+  package var isAbsence: Bool { number == ENOENT || number == ENOTDIR }
 }
 
 /// Repeats a system call for as long as a signal interrupts it; -1 is thrown as `errno`.
 @discardableResult
-public func retrying<Number: SignedInteger>(_ call: () -> Number) throws(SystemError) -> Number {
+package func retrying<Number: SignedInteger>(_ call: () -> Number) throws(SystemError) -> Number {
   while true {
     let result = call()
     if result != -1 { return result }
@@ -31,37 +31,37 @@ public func retrying<Number: SignedInteger>(_ call: () -> Number) throws(SystemE
 }
 
 /// An open file or folder, closed when it goes out of scope.
-public struct Descriptor: ~Copyable, Sendable {
+package struct Descriptor: ~Copyable, Sendable {
   /// The number of the descriptor.
-  public let number: Int32
+  package let number: Int32
 
   /// Opens a path; `O_CLOEXEC` is always added.
-  public init(opening path: String, flags: Int32, mode: mode_t = 0) throws(SystemError) {
+  package init(opening path: String, flags: Int32, mode: mode_t = 0) throws(SystemError) {
     try self.init(opening: path, in: AT_FDCWD, flags: flags, mode: mode)
   }
 
   /// Opens a name in an open folder; `O_CLOEXEC` is always added.
-  public init(opening name: String, in directory: Int32, flags: Int32, mode: mode_t = 0) throws(SystemError) {
+  package init(opening name: String, in directory: Int32, flags: Int32, mode: mode_t = 0) throws(SystemError) {
     // A C string would end at the first zero byte and name another file.
     guard !name.utf8.contains(0) else { throw SystemError(EINVAL) }
     number = try retrying { unsafe openat(directory, name, flags | O_CLOEXEC, mode) }
   }
 
   /// Opens a path that need not be UTF-8 and has no zero byte; `O_CLOEXEC` is always added.
-  public init(opening path: [UInt8], flags: Int32) throws(SystemError) {
+  package init(opening path: [UInt8], flags: Int32) throws(SystemError) {
     guard !path.contains(0) else { throw SystemError(EINVAL) }
     let terminated = path.map { CChar(bitPattern: $0) } + [0]
     number = try retrying { unsafe open(terminated, flags | O_CLOEXEC) }
   }
 
   /// Takes over a descriptor that a call has just opened; where it is -1, the call's `errno` is thrown.
-  public init(taking number: Int32) throws(SystemError) {
+  package init(taking number: Int32) throws(SystemError) {
     guard number >= 0 else { throw SystemError.last }
     self.number = number
   }
 
   /// Duplicates an open descriptor.
-  public init(sameAs other: Int32) throws(SystemError) {
+  package init(sameAs other: Int32) throws(SystemError) {
     number = try retrying { fcntl(other, F_DUPFD_CLOEXEC, 0) }
   }
 
@@ -71,14 +71,14 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Kind, owner, mode and size.
-  public func status() throws(SystemError) -> stat {
+  package func status() throws(SystemError) -> stat {
     var status = stat()
     try retrying { unsafe fstat(number, &status) }
     return status
   }
 
   /// Whether the file that is open is the one at `path`.
-  public func isNamed(_ path: String) throws(SystemError) -> Bool {
+  package func isNamed(_ path: String) throws(SystemError) -> Bool {
     let status = try status()
     var named = stat()
     try retrying { unsafe lstat(path, &named) }
@@ -86,22 +86,22 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Takes the lock on the file that one process has at a time, without waiting; `EWOULDBLOCK` where another one has it.
-  public func lock() throws(SystemError) {
+  package func lock() throws(SystemError) {
     try retrying { flock(number, LOCK_EX | LOCK_NB) }
   }
 
   /// Fills a part of a buffer; 0 is the end of the file.
-  public func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int {
     try retrying { unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }
   }
 
   /// Fills the beginning of an array; 0 is the end of the file.
-  public func read(into bytes: inout [UInt8]) throws(SystemError) -> Int {
+  package func read(into bytes: inout [UInt8]) throws(SystemError) -> Int {
     try retrying { unsafe bytes.withUnsafeMutableBytes { unsafe Glibc.read(number, $0.baseAddress, $0.count) } }
   }
 
   /// Fills the beginning of a span from `offset` in the file on, or from the current place for nil; 0 is the end of the file.
-  public func read(into bytes: inout MutableSpan<UInt8>, at offset: UInt64? = nil) throws(SystemError) -> Int {
+  package func read(into bytes: inout MutableSpan<UInt8>, at offset: UInt64? = nil) throws(SystemError) -> Int {
     try retrying {
       unsafe bytes.withUnsafeMutableBytes { buffer in
         guard let offset else { return unsafe Glibc.read(number, buffer.baseAddress, buffer.count) }
@@ -111,7 +111,7 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Writes all of `bytes`.
-  public func write(_ bytes: Span<UInt8>) throws(SystemError) {
+  package func write(_ bytes: Span<UInt8>) throws(SystemError) {
     var rest = bytes
     while !rest.isEmpty {
       let written = try retrying {
@@ -122,7 +122,7 @@ public struct Descriptor: ~Copyable, Sendable {
   }
 
   /// Makes what was written durable.
-  public func synchronize() throws(SystemError) {
+  package func synchronize() throws(SystemError) {
     try retrying { fsync(number) }
   }
 }

@@ -5,11 +5,11 @@ import Glibc
 ///
 /// Another process of the same user that opened `/proc/PID/mem` between the start of the program and this call keeps it
 /// open. Yama's `ptrace_scope` of 1 or more closes that gap.
-public enum ProcessHardening {
+package enum ProcessHardening {
   /// Applies all of it. Call it before there are secrets in memory.
   ///
   /// - Returns: false when the kernel did not take one of the first two, which it has no reason to.
-  public static func apply() -> Bool {
+  package static func apply() -> Bool {
     let isUndumpable = holdfast_make_undumpable() == 0
     let isWithoutCore = dropCoreLimit()
     endByCrashes()
@@ -19,7 +19,7 @@ public enum ProcessHardening {
 
   /// Whether the process can be read by others after ``apply()``, although the kernel said that it cannot: somebody answers system
   /// calls in the kernel's place. A process that measures itself has this as a finding.
-  public static var isStillReadable: Bool { holdfast_is_still_dumpable() == 1 }
+  package static var isStillReadable: Bool { holdfast_is_still_dumpable() == 1 }
 
   /// No core file, whatever the process is.
   private static func dropCoreLimit() -> Bool {
@@ -49,9 +49,9 @@ public enum ProcessHardening {
 }
 
 /// Whether secrets in memory can reach a disk.
-public enum Swap {
+package enum Swap {
   /// Whether this process's memory may be swapped out, on this system, now.
-  public static var isPossible: Bool {
+  package static var isPossible: Bool {
     isOn(swaps: read("/proc/swaps")) && !isLocked(status: read("/proc/self/status"))
   }
 

@@ -5,14 +5,14 @@ import HoldfastCore
 /// The kernel's clocks.
 ///
 /// Source: clock_gettime(2).
-public struct SystemClock: Clock, Sendable {
-  public init() {}
+package struct SystemClock: Clock, Sendable {
+  package init() {}
 
-  public func unixSeconds() -> UInt64? {
+  package func unixSeconds() -> UInt64? {
     UInt64(exactly: read(CLOCK_REALTIME).tv_sec)
   }
 
-  public func monotonicMilliseconds() -> UInt64 {
+  package func monotonicMilliseconds() -> UInt64 {
     let time = read(CLOCK_MONOTONIC)
     return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
   }
@@ -27,10 +27,10 @@ public struct SystemClock: Clock, Sendable {
 /// The kernel's random bytes.
 ///
 /// Source: getrandom(2).
-public struct SystemRandom: RandomSource, Sendable {
-  public init() {}
+package struct SystemRandom: RandomSource, Sendable {
+  package init() {}
 
-  public mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
+  package mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
     var filled = 0
     while filled < bytes.count {
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in

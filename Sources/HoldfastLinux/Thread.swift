@@ -3,21 +3,21 @@ import Glibc
 /// A thread that runs one closure: for work that blocks, which would hold one of the few threads of Swift's cooperative pool.
 ///
 /// Its owner waits for its end, at the latest when it releases the thread.
-public final class Thread: @unchecked Sendable {
+package final class Thread: @unchecked Sendable {
   private var handle: pthread_t?
 
   /// Starts a thread that runs `body`.
   ///
   /// - Parameter stackByteCount: the size of its stack; nil for the system's default.
   /// - Throws: the `errno` of pthread_create(3) where there is no thread to be had.
-  public init(stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
+  package init(stackByteCount: Int? = nil, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
     handle = try Thread.start(stackByteCount: stackByteCount, body)
   }
 
   deinit { join() }
 
   /// Waits until the thread has ended. Only the owner may call it.
-  public func join() {
+  package func join() {
     guard let handle else { return }
     pthread_join(handle, nil)
     self.handle = nil
@@ -27,7 +27,7 @@ public final class Thread: @unchecked Sendable {
   ///
   /// Its stack has 512 KiB, so that a server can have many.
   @discardableResult
-  public static func detach(_ body: @escaping @Sendable () -> Void) -> Bool {
+  package static func detach(_ body: @escaping @Sendable () -> Void) -> Bool {
     guard let handle = try? start(stackByteCount: 512 * 1024, body) else { return false }
     pthread_detach(handle)
     return true

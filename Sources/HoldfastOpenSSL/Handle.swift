@@ -38,7 +38,7 @@ func check(_ result: CInt) throws(CryptographyFailure) {
 /// Compares without revealing where the bytes differ; their counts are public.
 ///
 /// Timing: depends on the counts alone.
-public func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
   guard !left.isEmpty else { return true }
   return unsafe left.withUnsafeBufferPointer { left in
@@ -52,17 +52,17 @@ public func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool
 ///
 /// There is no `==` and no `description`. Where the count is fixed, `Secret` is better.
 @safe
-public struct SecretBytes: ~Copyable, @unchecked Sendable {
+package struct SecretBytes: ~Copyable, @unchecked Sendable {
   private let storage: UnsafeMutableBufferPointer<UInt8>
 
   /// `count` zero bytes, to be written in place.
-  public init(zeros count: Int) {
+  package init(zeros count: Int) {
     unsafe storage = .allocate(capacity: count)
     unsafe storage.initialize(repeating: 0)
   }
 
   /// Copies `bytes`.
-  public init(copying bytes: Span<UInt8>) {
+  package init(copying bytes: Span<UInt8>) {
     self.init(zeros: bytes.count)
     for index in bytes.indices { unsafe storage[index] = bytes[index] }
   }
@@ -72,10 +72,10 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
     unsafe storage.deallocate()
   }
 
-  public var count: Int { unsafe storage.count }
+  package var count: Int { unsafe storage.count }
 
   /// The bytes; valid as long as this is.
-  public var bytes: Span<UInt8> {
+  package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
       let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -84,14 +84,14 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
   }
 
   /// Lends the bytes to `body`, also where this is part of an object.
-  public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
+  package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(bytes)
   }
 
   /// The bytes, to be changed in place.
-  public var mutableBytes: MutableSpan<UInt8> {
+  package var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get {
       let span = unsafe MutableSpan(_unsafeElements: storage)

@@ -1,7 +1,7 @@
 import Glibc
 
 /// Why a connection could not be made, or a message not be sent or received.
-public enum TransportError: Error, Equatable, Sendable {
+package enum TransportError: Error, Equatable, Sendable {
   /// The peer ended the connection between two messages, or an earlier fault has already ended this direction of it.
   case closed
   /// The deadline passed before the first byte of a message, or before a connection was made.

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// Why text is not base32.
-public enum Base32Fault: Error, Equatable {
+package enum Base32Fault: Error, Equatable {
   /// A character that is neither of the alphabet nor padding nor between two groups.
   case character
   /// As many characters as no bytes have.
@@ -17,11 +17,11 @@ public enum Base32Fault: Error, Equatable {
 ///
 /// Source: RFC 4648 §6. Timing: depends on how many characters there are, and where space, dash and padding stand, and not on
 /// the others: they are neither branched on nor looked up.
-public enum Base32 {
+package enum Base32 {
   /// The bytes of `text`, in either case. One space or dash may stand between two characters. Padding may be left out.
   ///
   /// Throws `character`, `length`, `padding` and `strayBits` for text that is written otherwise. No text is no bytes.
-  public static func decode(_ text: Span<UInt8>) throws(Base32Fault) -> SecretBytes {
+  package static func decode(_ text: Span<UInt8>) throws(Base32Fault) -> SecretBytes {
     let end = try endOfCharacters(text)
     var characterCount = 0
     for index in 0..<end where !isSeparator(text[index]) { characterCount += 1 }
@@ -42,7 +42,7 @@ public enum Base32 {
   }
 
   /// `bytes` in upper case, without padding, which URIs and people leave out.
-  public static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
+  package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 8 + 4) / 5)
     var (bits, bitCount): (UInt32, Int) = (0, 0)
@@ -101,14 +101,14 @@ public enum Base32 {
 }
 
 /// Text is not pairs of hexadecimal digits.
-public struct Base16Fault: Error, Equatable {}
+package struct Base16Fault: Error, Equatable {}
 
 /// Secrets in hexadecimal digits.
 ///
 /// Source: RFC 4648 §8. Timing: depends on how many characters there are alone: they are neither branched on nor looked up.
-public enum Base16 {
+package enum Base16 {
   /// The bytes of `text`, digits of either case and nothing else; throws for any other. No text is no bytes.
-  public static func decode(_ text: Span<UInt8>) throws(Base16Fault) -> SecretBytes {
+  package static func decode(_ text: Span<UInt8>) throws(Base16Fault) -> SecretBytes {
     guard text.count.isMultiple(of: 2) else { throw Base16Fault() }
     var secret = SecretBytes(zeros: text.count / 2)
     var bytes = secret.mutableBytes

@@ -2,25 +2,25 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// An account's secret and how its codes are made, on its way in or out: what a URI, a key container or an activation holds.
-public final class Credential: Sendable {
+package final class Credential: Sendable {
   /// The most UTF-8 bytes of a user's name.
-  public static let maximumUserByteCount = 32
+  package static let maximumUserByteCount = 32
   /// The most UTF-8 bytes of an issuer's name.
-  public static let maximumIssuerByteCount = 64
+  package static let maximumIssuerByteCount = 64
   /// The most bytes of a secret.
-  public static let maximumSecretByteCount = 128
+  package static let maximumSecretByteCount = 128
 
   /// Who issued it; empty where nothing says so.
-  public let issuer: String
+  package let issuer: String
   /// Whose it is.
-  public let user: String
-  public let method: CodeMethod
+  package let user: String
+  package let method: CodeMethod
   /// The first counter that was not used yet, for methods with a counter; otherwise 0.
-  public let nextCounter: UInt64
+  package let nextCounter: UInt64
   /// The shared secret, 1 to 128 bytes.
-  public let secret: SecretBytes
+  package let secret: SecretBytes
 
-  public init(
+  package init(
     issuer: String = "", user: String, method: CodeMethod, nextCounter: UInt64 = 0, secret: consuming SecretBytes
   ) {
     self.issuer = issuer
@@ -32,7 +32,7 @@ public final class Credential: Sendable {
 }
 
 /// How a file holds credentials.
-public enum CredentialFormat: String, Sendable, CaseIterable {
+package enum CredentialFormat: String, Sendable, CaseIterable {
   /// `otpauth://` URIs, one a line.
   case otpauth
   /// `otpauth-migration://` URIs, one a line: every part of one export.
@@ -47,7 +47,7 @@ public enum CredentialFormat: String, Sendable, CaseIterable {
   case raw
 
   /// Tells the format by how `bytes` begin; nil for bare secrets, which must be named because they all look alike.
-  public static func detect(_ bytes: Span<UInt8>) -> CredentialFormat? {
+  package static func detect(_ bytes: Span<UInt8>) -> CredentialFormat? {
     var start = bytes.starts(with: "\u{FEFF}") ? 3 : 0
     while start < bytes.count, isWhitespace(bytes[start]) { start += 1 }
     let rest = bytes.extracting(start..<bytes.count)
@@ -73,16 +73,16 @@ extension Span where Element == UInt8 {
 
 extension Credential {
   /// The most bytes of a file of credentials.
-  public static let maximumFileByteCount = 1 << 20
+  package static let maximumFileByteCount = 1 << 20
   /// The most accounts of one file.
-  public static let maximumAccountCount = 1000
+  package static let maximumAccountCount = 1000
   /// The highest counter that Holdfast keeps. Source: docs/protocol.md, Encodings.
   static let maximumCounter: UInt64 = 1 << 53 - 1
 
   /// Reads every account of a file, at least one.
   ///
   /// The file is wholly read or not at all. `bytes` hold secrets: whoever has them wipes them.
-  public static func read(
+  package static func read(
     _ bytes: Span<UInt8>, format: CredentialFormat, parameters: borrowing ImportParameters = ImportParameters()
   ) throws(ImportFault) -> [Credential] {
     guard bytes.count <= maximumFileByteCount else { throw .tooLarge }
@@ -113,12 +113,12 @@ extension Credential {
   }
 
   /// The bytes of a secret below which guessing it is thinkable: 128 bits. Source: RFC 4226 §4, R6.
-  public static let leastSecretByteCount = 16
+  package static let leastSecretByteCount = 16
 
   /// Whether the secret is shorter than 128 bits, or than the hash's output, which is what both RFCs recommend.
   ///
   /// Source: RFC 4226 §4, R6; RFC 6238 §3, R6. Codes are as well made with such a secret; it is a thing to warn of.
-  public var isShort: Bool {
+  package var isShort: Bool {
     secret.count < max(Self.leastSecretByteCount, method.hash.byteCount)
   }
 }
@@ -148,7 +148,7 @@ extension Credential {
   }
 
   /// The secret that stands alone in a file, in `base32`, `hex` or `raw`; at least one byte.
-  public static func bareSecret(_ bytes: Span<UInt8>, format: CredentialFormat) throws(ImportFault) -> SecretBytes {
+  package static func bareSecret(_ bytes: Span<UInt8>, format: CredentialFormat) throws(ImportFault) -> SecretBytes {
     let secret: SecretBytes
     do {
       switch format {

@@ -108,7 +108,7 @@ extension OATHHash {
 }
 
 /// Why a credential cannot be written as a URI.
-public enum ExportFault: Error, Equatable, Sendable {
+package enum ExportFault: Error, Equatable, Sendable {
   /// The format has no OCRA.
   case unsupportedMethod
   /// A name that would be read as another one: it has a colon in it, or begins with a space.
@@ -119,7 +119,7 @@ extension Credential {
   /// Writes the credential as `otpauth://totp/…` or `otpauth://hotp/…`: the secret is in it, in base32.
   ///
   /// Source: Google's Key URI format. Every parameter is written, so that no reader's defaults matter.
-  public func otpauthURI() throws(ExportFault) -> SecretBytes {
+  package func otpauthURI() throws(ExportFault) -> SecretBytes {
     guard !user.contains(":"), !issuer.contains(":"), !user.hasPrefix(" ") else { throw .ambiguousName }
     var uri = SecretBuffer(capacity: 512)
     let hash: OATHHash

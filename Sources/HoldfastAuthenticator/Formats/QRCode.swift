@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// Why a QR code was not made.
-public enum QRCodeFault: Error, Equatable, Sendable {
+package enum QRCodeFault: Error, Equatable, Sendable {
   /// Nothing to encode.
   case empty
   /// More than the largest symbol holds: 2,331 bytes.
@@ -13,13 +13,13 @@ public enum QRCodeFault: Error, Equatable, Sendable {
 /// A QR code, which shows a secret as well as the text that is in it does.
 ///
 /// Source: ISO/IEC 18004. Error correction level M. What libqrencode itself works on is freed without being wiped.
-public struct QRCode: ~Copyable, Sendable {
+package struct QRCode: ~Copyable, Sendable {
   /// The modules of a side, 21 to 177.
-  public let width: Int
+  package let width: Int
   /// One byte a module, row by row: 1 is dark.
   private let modules: SecretBytes
 
-  public init(encoding text: Span<UInt8>) throws(QRCodeFault) {
+  package init(encoding text: Span<UInt8>) throws(QRCodeFault) {
     guard !text.isEmpty else { throw .empty }
     // The largest symbol of level M; libqrencode would answer nothing as well when memory is short.
     guard text.count <= 2331 else { throw .tooLong }
@@ -39,7 +39,7 @@ public struct QRCode: ~Copyable, Sendable {
   }
 
   /// Whether the module is dark; those outside of the symbol are light.
-  public func isDark(row: Int, column: Int) -> Bool {
+  package func isDark(row: Int, column: Int) -> Bool {
     guard (0..<width).contains(row), (0..<width).contains(column) else { return false }
     return modules.bytes[row * width + column] == 1
   }
@@ -47,7 +47,7 @@ public struct QRCode: ~Copyable, Sendable {
 
 extension QRCode {
   /// Who makes dark modules dark and light ones light.
-  public enum Contrast: Sendable {
+  package enum Contrast: Sendable {
     /// The terminal writes dark on light: blocks are dark modules.
     case darkOnLight
     /// The terminal writes light on dark: blocks are light modules.
@@ -57,16 +57,16 @@ extension QRCode {
   }
 
   /// The light modules around a symbol that readers may rely on. Source: ISO/IEC 18004 §5.3.8.
-  public static let usualQuietZone = 4
+  package static let usualQuietZone = 4
 
   /// The columns of a terminal that a drawing takes.
-  public func columnCount(quietZone: Int = usualQuietZone) -> Int { width + 2 * quietZone }
+  package func columnCount(quietZone: Int = usualQuietZone) -> Int { width + 2 * quietZone }
 
   /// The symbol as UTF-8 text, two rows of modules a line, in half blocks; every line ends in a newline.
   ///
   /// `quietZone` is how many light modules there are on each side. Light modules below the last row, where their number is odd,
   /// are drawn as such.
-  public func drawing(quietZone: Int = usualQuietZone, contrast: Contrast) -> SecretBytes {
+  package func drawing(quietZone: Int = usualQuietZone, contrast: Contrast) -> SecretBytes {
     let margin = max(quietZone, 0)
     let side = width + 2 * margin
     var text = SecretBuffer(capacity: side * side * 2)

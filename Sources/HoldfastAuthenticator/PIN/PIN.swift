@@ -4,16 +4,16 @@ import HoldfastOpenSSL
 /// A PIN, 4 to 6 digits, wiped when it goes out of scope.
 ///
 /// Whether it is the right one, nothing here can tell.
-public struct PIN: ~Copyable, Sendable {
+package struct PIN: ~Copyable, Sendable {
   /// The digits as ASCII.
   let digits: SecretBytes
   /// Which rule for a new PIN it breaks; nil for a good one.
-  public let ruleFault: PINFault?
+  package let ruleFault: PINFault?
 
   /// Takes the ASCII `digits`.
   ///
   /// Throws `length`, `notDigits`. Timing: tells nothing but their count, whether all are digits, and which rule they break.
-  public init(_ digits: Span<UInt8>) throws(PINFault) {
+  package init(_ digits: Span<UInt8>) throws(PINFault) {
     guard (4...6).contains(digits.count) else { throw .length }
     var strange: Int32 = 0
     for index in digits.indices {
@@ -26,7 +26,7 @@ public struct PIN: ~Copyable, Sendable {
   }
 
   /// Whether both are the same. Timing: tells nothing but whether they are.
-  public func isSame(as other: borrowing PIN) -> Bool {
+  package func isSame(as other: borrowing PIN) -> Bool {
     constantTimeEqual(digits.bytes, other.digits.bytes)
   }
 }
@@ -77,7 +77,7 @@ extension PIN {
 }
 
 /// Why some text is no PIN, or no good one.
-public enum PINFault: Error, Sendable, Equatable, CaseIterable {
+package enum PINFault: Error, Sendable, Equatable, CaseIterable {
   /// It has fewer than 4 or more than 6 digits.
   case length
   /// It has other characters than the digits 0 to 9.
@@ -91,7 +91,7 @@ public enum PINFault: Error, Sendable, Equatable, CaseIterable {
 }
 
 /// What has to be asked for before a record's secret can be used.
-public enum PINMode: Sendable, Equatable {
+package enum PINMode: Sendable, Equatable {
   /// Nothing: the secret is stored as it is.
   case none
   /// The PIN that it was blinded with.

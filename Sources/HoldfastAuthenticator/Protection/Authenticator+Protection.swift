@@ -12,7 +12,7 @@ extension Authenticator {
   ///
   /// It takes all records of the user that share the PIN, or the key, with `record`. Throws `changeOpen` while the change
   /// before is neither confirmed nor undone, `interrupted`, `unknownRecord`; `busy`, `diskFull`, `failed`.
-  public func prepareChange<Random: RandomSource & ~Copyable>(
+  package func prepareChange<Random: RandomSource & ~Copyable>(
     of record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> UndoCode {
     let code = try UndoCode(random: &random)
@@ -39,7 +39,7 @@ extension Authenticator {
   /// - Throws: `weakPIN`, `protectionMismatch`, `wrongUndoCode`, `noChange` without the first step; `busy`, `diskFull`,
   ///   `failed`, after which all is as it was before; `interrupted` when the old secrets are erased already: the undo code
   ///   brings them back.
-  public func change<Random: RandomSource & ~Copyable>(
+  package func change<Random: RandomSource & ~Copyable>(
     _ record: Record, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret,
     under code: borrowing UndoCode, random: inout Random
   ) throws(AuthenticatorFault) {
@@ -68,7 +68,7 @@ extension Authenticator {
   /// Goes back to before the last change, with the code that was shown then.
   ///
   /// Throws `noChange`, `wrongUndoCode`; `busy`, `diskFull`, `failed`, after which it can be done again.
-  public func undoChange(user: String, under code: borrowing UndoCode) throws(AuthenticatorFault) {
+  package func undoChange(user: String, under code: borrowing UndoCode) throws(AuthenticatorFault) {
     var changed: [StoredRecord] = []
     var restored: [StoredRecord] = []
     for stored in try tables.records(of: user) {
@@ -95,7 +95,7 @@ extension Authenticator {
   /// - Returns: Whether there was anything to confirm.
   /// - Throws: `unknownRecord`, `interrupted`; `busy`, `diskFull`, `failed`.
   @discardableResult
-  public func confirmProtection(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Bool {
+  package func confirmProtection(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Bool {
     let hasConfirmed = try tables.transaction { () throws(AuthenticatorFault) in
       let all = try tables.records(of: user)
       guard !all.isEmpty else { throw .unknownRecord }

@@ -86,13 +86,13 @@ extension ProtectionSecret {
 }
 
 /// What a user gives to have a record's secret blinded, or to use it.
-public enum ProtectionSecret: ~Copyable, Sendable {
+package enum ProtectionSecret: ~Copyable, Sendable {
   case none
   case pin(PIN)
   case key(ExternalKey)
 
   /// Which kind of protection it is for.
-  public var kind: ProtectionKind {
+  package var kind: ProtectionKind {
     switch self {
     case .none: .none
     case .pin: .pin
@@ -112,7 +112,7 @@ extension ProtectionSecret {
 }
 
 /// How a record's secret is stored. The raw value is what is written.
-public enum ProtectionKind: UInt8, Sendable, Equatable {
+package enum ProtectionKind: UInt8, Sendable, Equatable {
   /// As it is.
   case none = 0
   /// Blinded by a PIN.
@@ -121,7 +121,7 @@ public enum ProtectionKind: UInt8, Sendable, Equatable {
   case key = 2
 
   /// What has to be asked for.
-  public var mode: PINMode {
+  package var mode: PINMode {
     switch self {
     case .none: .none
     case .pin: .current
@@ -131,14 +131,14 @@ public enum ProtectionKind: UInt8, Sendable, Equatable {
 }
 
 /// A key in place of a PIN, handed over by another authenticator: a fingerprint reader, a smart card, a key ring.
-public struct ExternalKey: ~Copyable, Sendable {
+package struct ExternalKey: ~Copyable, Sendable {
   /// The fewest and the most bytes of a key: below, it could be guessed.
-  public static let byteCounts = 16...1024
+  package static let byteCounts = 16...1024
 
   let bytes: SecretBytes
 
   /// Copies `bytes`; nil unless there are 16 to 1,024.
-  public init?(_ bytes: Span<UInt8>) {
+  package init?(_ bytes: Span<UInt8>) {
     guard Self.byteCounts.contains(bytes.count) else { return nil }
     self.bytes = SecretBytes(copying: bytes)
   }

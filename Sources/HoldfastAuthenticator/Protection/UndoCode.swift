@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// 128 random bits that are shown once and stored nowhere: the key to a user's records as they were before a change of PIN.
-public struct UndoCode: ~Copyable, Sendable {
+package struct UndoCode: ~Copyable, Sendable {
   let bytes: Secret<16>
 
   /// 26 characters for 128 bits and two zeros, and two that check them.
@@ -17,7 +17,7 @@ public struct UndoCode: ~Copyable, Sendable {
   /// not matter, nor does O for 0, or I and L for 1.
   ///
   /// Throws `malformedUndoCode` when the check characters do not fit, or characters are missing or foreign.
-  public init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
+  package init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     var values = Secret<28>()
     let count = values.withMutableBytes { values in
       var count = 0
@@ -46,7 +46,7 @@ public struct UndoCode: ~Copyable, Sendable {
   }
 
   /// Lends it as text: seven groups of four characters, with hyphens between them.
-  public func withText<Result>(_ body: (Span<UInt8>) -> Result) throws(AuthenticatorFault) -> Result {
+  package func withText<Result>(_ body: (Span<UInt8>) -> Result) throws(AuthenticatorFault) -> Result {
     let values = try Self.characters(of: bytes)
     var text = SecretBytes(zeros: Self.characterCount + Self.characterCount / 4 - 1)
     var output = text.mutableBytes

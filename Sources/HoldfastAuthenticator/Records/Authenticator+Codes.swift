@@ -10,7 +10,7 @@ extension Authenticator {
   ///   - challenge: The question, for an OCRA method and no other.
   /// - Throws: `notSynchronised` beyond what the device looks at, `counterExhausted`, `clockOutOfRange`, `badQuestion`,
   ///   `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod`; `busy`, `diskFull`, `failed`.
-  public func code<Time: Clock & ~Copyable>(
+  package func code<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, challenge: String? = nil, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
     try codes(for: record, count: 1, with: protector, challenge: challenge, clock: clock)[0]
@@ -20,7 +20,7 @@ extension Authenticator {
   ///
   /// The second one of a time-based record is the next step's. Throws as ``code(for:with:challenge:clock:)``;
   /// `unsuitableMethod` for OCRA.
-  public func codePair<Time: Clock & ~Copyable>(
+  package func codePair<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, clock: borrowing Time
   ) throws(AuthenticatorFault) -> [Code] {
     if case .ocra = record.method { throw .unsuitableMethod }
@@ -176,9 +176,9 @@ extension Record {
 }
 
 /// A code to be shown.
-public struct Code: Sendable, Equatable {
+package struct Code: Sendable, Equatable {
   /// 4 to 10 decimal digits.
-  public let text: String
+  package let text: String
   /// How long it is valid still, by the clock that was given; nil where the time plays no part.
-  public let secondsRemaining: UInt64?
+  package let secondsRemaining: UInt64?
 }

@@ -11,7 +11,7 @@ extension Authenticator {
   ///     may be replaced.
   ///   - replacing: Whether confirmed records of the same user and index are replaced as well.
   /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`, `diskFull`, `failed`.
-  public func add<Random: RandomSource & ~Copyable>(
+  package func add<Random: RandomSource & ~Copyable>(
     _ records: [NewRecord], protection protector: borrowing ProtectionSecret, isConfirmed: Bool = true,
     replacing: Bool = false, random: inout Random
   ) throws(AuthenticatorFault) {
@@ -43,7 +43,7 @@ extension Authenticator {
   /// Records that a device has the secrets of a user's unconfirmed records; nil stands for any device.
   ///
   /// Throws `unknownRecord` without any record that is the device's or nobody's.
-  public func confirmActivation(user: String, deviceID: DeviceID? = nil) throws(AuthenticatorFault) {
+  package func confirmActivation(user: String, deviceID: DeviceID? = nil) throws(AuthenticatorFault) {
     try tables.transaction { () throws(AuthenticatorFault) in
       let all = try tables.records(of: user).filter { $0.record.isOf(deviceID) }
       guard !all.isEmpty else { throw .unknownRecord }
@@ -56,7 +56,7 @@ extension Authenticator {
 
   /// Removes a user's records, or one of them, for good; returns how many. Throws `unknownRecord` where there is none.
   @discardableResult
-  public func remove(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Int {
+  package func remove(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Int {
     let count = try tables.transaction { () throws(AuthenticatorFault) in
       let removed = try tables.records(of: user).filter { (index ?? $0.record.index) == $0.record.index }
       for stored in removed { try tables.delete(user, stored.record.index) }
@@ -68,7 +68,7 @@ extension Authenticator {
   }
 
   /// The lowest index that a user has no record of. Throws `exists` when he has all eight.
-  public func freeIndex(user: String) throws(AuthenticatorFault) -> Int {
+  package func freeIndex(user: String) throws(AuthenticatorFault) -> Int {
     let taken = try records(user: user).map(\.index)
     guard let free = Record.indices.first(where: { !taken.contains($0) }) else { throw .exists }
     return free
@@ -84,7 +84,7 @@ extension Authenticator {
   ///   - sealNext: The same for a seal.
   ///   - now: Unix seconds.
   /// - Throws: `unknownRecord` without a record of the user's that is that device's or nobody's, `badRecord`.
-  public func synchronise(
+  package func synchronise(
     user: String, deviceID: DeviceID? = nil, offsetSeconds: Int64?, otpNext: UInt64?, sealNext: UInt64?, now: UInt64
   ) throws(AuthenticatorFault) {
     guard Record.clockOffsetBounds.contains(offsetSeconds ?? 0),
@@ -126,7 +126,7 @@ extension Record {
   }
 
   /// Whether what a device says is about it: it is that device's, or nobody knows whose.
-  public func isOf(_ device: DeviceID?) -> Bool {
+  package func isOf(_ device: DeviceID?) -> Bool {
     guard let device, let deviceID else { return true }
     return deviceID == device
   }
@@ -151,7 +151,7 @@ extension NewRecord {
 extension RecordPurpose {
   /// Whether codes of `method` can serve. OCRA suites with a PIN's hash or session information are not for people: the PIN
   /// is what the secret is blinded with here.
-  public func suits(_ method: CodeMethod) -> Bool {
+  package func suits(_ method: CodeMethod) -> Bool {
     guard case .ocra(let suite) = method else { return self == .otp }
     guard suite.length != nil, suite.pinHash == nil, suite.sessionByteCount == nil else { return false }
     return switch self {
@@ -221,7 +221,7 @@ extension Authenticator {
   /// A record with its secret, to go elsewhere. A wrong PIN gives a wrong secret, and nothing tells.
   ///
   /// Throws `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
-  public func credential(
+  package func credential(
     of record: Record, with protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) -> Credential {
     let stored = try stored(record.user, record.index)
@@ -233,20 +233,20 @@ extension Authenticator {
 }
 
 /// A record that is to be stored.
-public struct NewRecord: Sendable {
+package struct NewRecord: Sendable {
   /// 1 to 8, the user's own.
-  public let index: Int
-  public let purpose: RecordPurpose
+  package let index: Int
+  package let purpose: RecordPurpose
   /// Its user names the record's user; its next counter counts as one that the device knows.
-  public let credential: Credential
+  package let credential: Credential
   /// The device that has the same secret; nil for an account from elsewhere.
-  public let deviceID: DeviceID?
+  package let deviceID: DeviceID?
   /// How many codes ahead the device looks; nil where that is not known, so that nothing is refused.
-  public let lookAheadWindow: UInt64?
+  package let lookAheadWindow: UInt64?
   /// The most UTF-8 bytes above 16 that a field of a seal may have, or nil for 16 characters.
-  public let sealFieldByteLimit: Int?
+  package let sealFieldByteLimit: Int?
 
-  public init(
+  package init(
     index: Int, purpose: RecordPurpose, credential: Credential, deviceID: DeviceID? = nil,
     lookAheadWindow: UInt64? = nil, sealFieldByteLimit: Int? = nil
   ) {

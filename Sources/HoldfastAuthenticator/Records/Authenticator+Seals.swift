@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 extension Authenticator {
   /// A fresh challenge for the device, recorded in the place of the one before. `record` is of purpose `host`; one that
   /// was never confirmed is asked with too, which is how its device is found out.
-  public func challengeDevice<Random: RandomSource & ~Copyable>(
+  package func challengeDevice<Random: RandomSource & ~Copyable>(
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
     guard record.purpose == .host else { throw .unsuitableMethod }
@@ -30,7 +30,7 @@ extension Authenticator {
   /// `code` has as many decimal digits as the record's suite says; others are `badQuestion`, and cost nothing. Throws
   /// `noChallenge`, `unsuitableMethod`, `interrupted`; `busy`, `diskFull`, `failed`. Timing: the comparison does not show
   /// where the codes differ.
-  public func checkHostCode(
+  package func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
   ) throws(AuthenticatorFault) -> Bool {
     guard record.purpose == .host, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
@@ -66,7 +66,7 @@ extension Authenticator {
   ///   - protector: What its protection asks for. A wrong PIN gives a wrong seal.
   /// - Throws: `badQuestion` where a challenge is missing or there must be none; otherwise as
   ///   ``code(for:with:challenge:clock:)``.
-  public func seal<Time: Clock & ~Copyable>(
+  package func seal<Time: Clock & ~Copyable>(
     _ request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
     with protector: borrowing ProtectionSecret, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
@@ -95,18 +95,18 @@ extension Authenticator {
 
 extension Record {
   /// Whether its seals take a challenge of the device: nothing else makes each a new one.
-  public var needsChallenge: Bool {
+  package var needsChallenge: Bool {
     purpose == .seal && !method.isCounted && method.timeStepSeconds == nil
   }
 }
 
 /// What a device was asked with, or asks: 16 hexadecimal digits.
-public struct DeviceChallenge: Sendable, Equatable {
+package struct DeviceChallenge: Sendable, Equatable {
   /// In small letters.
-  public let digits: String
+  package let digits: String
 
   /// Nil for anything but 16 hexadecimal digits, large or small.
-  public init?(_ text: String) {
+  package init?(_ text: String) {
     guard text.utf8.count == 16 else { return nil }
     var digits = ""
     for byte in text.utf8 {
@@ -121,20 +121,20 @@ public struct DeviceChallenge: Sendable, Equatable {
 }
 
 /// A command and its parameters as they are sealed: normalised, bounded, and without anything that a terminal would obey.
-public struct SealRequest: Sendable, Equatable {
+package struct SealRequest: Sendable, Equatable {
   /// 1 to 32 UTF-8 bytes, normalised.
-  public let command: String
+  package let command: String
   /// At most 8, each normalised.
-  public let parameters: [String]
+  package let parameters: [String]
 
   /// The most parameters.
-  public static let maximumParameterCount = 8
+  package static let maximumParameterCount = 8
   /// The most characters of a parameter, where a record does not allow more bytes.
-  public static let usualCharacterCount = 16
+  package static let usualCharacterCount = 16
 
   /// Normalises to NFC and checks. `fieldByteLimit` is a record's: the most UTF-8 bytes of a parameter, or nil for 16
   /// characters, of at most 64 bytes.
-  public init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
+  package init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
     self.command = command.normalised
     if let fault = self.command.fieldFault(byteLimit: 32) { throw .command(fault) }
     guard parameters.count <= Self.maximumParameterCount else { throw .tooManyParameters }
@@ -151,7 +151,7 @@ public struct SealRequest: Sendable, Equatable {
 }
 
 /// Why a command cannot be sealed.
-public enum SealFault: Error, Sendable, Equatable {
+package enum SealFault: Error, Sendable, Equatable {
   case command(SealFieldFault)
   case tooManyParameters
   /// Parameters are counted from 1.
@@ -159,7 +159,7 @@ public enum SealFault: Error, Sendable, Equatable {
 }
 
 /// What is wrong with a field.
-public enum SealFieldFault: Sendable, Equatable {
+package enum SealFieldFault: Sendable, Equatable {
   case empty
   case tooLong
   /// It has control characters, or others that nobody sees, or that change the direction of text: two requests that look

@@ -1,47 +1,47 @@
 import HoldfastCore
 
 /// What the authenticator knows of one shared secret: all but the secret.
-public struct Record: Sendable, Equatable {
+package struct Record: Sendable, Equatable {
   /// The indices that a user's records may have.
-  public static let indices = 1...8
+  package static let indices = 1...8
 
   /// What ``clockOffsetSeconds`` may be: as much as 32 bits hold, ahead or behind.
   static let clockOffsetBounds = -Int64(UInt32.max)...Int64(UInt32.max)
 
   /// Whose it is, at most 32 UTF-8 bytes.
-  public let user: String
-  public let index: Int
-  public let purpose: RecordPurpose
+  package let user: String
+  package let index: Int
+  package let purpose: RecordPurpose
   /// Who issued it; may be empty.
-  public let issuer: String
-  public let deviceID: DeviceID?
-  public let method: CodeMethod
+  package let issuer: String
+  package let deviceID: DeviceID?
+  package let method: CodeMethod
   /// The first counter that was not used yet.
-  public internal(set) var nextCounter: UInt64
+  package internal(set) var nextCounter: UInt64
   /// The first counter that the device has not seen, as far as is known.
-  public internal(set) var acknowledgedCounter: UInt64
+  package internal(set) var acknowledgedCounter: UInt64
   /// How many seconds the device's clock is ahead of this one.
-  public internal(set) var clockOffsetSeconds: Int64
+  package internal(set) var clockOffsetSeconds: Int64
   /// The last time step that a code was shown for.
-  public internal(set) var lastTimeStep: UInt64?
+  package internal(set) var lastTimeStep: UInt64?
   /// When it was synchronised with the device, in Unix seconds of this clock.
-  public internal(set) var lastSynchronised: UInt64?
-  public let lookAheadWindow: UInt64?
+  package internal(set) var lastSynchronised: UInt64?
+  package let lookAheadWindow: UInt64?
   /// The most UTF-8 bytes of a seal's field; nil for 16 characters.
-  public let sealFieldByteLimit: Int?
-  public internal(set) var protection: ProtectionKind
+  package let sealFieldByteLimit: Int?
+  package internal(set) var protection: ProtectionKind
   /// Records that were stored together share a PIN, and with it this number.
-  public let protectionGroup: UInt64
+  package let protectionGroup: UInt64
   /// Whether the device is known to have the secret.
-  public internal(set) var isConfirmed: Bool
+  package internal(set) var isConfirmed: Bool
   /// How far a change of its protection is.
-  public internal(set) var change: ChangeProgress
+  package internal(set) var change: ChangeProgress
   /// The first counter or time step whose code can only have been shown since the last change; nil without one.
-  public internal(set) var changePosition: UInt64?
+  package internal(set) var changePosition: UInt64?
 }
 
 /// How far a change of a record's protection is. The raw value is what is written.
-public enum ChangeProgress: UInt8, Sendable, Equatable {
+package enum ChangeProgress: UInt8, Sendable, Equatable {
   /// There is none.
   case none = 0
   /// The old secret is there, and a copy under an undo code.
@@ -55,7 +55,7 @@ public enum ChangeProgress: UInt8, Sendable, Equatable {
 }
 
 /// What a record's codes are for. The raw value is what is written.
-public enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
+package enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
   /// One-time passwords.
   case otp = 1
   /// Seals over a command and its parameters.
@@ -86,7 +86,7 @@ extension Credential {
   /// Whether the secret is printable ASCII from its first byte to its last, as none of 8 random bytes or more hardly ever is.
   ///
   /// Blinded by a PIN, such a secret gives itself away: a wrong PIN makes other bytes of it. It is a thing to warn of.
-  public var isText: Bool {
+  package var isText: Bool {
     secret.withBytes { bytes in
       guard bytes.count >= 8 else { return false }
       var strange: Int32 = 0

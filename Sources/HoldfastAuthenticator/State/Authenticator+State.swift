@@ -9,7 +9,7 @@ extension Authenticator {
   /// The whole state as one line of ASCII, encrypted under a passphrase. The secrets in it are blinded as they are here.
   ///
   /// Throws `noRecords`, `busy`, `corrupt`, `failed`.
-  public func exportState<Random: RandomSource & ~Copyable>(
+  package func exportState<Random: RandomSource & ~Copyable>(
     under passphrase: borrowing Passphrase, random: inout Random
   ) throws(AuthenticatorFault) -> String {
     try exportState(under: passphrase, cost: .archive, random: &random)
@@ -31,7 +31,7 @@ extension Authenticator {
   }
 
   /// Throws `malformedState` unless `text` is a state string that was not mistyped. Needs no passphrase.
-  public static func checkState(_ text: Span<UInt8>) throws(AuthenticatorFault) {
+  package static func checkState(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     try StateString.check(text)
   }
 
@@ -44,7 +44,7 @@ extension Authenticator {
   /// - Throws: `malformedState` (also: a later version's), `wrongPassphrase`, `notEmpty` where there are records and `replacing` is false;
   ///   `busy`, `diskFull`, `failed`; `interrupted` when the old secrets are erased already: import it again.
   @discardableResult
-  public func importState(
+  package func importState(
     _ text: Span<UInt8>, under passphrase: borrowing Passphrase, replacing: Bool = false
   ) throws(AuthenticatorFault) -> Int {
     let state = try StateString.open(text, under: passphrase, using: &cryptography)
@@ -103,11 +103,11 @@ extension StoredRecord {
 }
 
 /// What a state string is encrypted under: at least 8 characters, and not digits alone, so that it is no PIN.
-public struct Passphrase: ~Copyable, Sendable {
+package struct Passphrase: ~Copyable, Sendable {
   let bytes: SecretBytes
 
   /// Takes UTF-8 as it is typed, 8 characters to 1,024 bytes. Throws `weakPassphrase`.
-  public init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
+  package init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     var characterCount = 0
     var isNumber = true
     for index in text.indices {
@@ -120,7 +120,7 @@ public struct Passphrase: ~Copyable, Sendable {
   }
 
   /// Whether both are the same. Timing: tells nothing but whether they are.
-  public func isSame(as other: borrowing Passphrase) -> Bool {
+  package func isSame(as other: borrowing Passphrase) -> Bool {
     constantTimeEqual(bytes.bytes, other.bytes.bytes)
   }
 }

@@ -7,7 +7,7 @@ import HoldfastStorage
 ///
 /// For one thread at a time; other processes may use the same folder. Whatever changes is one transaction, durable before
 /// anything that rests on it is returned.
-public final class Authenticator {
+package final class Authenticator {
   let tables: AuthenticatorTables
   /// What a new blinding by a PIN costs.
   let cost: ScryptCost
@@ -19,7 +19,7 @@ public final class Authenticator {
   }
 
   /// All records, or a user's, by user and index. Throws `busy`, `corrupt`, `failed`.
-  public func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
+  package func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
     try tables.records(of: user).map(\.record)
   }
 
@@ -27,7 +27,7 @@ public final class Authenticator {
   ///
   /// Throws `noRecords` when there is none at all, `unknownRecord`, and `severalUsers` or `severalRecords` where it has to be
   /// said which one.
-  public func record(
+  package func record(
     user: String? = nil, index: Int? = nil, purpose: RecordPurpose
   ) throws(AuthenticatorFault) -> Record {
     let all = try records()
@@ -56,20 +56,20 @@ public final class Authenticator {
 }
 
 /// The folder in which a user's authenticator keeps its records: mode 0700, the file in it 0600.
-public enum AuthenticatorFolder {
+package enum AuthenticatorFolder {
   /// The file in the folder.
-  public static let fileName = "authenticator.sqlite"
+  package static let fileName = "authenticator.sqlite"
 
   /// Opens the authenticator that is in a folder. Throws `missing` where there is none, `folder` for one of another kind, and
   /// what is wrong with it.
-  public static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
+  package static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try open(at: path, cost: .interactive)
   }
 
   /// Opens the authenticator that is in a folder, and makes folder and file where they are not there.
   ///
   /// Throws `missing` without a folder above it, and what is wrong with it.
-  public static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
+  package static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try create(at: path, cost: .interactive)
   }
 

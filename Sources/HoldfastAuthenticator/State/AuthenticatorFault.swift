@@ -1,7 +1,7 @@
 import HoldfastStorage
 
 /// Why the authenticator did not do what it was asked for. Nothing was shown and nothing was lost then.
-public enum AuthenticatorFault: Error, Equatable {
+package enum AuthenticatorFault: Error, Equatable {
   // The folder and its file.
 
   /// There is no such folder, or no authenticator in it.

@@ -50,7 +50,7 @@ extension DeviceSecrets {
 }
 
 /// Why the counter that anchors a device could not be used.
-public enum CounterFault: Error, Equatable, Sendable {
+package enum CounterFault: Error, Equatable, Sendable {
   /// There is no TPM: nothing at its path, nothing that could be one, or nobody who listens.
   case notThere
   case noPermission
@@ -87,16 +87,16 @@ struct CounterOperations: Sendable {
 }
 
 /// Which counter anchors a device: a TPM, and the index of a counter in it.
-public struct CounterPlace: Sendable, Equatable {
+package struct CounterPlace: Sendable, Equatable {
   /// A device of the kernel's resource manager or a Unix socket, as an absolute path of at most 107 bytes.
-  public let tpm: String
+  package let tpm: String
   /// From 0x01800000 to 0x01BFFFFF, the owner's range: 22 bits of the device id.
   ///
   /// Source: Registry of Reserved TPM 2.0 Handles and Localities, §2.2.
-  public let index: UInt32
+  package let index: UInt32
 
   /// The place of a device's counter; nil unless `tpm` is such a path.
-  public init?(tpm: String, deviceID: DeviceID) {
+  package init?(tpm: String, deviceID: DeviceID) {
     let path = tpm.utf8
     guard path.first == UInt8(ascii: "/"), path.count <= 107, !path.contains(0) else { return nil }
     self.tpm = tpm

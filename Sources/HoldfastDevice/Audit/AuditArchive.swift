@@ -10,16 +10,16 @@ import HoldfastStorage
 /// `{"entry":…}` for each entry, its bytes in hexadecimal digits (see ``AuditEntry/encode(into:)``). The last is
 /// `{"through":…,"head":…}`: the number of the last entry, and its hash. Each hash follows from the one before it and the entry
 /// (see ``AuditChain``), so that the whole file can be checked against the two heads, and both against the log that goes on.
-public struct AuditArchive: Sendable {
+package struct AuditArchive: Sendable {
   /// The longest file that is read, in bytes.
   static let maximumByteCount = 1 << 30
   private static let version: UInt64 = 1
 
-  public let deviceID: DeviceID
+  package let deviceID: DeviceID
   /// The chain before the first entry.
-  public let base: AuditChain
+  package let base: AuditChain
   /// What the last line says that the last entry leads to.
-  public let end: AuditChain
+  package let end: AuditChain
   /// The bytes of the entries.
   let entries: [[UInt8]]
 
@@ -31,7 +31,7 @@ public struct AuditArchive: Sendable {
   ///
   /// Throws `file` where it cannot be read, `malformed` for anything that ``encoded()`` does not write, and `newerVersion`. Whether
   /// the entries lead from one head to the other is for ``verifyAudit()`` to say.
-  public init(path: String) throws(AuditArchiveFault) {
+  package init(path: String) throws(AuditArchiveFault) {
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.readFile(at: path, limit: Self.maximumByteCount) } catch {
       throw .file(error)
@@ -103,15 +103,15 @@ public struct AuditArchive: Sendable {
 }
 
 extension AuditArchive: AuditLog {
-  public func auditHead() -> AuditChain { end }
+  package func auditHead() -> AuditChain { end }
 
-  public func auditEntries(after sequence: UInt64, limit: UInt64) -> [AuditEntry] {
+  package func auditEntries(after sequence: UInt64, limit: UInt64) -> [AuditEntry] {
     let skipped = sequence > base.count ? Int(clamping: sequence - base.count) : 0
     return entries.dropFirst(skipped).prefix(Int(clamping: limit)).compactMap { try? AuditEntry($0.span) }
   }
 
   /// Walks from the first head to the last. Throws `failed` where libcrypto does.
-  public func verifyAudit() throws(LedgerFault) -> AuditReport {
+  package func verifyAudit() throws(LedgerFault) -> AuditReport {
     var report = AuditReport(recorded: end, firstKept: base.count + 1)
     var chain = base
     var cryptography = OpenSSLCryptography()
@@ -131,7 +131,7 @@ extension AuditArchive: AuditLog {
 }
 
 /// Why a file of audit entries could not be read.
-public enum AuditArchiveFault: Error, Equatable {
+package enum AuditArchiveFault: Error, Equatable {
   case file(FileError)
   /// It is none, or only the beginning of one.
   case malformed
@@ -140,11 +140,11 @@ public enum AuditArchiveFault: Error, Equatable {
 }
 
 /// What a walk along the audit log found.
-public struct AuditReport: Sendable, Equatable {
+package struct AuditReport: Sendable, Equatable {
   /// What the ledger says the last entry is.
-  public var recorded: AuditChain
+  package var recorded: AuditChain
   /// The sequence number of the first entry that is kept.
-  public var firstKept: UInt64 = 1
+  package var firstKept: UInt64 = 1
   /// The sequence number of the first entry that is missing, changed or out of place; nil when the whole chain holds.
-  public var firstBroken: UInt64?
+  package var firstBroken: UInt64?
 }

@@ -7,7 +7,7 @@ import Synchronization
 /// nothing of them but where they end (docs/protocol.md, "A device behind a serial line").
 ///
 /// Threads: one for each endpoint accepts, and one carries. ``run()`` blocks; ``stop()`` ends it from any other thread.
-public final class Bridge: Sendable {
+package final class Bridge: Sendable {
   /// How many provers may wait for a moment until they are told that they cannot come in.
   private static let waitingCount = 16
 
@@ -27,7 +27,7 @@ public final class Bridge: Sendable {
   ///   - hardware: a terminal, or a socket of bytes in the file system.
   ///   - notify: called from any thread; it must not block for long.
   /// - Throws: `endpoint`, `noDescriptors`.
-  public init(
+  package init(
     endpoints: [Endpoint], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
     notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
   ) throws(BridgeFault) {
@@ -45,12 +45,12 @@ public final class Bridge: Sendable {
   }
 
   /// Where provers come; a Bluetooth port that was left open is filled in.
-  public var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
+  package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
 
   /// Carries messages until ``stop()``, then ends every connection. Once only.
   ///
   /// Throws `server` when an endpoint is gone, after everything was ended all the same.
-  public func run() throws(BridgeFault) {
+  package func run() throws(BridgeFault) {
     guard let carriers = WorkerGate(limit: 1), carriers.enter() else { throw .server(.noDescriptors) }
     let isStarted = Thread.detach { [self] in
       defer { carriers.leave() }
@@ -65,7 +65,7 @@ public final class Bridge: Sendable {
   }
 
   /// Ends ``run()``: from any thread, any number of times, also before it began.
-  public func stop() {
+  package func stop() {
     stopFlag.raise()
     reception.stop()
     place.close()
@@ -93,7 +93,7 @@ public final class Bridge: Sendable {
   ///
   /// - Parameters:
   ///   - host: the address of the host's adapter.
-  public func standing(of host: BluetoothAddress) -> LinkStanding { place.standing(of: host) }
+  package func standing(of host: BluetoothAddress) -> LinkStanding { place.standing(of: host) }
 
   /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
   private func admit(_ prover: Connection) {
@@ -119,7 +119,7 @@ public final class Bridge: Sendable {
 }
 
 /// Why a bridge could not start, or ended by itself.
-public enum BridgeFault: Error, Equatable {
+package enum BridgeFault: Error, Equatable {
   /// What provers come to.
   case server(ServerFault)
   /// The line could not be opened.
@@ -127,31 +127,31 @@ public enum BridgeFault: Error, Equatable {
 }
 
 /// How long a bridge waits, in milliseconds.
-public struct BridgeTiming: Sendable {
+package struct BridgeTiming: Sendable {
   /// For the first byte of a prover's message.
-  public var answerMilliseconds: Int
+  package var answerMilliseconds: Int
   /// From the first byte of a prover's message to its last.
-  public var messageMilliseconds: Int
+  package var messageMilliseconds: Int
   /// For the hardware to answer an empty frame, before it gets another one; after that one, the line is lost.
-  public var freshMilliseconds: Int
+  package var freshMilliseconds: Int
   /// For the hardware to answer a message.
-  public var judgingMilliseconds: Int
+  package var judgingMilliseconds: Int
   /// From the first byte of a message of the hardware to its last.
-  public var frameMilliseconds: Int
+  package var frameMilliseconds: Int
   /// For a terminal to be silent, after bytes that are no message, before it is listened to again.
-  public var silenceMilliseconds: Int
+  package var silenceMilliseconds: Int
   /// For either end to take a message.
-  public var sendMilliseconds: Int
+  package var sendMilliseconds: Int
   /// For a socket of the hardware to take a connection.
-  public var openMilliseconds: Int
+  package var openMilliseconds: Int
   /// Between two tries to open the line.
-  public var retryMilliseconds: Int
+  package var retryMilliseconds: Int
   /// For a prover to read the last message before its connection is closed, where closing could take it back.
-  public var farewellMilliseconds: Int
+  package var farewellMilliseconds: Int
   /// For a new prover to have something accepted before its place may go to another one.
-  public var provingMilliseconds: Int
+  package var provingMilliseconds: Int
 
-  public init(
+  package init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
     frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
@@ -173,7 +173,7 @@ public struct BridgeTiming: Sendable {
 }
 
 /// Something that whoever runs a bridge may want to say. It may come from any thread.
-public enum BridgeNotice: Sendable, Equatable {
+package enum BridgeNotice: Sendable, Equatable {
   /// A prover got the place; `connection` counts them from 1. `peer` is nil where the transport does not know it.
   case connected(connection: UInt64, Peer?)
   /// A prover is gone, after so many messages from the hardware.
@@ -193,7 +193,7 @@ public enum BridgeNotice: Sendable, Equatable {
 }
 
 /// What is wrong with a line.
-public enum HardwareFault: Error, Equatable {
+package enum HardwareFault: Error, Equatable {
   /// It cannot be opened, ended, or sent what is no message.
   case transport(TransportError)
   /// An empty frame, or a prover's message, was not answered in time.

@@ -13,7 +13,7 @@ extension DeviceFolder {
   /// Throws `alreadyMade`, `incomplete` or `inUse` for a folder that is not free, `notFolder`, `tooOpen`, `wrongOwner`,
   /// `missing` without a folder above it, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and `failed` without a
   /// real clock.
-  public static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+  package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, random: inout Random,
     clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
@@ -91,7 +91,7 @@ extension DeviceFolder {
   ///
   /// Also for a folder whose making or reset was interrupted, as long as its ledger is whole. Throws `inUse` while it is
   /// served, `missing` without a ledger, and as ``create(at:policy:tpm:random:clock:)`` does.
-  public static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+  package static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     try reset(at: path, operations: .tpm, random: &random, clock: clock)

@@ -5,12 +5,12 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// A folder that holds one device: keys, ledger, policy and the simulated lock. It has mode 0700, its files 0600.
-public struct DeviceFolder: Sendable {
-  public let path: String
+package struct DeviceFolder: Sendable {
+  package let path: String
   /// What the world may know of the device.
-  public let descriptor: DeviceDescriptor
+  package let descriptor: DeviceDescriptor
   /// The counter that anchors the device's ledger; nil where nothing does.
-  public let counter: CounterPlace?
+  package let counter: CounterPlace?
   let operations: CounterOperations
 
   init(path: String, descriptor: DeviceDescriptor, counter: CounterPlace?, operations: CounterOperations) {
@@ -21,7 +21,7 @@ public struct DeviceFolder: Sendable {
   ///
   /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `halfMade`, `incomplete`, `folder` for one of another
   /// kind, or `file` with what is wrong with which.
-  public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
+  package static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
 
@@ -48,7 +48,7 @@ public struct DeviceFolder: Sendable {
   }
 
   /// Opens the ledger, which must be the newest one where a counter anchors it. Throws `file` for it, `counter`.
-  public func openLedger(limits: LedgerLimits = LedgerLimits()) throws(DeviceFolderFault) -> Ledger {
+  package func openLedger(limits: LedgerLimits = LedgerLimits()) throws(DeviceFolderFault) -> Ledger {
     let ledger: Ledger
     let anchor = try openAnchor()
     do throws(LedgerError) {
@@ -69,19 +69,19 @@ public struct DeviceFolder: Sendable {
   }
 
   /// The policy file, which need not be a good one.
-  public var policy: PolicyFile {
+  package var policy: PolicyFile {
     PolicyFile(path: DeviceFile.policy.path(in: path))
   }
 
   /// Puts `policy` in the place of the one that is there, all at once. Throws `file` for it.
-  public func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
+  package func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)
     } catch { throw .file(.policy, DeviceFileFault(error)) }
   }
 
   /// Where the simulated lock stands. Throws `file` for it.
-  public func openLock() throws(DeviceFolderFault) -> SimulatedLock {
+  package func openLock() throws(DeviceFolderFault) -> SimulatedLock {
     do throws(DeviceFileFault) {
       return try SimulatedLock(lockStateFile)
     } catch { throw .file(.actuator, error) }
@@ -159,7 +159,7 @@ extension DeviceFile {
 }
 
 /// A file of a device's folder.
-public enum DeviceFile: String, Sendable, CaseIterable {
+package enum DeviceFile: String, Sendable, CaseIterable {
   /// The device's id and public key, and the version of the folder; written last, so that a folder without it is half-made.
   case description = "device.json"
   /// The private key, a JWK.
@@ -172,13 +172,13 @@ public enum DeviceFile: String, Sendable, CaseIterable {
   case actuator = "actuator.state"
 
   /// Where it is, in the folder at `folder`.
-  public func path(in folder: String) -> String {
+  package func path(in folder: String) -> String {
     folder + "/" + rawValue
   }
 }
 
 /// What is wrong with a file of the folder.
-public enum DeviceFileFault: Error, Equatable {
+package enum DeviceFileFault: Error, Equatable {
   case missing
   /// The group or others may read or write it.
   case tooOpen
@@ -242,7 +242,7 @@ extension DeviceFileFault {
 }
 
 /// Why a device's folder could not be made or opened.
-public enum DeviceFolderFault: Error, Equatable {
+package enum DeviceFolderFault: Error, Equatable {
   /// There is no such folder, or no device in it.
   case missing
   /// There is something else than a folder.

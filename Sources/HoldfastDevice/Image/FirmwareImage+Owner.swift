@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 
 /// Whom the device trusts, its floors, and what it says of itself.
 extension FirmwareImage {
-  public func summary() throws(LedgerFault) -> LedgerSummary {
+  package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (store, _) throws(LedgerFault) in
       LedgerSummary(
         clockFloor: try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() },
@@ -15,11 +15,11 @@ extension FirmwareImage {
   }
 
   /// Which half of the journal is in force, 1 or 2, and how many of its bytes are used.
-  public func slotUse() throws(LedgerFault) -> (number: Int, usedByteCount: Int, byteCount: Int) {
+  package func slotUse() throws(LedgerFault) -> (number: Int, usedByteCount: Int, byteCount: Int) {
     try look { (store, _) in store.slotUse }
   }
 
-  public func issuers() throws(LedgerFault) -> [TrustedIssuer] {
+  package func issuers() throws(LedgerFault) -> [TrustedIssuer] {
     try look { (store, provision) throws(LedgerFault) in
       var issuers: [TrustedIssuer] = []
       for index in 0..<provision.issuers.count {
@@ -34,7 +34,7 @@ extension FirmwareImage {
   }
 
   /// Throws `tooManyIssuers` beyond 8, or where there is no room for the generation floors of more keys.
-  public func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, provision) throws(LedgerFault) in
       try Self.trust(issuer, in: &store, &provision, realClock: realClock)
     }
@@ -60,7 +60,7 @@ extension FirmwareImage {
     return true
   }
 
-  public func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, provision) throws(LedgerFault) in
       guard provision.issuers[keyID] != nil else { return false }
       var others = IssuerTable()
@@ -76,7 +76,7 @@ extension FirmwareImage {
   }
 
   /// Only ahead: throws `floorOnlyRises` otherwise.
-  public func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+  package func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     return try change { (store, _) throws(LedgerFault) in
       let from = try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() }
@@ -90,7 +90,7 @@ extension FirmwareImage {
   }
 
   /// Only ahead: throws `floorOnlyRises` otherwise.
-  public func moveGenerationFloor(
+  package func moveGenerationFloor(
     of keyID: KeyID, to floor: UInt64, realClock: UInt64?
   ) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
@@ -124,7 +124,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 extension FirmwareImage {
   /// How often codes made from the time may change at most, in seconds: for a wrong one the device computes those of an hour to
   /// either side, and with SHA-512 in steps of a second that is a quarter of a minute.
-  public static let shortestTimeStepSeconds: UInt64 = 10
+  package static let shortestTimeStepSeconds: UInt64 = 10
 
   private static func checkTimeSteps(_ methods: [CodeMethod?]) throws(LedgerFault) {
     for method in methods {
@@ -133,7 +133,7 @@ extension FirmwareImage {
     }
   }
 
-  public func users() throws(LedgerFault) -> [LedgerUser] {
+  package func users() throws(LedgerFault) -> [LedgerUser] {
     try look { (store, _) throws(LedgerFault) in
       var users: [LedgerUser] = []
       for place in 0..<Store.userLimit {
@@ -146,7 +146,7 @@ extension FirmwareImage {
     }
   }
 
-  public func openCodes() throws(LedgerFault) -> [OpenCode] {
+  package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (store, _) throws(LedgerFault) in
       try store.attempt { (store) throws(StoreFailure) in
         var codes: [OpenCode] = []
@@ -156,7 +156,7 @@ extension FirmwareImage {
     }
   }
 
-  public func issueActivation<Random: RandomSource & ~Copyable>(
+  package func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
@@ -170,7 +170,7 @@ extension FirmwareImage {
     return drawn.intoCode()
   }
 
-  public func issueUnlock<Random: RandomSource & ~Copyable>(
+  package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
     let drawn = try DrawnCode(.unlock, random: &random)
@@ -181,7 +181,7 @@ extension FirmwareImage {
     return drawn.intoCode()
   }
 
-  public func addUser(
+  package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
     guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable) else { throw .unsupportedMethod }
@@ -202,7 +202,7 @@ extension FirmwareImage {
     }
   }
 
-  public func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, _) throws(LedgerFault) in
       try store.attempt { (store) throws(StoreFailure) in try store.removeUser(user, realClock: realClock) }
     }
@@ -250,7 +250,7 @@ extension FirmwareImage.Store {
 
 /// The newest entries of the audit log: a device drops older ones, and keeps the hash that they led to.
 extension FirmwareImage: OwnerLedger {
-  public func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
+  package func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
     try look { (store, _) throws(LedgerFault) in
       var entries: [AuditEntry] = []
       try store.attempt { (store) throws(StoreFailure) in
@@ -263,7 +263,7 @@ extension FirmwareImage: OwnerLedger {
   }
 
   /// Whoever can write the file can make a whole new chain: compare the head with one that was noted elsewhere.
-  public func verifyAudit() throws(LedgerFault) -> AuditReport {
+  package func verifyAudit() throws(LedgerFault) -> AuditReport {
     try look { (store, _) throws(LedgerFault) in
       var report = AuditReport(recorded: store.audit)
       var firstKept: UInt64?

@@ -8,17 +8,17 @@ import HoldfastStorage
 ///
 /// Held by a lock on the file for as long as this lives, against whatever runs the device. It is worked on in memory; each
 /// change puts a whole new file in the place of the old one. What lies behind the flash that a device uses is kept.
-public final class FirmwareImage {
+package final class FirmwareImage {
   /// The longest file, in bytes.
-  public static let maximumByteCount = 16 * 1024 * 1024
+  package static let maximumByteCount = 16 * 1024 * 1024
 
   typealias Store = FlashStore<SimulatedFlash, OpenSSLCryptography>
 
-  public let path: String
+  package let path: String
   /// What the world may know of the device.
-  public let descriptor: DeviceDescriptor
+  package let descriptor: DeviceDescriptor
   /// What the owner allows.
-  public let policy: DevicePolicy
+  package let policy: DevicePolicy
   private var file: LockedFile
   private var bytes: SecretBytes
   private let operations: FileOperations
@@ -33,7 +33,7 @@ public final class FirmwareImage {
   }
 
   /// Opens an image, and checks identity and memory of the device. Throws `file`, `tooShort`, `provision`, `store`.
-  public static func open(
+  package static func open(
     at path: String, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     var bytes = SecretBytes(zeros: 0)
@@ -144,7 +144,7 @@ extension FirmwareImage {
   ///
   /// Throws `file`, with `exists` where anything has the name, `tooManyCommands`, `ledger`, and `failed` also without a real
   /// clock.
-  public static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+  package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable = IssuerTable(),
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
@@ -200,7 +200,7 @@ extension FirmwareImage {
 }
 
 /// Why the image of a device's flash could not be made or opened.
-public enum FirmwareImageFault: Error, Equatable {
+package enum FirmwareImageFault: Error, Equatable {
   /// The file is missing, open to others, in use, or not to be had for another reason.
   case file(FileError)
   /// It is shorter than the flash that a device uses.

@@ -6,7 +6,7 @@ extension Ledger {
   /// At most `limit` entries of the audit log, from the one after `sequence` on; those that cannot be decoded are left out.
   ///
   /// Throws `busy`, `failed`.
-  public func auditEntries(after sequence: UInt64 = 0, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
+  package func auditEntries(after sequence: UInt64 = 0, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
     try auditRows(after: sequence, limit: limit).compactMap { try? AuditEntry($0.entry.span) }
   }
 
@@ -14,7 +14,7 @@ extension Ledger {
   ///
   /// Whoever can write the file can make a whole new chain: compare the head with one that was noted elsewhere.
   /// Throws `busy`, `failed`.
-  public func verifyAudit() throws(LedgerFault) -> AuditReport {
+  package func verifyAudit() throws(LedgerFault) -> AuditReport {
     let (recorded, base) = try look { (tables) throws(DatabaseError) in
       // Opening leaves a long log out.
       try tables.database.check()
@@ -70,7 +70,7 @@ extension AuditRow {
 /// Cutting the audit log behind a recorded head, whether or not the device is being served.
 extension Ledger {
   /// How many entries are cut off at once.
-  public static let cutLimit: UInt64 = 1_000_000
+  package static let cutLimit: UInt64 = 1_000_000
 
   /// Moves the entries before number `sequence` into a file at `path`, and lets the log begin behind them.
   ///
@@ -83,7 +83,7 @@ extension Ledger {
   ///   and the file does not hold them; `tooMany` for more than ``cutLimit``; `broken` where the entries do not lead to their
   ///   hashes; `file`, with `exists` where there is another file already.
   @discardableResult
-  public func cutAudit(
+  package func cutAudit(
     before sequence: UInt64, to path: String, realClock: UInt64?
   ) throws(AuditCutFault) -> AuditChain {
     let state = try looking { () throws(LedgerFault) in
@@ -159,7 +159,7 @@ extension Ledger {
 }
 
 /// Why an audit log was not cut.
-public enum AuditCutFault: Error, Equatable {
+package enum AuditCutFault: Error, Equatable {
   case ledger(LedgerFault)
   /// There is no entry of that number; the last one is this.
   case beyondEnd(last: UInt64)

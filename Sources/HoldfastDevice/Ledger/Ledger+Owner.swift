@@ -9,7 +9,7 @@ extension Ledger {
   /// Throws `tooManyIssuers` beyond 64 of both kinds, `keyIDTaken` for another key of the same id, `busy`, `failed`.
   /// `realClock` is in Unix seconds.
   @discardableResult
-  public func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     let keyID: KeyID
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
@@ -32,7 +32,7 @@ extension Ledger {
   ///
   /// Throws `busy`, `failed`. `realClock` is in Unix seconds.
   @discardableResult
-  public func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
       guard try tables.deleteIssuer(keyID) else { return false }
       try tables.append(.issuerRemoved(keyID), time: state.time(realClock: realClock), to: &state)
@@ -41,7 +41,7 @@ extension Ledger {
   }
 
   /// The trusted issuers, by key id. Throws `busy`, `failed`.
-  public func issuers() throws(LedgerFault) -> [TrustedIssuer] {
+  package func issuers() throws(LedgerFault) -> [TrustedIssuer] {
     try look { (tables) throws(DatabaseError) in try tables.issuers() }
   }
 
@@ -51,7 +51,7 @@ extension Ledger {
   /// unless their record is still there. `realClock`, in Unix seconds, dates the audit entry. Throws `floorOutOfRange` beyond
   /// 2^53 - 1, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
   @discardableResult
-  public func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+  package func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     return try change { (tables, state) throws(DatabaseError) in
       let from = state.clockFloor
@@ -69,7 +69,7 @@ extension Ledger {
   /// `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is
   /// anchored.
   @discardableResult
-  public func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+  package func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     let from = try change { (tables, state) throws(DatabaseError) -> UInt64? in
       let from = try tables.generationFloor(keyID)
@@ -102,7 +102,7 @@ extension Ledger {
   }
 
   /// What there is to show. Throws `busy`, `failed`.
-  public func summary() throws(LedgerFault) -> LedgerSummary {
+  package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (tables) throws(DatabaseError) in
       let state = try tables.state()
       return LedgerSummary(
@@ -127,7 +127,7 @@ extension Ledger {
 /// What the owner of a device does with its users. Each is audited.
 extension Ledger {
   /// How long the owner's codes are good, in seconds.
-  public static let codeLifetimeSeconds: UInt64 = 600
+  package static let codeLifetimeSeconds: UInt64 = 600
   /// How many of the owner's codes may wait to be used.
   static let codeLimit: UInt64 = 64
 
@@ -140,7 +140,7 @@ extension Ledger {
   ///   - realClock: Unix seconds.
   /// - Throws: `userExists`, `tooManyUsers`, `tooManyCodes`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
   ///   `counter` where the ledger is anchored.
-  public func issueActivation<Random: RandomSource & ~Copyable>(
+  package func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
@@ -157,7 +157,7 @@ extension Ledger {
   ///
   /// `realClock` is in Unix seconds. Throws `unknownUser`, `tooManyCodes`, `busy`, `failed`, and `rolledBack` or `counter`
   /// where the ledger is anchored.
-  public func issueUnlock<Random: RandomSource & ~Copyable>(
+  package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
     try issue(.unlock, user, otp: nil, seal: nil, realClock: realClock, random: &random) {
@@ -190,7 +190,7 @@ extension Ledger {
   ///
   /// `realClock` is in Unix seconds. Throws `userExists` unless `replaces`, `tooManyUsers`, `unsupportedMethod`, `busy`,
   /// `failed`, and `rolledBack` or `counter` where the ledger is anchored.
-  public func addUser(
+  package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
     guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable)
@@ -225,7 +225,7 @@ extension Ledger {
   ///
   /// `realClock` is in Unix seconds. Throws `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
   @discardableResult
-  public func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
+  package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
       guard try tables.deleteUser(user) else { return false }
       try tables.append(.userRemoved(user), time: state.time(realClock: realClock), to: &state)
@@ -234,7 +234,7 @@ extension Ledger {
   }
 
   /// The users, by name. Throws `busy`, `failed`.
-  public func users() throws(LedgerFault) -> [LedgerUser] {
+  package func users() throws(LedgerFault) -> [LedgerUser] {
     try look { (tables) throws(DatabaseError) in
       var users: [LedgerUser] = []
       for name in try tables.users() {
@@ -248,7 +248,7 @@ extension Ledger {
 
 extension Ledger {
   /// The owner's codes that are kept. Throws `busy`, `failed`.
-  public func openCodes() throws(LedgerFault) -> [OpenCode] {
+  package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (tables) throws(DatabaseError) in
       var codes: [OpenCode] = []
       while let code = try tables.code(at: codes.count) { codes.append(OpenCode(code)) }
@@ -258,13 +258,13 @@ extension Ledger {
 }
 
 /// One of the owner's codes that waits to be used, without the code.
-public struct OpenCode: Sendable, Equatable {
+package struct OpenCode: Sendable, Equatable {
   /// Whether it activates the user, or unlocks them.
-  public let purpose: OneUseCode.Purpose
+  package let purpose: OneUseCode.Purpose
   /// Whose it is.
-  public let user: BoundedText<32>
+  package let user: BoundedText<32>
   /// Unix seconds; it is no longer good from then on.
-  public let expires: UInt64
+  package let expires: UInt64
 
   init(_ record: borrowing OneUseCodeRecord) {
     (purpose, user, expires) = (record.purpose, record.user, record.expires)
@@ -272,7 +272,7 @@ public struct OpenCode: Sendable, Equatable {
 }
 
 /// A user, as the owner sees them.
-public struct LedgerUser: Sendable, Equatable {
-  public let name: BoundedText<32>
-  public let record: UserRecord
+package struct LedgerUser: Sendable, Equatable {
+  package let name: BoundedText<32>
+  package let record: UserRecord
 }

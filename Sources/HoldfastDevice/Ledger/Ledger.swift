@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Shared by all threads of a process; other processes may open it too. Whatever writes is one transaction, durable when
 /// the call returns.
-public final class Ledger: Sendable {
+package final class Ledger: Sendable {
   let limits: LedgerLimits
   /// Whose ledger this was when it was opened.
   let deviceID: DeviceID
@@ -197,21 +197,21 @@ enum PolicySeen: Sendable, Equatable {
 }
 
 /// How much a ledger keeps.
-public struct LedgerLimits: Sendable {
+package struct LedgerLimits: Sendable {
   /// Counted tokens and compatibility nonces together; nonces take half of it at most.
-  public var keptCount: UInt64
+  package var keptCount: UInt64
   /// Tokens whose request numbers are kept.
-  public var requestCount: UInt64
+  package var requestCount: UInt64
   /// Compatibility nonces of one token.
-  public var nonceQuota: UInt64
+  package var nonceQuota: UInt64
   /// Trusted issuers.
-  public var issuerCount: UInt64
+  package var issuerCount: UInt64
   /// Users.
-  public var userCount: UInt64
+  package var userCount: UInt64
   /// How many outdated entries of each kind one round drops at most, so that no round takes long.
-  public var dropCount: UInt64
+  package var dropCount: UInt64
 
-  public init(
+  package init(
     keptCount: UInt64 = 1_000_000, nonceQuota: UInt64 = 1024, requestCount: UInt64 = 1_000_000,
     issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
   ) {

@@ -178,21 +178,21 @@ extension LedgerTables {
 }
 
 /// An issuer whose tokens the device believes. It holds no secret.
-public struct TrustedIssuer: Sendable, Equatable {
-  public let keyID: KeyID
-  public let algorithm: IssuerAlgorithm
+package struct TrustedIssuer: Sendable, Equatable {
+  package let keyID: KeyID
+  package let algorithm: IssuerAlgorithm
   /// The highest generation that was accepted from it.
-  public let generationFloor: UInt64
+  package let generationFloor: UInt64
 }
 
 /// What an issuer's key is for, by its name in RFC 7518 §3.1.
-public enum IssuerAlgorithm: String, Sendable {
+package enum IssuerAlgorithm: String, Sendable {
   /// A public key: signatures.
   case es256 = "ES256"
   /// A key that the issuer shares with the device: MACs.
   case hs256 = "HS256"
 
-  public init(of issuer: borrowing IssuerKey) {
+  package init(of issuer: borrowing IssuerKey) {
     self = issuer.isMAC ? .hs256 : .es256
   }
 }

@@ -2,9 +2,9 @@ import HoldfastCore
 import Synchronization
 
 /// Opened tokens by reference, at most 4096; the oldest goes first. Shared by all connections, and never written anywhere.
-public final class TokenMemory: Sendable {
+package final class TokenMemory: Sendable {
   /// How many tokens a host remembers.
-  public static let usualCapacity = 4096
+  package static let usualCapacity = 4096
 
   private let capacity: Int
   private let state = Mutex(State())
@@ -17,24 +17,24 @@ public final class TokenMemory: Sendable {
     var oldest = 0
   }
 
-  public init(capacity: Int = TokenMemory.usualCapacity) {
+  package init(capacity: Int = TokenMemory.usualCapacity) {
     self.capacity = max(capacity, 1)
   }
 
   /// How many are remembered.
-  public var count: Int {
+  package var count: Int {
     state.withLock { $0.tokens.count }
   }
 
   /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
-  public func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  package func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
     guard let remembered = state.withLock({ $0.tokens[reference] }) else { return false }
     token.set(remembered.token)
     return true
   }
 
   /// Remembers a copy of `token`.
-  public func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  package func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     let remembered = RememberedToken(token.copy())
     state.withLock { state in
       guard state.tokens.updateValue(remembered, forKey: reference) == nil else { return }

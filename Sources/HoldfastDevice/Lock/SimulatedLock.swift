@@ -4,7 +4,7 @@ import HoldfastStorage
 import Synchronization
 
 /// A lock that only remembers what it was told, in a file of the device's folder, so that a restart changes nothing.
-public final class SimulatedLock: Lock, Sendable {
+package final class SimulatedLock: Lock, Sendable {
   private let file: LockStateFile
   private let position: Mutex<Position>
 
@@ -21,12 +21,12 @@ public final class SimulatedLock: Lock, Sendable {
   }
 
   /// Where it stands.
-  public var current: LockState {
+  package var current: LockState {
     position.withLock { $0.state }
   }
 
   /// Moves it. When the file cannot be written, it stands where the file says now.
-  public func move(to target: LockState) throws(ActuatorFailure) {
+  package func move(to target: LockState) throws(ActuatorFailure) {
     let isMoved = position.withLock { position in
       if position.state == target, position.isDurable { return true }
       do throws(DeviceFileFault) {

@@ -5,7 +5,7 @@ import HoldfastStorage
 
 /// What the owner of a device reads and changes of what it must never forget: in a folder's ``Ledger``, or in the image of a
 /// microcontroller's flash. Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
-public protocol OwnerLedger: AuditLog {
+package protocol OwnerLedger: AuditLog {
   func summary() throws(LedgerFault) -> LedgerSummary
   /// The trusted issuers, by key id.
   func issuers() throws(LedgerFault) -> [TrustedIssuer]
@@ -40,7 +40,7 @@ public protocol OwnerLedger: AuditLog {
 }
 
 /// An audit log: a device's, or the part of one that was cut off into a file.
-public protocol AuditLog {
+package protocol AuditLog {
   /// The number of the last entry, and its hash.
   func auditHead() throws(LedgerFault) -> AuditChain
   /// At most `limit` of the audit entries that are kept, from the one after `sequence` on.
@@ -50,26 +50,26 @@ public protocol AuditLog {
 }
 
 extension OwnerLedger {
-  public func auditHead() throws(LedgerFault) -> AuditChain { try summary().audit }
+  package func auditHead() throws(LedgerFault) -> AuditChain { try summary().audit }
 }
 
 extension Ledger: OwnerLedger {}
 
 /// What a ledger says of itself.
-public struct LedgerSummary: Sendable, Equatable {
+package struct LedgerSummary: Sendable, Equatable {
   /// Unix seconds: the device's time is never before it.
-  public let clockFloor: UInt64
+  package let clockFloor: UInt64
   /// How often the server was started.
-  public let bootCount: UInt64
+  package let bootCount: UInt64
   /// How many counted tokens and nonces are kept.
-  public let keptCount: UInt64
-  public let userCount: UInt64
+  package let keptCount: UInt64
+  package let userCount: UInt64
   /// How many audit entries there are, and the hash of the last one.
-  public let audit: AuditChain
+  package let audit: AuditChain
 }
 
 /// Why a ledger could not do what it was asked.
-public enum LedgerFault: Error, Equatable {
+package enum LedgerFault: Error, Equatable {
   /// Its file could not be read or written.
   case failed
   /// It holds what was never written: its file was damaged, or changed by somebody else.
@@ -142,13 +142,13 @@ struct DrawnCode: ~Copyable {
 }
 
 /// An account whose secret was made elsewhere.
-public final class NewAccount: Sendable {
+package final class NewAccount: Sendable {
   let purpose: CodePurpose
   let account: CodeAccount
   let secret: SecretBytes
 
   /// Nil unless `secret` has 1 to 64 bytes and `nextPosition` is at most 2^53 - 1.
-  public init?(purpose: CodePurpose, method: CodeMethod, nextPosition: UInt64 = 0, secret: consuming SecretBytes) {
+  package init?(purpose: CodePurpose, method: CodeMethod, nextPosition: UInt64 = 0, secret: consuming SecretBytes) {
     guard (1...64).contains(secret.count), nextPosition <= maximumInteger else { return nil }
     self.purpose = purpose
     account = CodeAccount(method: method, nextPosition: nextPosition)

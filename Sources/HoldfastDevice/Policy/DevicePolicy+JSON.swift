@@ -3,13 +3,13 @@ import HoldfastFormats
 
 extension DevicePolicy {
   /// The longest policy, in bytes.
-  public static let maximumByteCount = 256 * 1024
+  package static let maximumByteCount = 256 * 1024
   private static let version: UInt64 = 1
 
   /// Reads `policy.json`: strict JSON; `version` and `commands` are required, members that nobody knows are refused.
   ///
   /// Throws ``PolicyFault`` with the member that is wrong, and its line.
-  public init(json bytes: [UInt8]) throws(PolicyFault) {
+  package init(json bytes: [UInt8]) throws(PolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
@@ -50,7 +50,7 @@ extension DevicePolicy {
   }
 
   /// The text of `policy.json`, every member written out but `issuer` and `audit` where they would say nothing.
-  public func json() -> [UInt8] {
+  package func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
         + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()

@@ -3,28 +3,28 @@ import HoldfastFirmware
 import HoldfastFormats
 
 /// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
-public struct DevicePolicy: Policy, Sendable, Equatable {
+package struct DevicePolicy: Policy, Sendable, Equatable {
   /// How many commands a policy may name.
-  public static let maximumCommandCount = 256
+  package static let maximumCommandCount = 256
   /// How far above the clock floor an `iat` may be unless the owner says otherwise, in days.
-  public static let usualIssueAdvanceDays: UInt64 = 400
+  package static let usualIssueAdvanceDays: UInt64 = 400
   /// The furthest that the owner may allow, in days.
-  public static let greatestIssueAdvanceDays: UInt64 = 36_500
+  package static let greatestIssueAdvanceDays: UInt64 = 36_500
   /// The fewest audit entries that a policy may keep.
-  public static let leastAuditEntryCount: UInt64 = 1000
+  package static let leastAuditEntryCount: UInt64 = 1000
 
-  public var acceptsUnsigned: Bool
-  public var acceptsMAC: Bool
+  package var acceptsUnsigned: Bool
+  package var acceptsMAC: Bool
   /// For commands without limits of their own, and for those that are not named.
-  public var limits: TokenLimits
-  public var maximumIssueAdvanceDays: UInt64
-  public var codeLimits: CodeLimits
+  package var limits: TokenLimits
+  package var maximumIssueAdvanceDays: UInt64
+  package var codeLimits: CodeLimits
   /// How many audit entries a served folder keeps; nil for all. A microcontroller has a bound of its own.
-  public var auditEntryCount: UInt64?
+  package var auditEntryCount: UInt64?
   /// The rules, with the limits that apply to each.
-  public var commands: [BoundedText<32>: CommandRule]
+  package var commands: [BoundedText<32>: CommandRule]
 
-  public init(
+  package init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
     acceptsMAC: Bool = false, maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays,
     codeLimits: CodeLimits = CodeLimits(), auditEntryCount: UInt64? = nil
@@ -38,31 +38,31 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     self.auditEntryCount = auditEntryCount
   }
 
-  public func rule(for command: BoundedText<32>) -> CommandRule? {
+  package func rule(for command: BoundedText<32>) -> CommandRule? {
     commands[command]
   }
 
-  public var commonFactors: Factors {
+  package var commonFactors: Factors {
     guard !commands.isEmpty else { return [] }
     return commands.values.reduce(.all) { $0.intersection($1.factors) }
   }
 
-  public var maximumIssueAdvanceSeconds: UInt64 {
+  package var maximumIssueAdvanceSeconds: UInt64 {
     min(maximumIssueAdvanceDays, Self.greatestIssueAdvanceDays) * 86_400
   }
 
   /// Whether any command may come in a compatibility round.
-  public var allowsCompatibility: Bool {
+  package var allowsCompatibility: Bool {
     commands.values.contains { $0.allowsCompatibility }
   }
 }
 
 extension DevicePolicy {
   /// No command at all: what holds while `policy.json` cannot be read.
-  public static let denyAll = DevicePolicy()
+  package static let denyAll = DevicePolicy()
 
   /// What `device init` writes for the simulated lock.
-  public static let forSimulatedLock = DevicePolicy(commands: [
+  package static let forSimulatedLock = DevicePolicy(commands: [
     BoundedText("lock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("unlock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("status"): CommandRule(factors: [.device]),
@@ -74,7 +74,7 @@ extension DevicePolicy {
 }
 
 /// Why a policy could not be taken. All of it is then refused.
-public enum PolicyFault: Error, Equatable {
+package enum PolicyFault: Error, Equatable {
   /// Not there, not a regular file of the owner's, or not to be read.
   case unreadable
   /// Not strict JSON, or longer than 256 KiB: where it is not.

@@ -7,7 +7,7 @@ import Synchronization
 /// `policy.json`, looked at again in every round. While it cannot be taken, nothing is allowed.
 ///
 /// It is read each time, since a time stamp does not show every change; it is decoded when its bytes differ.
-public final class PolicyFile: Sendable {
+package final class PolicyFile: Sendable {
   private let path: String
   private let last = Mutex<(bytes: [UInt8], reading: PolicyReading)?>(nil)
 
@@ -16,7 +16,7 @@ public final class PolicyFile: Sendable {
   }
 
   /// The policy in force now.
-  public func read() -> PolicyReading {
+  package func read() -> PolicyReading {
     last.withLock { last in
       let bytes: [UInt8]
       do throws(FileError) {
@@ -37,20 +37,20 @@ public final class PolicyFile: Sendable {
 }
 
 /// What a look at the policy file gave.
-public struct PolicyReading: Sendable, Equatable {
+package struct PolicyReading: Sendable, Equatable {
   /// What is allowed; nothing when there is a fault.
-  public let policy: DevicePolicy
+  package let policy: DevicePolicy
   /// Why the file could not be taken; nil when it was.
-  public let fault: PolicyFault?
+  package let fault: PolicyFault?
   /// SHA-256 of the file; nil when it could not be taken.
-  public let digest: Digest?
+  package let digest: Digest?
 
   private init(policy: DevicePolicy, digest: Digest) {
     (self.policy, fault, self.digest) = (policy, nil, digest)
   }
 
   /// A policy that needs no file.
-  public init(_ policy: DevicePolicy) {
+  package init(_ policy: DevicePolicy) {
     self.init(policy.json())
   }
 

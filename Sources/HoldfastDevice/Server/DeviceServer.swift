@@ -8,9 +8,9 @@ import Synchronization
 /// Serves a device's folder at its endpoints: a thread for each of them accepts, and each connection has a thread.
 ///
 /// One process serves a folder at a time. ``run()`` blocks; ``stop()`` ends it from any other thread.
-public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
+package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
   /// What it serves.
-  public let folder: DeviceFolder
+  package let folder: DeviceFolder
   let options: ServerOptions
   let random: Random
   let clock: Time
@@ -36,7 +36,7 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   ///   - notify: called from any thread; it must not block for long.
   /// - Throws: `folder` (`inUse` when another process serves it), `endpoint`, `ledger`, `noDescriptors` (also where fewer are
   ///   allowed than its connections may need).
-  public init(
+  package init(
     folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
     notify: @escaping @Sendable (ServerNotice) -> Void = { _ in }
   ) throws(ServerFault) {
@@ -67,13 +67,13 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   }
 
   /// Where it is reached; a Bluetooth port that was left open is filled in.
-  public var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
+  package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
 
   /// Serves until ``stop()``, then ends every connection, leaves the ledger complete and gives the folder up. A second call
   /// does nothing.
   ///
   /// Throws `endpoint` when an endpoint is gone, after everything was ended all the same.
-  public func run() throws(ServerFault) {
+  package func run() throws(ServerFault) {
     guard let serving = serving.withLock({ $0.take() }) else { return }
     _ = watch.policy(realClock: clock.unixSeconds())
     let recorder = startRecorder()
@@ -91,12 +91,12 @@ public final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & S
   ///
   /// - Parameters:
   ///   - host: the address of the host's adapter.
-  public func standing(of host: BluetoothAddress) -> LinkStanding {
+  package func standing(of host: BluetoothAddress) -> LinkStanding {
     connections.standing(of: host, atMilliseconds: clock.monotonicMilliseconds())
   }
 
   /// Ends ``run()``: from any thread, any number of times, also before it began.
-  public func stop() {
+  package func stop() {
     reception.stop()
   }
 
@@ -189,21 +189,21 @@ extension DeviceServer {
 }
 
 /// How long a server waits, in milliseconds. The defaults are those of docs/protocol.md, where it has one.
-public struct ServerTiming: Sendable {
+package struct ServerTiming: Sendable {
   /// From M1 to the first byte of M2.
-  public var answerMilliseconds: Int
+  package var answerMilliseconds: Int
   /// From the first byte of M2 to its last.
-  public var messageMilliseconds: Int
+  package var messageMilliseconds: Int
   /// For a peer to take a message.
-  public var sendMilliseconds: Int
+  package var sendMilliseconds: Int
   /// The longest that an answer to failed proofs is held back.
-  public var greatestDelayMilliseconds: UInt64
+  package var greatestDelayMilliseconds: UInt64
   /// For a peer to read the last message before its connection is closed, where closing could take it back.
-  public var farewellMilliseconds: Int
+  package var farewellMilliseconds: Int
   /// For a new peer to prove itself before its place may go to another one.
-  public var provingMilliseconds: UInt64
+  package var provingMilliseconds: UInt64
 
-  public init(
+  package init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
     greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
   ) {
@@ -217,18 +217,18 @@ public struct ServerTiming: Sendable {
 }
 
 /// How much a server takes on. The defaults are the limits for a host in docs/protocol.md, Limits.
-public struct ServerOptions: Sendable {
+package struct ServerOptions: Sendable {
   /// How many connections are served at once. Where all places are taken, a new peer gets that of one that has not proved
   /// itself in time, or else is answered `busy`.
-  public var connectionCount: Int
+  package var connectionCount: Int
   /// How many peers may wait to be accepted.
-  public var waitingCount: Int
+  package var waitingCount: Int
   /// How many opened tokens are remembered.
-  public var rememberedTokenCount: Int
-  public var ledgerLimits: LedgerLimits
-  public var timing: ServerTiming
+  package var rememberedTokenCount: Int
+  package var ledgerLimits: LedgerLimits
+  package var timing: ServerTiming
 
-  public init(
+  package init(
     connectionCount: Int = 64, waitingCount: Int = 128, rememberedTokenCount: Int = TokenMemory.usualCapacity,
     ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()
   ) {

@@ -10,20 +10,20 @@ import Synchronization
 ///
 /// A connection's first `tokenUnknown` waits for the next message: a prover whose token the device has forgotten, after a
 /// restart for instance, sends the whole token then, and its round says so.
-public final class ServerLog<Time: Clock & Sendable>: Sendable {
+package final class ServerLog<Time: Clock & Sendable>: Sendable {
   private let clock: Time
   private let state: Mutex<LogState>
 
   /// - Parameters:
   ///   - clock: tells when a minute has passed.
   ///   - isComplete: every answer is an entry, without a bound: for a laboratory.
-  public init(clock: Time, isComplete: Bool = false) {
+  package init(clock: Time, isComplete: Bool = false) {
     self.clock = clock
     state = Mutex(LogState(isComplete: isComplete))
   }
 
   /// The entries that `notice` gives rise to, and those that are due by now.
-  public func entries(for notice: ServerNotice) -> [ServerLogEntry] {
+  package func entries(for notice: ServerNotice) -> [ServerLogEntry] {
     let now = clock.monotonicMilliseconds()
     return state.withLock { state in
       let entry = state.take(notice, at: now, realClock: clock.unixSeconds())
@@ -32,14 +32,14 @@ public final class ServerLog<Time: Clock & Sendable>: Sendable {
   }
 
   /// The entries that are due by now; all that was counted when `isEnding`.
-  public func dueEntries(isEnding: Bool = false) -> [ServerLogEntry] {
+  package func dueEntries(isEnding: Bool = false) -> [ServerLogEntry] {
     let now = clock.monotonicMilliseconds()
     return state.withLock { $0.due(at: now, isEnding: isEnding) }
   }
 }
 
 /// Something for the log of a server.
-public enum ServerLogEntry: Sendable, Equatable {
+package enum ServerLogEntry: Sendable, Equatable {
   case round(RoundEntry)
   case strangers(StrangerTotals)
   /// In a complete log only: an answer to a peer that proved nothing.
@@ -49,45 +49,45 @@ public enum ServerLogEntry: Sendable, Equatable {
 }
 
 /// A round of a peer that has proved itself.
-public struct RoundEntry: Sendable, Equatable {
-  public var judged: JudgedRound
-  public var peer: Peer?
+package struct RoundEntry: Sendable, Equatable {
+  package var judged: JudgedRound
+  package var peer: Peer?
   /// Whether the device had asked for the whole token just before.
-  public var isOfForgottenToken = false
+  package var isOfForgottenToken = false
   /// How many denied rounds of the same token, with the same status, the entry stands for; it shows the last one.
-  public var count: UInt64 = 1
+  package var count: UInt64 = 1
   /// When that was, in Unix seconds; nil where the entry was not kept back, and where there is no clock.
-  public var unixSeconds: UInt64?
+  package var unixSeconds: UInt64?
 }
 
 /// An answer to a peer that proved nothing.
-public struct AnsweredEntry: Sendable, Equatable {
+package struct AnsweredEntry: Sendable, Equatable {
   /// The number of the connection, counted from 1 since the server started.
-  public let connection: UInt64
+  package let connection: UInt64
   /// The process or Bluetooth address at the other end; nil where the transport does not know it.
-  public let peer: Peer?
+  package let peer: Peer?
   /// The status of the unsealed M3.
-  public let status: Status
+  package let status: Status
 }
 
 /// What peers have done that proved nothing, and what became of them.
-public struct StrangerTotals: Sendable, Equatable {
+package struct StrangerTotals: Sendable, Equatable {
   /// The answers to them.
-  public var answers = UnprovedTotals()
+  package var answers = UnprovedTotals()
   /// How many connections those went to.
-  public var connectionCount: UInt64 = 0
+  package var connectionCount: UInt64 = 0
   /// The peer, where it was one connection only.
-  public var peer: Peer?
+  package var peer: Peer?
   /// Peers that were sent away, because all places were taken.
-  public var sentAwayCount: UInt64 = 0
+  package var sentAwayCount: UInt64 = 0
   /// Connections that were ended for a newcomer.
-  public var displacedCount: UInt64 = 0
+  package var displacedCount: UInt64 = 0
   /// Connections that could not be accepted, or not be served.
-  public var faultCount: UInt64 = 0
+  package var faultCount: UInt64 = 0
   /// Denied rounds of more tokens than are told apart.
-  public var otherDenialCount: UInt64 = 0
+  package var otherDenialCount: UInt64 = 0
   /// How long ago the entry before was made; nil for the first.
-  public var milliseconds: UInt64?
+  package var milliseconds: UInt64?
 }
 
 /// How long an entry of what is only counted keeps the next one back.
@@ -241,7 +241,7 @@ private struct DenialKey: Hashable {
 private func copy(_ bytes: Span<UInt8>) -> [UInt8] { bytes.indices.map { bytes[$0] } }
 
 /// Something that whoever runs a server may want to say. It may come from any thread.
-public enum ServerNotice: Sendable, Equatable {
+package enum ServerNotice: Sendable, Equatable {
   /// The policy that is in force from now on: at the start, and after each change of the file.
   case policy(PolicyReading)
   /// A peer was accepted; `connection` counts them from 1.
@@ -267,26 +267,26 @@ public enum ServerNotice: Sendable, Equatable {
 }
 
 /// How a round of a peer that has proved itself ended.
-public struct JudgedRound: Sendable, Equatable {
+package struct JudgedRound: Sendable, Equatable {
   /// The number of the connection.
-  public var connection: UInt64
-  public var status: Status
+  package var connection: UInt64
+  package var status: Status
   /// What the ledger was told: a round, or a user who was activated or unlocked; nil where the round ended before.
-  public var event: AuditEvent?
+  package var event: AuditEvent?
 
-  public init(connection: UInt64, status: Status, event: AuditEvent?) {
+  package init(connection: UInt64, status: Status, event: AuditEvent?) {
     (self.connection, self.status, self.event) = (connection, status, event)
   }
 
   /// The round, where it was one.
-  public var round: AuditedRound? {
+  package var round: AuditedRound? {
     guard case .round(let round) = event else { return nil }
     return round
   }
 }
 
 /// Why a server could not start, or ended by itself.
-public enum ServerFault: Error, Equatable {
+package enum ServerFault: Error, Equatable {
   case folder(DeviceFolderFault)
   /// An endpoint cannot be listened at, or is gone.
   case endpoint(Endpoint, TransportError)

@@ -5,19 +5,19 @@ import HoldfastOpenSSL
 /// Appraises evidence against policy and writes attestation tokens; simulates the service of a vendor.
 ///
 /// Source: RFC 9334 §4.1 (the *verifier* there). Used by one thread at a time.
-public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyable {
+package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyable {
   let account: AccountDerivations
   var signing: JWSKey
   let encryption: JWEKey
   let releases: ReleaseKeyRegistry
-  public let policy: ServicePolicy
+  package let policy: ServicePolicy
   var seen: Seen
 
   /// - Parameters:
   ///   - account: the account secret, at least 32 bytes.
   ///   - signing: what attestation tokens are signed with.
   ///   - encryption: the backend's key, of which only what encrypts is used.
-  public init(
+  package init(
     account: consuming SecretBytes, signing: consuming JWSKey, encryption: consuming JWEKey,
     releases: consuming ReleaseKeyRegistry, policy: ServicePolicy, seen: consuming Seen
   ) {
@@ -32,7 +32,7 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
   /// Appraises evidence; where the app is approved, its token is bound to `device`.
   ///
   /// The service computes both measurements itself. `evidence` is the result of `Evidence.encoded(authenticatedWith:using:)`.
-  public mutating func appraise(
+  package mutating func appraise(
     _ evidence: Span<UInt8>, for device: DeviceDescriptor, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(AttestationFault) -> Appraisal {
@@ -105,7 +105,7 @@ public struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyabl
 }
 
 /// The attestation service's answer to evidence.
-public enum Appraisal: Sendable, Equatable {
+package enum Appraisal: Sendable, Equatable {
   /// The app is approved: the attestation token, and its response code for the log.
   case approved(token: [UInt8], responseCode: BoundedText<16>)
   /// It is not.
@@ -113,7 +113,7 @@ public enum Appraisal: Sendable, Equatable {
 }
 
 /// Why an app is not approved: the first of these that applies.
-public enum AttestationRefusal: Error, Equatable {
+package enum AttestationRefusal: Error, Equatable {
   /// The keys of its release are not registered.
   case unknownProofKey
   /// Not authenticated with the evidence key of the release that it names.
@@ -135,7 +135,7 @@ public enum AttestationRefusal: Error, Equatable {
 }
 
 /// Why the service could not appraise.
-public enum AttestationFault: Error, Equatable {
+package enum AttestationFault: Error, Equatable {
   /// The bytes are not evidence.
   case malformed
   /// There is no clock to judge freshness by.

@@ -5,18 +5,18 @@ import HoldfastOpenSSL
 /// Checks attestation tokens and issues measurement tokens.
 ///
 /// Source: RFC 9334 §2.1 (the *relying party* there). Used by one thread at a time.
-public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
+package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   var encryption: JWEKey
   let signing: JWSKey
   var issuer: IssuerSecrets
-  public let policy: ServicePolicy
+  package let policy: ServicePolicy
   var issued: Issued
 
   /// - Parameters:
   ///   - encryption: the key to which attestation tokens are encrypted.
   ///   - signing: what verifies their signature.
   ///   - issuer: vouches for measurement tokens, and for nothing else.
-  public init(
+  package init(
     encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets, policy: ServicePolicy,
     issued: consuming Issued
   ) {
@@ -28,7 +28,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 
   /// What devices must trust.
-  public var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.signing.publicPoint) }
+  package var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.signing.publicPoint) }
 
   /// How far clocks may differ.
   static var skewSeconds: UInt64 { 30 }
@@ -37,7 +37,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   ///
   /// That the baseline is this device's, and the key too, is on the disk before the token is made: who got a token for a
   /// device encrypted to a key of his own would read the measurements in it, and could encrypt it anew to the device's.
-  public mutating func issue(
+  package mutating func issue(
     attestation token: Span<UInt8>, for device: DeviceDescriptor, options: IssuanceOptions = IssuanceOptions(),
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(IssuanceFault) -> Issuance {
@@ -71,7 +71,7 @@ public struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 
   /// Raises the generation of a device: once it has seen a newer token, it refuses every older one.
-  public mutating func revoke(_ device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func revoke(_ device: DeviceID) throws(LedgerFault) -> UInt64 {
     try issued.raiseGeneration(of: device)
   }
 
@@ -145,23 +145,23 @@ func baselineDigest(
 }
 
 /// Wishes that come with an attestation token; for those that are nil, the backend's policy decides.
-public struct IssuanceOptions: Sendable {
+package struct IssuanceOptions: Sendable {
   /// How the measurement token is written.
-  public var format: MeasurementTokenFormat = .cose
+  package var format: MeasurementTokenFormat = .cose
   /// How long it is valid.
-  public var validitySeconds: UInt64?
+  package var validitySeconds: UInt64?
   /// `cmd`: what it may do.
-  public var commands: [BoundedText<32>]?
+  package var commands: [BoundedText<32>]?
   /// `max`: how many rounds may be accepted.
-  public var maximumUses: UInt64?
+  package var maximumUses: UInt64?
   /// `usr`: whose codes go with it.
-  public var user: BoundedText<32>?
+  package var user: BoundedText<32>?
 
-  public init() {}
+  package init() {}
 }
 
 /// What the backend makes of a request.
-public enum Issuance: Sendable, Equatable {
+package enum Issuance: Sendable, Equatable {
   /// The measurement token, and what it says.
   case issued(IssuedToken)
   /// Nothing was issued.
@@ -170,27 +170,27 @@ public enum Issuance: Sendable, Equatable {
 
 /// A measurement token, with those of its claims that the prover may know. It cannot read them in the token, which is
 /// encrypted to the device.
-public struct IssuedToken: Sendable, Equatable {
+package struct IssuedToken: Sendable, Equatable {
   /// The token, as its format has it.
-  public let bytes: [UInt8]
+  package let bytes: [UInt8]
   /// `iss` and `sub`.
-  public let issuer: BoundedText<64>
-  public let subject: BoundedText<64>
+  package let issuer: BoundedText<64>
+  package let subject: BoundedText<64>
   /// `jti`.
-  public let id: TokenID
+  package let id: TokenID
   /// `iat` and `exp`, in Unix seconds.
-  public let issuedAt: UInt64
-  public let expires: UInt64
+  package let issuedAt: UInt64
+  package let expires: UInt64
   /// `gen`.
-  public let generation: UInt64
+  package let generation: UInt64
   /// `max`; nil for any number of rounds.
-  public let maximumUses: UInt64?
+  package let maximumUses: UInt64?
   /// `cmd`; nil for all that the device's policy allows.
-  public let commands: [BoundedText<32>]?
+  package let commands: [BoundedText<32>]?
   /// `ver`.
-  public let version: AppVersion
+  package let version: AppVersion
   /// `usr`; nil for any user.
-  public let user: BoundedText<32>?
+  package let user: BoundedText<32>?
 
   /// A token, and the claims that were written into it.
   init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
@@ -209,7 +209,7 @@ public struct IssuedToken: Sendable, Equatable {
 }
 
 /// Why nothing was issued: the first of these that applies.
-public enum IssuanceRefusal: Sendable, Equatable {
+package enum IssuanceRefusal: Sendable, Equatable {
   /// The attestation token does not open, is not signed by the service, or is none.
   case attestation(JOSEFault)
   /// Another service's.
@@ -235,7 +235,7 @@ public enum IssuanceRefusal: Sendable, Equatable {
 }
 
 /// Why the backend could not answer.
-public enum IssuanceFault: Error, Equatable {
+package enum IssuanceFault: Error, Equatable {
   /// There is no clock.
   case noClock
   /// More commands than a token carries.

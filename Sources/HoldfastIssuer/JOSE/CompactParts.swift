@@ -104,7 +104,7 @@ struct HeaderParameters {
 }
 
 /// Why a JOSE object or key is refused.
-public enum JOSEFault: Error, Equatable {
+package enum JOSEFault: Error, Equatable {
   /// Not a compact serialisation, not strict base64url or not strict JSON.
   case malformed
   /// Well-formed, but its header, its parts or its key are not what the configured key calls for.

@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 /// How a JWE's content is encrypted: all of RFC 7518.
 ///
 /// Source: RFC 7518 §5.1.
-public enum JWEContentEncryption: String, Sendable, CaseIterable {
+package enum JWEContentEncryption: String, Sendable, CaseIterable {
   case a128CBCHS256 = "A128CBC-HS256"
   case a192CBCHS384 = "A192CBC-HS384"
   case a256CBCHS512 = "A256CBC-HS512"
@@ -99,7 +99,7 @@ public enum JWEContentEncryption: String, Sendable, CaseIterable {
 /// How a JWE's content key reaches its recipient: all of RFC 7518 but `RSA1_5` and PBES2.
 ///
 /// Source: RFC 7518 §4.1.
-public enum JWEKeyManagement: String, Sendable, CaseIterable {
+package enum JWEKeyManagement: String, Sendable, CaseIterable {
   case rsaOAEP = "RSA-OAEP"
   case rsaOAEP256 = "RSA-OAEP-256"
   case a128KW = "A128KW"

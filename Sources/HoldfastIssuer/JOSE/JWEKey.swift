@@ -6,17 +6,17 @@ import HoldfastOpenSSL
 /// A key for JWE and the algorithms that it is for: they come from here, never from a header.
 ///
 /// Source: RFC 7516; RFC 8725 §3.1. Used by one thread at a time.
-public struct JWEKey: ~Copyable {
-  public let management: JWEKeyManagement
-  public let encryption: JWEContentEncryption
+package struct JWEKey: ~Copyable {
+  package let management: JWEKeyManagement
+  package let encryption: JWEContentEncryption
   /// What a header's `kid` must be, where it has one.
-  public let keyID: String?
+  package let keyID: String?
   var material: JWEKeyMaterial
 
   /// Reads a private or symmetric JWK that names `alg` and `enc`.
   ///
   /// Throws `unexpected` when it names no algorithm, an unknown one, or is not the kind or size of key for it.
-  public init(parsing json: Span<UInt8>) throws(JOSEFault) {
+  package init(parsing json: Span<UInt8>) throws(JOSEFault) {
     let key: JWK
     do throws(EncodingFault) { key = try JWK.parse(json) } catch { throw JOSEFault(error) }
     guard let management = key.algorithm.flatMap(JWEKeyManagement.init(rawValue:)),
@@ -33,7 +33,7 @@ public struct JWEKey: ~Copyable {
   }
 
   /// An elliptic key with its algorithms. `unexpected` when `management` is not key agreement.
-  public init(
+  package init(
     _ key: consuming ECPrivateKey, management: JWEKeyManagement, encryption: JWEContentEncryption, keyID: String?
   ) throws(JOSEFault) {
     try self.init(.elliptic(key), management: management, encryption: encryption, keyID: keyID)
@@ -69,7 +69,7 @@ extension JWEKey {
   /// Source: RFC 7516 §5.2. `contentType` is what `cty` must be, where the header has one.
   /// Throws `malformed` or `unexpected` before any key is used, `refused` for header parameters that are never honoured,
   /// and one opaque `cryptography` for whatever does not decrypt.
-  public mutating func open(_ token: Span<UInt8>, contentType: String) throws(JOSEFault) -> SecretBytes {
+  package mutating func open(_ token: Span<UInt8>, contentType: String) throws(JOSEFault) -> SecretBytes {
     guard token.count <= Self.tokenByteLimit else { throw .malformed }
     let parts = try CompactParts(token, count: 5)
     let header = try HeaderParameters(parts[0])
@@ -168,7 +168,7 @@ extension JWEKey {
   /// Encrypts `plaintext` as ``open(_:contentType:)`` opens it, to the public half where there is one.
   ///
   /// Source: RFC 7516 §5.1. Throws `cryptography` when libcrypto or the random source fails.
-  public borrowing func seal(
+  package borrowing func seal(
     _ plaintext: Span<UInt8>, contentType: String, random: inout some RandomSource & ~Copyable
   ) throws(JOSEFault) -> [UInt8] {
     let writer = JWEWriter(management: management, encryption: encryption, keyID: keyID, contentType: contentType)

@@ -3,12 +3,12 @@ import HoldfastFormats
 import HoldfastOpenSSL
 
 /// A compact JWS while it is made; it may hold secrets.
-public typealias JWSText = ByteBuffer<3072>
+package typealias JWSText = ByteBuffer<3072>
 
 /// A key for JWS and the algorithm that it is for: it comes from here, never from a header.
 ///
 /// Source: RFC 7515; RFC 8725 §3.1. Used by one thread at a time.
-public enum JWSKey: ~Copyable {
+package enum JWSKey: ~Copyable {
   /// HMAC-SHA-256 under a secret of at least 32 bytes. Source: RFC 7518 §3.2.
   case hs256(SecretBytes)
   /// ECDSA P-256 with SHA-256. Source: RFC 7518 §3.4.
@@ -28,7 +28,7 @@ public enum JWSKey: ~Copyable {
   /// Signs `payload` under a header of `alg`, `typ` and, with ES256, `kid`.
   ///
   /// Throws `unexpected` for a public key, `malformed` for a payload that is too long, `cryptography` when libcrypto fails.
-  public mutating func sign(
+  package mutating func sign(
     _ payload: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
   ) throws(JOSEFault) -> JWSText {
     switch consume self {
@@ -115,7 +115,7 @@ extension JWSKey {
   /// Source: RFC 7515 §5.2. `type` is what `typ` must be; `alg` must be this key's.
   /// Throws `malformed`, `unexpected`, `refused` for header parameters that are never honoured, and one opaque
   /// `cryptography` for a wrong signature. Timing: MACs are compared in constant time.
-  public borrowing func verify(
+  package borrowing func verify(
     _ token: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
   ) throws(JOSEFault) -> SecretBytes {
     let parts = try CompactParts(token, count: 3)

@@ -5,16 +5,16 @@ import HoldfastOpenSSL
 /// An executable that the service approves, with the name and the version that its tokens carry.
 ///
 /// Name and version are the owner's, never the app's: an old release could claim to be a newer one.
-public struct ApprovedImage: Sendable, Equatable {
+package struct ApprovedImage: Sendable, Equatable {
   /// SHA-256: the component `app.image`, 32 bytes.
-  public let digest: Digest
+  package let digest: Digest
   /// `sub` of its tokens, text of 1 to 64 bytes.
-  public let subject: BoundedText<64>
+  package let subject: BoundedText<64>
   /// `ver` of its tokens, three numbers of at most 2^53 - 1.
-  public let version: AppVersion
+  package let version: AppVersion
 
   /// An approved image.
-  public init(digest: Digest, subject: BoundedText<64>, version: AppVersion) {
+  package init(digest: Digest, subject: BoundedText<64>, version: AppVersion) {
     (self.digest, self.subject, self.version) = (digest, subject, version)
   }
 
@@ -48,7 +48,7 @@ extension ServicePolicy {
   ///
   /// - Returns: the approval that this one replaces; nil where there was none.
   @discardableResult
-  public mutating func approve(_ image: ApprovedImage) -> ApprovedImage? {
+  package mutating func approve(_ image: ApprovedImage) -> ApprovedImage? {
     guard let index = images.firstIndex(where: { $0.digest == image.digest }) else {
       images.append(image)
       return nil
@@ -61,7 +61,7 @@ extension ServicePolicy {
   ///
   /// - Returns: the approval; nil where there was none.
   @discardableResult
-  public mutating func unapprove(_ digest: Digest) -> ApprovedImage? {
+  package mutating func unapprove(_ digest: Digest) -> ApprovedImage? {
     images.firstIndex { $0.digest == digest }.map { images.remove(at: $0) }
   }
 }
@@ -70,22 +70,22 @@ extension ServicePolicy {
 ///
 /// Each release has 48 bytes: its measurement proof key (16) and its evidence key (32). The root that they follow from is
 /// not kept: the service has no use for it.
-public struct ReleaseKeyRegistry: ~Copyable, Sendable {
+package struct ReleaseKeyRegistry: ~Copyable, Sendable {
   /// How many bytes a release has.
-  public static let releaseByteCount = 48
+  package static let releaseByteCount = 48
   /// The most releases that are registered.
-  public static let maximumCount = 256
+  package static let maximumCount = 256
 
   private let keys: SecretBytes
   /// The ids of the measurement proof keys, in the order of the file.
-  public let ids: [KeyID]
+  package let ids: [KeyID]
 
   /// Takes the releases of a file.
   ///
   /// - Parameter keys: 48 bytes for each release.
   /// - Returns: nil unless there is at least one release, at most 256, and all are whole.
   /// - Throws: when the cryptographic library fails.
-  public init?(
+  package init?(
     _ keys: consuming SecretBytes, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) {
     let count = keys.count / Self.releaseByteCount
@@ -100,13 +100,13 @@ public struct ReleaseKeyRegistry: ~Copyable, Sendable {
   }
 
   /// A copy of the measurement proof key with an id, 16 bytes; nil when there is none.
-  public borrowing func proofKey(_ id: KeyID) -> MeasurementProofKey? {
+  package borrowing func proofKey(_ id: KeyID) -> MeasurementProofKey? {
     guard let index = ids.firstIndex(of: id) else { return nil }
     return part(of: keys.bytes, index, at: 0)
   }
 
   /// A copy of the evidence key of the release whose measurement proof key has an id, 32 bytes; nil when there is none.
-  public borrowing func evidenceKey(_ id: KeyID) -> EvidenceKey? {
+  package borrowing func evidenceKey(_ id: KeyID) -> EvidenceKey? {
     guard let index = ids.firstIndex(of: id) else { return nil }
     return part(of: keys.bytes, index, at: 16)
   }

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastStorage
 
 /// What a backend remembers of what it issued.
-public protocol IssuedBaselines: ~Copyable {
+package protocol IssuedBaselines: ~Copyable {
   /// Records durably which key a device has, the first time; false, and nothing changes, when it had another one.
   ///
   /// `binding` is SHA-256 of device id ‖ public point.
@@ -22,14 +22,14 @@ public protocol IssuedBaselines: ~Copyable {
 }
 
 /// The durable record of a backend, in SQLite.
-public struct IssuedBaselinesDatabase: IssuedBaselines {
+package struct IssuedBaselinesDatabase: IssuedBaselines {
   let database: Database
 
   /// "HFbe".
   private static let applicationID: Int32 = 0x4846_6265
 
   /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
-  public init(path: String, creating: Bool) throws(LedgerFault) {
+  package init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID, schema: Self.schema,
@@ -50,7 +50,7 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
     """,
   ]
 
-  public mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
+  package mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
         "INSERT OR IGNORE INTO device (device, binding) VALUES (?, ?)", .copying(device.bytes), .copying(binding.bytes))
@@ -59,7 +59,7 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  public mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
         "INSERT OR IGNORE INTO issued (baseline, device) VALUES (?, ?)", .copying(baseline.bytes),
@@ -69,14 +69,14 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  public mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
         "SELECT value FROM generation WHERE device = ?", .copying(device.bytes)) ?? 1
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  public mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
     do throws(DatabaseError) { return try raise(.copying(device.bytes)) } catch {
       throw LedgerFault(.issuerLedger, cause: error)
     }
@@ -92,20 +92,20 @@ public struct IssuedBaselinesDatabase: IssuedBaselines {
 }
 
 /// The measurement configurations that were appraised before: a baseline is approved once.
-public protocol SeenConfigurations: ~Copyable {
+package protocol SeenConfigurations: ~Copyable {
   /// Records a configuration's salt durably; false, and nothing changes, when it was there already.
   mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool
 }
 
 /// The durable record of an attestation service, in SQLite.
-public struct SeenConfigurationsDatabase: SeenConfigurations {
+package struct SeenConfigurationsDatabase: SeenConfigurations {
   private let database: Database
 
   /// "HFas".
   private static let applicationID: Int32 = 0x4846_6173
 
   /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
-  public init(path: String, creating: Bool) throws(LedgerFault) {
+  package init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID,
@@ -114,7 +114,7 @@ public struct SeenConfigurationsDatabase: SeenConfigurations {
     } catch { throw LedgerFault(.attestationLedger, cause: error) }
   }
 
-  public mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
+  package mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.run(
         "INSERT OR IGNORE INTO configuration (salt, created) VALUES (?, ?)", .copying(salt.bytes), .unsigned(created))

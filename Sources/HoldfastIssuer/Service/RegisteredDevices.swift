@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// Which devices the backend issues tokens for: the member `devices` of a service's policy.
-public enum DeviceAdmission: String, Sendable, CaseIterable {
+package enum DeviceAdmission: String, Sendable, CaseIterable {
   /// Those that the owner registered.
   case listed
   /// Any device that the owner did not block. The first token for a device id settles which key it has.
@@ -12,18 +12,18 @@ public enum DeviceAdmission: String, Sendable, CaseIterable {
 }
 
 /// The owner's record of a device: it is registered, blocked, or both.
-public struct RegisteredDevice: Sendable, Equatable {
-  public let deviceID: DeviceID
+package struct RegisteredDevice: Sendable, Equatable {
+  package let deviceID: DeviceID
   /// The device's public key; nil for a device that is blocked and not registered.
-  public let publicPoint: P256Point?
+  package let publicPoint: P256Point?
   /// The owner's words for it, at most 64 bytes.
-  public let label: BoundedText<64>?
+  package let label: BoundedText<64>?
   /// When it was registered, in Unix seconds.
-  public let added: UInt64?
+  package let added: UInt64?
   /// Since when it is blocked, in Unix seconds; nil where it is not.
-  public let blocked: UInt64?
+  package let blocked: UInt64?
 
-  public init(
+  package init(
     deviceID: DeviceID, publicPoint: P256Point?, label: BoundedText<64>? = nil, added: UInt64? = nil,
     blocked: UInt64? = nil
   ) {
@@ -33,7 +33,7 @@ public struct RegisteredDevice: Sendable, Equatable {
 }
 
 /// The outcome of a registration.
-public enum DeviceRegistration: Sendable, Equatable {
+package enum DeviceRegistration: Sendable, Equatable {
   /// The device is registered now. Where tokens had been issued for its id under another key, they are revoked: the
   /// generation was raised to this one.
   case added(generation: UInt64?)
@@ -53,7 +53,7 @@ extension IssuedBaselinesDatabase {
   /// - Parameters:
   ///   - label: at most 64 bytes; nil to leave it as it is.
   ///   - now: Unix seconds.
-  public mutating func register(
+  package mutating func register(
     _ device: DeviceDescriptor, label: BoundedText<64>?, now: UInt64
   ) throws(LedgerFault) -> DeviceRegistration {
     let id = Value.copying(device.deviceID.bytes)
@@ -84,25 +84,25 @@ extension IssuedBaselinesDatabase {
   }
 
   /// Takes a device off the list durably; a block stays. False where it was not registered.
-  public mutating func unregister(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func unregister(_ device: DeviceID) throws(LedgerFault) -> Bool {
     try change("DELETE FROM listed WHERE device = ?", .copying(device.bytes))
   }
 
   /// Blocks a device durably, which need not be registered. False where it was blocked before.
   ///
   /// - Parameter now: Unix seconds.
-  public mutating func block(_ device: DeviceID, now: UInt64) throws(LedgerFault) -> Bool {
+  package mutating func block(_ device: DeviceID, now: UInt64) throws(LedgerFault) -> Bool {
     try change(
       "INSERT OR IGNORE INTO blocked (device, since) VALUES (?, ?)", .copying(device.bytes), .unsigned(now))
   }
 
   /// Ends a block durably. False where there was none.
-  public mutating func unblock(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func unblock(_ device: DeviceID) throws(LedgerFault) -> Bool {
     try change("DELETE FROM blocked WHERE device = ?", .copying(device.bytes))
   }
 
   /// Whether a token was issued for the device, or the owner registered or blocked it.
-  public func knows(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package func knows(_ device: DeviceID) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
         """
@@ -113,7 +113,7 @@ extension IssuedBaselinesDatabase {
   }
 
   /// The owner's record of a device; nil where there is none.
-  public func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? {
+  package func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? {
     do throws(DatabaseError) {
       return try database.one(
         """
@@ -125,7 +125,7 @@ extension IssuedBaselinesDatabase {
   }
 
   /// The owner's records of all devices, sorted by id.
-  public func registeredDevices() throws(LedgerFault) -> [RegisteredDevice] {
+  package func registeredDevices() throws(LedgerFault) -> [RegisteredDevice] {
     do throws(DatabaseError) {
       return try database.all(
         """
@@ -162,13 +162,13 @@ extension IssuedBaselinesDatabase {
 }
 
 /// A durable record could not be read or written: nothing may be approved or issued without it.
-public struct LedgerFault: Error, Equatable {
+package struct LedgerFault: Error, Equatable {
   /// The record's file; nil for a record that is none.
-  public let file: ServiceFile?
+  package let file: ServiceFile?
   /// What the database said; nil for another kind of record.
-  public let cause: DatabaseError?
+  package let cause: DatabaseError?
 
-  public init(_ file: ServiceFile? = nil, cause: DatabaseError? = nil) {
+  package init(_ file: ServiceFile? = nil, cause: DatabaseError? = nil) {
     (self.file, self.cause) = (file, cause)
   }
 }

@@ -7,7 +7,7 @@ import HoldfastStorage
 
 extension ServiceFolder {
   /// How attestation tokens are signed.
-  public enum AttestationSignature: Sendable {
+  package enum AttestationSignature: Sendable {
     /// With the account secret.
     case hs256
     /// With a key of its own.
@@ -25,7 +25,7 @@ extension ServiceFolder {
   ///   - policy: the rules that apply from the start.
   /// - Throws: `file` with `exists` where there is such a folder already, `anotherKind` where there is one of another kind,
   ///   `locked` while another process makes it; nothing is changed then.
-  public static func create(
+  package static func create(
     at path: String, releaseKeys: Span<UInt8>, policy: ServicePolicy, signature: AttestationSignature = .hs256
   ) throws(ServiceFolderFault) -> ServiceFolder {
     guard !releaseKeys.isEmpty, releaseKeys.count % ReleaseKeyRegistry.releaseByteCount == 0 else {
@@ -109,7 +109,7 @@ extension ServiceFolder {
   ///   - proofKey: the measurement proof key, 16 bytes.
   ///   - evidenceKey: the evidence key, 32 bytes.
   /// - Throws: `key` for `releaseKeys` where the proof key is registered with another evidence key, or there are too many.
-  public func register(
+  package func register(
     _ proofKey: borrowing MeasurementProofKey, _ evidenceKey: borrowing EvidenceKey
   ) throws(ServiceFolderFault) {
     var cryptography = OpenSSLCryptography()
@@ -137,7 +137,7 @@ extension ServiceFolder {
   /// Runs a change of policy or keys while no other process makes one.
   ///
   /// - Throws: `file` with `locked` while another process changes the service, and what the body throws.
-  public func changing<Result>(
+  package func changing<Result>(
     _ body: () throws(ServiceFolderFault) -> Result
   ) throws(ServiceFolderFault) -> Result {
     try checkIsWhole()
@@ -145,7 +145,7 @@ extension ServiceFolder {
   }
 
   /// The key that the issuer shares with a device. The first one makes the secret that all of them follow from.
-  public func macKey(for device: DeviceDescriptor) throws(ServiceFolderFault) -> Secret<32> {
+  package func macKey(for device: DeviceDescriptor) throws(ServiceFolderFault) -> Secret<32> {
     try checkKeysDiffer()
     do throws(ServiceFolderFault) { try createSecret(.mac) } catch {
       guard case .file(let fault) = error, fault.kind == .exists else { throw error }

@@ -4,21 +4,21 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// The folder S in which the simulated attestation service and backend keep their keys and records; mode 0700.
-public struct ServiceFolder: Sendable {
-  public let path: String
+package struct ServiceFolder: Sendable {
+  package let path: String
 
   /// Names a folder that is there already; nothing is read yet.
-  public init(path: String) {
+  package init(path: String) {
     self.path = path
   }
 
   /// The path of one file.
-  public func path(of file: ServiceFile) -> String { "\(path)/\(file.rawValue)" }
+  package func path(of file: ServiceFile) -> String { "\(path)/\(file.rawValue)" }
 
   /// Refuses a folder of another kind, and one whose making did not end.
   ///
   /// - Throws: `file` with `anotherKind`, `halfMade`.
-  public func checkIsWhole() throws(ServiceFolderFault) {
+  package func checkIsWhole() throws(ServiceFolderFault) {
     let isHalfMade: Bool
     do throws(FileError) {
       try FolderKind.service.require(ofFolder: path)
@@ -28,7 +28,7 @@ public struct ServiceFolder: Sendable {
   }
 
   /// The policy as it is now.
-  public func policy() throws(ServiceFolderFault) -> ServicePolicy {
+  package func policy() throws(ServiceFolderFault) -> ServicePolicy {
     try checkIsWhole()
     let bytes: [UInt8]
     do throws(FileError) {
@@ -39,14 +39,14 @@ public struct ServiceFolder: Sendable {
   }
 
   /// Replaces the policy.
-  public func write(_ policy: ServicePolicy) throws(ServiceFolderFault) {
+  package func write(_ policy: ServicePolicy) throws(ServiceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json.pretty(), at: path(of: .policy), overwrite: true)
     } catch { throw .file(error) }
   }
 
   /// The attestation service, with the keys and the record that are its own.
-  public func attestationService() throws(ServiceFolderFault) -> AttestationService<SeenConfigurationsDatabase> {
+  package func attestationService() throws(ServiceFolderFault) -> AttestationService<SeenConfigurationsDatabase> {
     try checkIsWhole()
     try checkKeysDiffer()
     let seen: SeenConfigurationsDatabase
@@ -59,7 +59,7 @@ public struct ServiceFolder: Sendable {
   }
 
   /// The backend, with the keys and the record that are its own.
-  public func backend() throws(ServiceFolderFault) -> Backend<IssuedBaselinesDatabase> {
+  package func backend() throws(ServiceFolderFault) -> Backend<IssuedBaselinesDatabase> {
     try checkIsWhole()
     try checkKeysDiffer()
     let issued = try issuedBaselines()
@@ -69,18 +69,18 @@ public struct ServiceFolder: Sendable {
   }
 
   /// What devices must trust: printed by `service show`.
-  public func issuerKey() throws(ServiceFolderFault) -> PublicKeyJWK {
+  package func issuerKey() throws(ServiceFolderFault) -> PublicKeyJWK {
     try checkIsWhole()
     return PublicKeyJWK(point: try signingKey(.issuer).publicPoint)
   }
 
   /// The ids of the registered measurement proof keys.
-  public func proofKeyIDs() throws(ServiceFolderFault) -> [KeyID] {
+  package func proofKeyIDs() throws(ServiceFolderFault) -> [KeyID] {
     try releases().ids
   }
 
   /// The backend's durable record, for the owner's registry of devices.
-  public func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
+  package func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
     try checkIsWhole()
     do throws(LedgerFault) {
       return try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
@@ -193,7 +193,7 @@ extension JWEKey {
 }
 
 /// Why a service folder cannot be made or used.
-public enum ServiceFolderFault: Error, Equatable {
+package enum ServiceFolderFault: Error, Equatable {
   /// A file is missing, is open to others, or cannot be read or written.
   case file(FileError)
   /// The making of the folder did not end: it has to be made again.
@@ -211,7 +211,7 @@ public enum ServiceFolderFault: Error, Equatable {
 }
 
 /// The files of a service folder, all of mode 0600.
-public enum ServiceFile: String, Sendable, CaseIterable {
+package enum ServiceFile: String, Sendable, CaseIterable {
   /// The account secret, 32 bytes.
   case account = "account.key"
   /// The ES256 attestation key, a scalar of 32 bytes; without it, attestation tokens are signed with the account secret.

@@ -4,34 +4,34 @@ import HoldfastFormats
 /// The owner's rules for the attestation service and the backend: the file `policy.json`.
 ///
 /// An image that is not named is not approved, and a device that is not registered gets no token.
-public struct ServicePolicy: Sendable, Equatable {
+package struct ServicePolicy: Sendable, Equatable {
   /// `iss` of measurement tokens.
-  public var issuer: BoundedText<64>
+  package var issuer: BoundedText<64>
   /// `iss` of attestation tokens.
-  public var attestationIssuer: BoundedText<64>
+  package var attestationIssuer: BoundedText<64>
   /// `aud` of attestation tokens: the API domain of the backend.
-  public var audience: BoundedText<255>
+  package var audience: BoundedText<255>
   /// The approved executables, with their names and versions.
-  public var images: [ApprovedImage] = []
+  package var images: [ApprovedImage] = []
   /// Which devices get tokens.
-  public var devices: DeviceAdmission = .listed
+  package var devices: DeviceAdmission = .listed
   /// Properties with which no app is approved.
-  public var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
+  package var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
   /// `sub` where the attestation token of another service names no app; nil to refuse such tokens.
-  public var subject: BoundedText<64>?
+  package var subject: BoundedText<64>?
   /// How long an attestation token is valid.
-  public var attestationSeconds: UInt64 = 5 * 60
+  package var attestationSeconds: UInt64 = 5 * 60
   /// How long a measurement token is valid.
-  public var tokenSeconds: UInt64 = 90 * 24 * 60 * 60
+  package var tokenSeconds: UInt64 = 90 * 24 * 60 * 60
   /// `cmd` of measurement tokens; nil to leave it out.
-  public var commands: [BoundedText<32>]?
+  package var commands: [BoundedText<32>]?
   /// `max` of measurement tokens; nil to leave it out.
-  public var maximumUses: UInt64?
+  package var maximumUses: UInt64?
 
   /// The longest policy, in bytes.
-  public static let maximumByteCount = 1 << 20
+  package static let maximumByteCount = 1 << 20
 
-  public init(
+  package init(
     issuer: BoundedText<64> = BoundedText("issuer.example" as StaticString),
     attestationIssuer: BoundedText<64> = BoundedText("attestation.example" as StaticString),
     audience: BoundedText<255> = BoundedText("api.example" as StaticString)
@@ -42,7 +42,7 @@ public struct ServicePolicy: Sendable, Equatable {
   }
 
   /// The policy as strict JSON; what is absent stays absent.
-  public var json: JSONValue {
+  package var json: JSONValue {
     var members: [(String, JSONValue)] = [
       ("issuer", .string(issuer.description)), ("attestation_issuer", .string(attestationIssuer.description)),
       ("audience", .string(audience.description)),
@@ -58,7 +58,7 @@ public struct ServicePolicy: Sendable, Equatable {
 }
 
 /// Why a policy could not be read.
-public enum ServicePolicyFault: Error, Equatable {
+package enum ServicePolicyFault: Error, Equatable {
   /// Not strict JSON, or too long: where it is not.
   case malformed(JSONMistake)
   /// A member is unknown, missing, of another kind or out of range: which one.
@@ -78,7 +78,7 @@ extension ServicePolicy {
   /// `issuer`, `attestation_issuer`, `audience` and `images` are required; the others have their defaults.
   ///
   /// - Throws: `malformed`, `member`; `formerMember` for the list `image_digests`, which `images` has replaced.
-  public init(json bytes: [UInt8]) throws(ServicePolicyFault) {
+  package init(json bytes: [UInt8]) throws(ServicePolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)

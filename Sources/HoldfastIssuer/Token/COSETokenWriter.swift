@@ -141,13 +141,13 @@ struct COSEClaimsWriter {
 }
 
 /// What an issuer vouches for measurement tokens with, and for nothing else.
-public struct IssuerSecrets: ~Copyable {
+package struct IssuerSecrets: ~Copyable {
   /// Signs for every device.
-  public var signing: P256PrivateKey
+  package var signing: P256PrivateKey
   /// What the MAC keys follow from, one for each device; nil where the issuer shares none.
-  public let macSecret: Secret<32>?
+  package let macSecret: Secret<32>?
 
-  public init(signing: consuming P256PrivateKey, macSecret: consuming Secret<32>? = nil) {
+  package init(signing: consuming P256PrivateKey, macSecret: consuming Secret<32>? = nil) {
     self.signing = signing
     self.macSecret = macSecret
   }

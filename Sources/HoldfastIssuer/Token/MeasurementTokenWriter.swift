@@ -3,7 +3,7 @@ import HoldfastFormats
 import HoldfastOpenSSL
 
 /// How a measurement token is written.
-public enum MeasurementTokenFormat: Sendable, Hashable {
+package enum MeasurementTokenFormat: Sendable, Hashable {
   /// `COSE_Sign1` in `COSE_Encrypt`.
   case cose
   /// `COSE_Mac0` in `COSE_Encrypt`, under the key that the issuer shares with the device.
@@ -16,7 +16,7 @@ public enum MeasurementTokenFormat: Sendable, Hashable {
   case joseKeyWrap
 
   /// How a device is told about it.
-  public var encoding: TokenEncoding {
+  package var encoding: TokenEncoding {
     switch self {
     case .cose, .macCOSE, .unsignedCOSE: .cose
     case .jose, .joseKeyWrap: .jose
@@ -25,7 +25,7 @@ public enum MeasurementTokenFormat: Sendable, Hashable {
 }
 
 /// Why a token could not be written.
-public enum TokenWritingFault: Error, Equatable {
+package enum TokenWritingFault: Error, Equatable {
   /// A time or a number is out of range, or `iat` is not below `exp`.
   case claims
   /// Longer than the 3072 bytes that a device takes.
@@ -37,10 +37,10 @@ public enum TokenWritingFault: Error, Equatable {
 }
 
 /// Writes measurement tokens: signed or authenticated by the issuer, then encrypted to one device.
-public struct MeasurementTokenWriter: Sendable {
-  public let format: MeasurementTokenFormat
+package struct MeasurementTokenWriter: Sendable {
+  package let format: MeasurementTokenFormat
 
-  public init(format: MeasurementTokenFormat = .cose) {
+  package init(format: MeasurementTokenFormat = .cose) {
     self.format = format
   }
 
@@ -54,7 +54,7 @@ public struct MeasurementTokenWriter: Sendable {
   ///   - random: gives the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the initialization
   ///     vector (12 bytes), in that order.
   /// - Returns: at most 3072 bytes.
-  public func write(
+  package func write(
     _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {

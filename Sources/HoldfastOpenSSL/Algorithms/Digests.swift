@@ -5,29 +5,29 @@ import HoldfastCore
 ///
 /// Source: FIPS 180-4.
 @safe
-public struct SHA1Stream: BlockHash, Sendable {
-  public typealias Failure = Never
+package struct SHA1Stream: BlockHash, Sendable {
+  package typealias Failure = Never
 
-  public static var byteCount: Int { 20 }
-  public static var blockByteCount: Int { 64 }
+  package static var byteCount: Int { 20 }
+  package static var blockByteCount: Int { 64 }
 
   private var state = SHA_CTX()
 
-  public init() {
+  package init() {
     unsafe SHA1_Init(&state)
   }
 
-  public mutating func append(_ bytes: Span<UInt8>) {
+  package mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA1_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Ends the hash; throws unless `output` is 20 bytes.
-  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA1_Final($0.baseAddress, &state) }
   }
 
-  public mutating func wipe() {
+  package mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -36,29 +36,29 @@ public struct SHA1Stream: BlockHash, Sendable {
 ///
 /// Source: FIPS 180-4.
 @safe
-public struct SHA256Stream: BlockHash, Sendable {
-  public typealias Failure = Never
+package struct SHA256Stream: BlockHash, Sendable {
+  package typealias Failure = Never
 
-  public static var byteCount: Int { 32 }
-  public static var blockByteCount: Int { 64 }
+  package static var byteCount: Int { 32 }
+  package static var blockByteCount: Int { 64 }
 
   private var state = SHA256_CTX()
 
-  public init() {
+  package init() {
     unsafe SHA256_Init(&state)
   }
 
-  public mutating func append(_ bytes: Span<UInt8>) {
+  package mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA256_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Ends the hash; throws unless `output` is 32 bytes.
-  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA256_Final($0.baseAddress, &state) }
   }
 
-  public mutating func wipe() {
+  package mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -67,29 +67,29 @@ public struct SHA256Stream: BlockHash, Sendable {
 ///
 /// Source: FIPS 180-4.
 @safe
-public struct SHA512Stream: BlockHash, Sendable {
-  public typealias Failure = Never
+package struct SHA512Stream: BlockHash, Sendable {
+  package typealias Failure = Never
 
-  public static var byteCount: Int { 64 }
-  public static var blockByteCount: Int { 128 }
+  package static var byteCount: Int { 64 }
+  package static var blockByteCount: Int { 128 }
 
   private var state = SHA512_CTX()
 
-  public init() {
+  package init() {
     unsafe SHA512_Init(&state)
   }
 
-  public mutating func append(_ bytes: Span<UInt8>) {
+  package mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA512_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Ends the hash; throws unless `output` is 64 bytes.
-  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA512_Final($0.baseAddress, &state) }
   }
 
-  public mutating func wipe() {
+  package mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -97,7 +97,7 @@ public struct SHA512Stream: BlockHash, Sendable {
 /// A hash that works block by block, which is what HMAC is built from.
 ///
 /// Source: RFC 2104 §2.
-public protocol BlockHash: StreamingDigest {
+package protocol BlockHash: StreamingDigest {
   /// The bytes of a hash; B of RFC 2104 is ``blockByteCount``, L is this.
   static var byteCount: Int { get }
   /// The bytes of a block, at most 128.

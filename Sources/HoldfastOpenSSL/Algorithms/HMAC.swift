@@ -4,11 +4,11 @@ import HoldfastCore
 /// HMAC in one call, with each of the hashes that JOSE and OATH use.
 ///
 /// Source: RFC 2104; RFC 7518 §3.2. Timing: depends on byte counts alone.
-public enum HMAC: Sendable {
+package enum HMAC: Sendable {
   case sha1, sha256, sha384, sha512
 
   /// The bytes of a full code: 20, 32, 48 or 64.
-  public var byteCount: Int {
+  package var byteCount: Int {
     switch self {
     case .sha1: 20
     case .sha256: 32
@@ -18,7 +18,7 @@ public enum HMAC: Sendable {
   }
 
   /// Writes the first `code.count` bytes, at most ``byteCount``, of the code of `message` under `key`, of any length.
-  public func authenticate(
+  package func authenticate(
     _ message: Span<UInt8>, key: Span<UInt8>, into code: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count <= byteCount, let keyByteCount = CInt(exactly: key.count) else { throw CryptographyFailure() }
@@ -42,7 +42,7 @@ public enum HMAC: Sendable {
   /// Throws unless `code` is the first `code.count` bytes, at least 10, of the code of `message` under `key`.
   ///
   /// Timing: the comparison does not show where they differ.
-  public func verify(
+  package func verify(
     _ code: Span<UInt8>, of message: Span<UInt8>, key: Span<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count >= 10, code.count <= byteCount else { throw CryptographyFailure() }
@@ -66,8 +66,8 @@ public enum HMAC: Sendable {
 /// HMAC as two of libcrypto's low-level hashes: no allocation, a third of the time of a kept `EVP_MAC`.
 ///
 /// Source: RFC 2104 §2. Inlinable, so that a caller's code is made for the hash.
-public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
-  public typealias Failure = Never
+package struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
+  package typealias Failure = Never
 
   @usableFromInline var inner: Hash
   @usableFromInline var outer: Hash
@@ -97,13 +97,13 @@ public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable 
   }
 
   @inlinable
-  public mutating func append(_ bytes: Span<UInt8>) {
+  package mutating func append(_ bytes: Span<UInt8>) {
     inner.append(bytes)
   }
 
   /// Ends the MAC and wipes its state; throws unless `output` is as long as the hash.
   @inlinable
-  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     try inner.finish(into: &output)
     outer.append(output.span)
     try outer.finish(into: &output)

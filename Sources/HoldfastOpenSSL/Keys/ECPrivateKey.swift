@@ -5,16 +5,16 @@ import HoldfastCore
 ///
 /// Used by one thread at a time.
 @safe
-public struct ECPrivateKey: ~Copyable, Sendable {
-  public let curve: NISTCurve
+package struct ECPrivateKey: ~Copyable, Sendable {
+  package let curve: NISTCurve
   /// The SEC1 uncompressed public point.
-  public let publicPoint: [UInt8]
+  package let publicPoint: [UInt8]
   let key: Handle
   private let agreement: Handle
   private var peer: PublicKeySlot
 
   /// A new key from libcrypto's generator. Source: FIPS 186-5 §A.2.2.
-  public init(generatingOn curve: NISTCurve) throws(CryptographyFailure) {
+  package init(generatingOn curve: NISTCurve) throws(CryptographyFailure) {
     let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), freedBy: EVP_PKEY_CTX_free)
     try check(unsafe EVP_PKEY_keygen_init(context.pointer))
     try check(unsafe EVP_PKEY_CTX_set_group_name(context.pointer, cString(curve.groupName)))
@@ -24,7 +24,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   }
 
   /// The key of a big-endian `scalar` of exactly `curve.coordinateByteCount` bytes; throws unless it is in 1 ..< n.
-  public init(curve: NISTCurve, scalar: Span<UInt8>) throws(CryptographyFailure) {
+  package init(curve: NISTCurve, scalar: Span<UInt8>) throws(CryptographyFailure) {
     guard scalar.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     let number = try bigNumber(scalar)
     try self.init(curve: curve, key: makeKeyPair(curve: curve, scalar: number))
@@ -46,7 +46,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   /// ECDH with a SEC1 uncompressed point: writes the x coordinate over `shared`, `curve.coordinateByteCount` bytes.
   ///
   /// Source: SP 800-56A §5.7.1.2. Throws for a point that is not on the curve or is at infinity.
-  public mutating func agree(
+  package mutating func agree(
     with point: Span<UInt8>, into shared: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard shared.count == curve.coordinateByteCount else { throw CryptographyFailure() }
@@ -63,7 +63,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   }
 
   /// Writes the scalar, big-endian, over `output`, `curve.coordinateByteCount` bytes: for a key file.
-  public borrowing func writeScalar(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package borrowing func writeScalar(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     var number: OpaquePointer?
     try check(unsafe EVP_PKEY_get_bn_param(key.pointer, OSSL_PKEY_PARAM_PRIV_KEY, &number))
@@ -85,18 +85,18 @@ private func encodedPoint(of key: borrowing Handle, byteCount: Int) throws(Crypt
 ///
 /// Used by one thread at a time.
 @safe
-public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
-  public let publicPoint: P256Point
+package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
+  package let publicPoint: P256Point
   private var key: ECPrivateKey
   private var signer: Signer?
 
   /// A new key from libcrypto's generator. Source: FIPS 186-5 §A.2.2.
-  public init() throws(CryptographyFailure) {
+  package init() throws(CryptographyFailure) {
     try self.init(ECPrivateKey(generatingOn: .p256))
   }
 
   /// The key of a big-endian scalar; throws unless it is in 1 ..< n.
-  public init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
+  package init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
     let key = try scalar.withBytes { (scalar) throws(CryptographyFailure) in
       try ECPrivateKey(curve: .p256, scalar: scalar)
     }
@@ -110,7 +110,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   }
 
   /// The scalar, big-endian: for a key file.
-  public borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
+  package borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
     var scalar = Secret<32>()
     try scalar.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.writeScalar(into: &bytes)
@@ -118,7 +118,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
     return scalar
   }
 
-  public mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
+  package mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
     try shared.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.agree(with: peer.bytes, into: &bytes)
     }
@@ -127,7 +127,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// An ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
   ///
   /// Timing: libcrypto signs in constant time, with a random nonce.
-  public mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
+  package mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
     if signer == nil { signer = try Signer(key: key.key) }
     return try signer!.sign(digest)
   }
@@ -173,11 +173,11 @@ func makeKey(algorithm: String, from builder: borrowing Handle) throws(Cryptogra
 /// A prime curve of NIST.
 ///
 /// Source: SP 800-186 §3.2.1.
-public enum NISTCurve: Sendable {
+package enum NISTCurve: Sendable {
   case p256, p384, p521
 
   /// The bytes of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
-  public var coordinateByteCount: Int {
+  package var coordinateByteCount: Int {
     switch self {
     case .p256: 32
     case .p384: 48
@@ -186,7 +186,7 @@ public enum NISTCurve: Sendable {
   }
 
   /// The bytes of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
-  public var pointByteCount: Int { 1 + 2 * coordinateByteCount }
+  package var pointByteCount: Int { 1 + 2 * coordinateByteCount }
 
   var groupName: StaticString {
     switch self {
@@ -250,7 +250,7 @@ struct PublicKeySlot: ~Copyable {
 }
 
 /// Throws unless `point` is a SEC1 uncompressed point of `curve` and not at infinity. Source: SP 800-56A §5.6.2.3.4.
-public func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
+package func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
   var slot = try PublicKeySlot(curve: curve)
   try slot.set(point)
 }

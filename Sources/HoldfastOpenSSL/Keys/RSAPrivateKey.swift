@@ -5,22 +5,22 @@ import HoldfastCore
 ///
 /// At least 2048 bits, as RFC 7518 §4.3 asks.
 @safe
-public struct RSAPrivateKey: ~Copyable, Sendable {
+package struct RSAPrivateKey: ~Copyable, Sendable {
   private let key: Handle
 
   /// The parts of a private JWK, big-endian. Source: RFC 7518 §6.3.
   @safe
-  public struct Components: ~Copyable {
-    public var modulus: [UInt8]
-    public var publicExponent: [UInt8]
-    public var privateExponent: SecretBytes
-    public var firstPrime: SecretBytes
-    public var secondPrime: SecretBytes
-    public var firstExponent: SecretBytes
-    public var secondExponent: SecretBytes
-    public var coefficient: SecretBytes
+  package struct Components: ~Copyable {
+    package var modulus: [UInt8]
+    package var publicExponent: [UInt8]
+    package var privateExponent: SecretBytes
+    package var firstPrime: SecretBytes
+    package var secondPrime: SecretBytes
+    package var firstExponent: SecretBytes
+    package var secondExponent: SecretBytes
+    package var coefficient: SecretBytes
 
-    public init(
+    package init(
       modulus: [UInt8], publicExponent: [UInt8], privateExponent: consuming SecretBytes,
       firstPrime: consuming SecretBytes, secondPrime: consuming SecretBytes, firstExponent: consuming SecretBytes,
       secondExponent: consuming SecretBytes, coefficient: consuming SecretBytes
@@ -37,7 +37,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// A key from a DER `PrivateKeyInfo`. Source: RFC 5208 §5.
-  public init(pkcs8 encoded: Span<UInt8>) throws(CryptographyFailure) {
+  package init(pkcs8 encoded: Span<UInt8>) throws(CryptographyFailure) {
     let decoded = unsafe encoded.withUnsafeBufferPointer { encoded in
       var cursor = encoded.baseAddress
       return unsafe d2i_AutoPrivateKey(nil, &cursor, encoded.count)
@@ -46,7 +46,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// A key from its parts; throws when they do not belong together.
-  public init(_ components: borrowing Components) throws(CryptographyFailure) {
+  package init(_ components: borrowing Components) throws(CryptographyFailure) {
     let builder = try unsafe Handle(OSSL_PARAM_BLD_new(), freedBy: OSSL_PARAM_BLD_free)
     let modulus = try bigNumber(components.modulus.span)
     let publicExponent = try bigNumber(components.publicExponent.span)
@@ -79,7 +79,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   /// Decrypts what OAEP encrypted with `hash` for both its hash and its mask; `label` may be empty.
   ///
   /// Source: RFC 8017 §7.1.2; RFC 7518 §4.3. Throws one opaque error whatever is wrong.
-  public borrowing func decryptOAEP(
+  package borrowing func decryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> SecretBytes {
     let context = try unsafe oaepContext(
@@ -97,7 +97,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// Encrypts `message` to this key's public half, as ``decryptOAEP(_:hash:label:)`` opens it.
-  public borrowing func encryptOAEP(
+  package borrowing func encryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> [UInt8] {
     let context = try unsafe oaepContext(
@@ -113,7 +113,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
 }
 
 /// The hash of an OAEP encryption.
-public enum OAEPHash: Sendable {
+package enum OAEPHash: Sendable {
   case sha1, sha256
 
   var digest: OpaquePointer? {

@@ -80,7 +80,7 @@ import Glibc
 }
 
 /// Why a database refused an operation.
-public enum DatabaseError: Error, Equatable, Sendable {
+package enum DatabaseError: Error, Equatable, Sendable {
   /// Another connection holds the lock, and the busy timeout has passed.
   case busy
   /// The disk, the quota or the permitted number of pages is exhausted; the transaction is rolled back.

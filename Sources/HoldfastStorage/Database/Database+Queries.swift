@@ -7,7 +7,7 @@ extension Database {
   /// - Returns: How many rows the last INSERT, UPDATE or DELETE has changed.
   /// - Throws: `busy`, `full`, `readOnly`, `constraint`, `corrupt`, `outOfRange`, `misuse`, `other`.
   @discardableResult
-  public func run(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int {
+  package func run(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int {
     try execute(sql, bindings) { (statement) throws(DatabaseError) in
       while try statement.step() {}
     }
@@ -21,7 +21,7 @@ extension Database {
   ///   - bindings: One value for each parameter, in order.
   ///   - body: Called for each row; an error ends the query.
   /// - Throws: As `run`, and what the body throws.
-  public func query(
+  package func query(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     try execute(sql, bindings) { (statement) throws(DatabaseError) in
@@ -37,7 +37,7 @@ extension Database {
   ///   - body: Called for each row; an error ends the query.
   /// - Returns: The results, in the order of the rows.
   /// - Throws: As `run`, and what the body throws.
-  public func all<Element>(
+  package func all<Element>(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> [Element] {
     var elements: [Element] = []
@@ -55,7 +55,7 @@ extension Database {
   ///   - body: Reads the row.
   /// - Returns: What the body makes of the row; nil where there is none.
   /// - Throws: As `run`; `misuse` where there is a second row; what the body throws.
-  public func one<Element: ~Copyable>(
+  package func one<Element: ~Copyable>(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> Element? {
     try single(sql, bindings, body)
@@ -68,7 +68,7 @@ extension Database {
   ///   - bindings: One value for each parameter, in order.
   /// - Returns: The number; nil where there is no row.
   /// - Throws: As `one`, and `wrongType`.
-  public func oneInteger(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int64? {
+  package func oneInteger(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int64? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.integer(0) }
   }
 
@@ -79,7 +79,7 @@ extension Database {
   ///   - bindings: One value for each parameter, in order.
   /// - Returns: The number, at most `Int64.max`; nil where there is no row.
   /// - Throws: As `one`, and `wrongType`.
-  public func oneUnsigned(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> UInt64? {
+  package func oneUnsigned(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> UInt64? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.unsigned(0) }
   }
 
@@ -90,7 +90,7 @@ extension Database {
   ///   - bindings: One value for each parameter, in order.
   /// - Returns: The bytes; nil where there is no row.
   /// - Throws: As `one`, and `wrongType`.
-  public func oneBytes(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> [UInt8]? {
+  package func oneBytes(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> [UInt8]? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.bytes(0) }
   }
 
@@ -101,7 +101,7 @@ extension Database {
   ///   - bindings: One value for each parameter, in order.
   /// - Returns: The text; nil where there is no row.
   /// - Throws: As `one`, and `wrongType`.
-  public func oneText(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> String? {
+  package func oneText(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> String? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.text(0) }
   }
 

@@ -2,9 +2,9 @@
 ///
 /// A write is on the disk when the call that makes it returns (write-ahead log, `synchronous=FULL`). SQL is a literal
 /// (`StaticString`), so that data can only come in as a bound ``Value``.
-public final class Database {
+package final class Database {
   /// What opening does where there is no database yet.
-  public enum Creation: Sendable {
+  package enum Creation: Sendable {
     /// A missing or empty file becomes a new database.
     case ifMissing
     /// A missing file is `cannotOpen`; an empty one is `corrupt`.
@@ -12,7 +12,7 @@ public final class Database {
   }
 
   /// How much of a database is looked at when it is opened.
-  public enum Check: Sendable {
+  package enum Check: Sendable {
     /// All of it: SQLite's quick check.
     case whole
     /// All of it up to so many bytes. A longer file's table of this name, which only grows, is left to ``check()``; every other
@@ -21,7 +21,7 @@ public final class Database {
   }
 
   /// Whether opening has made a new database.
-  public let isNew: Bool
+  package let isNew: Bool
   var connection: Connection?
   var statements: [UInt: Statement] = [:]
   var isInTransaction = false
@@ -40,7 +40,7 @@ public final class Database {
   ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
   /// - Throws: `cannotOpen`, `permission` (also: a file of another user, or open to others), `corrupt` (SQLite's
   ///   quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` where `applicationID` is 0.
-  public init(
+  package init(
     path: String, applicationID: Int32, schema: [StaticString], creation: Creation = .ifMissing,
     check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000
   ) throws(DatabaseError) {
@@ -53,17 +53,17 @@ public final class Database {
   /// Runs SQLite's quick check over the whole file, however long that takes.
   ///
   /// - Throws: `corrupt` where it finds anything; `busy`; `misuse` when closed.
-  public func check() throws(DatabaseError) {
+  package func check() throws(DatabaseError) {
     guard try oneText("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
   }
 
   /// The row id of the last row this connection has inserted.
-  public var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
+  package var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
 
   /// Moves the write-ahead log into the file and empties it, so that deleted secrets leave the disk's files.
   ///
   /// - Throws: `busy` where another connection reads or writes; `full`; `misuse` in a transaction or when closed.
-  public func checkpoint() throws(DatabaseError) {
+  package func checkpoint() throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.checkpoint()
   }
@@ -71,7 +71,7 @@ public final class Database {
   /// Closes the file; every later call throws `misuse`. Closing twice does nothing.
   ///
   /// - Throws: `misuse` in a transaction or in a query.
-  public func close() throws(DatabaseError) {
+  package func close() throws(DatabaseError) {
     guard !isInTransaction, !statements.values.contains(where: \.isInUse) else { throw .misuse }
     statements = [:]
     connection = nil
@@ -85,7 +85,7 @@ extension Database {
   /// - Returns: What the body returns.
   /// - Throws: `busy` where another connection writes; `misuse` inside another transaction; what the body throws.
   @discardableResult
-  public func transaction<Result>(
+  package func transaction<Result>(
     _ body: () throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
     try transaction(mapping: { $0 }, body)
@@ -100,7 +100,7 @@ extension Database {
   /// - Returns: What the body returns.
   /// - Throws: What the body throws, and what `mapping` makes of `busy`, `full`, `misuse` (inside another transaction).
   @discardableResult
-  public func transaction<Result, Failure: Error>(
+  package func transaction<Result, Failure: Error>(
     mapping: (DatabaseError) -> Failure, isKept: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     guard let connection, !isInTransaction else { throw mapping(.misuse) }
@@ -138,7 +138,7 @@ extension Database {
   /// - Parameter body: Reads and writes this database; an error rolls everything back.
   /// - Throws: What the body throws; `busy`, `full`, `misuse` (inside another transaction). If the database cannot be made to
   ///   wait again, it is closed.
-  public func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
+  package func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.execute("PRAGMA synchronous = NORMAL")
     let outcome = Result { () throws(DatabaseError) in try transaction(body) }

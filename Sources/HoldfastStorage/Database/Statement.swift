@@ -105,7 +105,7 @@ import CSQLite
 ///
 /// Every read throws `wrongType` where the column holds another type (NULL too), and `misuse` where there is no such
 /// column.
-public struct Row: ~Copyable {
+package struct Row: ~Copyable {
   private let statement: Statement
 
   init(_ statement: Statement) {
@@ -117,7 +117,7 @@ public struct Row: ~Copyable {
   /// - Parameter column: The column, from 0.
   /// - Returns: True for NULL.
   /// - Throws: `misuse` where there is no such column.
-  public func isNull(_ column: Int) throws(DatabaseError) -> Bool {
+  package func isNull(_ column: Int) throws(DatabaseError) -> Bool {
     try statement.storageClass(of: column) == SQLITE_NULL
   }
 
@@ -126,7 +126,7 @@ public struct Row: ~Copyable {
   /// - Parameter column: The column, from 0.
   /// - Returns: The number.
   /// - Throws: `wrongType`, `misuse`.
-  public func integer(_ column: Int) throws(DatabaseError) -> Int64 {
+  package func integer(_ column: Int) throws(DatabaseError) -> Int64 {
     try statement.integer(in: column)
   }
 
@@ -135,7 +135,7 @@ public struct Row: ~Copyable {
   /// - Parameter column: The column, from 0.
   /// - Returns: The number, at most `Int64.max`.
   /// - Throws: `wrongType` also for a negative number; `misuse`.
-  public func unsigned(_ column: Int) throws(DatabaseError) -> UInt64 {
+  package func unsigned(_ column: Int) throws(DatabaseError) -> UInt64 {
     guard let number = UInt64(exactly: try statement.integer(in: column)) else { throw .wrongType(column: column) }
     return number
   }
@@ -145,7 +145,7 @@ public struct Row: ~Copyable {
   /// - Parameter column: The column, from 0.
   /// - Returns: A copy of its bytes.
   /// - Throws: `wrongType`, `misuse`.
-  public func bytes(_ column: Int) throws(DatabaseError) -> [UInt8] {
+  package func bytes(_ column: Int) throws(DatabaseError) -> [UInt8] {
     try withBytes(column) { (span) throws(DatabaseError) in [UInt8](copying: span) }
   }
 
@@ -156,7 +156,7 @@ public struct Row: ~Copyable {
   ///   - body: Receives SQLite's own buffer, which lives as long as the row is current.
   /// - Returns: What the body returns.
   /// - Throws: `wrongType`, `misuse`, and what the body throws.
-  public func withBytes<Result: ~Copyable>(
+  package func withBytes<Result: ~Copyable>(
     _ column: Int, _ body: (Span<UInt8>) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
     try statement.withBytes(in: column, body)
@@ -167,13 +167,13 @@ public struct Row: ~Copyable {
   /// - Parameter column: The column, from 0.
   /// - Returns: The text.
   /// - Throws: `wrongType`, `misuse`; `corrupt` where it is not UTF-8.
-  public func text(_ column: Int) throws(DatabaseError) -> String {
+  package func text(_ column: Int) throws(DatabaseError) -> String {
     try statement.text(in: column)
   }
 }
 
 /// A value to bind to a parameter of an SQL statement.
-public enum Value: Equatable, Sendable {
+package enum Value: Equatable, Sendable {
   /// A signed integer.
   case integer(Int64)
   /// An unsigned integer, at most `Int64.max`; a larger one is refused when it is bound.
@@ -189,7 +189,7 @@ public enum Value: Equatable, Sendable {
   ///
   /// - Parameter span: Any number of bytes.
   /// - Returns: The value.
-  public static func copying(_ span: Span<UInt8>) -> Value {
+  package static func copying(_ span: Span<UInt8>) -> Value {
     .bytes([UInt8](copying: span))
   }
 
@@ -197,7 +197,7 @@ public enum Value: Equatable, Sendable {
   ///
   /// - Parameter number: The number, at most `Int64.max`, or nil.
   /// - Returns: The value.
-  public static func optional(_ number: UInt64?) -> Value {
+  package static func optional(_ number: UInt64?) -> Value {
     if let number { .unsigned(number) } else { .null }
   }
 
@@ -205,7 +205,7 @@ public enum Value: Equatable, Sendable {
   ///
   /// - Parameter bytes: The bytes, or nil.
   /// - Returns: The value.
-  public static func optional(_ bytes: [UInt8]?) -> Value {
+  package static func optional(_ bytes: [UInt8]?) -> Value {
     if let bytes { .bytes(bytes) } else { .null }
   }
 
@@ -213,7 +213,7 @@ public enum Value: Equatable, Sendable {
   ///
   /// - Parameter text: The text, or nil.
   /// - Returns: The value.
-  public static func optional(_ text: String?) -> Value {
+  package static func optional(_ text: String?) -> Value {
     if let text { .text(text) } else { .null }
   }
 }

@@ -2,9 +2,9 @@ import Glibc
 import HoldfastLinux
 
 /// Why the file layer refused an operation, and at which path; never any contents.
-public struct FileError: Error, Equatable, Sendable {
+package struct FileError: Error, Equatable, Sendable {
   /// What went wrong.
-  public enum Kind: Equatable, Sendable {
+  package enum Kind: Equatable, Sendable {
     /// There is no such file, or a folder on the way is missing.
     case notFound
     /// The system refuses access.
@@ -38,16 +38,16 @@ public struct FileError: Error, Equatable, Sendable {
   }
 
   /// What went wrong.
-  public let kind: Kind
+  package let kind: Kind
   /// The path as the caller gave it.
-  public let path: String
+  package let path: String
 
   /// Makes an error, for callers that check more than this layer does.
   ///
   /// - Parameters:
   ///   - kind: What went wrong.
   ///   - path: Where.
-  public init(_ kind: Kind, at path: String) {
+  package init(_ kind: Kind, at path: String) {
     self.kind = kind
     self.path = path
   }
@@ -108,25 +108,25 @@ struct FilePath {
 }
 
 /// What a file must be like before its contents are read.
-public struct FileRequirements: OptionSet, Sendable {
+package struct FileRequirements: OptionSet, Sendable {
   /// The bits.
-  public let rawValue: UInt8
+  package let rawValue: UInt8
 
   /// Makes a set of its bits.
   ///
   /// - Parameter rawValue: The bits.
-  public init(rawValue: UInt8) {
+  package init(rawValue: UInt8) {
     self.rawValue = rawValue
   }
 
   /// The path itself is no symbolic link.
-  public static let noSymbolicLink = FileRequirements(rawValue: 1)
+  package static let noSymbolicLink = FileRequirements(rawValue: 1)
   /// The owner is the user of this process.
-  public static let owned = FileRequirements(rawValue: 2)
+  package static let owned = FileRequirements(rawValue: 2)
   /// The mode gives nothing to the group and to others.
-  public static let isPrivate = FileRequirements(rawValue: 4)
+  package static let isPrivate = FileRequirements(rawValue: 4)
   /// What a file with a secret must be like: owned and private.
-  public static let secret: FileRequirements = [.owned, .isPrivate]
+  package static let secret: FileRequirements = [.owned, .isPrivate]
 
   /// Checks owner and mode of an open file.
   func check(_ status: stat) -> FileError.Kind? {

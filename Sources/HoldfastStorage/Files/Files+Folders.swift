@@ -9,7 +9,7 @@ extension Files {
   ///   - path: The folder; a symbolic link is not followed.
   ///   - limit: The most names there may be.
   /// - Throws: `notFound`, `notDirectory`, `symbolicLink`, `noPermission`; `tooLarge` for more names than `limit`; `other`.
-  public static func names(inFolder path: String, limit: Int) throws(FileError) -> [String] {
+  package static func names(inFolder path: String, limit: Int) throws(FileError) -> [String] {
     do throws(SystemError) {
       let folder = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
       return try names(in: folder, limit: limit)
@@ -20,7 +20,7 @@ extension Files {
   ///
   /// - Parameter path: The folder; a symbolic link is not followed.
   /// - Throws: As ``names(inFolder:limit:)``; `isDirectory` where there is a folder in it. Some of its files are gone then.
-  public static func removeFlatFolder(at path: String, operations: FileOperations = .system) throws(FileError) {
+  package static func removeFlatFolder(at path: String, operations: FileOperations = .system) throws(FileError) {
     let place = try FilePath(path)
     do throws(SystemError) {
       let parent = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
@@ -47,7 +47,7 @@ extension Files {
   /// - Returns: Whether the names were exchanged: `path` is the other folder now.
   /// - Throws: `notFound`, `noPermission`, `readOnly`, `diskFull`; `other` with `EINVAL` on a file system that exchanges no
   ///   names (NFS, for example), where nothing has changed.
-  public static func renameFolder(
+  package static func renameFolder(
     at path: String, to name: String, operations: FileOperations = .system
   ) throws(FileError) -> Bool {
     let place = try FilePath(path)

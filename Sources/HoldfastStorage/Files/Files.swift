@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 
 /// Files and folders of the local user: careful reads, atomic writes, private folders.
-public enum Files {
+package enum Files {
   /// Makes a folder of mode 0700, or checks the one that is there; its name is on the disk when this returns.
   ///
   /// - Parameter path: The folder; the one above it must exist.
@@ -10,7 +10,7 @@ public enum Files {
   /// - Throws: `symbolicLink`, `notDirectory`, `wrongOwner` or `tooOpen` where something is there that is not a
   ///   private folder of this user; `notFound`, `noPermission`, `diskFull`, `other`.
   @discardableResult
-  public static func createPrivateDirectory(
+  package static func createPrivateDirectory(
     at path: String, operations: FileOperations = .system
   ) throws(FileError) -> Bool {
     let place = try FilePath(FilePath.withoutTrailingSlashes(path))
@@ -45,7 +45,7 @@ public enum Files {
   ///
   /// - Parameter path: The file; a symbolic link is removed itself.
   /// - Throws: `notFound`, `isDirectory`, `noPermission`, `other`.
-  public static func removeFile(at path: String, operations: FileOperations = .system) throws(FileError) {
+  package static func removeFile(at path: String, operations: FileOperations = .system) throws(FileError) {
     let place = try FilePath(path)
     do {
       let directory = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
@@ -67,7 +67,7 @@ extension Files {
   /// - Returns: The contents.
   /// - Throws: `tooLarge`, `isDirectory`, `notRegular`, `symbolicLink`, `tooOpen`, `wrongOwner`, `notFound`,
   ///   `noPermission`, `other`.
-  public static func readFile(
+  package static func readFile(
     at path: String, limit: Int, requirements: FileRequirements = []
   ) throws(FileError) -> [UInt8] {
     let file = try ReadableFile(path, limit: limit, requirements: requirements)
@@ -96,7 +96,7 @@ extension Files {
   ///   - body: Receives the contents. What can fail in it goes out as a `Result`.
   /// - Returns: What the body returns.
   /// - Throws: As `readFile`.
-  public static func readSecretFile<Result: ~Copyable>(
+  package static func readSecretFile<Result: ~Copyable>(
     at path: String, limit: Int, requirements: FileRequirements = .secret, _ body: (Span<UInt8>) -> Result
   ) throws(FileError) -> Result {
     let file = try ReadableFile(path, limit: limit, requirements: requirements)
@@ -116,7 +116,7 @@ extension Files {
   ///   - operations: The system calls, for tests.
   /// - Throws: `exists` where overwriting is not allowed; `isDirectory`, `notFound`, `noPermission`, `diskFull`,
   ///   `other`. On a file system without hard links, not overwriting throws `noPermission`.
-  public static func writeFileAtomically(
+  package static func writeFileAtomically(
     _ bytes: Span<UInt8>, at path: String, mode: UInt32 = 0o600, overwrite: Bool,
     operations: FileOperations = .system
   ) throws(FileError) {
@@ -171,7 +171,7 @@ extension Files {
   ///   - overwrite: Whether an existing file is replaced.
   ///   - operations: The system calls, for tests.
   /// - Throws: As the variant for a span.
-  public static func writeFileAtomically(
+  package static func writeFileAtomically(
     _ bytes: [UInt8], at path: String, mode: UInt32 = 0o600, overwrite: Bool, operations: FileOperations = .system
   ) throws(FileError) {
     try writeFileAtomically(bytes.span, at: path, mode: mode, overwrite: overwrite, operations: operations)

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 
 /// The kinds of folders that Holdfast makes. Each is refused where another kind is needed.
-public enum FolderKind: String, Sendable, CaseIterable {
+package enum FolderKind: String, Sendable, CaseIterable {
   /// A device: its key, policy and ledger.
   case device
   /// An attestation service and backend.
@@ -26,7 +26,7 @@ public enum FolderKind: String, Sendable, CaseIterable {
   ///
   /// - Parameter path: the folder; a symbolic link to one is followed.
   /// - Throws: `noPermission`, `other`.
-  public static func kind(ofFolder path: String) throws(FileError) -> FolderKind? {
+  package static func kind(ofFolder path: String) throws(FileError) -> FolderKind? {
     let folder: Descriptor
     do {
       folder = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY)
@@ -46,7 +46,7 @@ public enum FolderKind: String, Sendable, CaseIterable {
   /// Refuses a folder of another kind; one without a kind is not refused.
   ///
   /// - Throws: `anotherKind` with the kind that it is, and as ``kind(ofFolder:)`` does.
-  public func require(ofFolder path: String) throws(FileError) {
+  package func require(ofFolder path: String) throws(FileError) {
     guard let kind = try Self.kind(ofFolder: path), kind != self else { return }
     throw FileError(.anotherKind(kind), at: path)
   }
@@ -67,13 +67,13 @@ public enum FolderKind: String, Sendable, CaseIterable {
 ///
 /// It is written before anything else and removed after everything else, so the next command can tell a folder that nobody
 /// has used yet from one that lost a file. It may remove the former.
-public enum HalfMadeFolder {
+package enum HalfMadeFolder {
   static let markName = "half-made"
 
   /// Whether the making of a folder began and did not end.
   ///
   /// - Throws: `noPermission`, `other`.
-  public static func isHalfMade(_ path: String) throws(FileError) -> Bool {
+  package static func isHalfMade(_ path: String) throws(FileError) -> Bool {
     var status = stat()
     do { try retrying { unsafe lstat(path + "/" + markName, &status) } } catch {
       switch FileError(error, at: path).kind {
@@ -88,7 +88,7 @@ public enum HalfMadeFolder {
   /// removed first.
   ///
   /// - Throws: as `Files.writeFileAtomically` and `Files.removeFile` do.
-  public static func mark(_ path: String, as kind: FolderKind) throws(FileError) {
+  package static func mark(_ path: String, as kind: FolderKind) throws(FileError) {
     try Files.removeTemporaries(inFolder: path)
     try Files.writeFileAtomically(Array("\(kind.rawValue)\n".utf8), at: path + "/" + markName, overwrite: true)
   }
@@ -96,7 +96,7 @@ public enum HalfMadeFolder {
   /// Removes the mark durably, after everything was made.
   ///
   /// - Throws: as `Files.removeFile` does.
-  public static func unmark(_ path: String) throws(FileError) {
+  package static func unmark(_ path: String) throws(FileError) {
     try Files.removeFile(at: path + "/" + markName)
   }
 
@@ -104,7 +104,7 @@ public enum HalfMadeFolder {
   ///
   /// - Parameter names: the files that the making makes.
   /// - Throws: as `Files.removeFile` does.
-  public static func clear(_ path: String, of names: [String]) throws(FileError) {
+  package static func clear(_ path: String, of names: [String]) throws(FileError) {
     for name in names {
       do throws(FileError) { try Files.removeFile(at: path + "/" + name) } catch {
         guard error.kind == .notFound else { throw error }

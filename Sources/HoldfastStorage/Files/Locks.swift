@@ -3,8 +3,8 @@ import HoldfastLinux
 
 /// A file with a secret that one process uses at a time: the lock is on the file itself, as flock(1) takes it, until the value
 /// is gone or the process ends.
-public struct LockedFile: ~Copyable, Sendable {
-  public let path: String
+package struct LockedFile: ~Copyable, Sendable {
+  package let path: String
   /// Holds the lock.
   private var descriptor: Descriptor
 
@@ -16,7 +16,7 @@ public struct LockedFile: ~Copyable, Sendable {
   ///   - body: Receives the contents.
   /// - Throws: `locked` where another process has the lock, or has just replaced the file; otherwise as
   ///   ``Files/readSecretFile(at:limit:requirements:_:)``.
-  public init(path: String, limit: Int, _ body: (Span<UInt8>) -> Void) throws(FileError) {
+  package init(path: String, limit: Int, _ body: (Span<UInt8>) -> Void) throws(FileError) {
     let file = try ReadableFile(path, limit: limit, requirements: [.secret, .noSymbolicLink])
     do throws(SystemError) {
       try file.descriptor.lock()
@@ -30,7 +30,7 @@ public struct LockedFile: ~Copyable, Sendable {
 
   /// Makes a file of mode 0600 where none has its name, and locks it. Throws as
   /// ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
-  public init(
+  package init(
     creatingAt path: String, _ bytes: Span<UInt8>, operations: FileOperations = .system
   ) throws(FileError) {
     self.path = path
@@ -40,14 +40,14 @@ public struct LockedFile: ~Copyable, Sendable {
 
   /// Puts a file with these contents in its place, locked from the start: whatever fails, the old contents or the new ones
   /// are there. Throws as ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
-  public mutating func replace(with bytes: Span<UInt8>, operations: FileOperations = .system) throws(FileError) {
+  package mutating func replace(with bytes: Span<UInt8>, operations: FileOperations = .system) throws(FileError) {
     descriptor = try Files.writtenFile(
       bytes, at: path, mode: 0o600, overwrite: true, isLocked: true, operations: operations)
   }
 }
 
 /// An exclusive lock on a folder, held until the value is gone or the process ends.
-public struct DirectoryLock: ~Copyable, Sendable {
+package struct DirectoryLock: ~Copyable, Sendable {
   private let file: Descriptor
 
   /// Takes the lock, which is a file `lock` of mode 0600 in the folder, without waiting.
@@ -56,7 +56,7 @@ public struct DirectoryLock: ~Copyable, Sendable {
   /// - Throws: `locked` where another process, or another part of this one, has it; `notFound`, `notDirectory`,
   ///   `noPermission`, `other`. At the path of the file where that cannot be opened, also `symbolicLink`, `isDirectory`,
   ///   `diskFull`.
-  public init(directory path: String) throws(FileError) {
+  package init(directory path: String) throws(FileError) {
     let opened = try Self.openFile(in: path)
     do { try opened.lock() } catch { throw FileError(error, at: path) }
     file = opened
@@ -80,11 +80,11 @@ public struct DirectoryLock: ~Copyable, Sendable {
 /// Lets the processes that use a folder take turns, by a lock on the folder itself: no file that could be removed.
 ///
 /// Also apart from other values of this type in the same process; not for two threads with the same value.
-public final class FolderTurns: Sendable {
+package final class FolderTurns: Sendable {
   private let directory: Descriptor
 
   /// - Throws: `notFound`, `notDirectory`, `noPermission`, `other`.
-  public init(directory path: String) throws(FileError) {
+  package init(directory path: String) throws(FileError) {
     do { directory = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY) } catch {
       throw FileError(error, at: path)
     }
@@ -96,7 +96,7 @@ public final class FolderTurns: Sendable {
   ///   - timeoutMilliseconds: How long to wait for the others, one of which may stand still.
   ///   - failure: What is thrown where that was not enough, or the system refused.
   @discardableResult
-  public func take<Result, Failure: Error>(
+  package func take<Result, Failure: Error>(
     timeoutMilliseconds: Int = 10_000, orThrow failure: Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     var triesLeft = timeoutMilliseconds

@@ -63,17 +63,17 @@ struct ReadableFile: ~Copyable {
 }
 
 /// The system calls of an atomic write that can fail, so that a test can let each of them fail.
-public struct FileOperations: Sendable {
+package struct FileOperations: Sendable {
   /// Writes bytes to a descriptor and returns how many; fewer is not an error.
-  public var write: @Sendable (_ descriptor: Int32, _ bytes: Span<UInt8>) throws(SystemError) -> Int
+  package var write: @Sendable (_ descriptor: Int32, _ bytes: Span<UInt8>) throws(SystemError) -> Int
   /// Brings a file or a folder to the disk.
-  public var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
+  package var synchronize: @Sendable (_ descriptor: Int32) throws(SystemError) -> Void
   /// Renames within a folder; throws `EEXIST` where the new name is taken and `overwrite` is false.
-  public var rename:
+  package var rename:
     @Sendable (_ directory: Int32, _ from: String, _ to: String, _ overwrite: Bool) throws(SystemError) -> Void
 
   /// The system calls.
-  public static let system = FileOperations(
+  package static let system = FileOperations(
     write: { (descriptor, bytes) throws(SystemError) in
       try retrying { unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) } }
     },

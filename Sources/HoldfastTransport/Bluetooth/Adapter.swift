@@ -1,47 +1,47 @@
 import Glibc
 
 /// A local Bluetooth adapter, as the kernel sees it.
-public struct Adapter: Sendable, Equatable {
+package struct Adapter: Sendable, Equatable {
   /// 0 for `hci0`.
-  public let number: UInt16
+  package let number: UInt16
   /// Its public address; any where it has none.
-  public let address: BluetoothAddress
+  package let address: BluetoothAddress
   /// What it calls itself; empty where it has no name.
-  public let name: String
+  package let name: String
   /// What it can do.
-  public let supported: AdapterSettings
+  package let supported: AdapterSettings
   /// What it is set to.
-  public let settings: AdapterSettings
+  package let settings: AdapterSettings
   /// What keeps it from being powered.
-  public let block: RadioBlock?
+  package let block: RadioBlock?
 }
 
 /// Properties of an adapter. The bits are the management interface's.
 ///
 /// Source: BlueZ, mgmt(7), "Read Controller Information".
-public struct AdapterSettings: OptionSet, Sendable, Hashable {
-  public let rawValue: UInt32
+package struct AdapterSettings: OptionSet, Sendable, Hashable {
+  package let rawValue: UInt32
 
-  public init(rawValue: UInt32) {
+  package init(rawValue: UInt32) {
     self.rawValue = rawValue
   }
 
-  public static let powered = AdapterSettings(rawValue: 1 << 0)
-  public static let connectable = AdapterSettings(rawValue: 1 << 1)
-  public static let discoverable = AdapterSettings(rawValue: 1 << 3)
-  public static let bondable = AdapterSettings(rawValue: 1 << 4)
-  public static let secureSimplePairing = AdapterSettings(rawValue: 1 << 6)
+  package static let powered = AdapterSettings(rawValue: 1 << 0)
+  package static let connectable = AdapterSettings(rawValue: 1 << 1)
+  package static let discoverable = AdapterSettings(rawValue: 1 << 3)
+  package static let bondable = AdapterSettings(rawValue: 1 << 4)
+  package static let secureSimplePairing = AdapterSettings(rawValue: 1 << 6)
   /// Classic Bluetooth.
-  public static let classic = AdapterSettings(rawValue: 1 << 7)
-  public static let lowEnergy = AdapterSettings(rawValue: 1 << 9)
-  public static let advertising = AdapterSettings(rawValue: 1 << 10)
+  package static let classic = AdapterSettings(rawValue: 1 << 7)
+  package static let lowEnergy = AdapterSettings(rawValue: 1 << 9)
+  package static let advertising = AdapterSettings(rawValue: 1 << 10)
 }
 
 extension Adapter {
   /// Every adapter of this host, by number. It takes no privilege.
   ///
   /// - Throws: ``BluetoothError/unsupported`` where the kernel has no Bluetooth, ``BluetoothError/timedOut``.
-  public static func all() throws(BluetoothError) -> [Adapter] {
+  package static func all() throws(BluetoothError) -> [Adapter] {
     let management = try ManagementSocket()
     var adapters: [Adapter] = []
     for number in try numbers(management) {
@@ -54,7 +54,7 @@ extension Adapter {
   /// The adapter to use: the one of that number, else the first that is powered, else the first.
   ///
   /// - Throws: ``BluetoothError/noAdapter``, and what ``all()`` throws.
-  public static func chosen(_ number: UInt16?) throws(BluetoothError) -> Adapter {
+  package static func chosen(_ number: UInt16?) throws(BluetoothError) -> Adapter {
     guard let adapter = chosen(number, of: try all()) else { throw .noAdapter }
     return adapter
   }
@@ -102,7 +102,7 @@ extension Adapter {
 /// What keeps a radio silent.
 ///
 /// Source: Linux, Documentation/driver-api/rfkill.rst.
-public enum RadioBlock: Sendable, Hashable {
+package enum RadioBlock: Sendable, Hashable {
   /// Software: `rfkill unblock` ends it.
   case soft
   /// A switch or key of the machine.
@@ -155,7 +155,7 @@ extension BluetoothAddress {
 }
 
 /// Why the kernel's management interface or the SDP server did not do what was asked.
-public enum BluetoothError: Error, Equatable, Sendable {
+package enum BluetoothError: Error, Equatable, Sendable {
   /// The kernel has no Bluetooth.
   case unsupported
   /// It takes CAP_NET_ADMIN, or membership in the group that may use the SDP server.

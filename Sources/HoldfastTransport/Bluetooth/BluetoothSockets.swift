@@ -221,9 +221,9 @@ extension OpenFile {
 }
 
 /// The most bytes of a packet on a connection: the maximum transmission units (MTU) of L2CAP.
-public struct PacketLimits: Sendable, Equatable {
+package struct PacketLimits: Sendable, Equatable {
   /// What this end takes.
-  public let receivingByteCount: Int
+  package let receivingByteCount: Int
   /// What the peer takes.
-  public let sendingByteCount: Int
+  package let sendingByteCount: Int
 }

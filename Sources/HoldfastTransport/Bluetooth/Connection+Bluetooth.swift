@@ -58,7 +58,7 @@ extension Connection {
   /// The most bytes of a packet each way; nil where the transport has no such limit.
   ///
   /// - Throws: ``TransportError/closed`` where the connection has ended.
-  public func packetLimits() throws(TransportError) -> PacketLimits? {
+  package func packetLimits() throws(TransportError) -> PacketLimits? {
     guard let port else { return nil }
     return try file.packetLimits(port)
   }

@@ -3,7 +3,7 @@ import HoldfastLinux
 /// A search for devices in range, by classic Bluetooth and Low Energy together.
 ///
 /// It takes CAP_NET_ADMIN.
-public final class DeviceScan: Sendable {
+package final class DeviceScan: Sendable {
   private let adapter: UInt16
   private let kinds: UInt8
   private let management: ManagementSocket
@@ -13,7 +13,7 @@ public final class DeviceScan: Sendable {
   static let maximumDeviceCount = 1024
 
   /// - Throws: ``BluetoothError/adapterDown``, ``BluetoothError/adapterBlocked``, ``BluetoothError/unsupported``.
-  public convenience init(_ adapter: Adapter) throws(BluetoothError) {
+  package convenience init(_ adapter: Adapter) throws(BluetoothError) {
     try adapter.requirePower()
     try self.init(adapter, management: try ManagementSocket())
   }
@@ -27,7 +27,7 @@ public final class DeviceScan: Sendable {
   }
 
   /// Ends ``run(milliseconds:report:)`` early. From any thread.
-  public func cancel() {
+  package func cancel() {
     cancellation.raise()
   }
 
@@ -39,7 +39,7 @@ public final class DeviceScan: Sendable {
   /// - Returns: what was found, in that order; what was found so far after ``cancel()``.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/busy`` where somebody else searches,
   ///   ``BluetoothError/adapterDown``, ``BluetoothError/noAdapter``, ``BluetoothError/timedOut``.
-  public func run(milliseconds: Int, report: (Int) -> Void) throws(BluetoothError) -> [FoundDevice] {
+  package func run(milliseconds: Int, report: (Int) -> Void) throws(BluetoothError) -> [FoundDevice] {
     let deadline = Deadline(afterMilliseconds: milliseconds)
     var places: [RemoteDevice: Int] = [:]
     var devices: [FoundDevice] = []
@@ -77,23 +77,23 @@ public final class DeviceScan: Sendable {
 }
 
 /// A device in range, and what it said of itself.
-public struct FoundDevice: Sendable, Equatable {
+package struct FoundDevice: Sendable, Equatable {
   /// Its address, by which reports of it are put together.
-  public let device: RemoteDevice
+  package let device: RemoteDevice
   /// The strength of its last signal in dBm; nil where it is not known.
-  public private(set) var signalStrength: Int8?
+  package private(set) var signalStrength: Int8?
   /// Whether it lets itself be connected to.
-  public private(set) var isConnectable: Bool
+  package private(set) var isConnectable: Bool
   private var data: AdvertisingData
 
   /// What it calls itself, as it wrote it: for a terminal it has to be made printable.
-  public var name: String? { data.name }
+  package var name: String? { data.name }
   /// Whether it says that it is a Holdfast device.
-  public var namesService: Bool { data.namesService }
+  package var namesService: Bool { data.namesService }
   /// Whether it says what services it has, and ours is not among them.
-  public var excludesService: Bool { data.namesAllServices && !data.namesService }
+  package var excludesService: Bool { data.namesAllServices && !data.namesService }
   /// Where it listens by Low Energy, each from 0x80 to 0xff; more than one where several Holdfast devices are on one host.
-  public private(set) var psms: [UInt8] = []
+  package private(set) var psms: [UInt8] = []
 
   init(_ report: DeviceReport) {
     device = report.device
@@ -121,7 +121,7 @@ extension FoundDevice {
   ///   - adapter: the local adapter to ask over, and to put into the endpoints; nil leaves the choice to the system.
   ///   - deadline: until when it may answer.
   /// - Throws: what ``ServiceDiscovery/query(_:adapter:by:)`` throws.
-  public func endpoints(adapter: UInt16?, by deadline: Deadline) throws(TransportError) -> [Endpoint] {
+  package func endpoints(adapter: UInt16?, by deadline: Deadline) throws(TransportError) -> [Endpoint] {
     try ports(adapter: adapter, by: deadline).map {
       Endpoint(address: .bluetooth(device.address, $0), adapter: adapter)
     }

@@ -205,9 +205,9 @@ enum ManagementEvent: Equatable {
 }
 
 /// The address of another device and how it is reached: seven bytes of the management interface.
-public struct RemoteDevice: Sendable, Hashable {
+package struct RemoteDevice: Sendable, Hashable {
   /// What kind of address it is. The raw value is the management interface's.
-  public enum Kind: UInt8, Sendable, Hashable {
+  package enum Kind: UInt8, Sendable, Hashable {
     /// Classic Bluetooth.
     case classic = 0
     /// Low Energy, with an address that its maker was assigned.
@@ -220,9 +220,9 @@ public struct RemoteDevice: Sendable, Hashable {
   var isLowEnergy: Bool { kind != .classic }
 
   /// Its 48 bits.
-  public let address: BluetoothAddress
+  package let address: BluetoothAddress
   /// What they mean.
-  public let kind: Kind
+  package let kind: Kind
 
   init(address: BluetoothAddress, kind: Kind) {
     self.address = address

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 
 /// What lets peers find where a device listens: a record of SDP, or an advertisement of Low Energy. It ends with this object.
-public enum Publication: Sendable {
+package enum Publication: Sendable {
   case record(ServiceRecord)
   case advertisement(Advertisement)
 
@@ -13,7 +13,7 @@ public enum Publication: Sendable {
   ///   - standing: how far the peers of a host have come that is linked by Low Energy.
   ///   - report: called from another thread with what becomes of an advertisement.
   /// - Throws: what ``ServiceRecord/init(_:name:)`` and ``Advertisement/init(adapter:psm:name:standing:report:)`` throw.
-  public init?(
+  package init?(
     of endpoint: Endpoint, name: String, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
     report: @escaping @Sendable (AdvertisementNotice) -> Void
   ) throws(BluetoothError) {
@@ -35,7 +35,7 @@ public enum Publication: Sendable {
 /// Where no other agent answers, such as bluetoothd's, the kernel asks so at the end that is connected to, and by Low Energy
 /// at both ends. Such pairing, "just works", encrypts the link and does not say who is at its other end. A request that shows a number to
 /// compare is left to somebody who can see it.
-public final class PairingAcceptor: Sendable {
+package final class PairingAcceptor: Sendable {
   private let thread: ServantThread
 
   /// Begins to accept.
@@ -44,7 +44,7 @@ public final class PairingAcceptor: Sendable {
   ///   - adapter: the adapter's number; nil accepts on each of them.
   ///   - peer: the one that may pair; nil lets anybody.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/unsupported``.
-  public convenience init(adapter: UInt16?, peer: BluetoothAddress? = nil) throws(BluetoothError) {
+  package convenience init(adapter: UInt16?, peer: BluetoothAddress? = nil) throws(BluetoothError) {
     let management = try ManagementSocket()
     try management.requireEvents(of: try Adapter.chosen(adapter).number)
     try self.init(adapter: adapter, peer: peer, management: management)

@@ -139,11 +139,11 @@ extension Connection {
 }
 
 /// What ``Connection/receive(into:firstByteBy:wholeWithin:)`` got.
-public struct ReceivedMessage: Sendable {
+package struct ReceivedMessage: Sendable {
   /// Bytes of the message, 1 to 4096.
-  public let byteCount: Int
+  package let byteCount: Int
   /// When the time that began with its first byte is over.
-  public let deadline: Deadline
+  package let deadline: Deadline
 }
 
 extension Connection {
@@ -160,7 +160,7 @@ extension Connection {
   /// - Throws: ``TransportError/closed``, ``TransportError/timedOutWaiting``, ``TransportError/timedOutReading``,
   ///   ``TransportError/tooLong``, ``TransportError/truncated``, ``TransportError/emptyFrame`` (a serial line),
   ///   ``TransportError/cancelled`` after ``shutdown()``.
-  public func receive(
+  package func receive(
     into buffer: inout MutableSpan<UInt8>,
     firstByteWithin firstByteMilliseconds: Int,
     wholeWithin wholeMilliseconds: Int
@@ -172,7 +172,7 @@ extension Connection {
   /// Receives one message, and says until when the time runs that began with its first byte.
   ///
   /// Parameters and errors are those of ``receive(into:firstByteWithin:wholeWithin:)``.
-  public func receive(
+  package func receive(
     into buffer: inout MutableSpan<UInt8>, firstByteBy deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> ReceivedMessage {
     precondition(buffer.count >= Connection.maximumMessageByteCount)
@@ -202,12 +202,12 @@ extension Connection {
   /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
   ///   ``TransportError/overPeerLimit`` where the peer takes only shorter packets; ``TransportError/timedOutSending``;
   ///   ``TransportError/closed`` where the peer is gone; ``TransportError/cancelled`` after ``shutdown()``. A stream on which part of a message was sent accepts no other.
-  public func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
+  package func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
     try send(message, by: Deadline(afterMilliseconds: timeoutMilliseconds))
   }
 
   /// Sends one message of 1 to 4096 bytes before `deadline`. Errors are those of ``send(_:timeoutMilliseconds:)``.
-  public func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
+  package func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
     guard message.count <= Connection.maximumMessageByteCount else { throw .tooLong }
     guard message.count > 0 else { throw .truncated }
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
@@ -223,7 +223,7 @@ extension Connection {
   }
 
   /// Sends an empty frame, on a serial line alone. Errors are those of ``send(_:timeoutMilliseconds:)``.
-  public func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
+  package func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
     precondition(isSerial)
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
     guard !hasSendingEnded.load(ordering: .relaxed) else { throw .closed }

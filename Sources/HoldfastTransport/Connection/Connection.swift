@@ -7,20 +7,20 @@ import Synchronization
 ///
 /// One thread may send while another receives; two must not do the same at once. Only ``shutdown()`` may be called at any
 /// time, by anybody.
-public final class Connection: Sendable {
+package final class Connection: Sendable {
   /// The most bytes that a message can have.
-  public static let maximumMessageByteCount = 4096
+  package static let maximumMessageByteCount = 4096
   /// How long a terminal must be silent, after bytes that are no message, before it is listened to again.
-  public static let defaultSilenceMilliseconds = 1000
+  package static let defaultSilenceMilliseconds = 1000
 
   /// How messages are told apart on this connection.
-  public let framing: Framing
+  package let framing: Framing
   let file: OpenFile
   let terminal: TerminalLine?
   /// What Bluetooth calls the peer's end; nil for another transport.
   let port: BluetoothPort?
   /// Whether this is a serial line, or a stream of bytes that stands in for one: empty frames have a meaning there.
-  public var isSerial: Bool { framing == .stream && port == nil }
+  package var isSerial: Bool { framing == .stream && port == nil }
   let isShutDown = Atomic(false)
   /// Set once the place where the next message begins is lost, or must not be looked for.
   let hasReceivingEnded = Atomic(false)
@@ -34,7 +34,7 @@ public final class Connection: Sendable {
   }
 
   /// Whether a peer came over Bluetooth Low Energy.
-  public var isLowEnergy: Bool { port?.isLowEnergy == true }
+  package var isLowEnergy: Bool { port?.isLowEnergy == true }
 
   deinit {
     terminal?.turn?.raise()
@@ -43,7 +43,7 @@ public final class Connection: Sendable {
   /// Ends the connection and wakes whoever sends or receives on it, with ``TransportError/cancelled``.
   ///
   /// From any thread, any number of times. The descriptor stays open until the last owner lets this connection go.
-  public func shutdown() {
+  package func shutdown() {
     isShutDown.store(true, ordering: .sequentiallyConsistent)
     if let terminal {
       terminal.wake.raise()
@@ -62,7 +62,7 @@ public final class Connection: Sendable {
   }
 
   /// Lets `milliseconds` pass; says, at once, when ``shutdown()`` was called or the peer is gone meanwhile.
-  public func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
+  package func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
     do throws(TransportError) {
       // Of no event: poll(2) tells of the end all the same.
       try wait(for: 0, until: Deadline(afterMilliseconds: milliseconds), orThrow: .timedOutWaiting)
@@ -74,14 +74,14 @@ public final class Connection: Sendable {
   ///
   /// On Bluetooth alone, where the kernel drops what is still on its way when a channel is closed. At once elsewhere, where the
   /// peer is gone already, and after ``shutdown()``.
-  public func linger(milliseconds: Int) {
+  package func linger(milliseconds: Int) {
     if port != nil { _ = isEnded(withinMilliseconds: milliseconds) }
   }
 
   /// The two ends of a new connection within this process.
   ///
   /// - Throws: ``TransportError/other(errno:)`` without free descriptors.
-  public static func pair(framing: Framing = .packets) throws(TransportError) -> (Connection, Connection) {
+  package static func pair(framing: Framing = .packets) throws(TransportError) -> (Connection, Connection) {
     let (left, right) = try OpenFile.socketPair(framing: framing)
     return (Connection(file: left, framing: framing), Connection(file: right, framing: framing))
   }
@@ -100,7 +100,7 @@ extension Connection {
   ///   and of Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
   ///   ``TransportError/adapterBlocked``,
   ///   ``TransportError/unreachable``, ``TransportError/notAnnounced``, ``TransportError/notSecured``.
-  public static func connect(
+  package static func connect(
     to endpoint: Endpoint,
     timeoutMilliseconds: Int,
     silenceMilliseconds: Int = defaultSilenceMilliseconds
@@ -138,7 +138,7 @@ extension Connection {
 }
 
 /// What the kernel knows of the other end of a connection. It is for logs: it proves nothing.
-public enum Peer: Sendable, Hashable {
+package enum Peer: Sendable, Hashable {
   /// The process that connected to a socket in the file system, as it was then.
   case process(userID: UInt32, processID: Int32)
   /// A Bluetooth device, by the address that it used.
@@ -149,7 +149,7 @@ extension Connection {
   /// The peer of an accepted connection; nil for a serial line, and where the kernel does not say.
   ///
   /// Source: SO_PEERCRED of unix(7), getpeername(2).
-  public var peer: Peer? {
+  package var peer: Peer? {
     guard terminal == nil else { return nil }
     return switch port {
     case nil: file.peerProcess
@@ -184,15 +184,15 @@ extension OpenFile {
 
 extension Connection {
   /// What a wait for several connections waits for on one of them.
-  public struct Watch {
+  package struct Watch {
     let connection: Connection
     let events: CInt
 
     /// Something to receive, the end of the connection included.
-    public static func arrival(on connection: Connection) -> Watch { Watch(connection: connection, events: POLLIN) }
+    package static func arrival(on connection: Connection) -> Watch { Watch(connection: connection, events: POLLIN) }
 
     /// The end of the connection alone, while what arrives is left for later.
-    public static func end(of connection: Connection) -> Watch { Watch(connection: connection, events: 0) }
+    package static func end(of connection: Connection) -> Watch { Watch(connection: connection, events: 0) }
 
     /// The terminal, where the wait sees that it is silent.
     fileprivate var terminal: TerminalLine? { events == POLLIN ? connection.terminal : nil }
@@ -207,7 +207,7 @@ extension Connection {
   ///
   /// - Returns: which of them happened; neither of them at `deadline`.
   /// - Throws: ``TransportError/other(errno:)``, where the system has no memory for it.
-  public static func wait(
+  package static func wait(
     for first: Watch, or second: Watch, until deadline: Deadline
   ) throws(TransportError) -> (first: Bool, second: Bool) {
     var entries: InlineArray<4, pollfd> = [
@@ -239,7 +239,7 @@ extension WakeUp {
 }
 
 /// How messages are told apart.
-public enum Framing: Sendable, Hashable, CaseIterable {
+package enum Framing: Sendable, Hashable, CaseIterable {
   /// One message is one packet: `SOCK_SEQPACKET`.
   case packets
   /// A stream of bytes: a length of two bytes, big-endian, then the message.

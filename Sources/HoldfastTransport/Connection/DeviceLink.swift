@@ -4,21 +4,21 @@ import HoldfastLinux
 ///
 /// On a serial line it sees to it that the challenge is a fresh one, and drops the device's repetitions: docs/protocol.md, "A
 /// device behind a serial line". On other transports it changes nothing.
-public struct DeviceLink {
+package struct DeviceLink {
   /// How long a device on a serial line may take to speak by itself, in milliseconds.
   static let ownWordMilliseconds = 200
   /// How long a device may take to answer an empty frame before it gets another one: longer than it judges any message.
-  public static let answerMilliseconds = 3000
+  package static let answerMilliseconds = 3000
 
   /// What carries the messages; to be sent on directly.
-  public let connection: Connection
+  package let connection: Connection
   /// The message that came last.
   private var last: [UInt8] = []
   /// Whether `last` was found before anybody asked for it.
   private var isHeld = false
 
   /// Takes a connection over on which nothing was received yet.
-  public init(_ connection: Connection) {
+  package init(_ connection: Connection) {
     self.connection = connection
   }
 
@@ -26,7 +26,7 @@ public struct DeviceLink {
   ///
   /// - Throws: what ``Connection/connect(to:timeoutMilliseconds:silenceMilliseconds:)`` and
   ///   ``receive(by:wholeWithin:)`` throw.
-  public init(to endpoint: Endpoint, timeoutMilliseconds: Int) throws(TransportError) {
+  package init(to endpoint: Endpoint, timeoutMilliseconds: Int) throws(TransportError) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     try self.init(
       meeting: try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds), by: deadline)
@@ -49,7 +49,7 @@ public struct DeviceLink {
   ///   - wholeMilliseconds: how long it may take from its first byte on.
   /// - Returns: 1 to 4096 bytes.
   /// - Throws: as ``Connection/receive(into:firstByteBy:wholeWithin:)``.
-  public mutating func receive(
+  package mutating func receive(
     by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> [UInt8] {
     if isHeld {

@@ -1,10 +1,10 @@
 import Glibc
 
 /// What is there and what is missing for Holdfast on this host, in the order in which one thing needs the other.
-public struct Diagnosis: Sendable, Equatable {
+package struct Diagnosis: Sendable, Equatable {
   /// The adapter that was looked at.
-  public private(set) var adapter: UInt16?
-  public private(set) var findings: [Finding] = []
+  package private(set) var adapter: UInt16?
+  package private(set) var findings: [Finding] = []
 
   /// Judges `facts`.
   ///
@@ -12,14 +12,14 @@ public struct Diagnosis: Sendable, Equatable {
   ///   - facts: what this host has; nil where Bluetooth does not matter.
   ///   - endpoint: what is to be reached; nil for anything.
   ///   - attempt: what came of connecting to it; nil where that was not tried.
-  public init(_ facts: HostFacts?, for endpoint: Endpoint?, _ attempt: ConnectionAttempt?) {
+  package init(_ facts: HostFacts?, for endpoint: Endpoint?, _ attempt: ConnectionAttempt?) {
     adapter = endpoint?.adapter
     if let facts { examine(facts, for: endpoint?.port) }
     if let attempt { findings.append(Finding(.connection(attempt), attempt.state)) }
   }
 
   /// The worst of it: `missing`, else `forbidden`, else `ok`.
-  public var state: Finding.State {
+  package var state: Finding.State {
     for state in [Finding.State.missing, .forbidden] where findings.contains(where: { $0.state == state }) {
       return state
     }
@@ -62,14 +62,14 @@ public struct Diagnosis: Sendable, Equatable {
 
 extension Endpoint {
   /// The Bluetooth port; nil for other transports.
-  public var port: BluetoothPort? {
+  package var port: BluetoothPort? {
     if case .bluetooth(_, let port) = address { port } else { nil }
   }
 }
 
 extension BluetoothPort {
   /// Whether this is one of Bluetooth Low Energy.
-  public var isLowEnergy: Bool {
+  package var isLowEnergy: Bool {
     if case .lowEnergy = self { true } else { false }
   }
 }
@@ -85,8 +85,8 @@ extension ConnectionAttempt {
 }
 
 /// One thing that was looked at, and how it is.
-public struct Finding: Sendable, Equatable {
-  public enum Topic: Sendable, Equatable {
+package struct Finding: Sendable, Equatable {
+  package enum Topic: Sendable, Equatable {
     /// Whether the kernel has Bluetooth.
     case kernel
     /// Whether it has this protocol of it.
@@ -116,7 +116,7 @@ public struct Finding: Sendable, Equatable {
     case connection(ConnectionAttempt)
   }
 
-  public enum State: Sendable, Equatable {
+  package enum State: Sendable, Equatable {
     case ok
     /// Nothing works without it.
     case missing
@@ -127,9 +127,9 @@ public struct Finding: Sendable, Equatable {
   }
 
   /// What was looked at.
-  public let topic: Topic
+  package let topic: Topic
   /// How it is.
-  public let state: State
+  package let state: State
 
   init(_ topic: Topic, _ state: State) {
     self.topic = topic
@@ -138,7 +138,7 @@ public struct Finding: Sendable, Equatable {
 }
 
 /// What came of connecting to an endpoint and waiting for a device's challenge.
-public enum ConnectionAttempt: Sendable, Equatable {
+package enum ConnectionAttempt: Sendable, Equatable {
   /// A device answered; its id as hex digits.
   case device(id: String)
   /// Somebody answered who does not speak the protocol.
@@ -149,8 +149,8 @@ public enum ConnectionAttempt: Sendable, Equatable {
 }
 
 /// What this host has of Bluetooth.
-public struct HostFacts: Sendable, Equatable {
-  public enum DiscoveryServer: Sendable, Equatable {
+package struct HostFacts: Sendable, Equatable {
+  package enum DiscoveryServer: Sendable, Equatable {
     case ready
     case absent
     /// Its socket is not for this user.
@@ -167,7 +167,7 @@ public struct HostFacts: Sendable, Equatable {
   /// Looks at this host. It takes no privilege and changes nothing.
   ///
   /// - Throws: ``BluetoothError/timedOut``, ``BluetoothError/malformed`` where the kernel does not answer as it should.
-  public static func gather() throws(BluetoothError) -> HostFacts {
+  package static func gather() throws(BluetoothError) -> HostFacts {
     do throws(BluetoothError) {
       let management = try ManagementSocket()
       return HostFacts(

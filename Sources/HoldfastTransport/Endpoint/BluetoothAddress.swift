@@ -1,7 +1,7 @@
 /// The 48 bits that name a Bluetooth device; `00:00:00:00:00:00` is any.
-public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
+package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   /// Who gave a device of Bluetooth Low Energy its address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
-  public enum Kind: String, Sendable, Hashable, CaseIterable {
+  package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// The manufacturer, for good.
     case `public`
     /// The device itself.
@@ -9,13 +9,13 @@ public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Any address.
-  public static let any = BluetoothAddress(value: 0)
+  package static let any = BluetoothAddress(value: 0)
 
   /// The address as a number: the pair that is written first is the most significant.
-  public let value: UInt64
+  package let value: UInt64
 
   /// Whether this stands for any address.
-  public var isAny: Bool { self == .any }
+  package var isAny: Bool { self == .any }
 
   init(value: UInt64) {
     self.value = value
@@ -24,7 +24,7 @@ public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   /// Reads six pairs of hex digits with colons between them.
   ///
   /// - Throws: ``EndpointError/address`` for anything else.
-  public init(parsing text: some StringProtocol) throws(EndpointError) {
+  package init(parsing text: some StringProtocol) throws(EndpointError) {
     let pairs = text.utf8.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
     guard pairs.count == 6 else { throw .address }
     var value: UInt64 = 0
@@ -39,7 +39,7 @@ public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// Six pairs of capital hex digits with colons between them.
-  public var description: String {
+  package var description: String {
     stride(from: 40, through: 0, by: -8).map { shift in
       let octet = UInt8(truncatingIfNeeded: value >> UInt64(shift))
       return (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
@@ -60,7 +60,7 @@ func hexDigitValue(_ character: UInt8) -> UInt8? {
 /// Which Bluetooth protocol carries a session, and the number of its port at the listening end.
 ///
 /// A number that is nil is left to the kernel where one listens, and to the peer's service discovery where one connects.
-public enum BluetoothPort: Sendable, Hashable {
+package enum BluetoothPort: Sendable, Hashable {
   /// L2CAP over BR/EDR: an odd PSM from 0x1001 on whose upper byte is even.
   case l2cap(psm: UInt16?)
   /// RFCOMM: a channel from 1 to 30.

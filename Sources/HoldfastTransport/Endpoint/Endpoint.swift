@@ -1,9 +1,9 @@
 /// Where a peer is, written the way socat writes it: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
 /// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`. Bluetooth's take `hci=hci0` and `security=low|medium|high` too, and `le` takes
 /// `type=public|random`; a socket in the file system takes `mode=660` and `group=lock` where one listens.
-public struct Endpoint: Sendable, Hashable {
+package struct Endpoint: Sendable, Hashable {
   /// The transport, and what it needs to find the peer.
-  public enum Address: Sendable, Hashable {
+  package enum Address: Sendable, Hashable {
     /// A socket of packets in the file system.
     case unix(path: String)
     /// A socket of bytes in the file system.
@@ -15,7 +15,7 @@ public struct Endpoint: Sendable, Hashable {
   }
 
   /// The least security that a Bluetooth connection must have.
-  public enum Security: String, Sendable, Hashable, CaseIterable {
+  package enum Security: String, Sendable, Hashable, CaseIterable {
     /// No encryption is asked for.
     case low
     /// An encrypted link; the peer need not have been authenticated.
@@ -25,14 +25,14 @@ public struct Endpoint: Sendable, Hashable {
   }
 
   /// The transport, and what it needs to find the peer.
-  public let address: Address
+  package let address: Address
   /// The number of the local Bluetooth adapter, 0 for `hci0`; nil leaves the choice to the system.
-  public let adapter: UInt16?
+  package let adapter: UInt16?
   /// The least security of a Bluetooth connection; nil leaves it to the system.
-  public let security: Security?
+  package let security: Security?
 
   /// Who may connect to a socket in the file system where one listens; nil for its owner only.
-  public let access: SocketAccess?
+  package let access: SocketAccess?
 
   init(address: Address, adapter: UInt16? = nil, security: Security? = nil, access: SocketAccess? = nil) {
     self.access = access
@@ -44,7 +44,7 @@ public struct Endpoint: Sendable, Hashable {
 
 extension Endpoint: CustomStringConvertible {
   /// The endpoint as text, which parses to the same endpoint.
-  public var description: String {
+  package var description: String {
     var text =
       switch address {
       case .unix(let path): "unix:\(path)"
@@ -74,7 +74,7 @@ extension Endpoint {
   ///
   /// A comma ends the path or address and begins an option, so a path cannot contain one. A terminal has no options.
   /// - Throws: the part that is wrong.
-  public init(parsing text: String) throws(EndpointError) {
+  package init(parsing text: String) throws(EndpointError) {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { throw .transport }
     let rest = text[text.utf8.index(after: colon)...]
     switch text[..<colon] {
@@ -217,7 +217,7 @@ struct EndpointOptions {
 }
 
 /// Which part of an endpoint is wrong.
-public enum EndpointError: Error, Equatable, Sendable {
+package enum EndpointError: Error, Equatable, Sendable {
   /// The part before the first colon is missing, or names no transport.
   case transport
   /// The path is empty.

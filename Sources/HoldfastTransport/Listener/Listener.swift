@@ -3,9 +3,9 @@ import Glibc
 import HoldfastLinux
 
 /// Waits for peers at an endpoint.
-public final class Listener: Sendable {
+package final class Listener: Sendable {
   /// Where it listens; a Bluetooth port that was left open is filled in.
-  public let endpoint: Endpoint
+  package let endpoint: Endpoint
   private let cancellation: WakeUp
   private let source: Source
 
@@ -29,7 +29,7 @@ public final class Listener: Sendable {
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
   ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``, ``TransportError/groupNotAllowed``; of Bluetooth ``TransportError/unsupported``,
   ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
-  public init(
+  package init(
     _ endpoint: Endpoint,
     backlog: Int = 128,
     silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds
@@ -69,7 +69,7 @@ public final class Listener: Sendable {
   /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` where a terminal is
   ///   gone, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` without free descriptors: the peer goes on waiting,
   ///   so let a connection end before the next try.
-  public func accept() throws(TransportError) -> Connection {
+  package func accept() throws(TransportError) -> Connection {
     switch source {
     case .socket(let file, _, let framing):
       return Connection(file: try nextPeer(of: file), framing: framing)
@@ -90,12 +90,12 @@ public final class Listener: Sendable {
   }
 
   /// Ends every ``accept()``, now and later. From any thread, a signal handler included, any number of times.
-  public func cancel() {
+  package func cancel() {
     cancellation.raise()
   }
 
   /// Stops listening: as ``cancel()``, sends away whoever waits, and removes the socket file if it is still the same one.
-  public func close() {
+  package func close() {
     cancel()
     switch source {
     case .socket(let file, let name, _):

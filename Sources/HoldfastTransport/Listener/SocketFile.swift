@@ -94,19 +94,19 @@ private let openPath: CInt = 0x20_0000
 private let emptyPath: CInt = 0x1000
 
 /// Who may connect to a socket in the file system.
-public struct SocketAccess: Sendable, Hashable {
+package struct SocketAccess: Sendable, Hashable {
   /// The permissions of the file, at most 0o777; on Linux, to connect takes the permission to write. Nil stands for 0o660 with a
   /// group and for 0o600 without one.
-  public let mode: UInt16?
+  package let mode: UInt16?
   /// The name of the group that the file belongs to, or its number; nil for that of the process.
-  public let group: String?
+  package let group: String?
 
   init(mode: UInt16?, group: String?) {
     (self.mode, self.group) = (mode, group)
   }
 
   /// Whether every user of the host may connect.
-  public var isForEverybody: Bool { (mode ?? 0) & 0o002 != 0 }
+  package var isForEverybody: Bool { (mode ?? 0) & 0o002 != 0 }
 
   var fileMode: mode_t { mode_t(mode ?? (group == nil ? 0o600 : 0o660)) }
 

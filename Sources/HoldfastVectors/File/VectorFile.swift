@@ -4,14 +4,14 @@ import HoldfastFormats
 /// A file of test vectors in the shape of Wycheproof's, its frame checked: Holdfast's own or another's.
 ///
 /// Source: `vectors/README.md`; C2SP/wycheproof, `doc/formats.md` and `schemas/`. Members that this does not know are ignored.
-public struct VectorFile {
+package struct VectorFile {
   /// The longest file that is read, in bytes.
-  public static let maximumByteCount = 64 << 20
+  package static let maximumByteCount = 64 << 20
 
   /// The file's name, as the caller gave it.
-  public let name: String
+  package let name: String
   /// How many tests it holds: at least one.
-  public let testCount: Int
+  package let testCount: Int
   let frame: VectorNode
   let groups: [VectorGroup]
 
@@ -22,7 +22,7 @@ public struct VectorFile {
   ///   - bytes: the whole file.
   ///   - name: what to call it in faults and reports.
   /// - Throws: a fault that says where the file is malformed.
-  public init(parsing bytes: [UInt8], name: String) throws(VectorFault) {
+  package init(parsing bytes: [UInt8], name: String) throws(VectorFault) {
     let root: JSONValue
     do throws(JSONFault) {
       root = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount, otherNumbers: .asText)
@@ -132,7 +132,7 @@ struct VectorTest {
 }
 
 /// What a test must give. Source: C2SP/wycheproof, `doc/formats.md`.
-public enum ExpectedResult: String, Sendable {
+package enum ExpectedResult: String, Sendable {
   /// It must be accepted, with the outputs that the test names.
   case valid
   /// It must be refused.
@@ -211,23 +211,23 @@ struct VectorNode {
 }
 
 /// Why a file is not one of test vectors: it is malformed, and nothing in it was judged.
-public struct VectorFault: Error, Sendable, Equatable {
+package struct VectorFault: Error, Sendable, Equatable {
   /// The file's name, as the caller gave it.
-  public let file: String
+  package let file: String
   /// Where in the file, such as `testGroups[1].tests[7].tag`; empty for the file as a whole.
-  public let location: String
+  package let location: String
   /// What is wrong there.
-  public let kind: Kind
+  package let kind: Kind
 
   /// A fault at a place of a file.
-  public init(file: String, location: String, kind: Kind) {
+  package init(file: String, location: String, kind: Kind) {
     self.file = file
     self.location = location
     self.kind = kind
   }
 
   /// What can be wrong with a file.
-  public enum Kind: Sendable, Equatable {
+  package enum Kind: Sendable, Equatable {
     /// Not JSON, not UTF-8, or an object names a member twice.
     case notJSON
     /// More bytes than ``VectorFile/maximumByteCount``.

@@ -1,50 +1,50 @@
 /// What came of replaying files: counts, each failure, and why tests were skipped.
-public struct Report: Sendable, Equatable {
+package struct Report: Sendable, Equatable {
   /// A test that did not give its result.
-  public struct Failure: Sendable, Equatable {
+  package struct Failure: Sendable, Equatable {
     /// The file's name, as the caller gave it.
-    public let file: String
+    package let file: String
     /// The test's `tcId`.
-    public let testID: UInt64
+    package let testID: UInt64
     /// The test's comment, from the file.
-    public let comment: String
+    package let comment: String
     /// What it had to give.
-    public let expected: ExpectedResult
+    package let expected: ExpectedResult
     /// What happened instead, in a few words, such as `accepted` or `refused: th differs`.
-    public let happened: String
+    package let happened: String
   }
 
   /// Tests of one file that were not replayed for one reason.
-  public struct Skip: Sendable, Equatable {
+  package struct Skip: Sendable, Equatable {
     /// The file's name, as the caller gave it.
-    public let file: String
+    package let file: String
     /// Such as `IV of 8 bytes` or `type KeywrapTest is not replayed`.
-    public let reason: String
+    package let reason: String
     /// How many tests.
-    public internal(set) var count: Int
+    package internal(set) var count: Int
   }
 
   /// How many tests gave their result.
-  public private(set) var passed = 0
+  package private(set) var passed = 0
   /// The tests that did not, in the order of the files.
-  public private(set) var failures: [Failure] = []
+  package private(set) var failures: [Failure] = []
   /// Why tests were skipped, in the order in which the reasons first came up.
-  public private(set) var skips: [Skip] = []
+  package private(set) var skips: [Skip] = []
 
   /// Nothing replayed yet.
-  public init() {}
+  package init() {}
 
   /// How many tests did not give their result.
-  public var failed: Int { failures.count }
+  package var failed: Int { failures.count }
 
   /// How many tests were not replayed.
-  public var skipped: Int { skips.reduce(0) { $0 + $1.count } }
+  package var skipped: Int { skips.reduce(0) { $0 + $1.count } }
 
   /// The line that ends a replay: `N passed, N failed, N skipped`.
-  public var summary: String { "\(passed) passed, \(failed) failed, \(skipped) skipped" }
+  package var summary: String { "\(passed) passed, \(failed) failed, \(skipped) skipped" }
 
   /// Takes in what came of another file.
-  public mutating func merge(_ other: Report) {
+  package mutating func merge(_ other: Report) {
     passed += other.passed
     failures += other.failures
     for skip in other.skips { add(skip) }
@@ -116,7 +116,7 @@ extension VectorFile {
   ///
   /// - Returns: what came of it: ``testCount`` tests passed, failed or skipped.
   /// - Throws: a fault when a group or a test of a known type lacks something it needs; nothing is then reported.
-  public func replay() throws(VectorFault) -> Report {
+  package func replay() throws(VectorFault) -> Report {
     var report = Report()
     for group in groups { try replay(group, into: &report) }
     return report

@@ -6,11 +6,11 @@
 ///
 /// The kernel takes an advertising instance away a minute after it was last renewed: one whose process was killed does not
 /// stay, and after a restart of bluetoothd or of the adapter, which forget it, it comes back.
-public final class Advertisement: Sendable {
+package final class Advertisement: Sendable {
   /// How long after the end of a link the adapter may take to be connectable again before that is reported.
-  public static let returnMilliseconds = 200
+  package static let returnMilliseconds = 200
   /// How long a link that keeps others out may last before a channel is open on it, and a channel before it has proved itself.
-  public static let provingMilliseconds = 2000
+  package static let provingMilliseconds = 2000
   static let lifetimeSeconds: UInt16 = 60
 
   private let thread: ServantThread
@@ -26,7 +26,7 @@ public final class Advertisement: Sendable {
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/adapterDown``,
   ///   ``BluetoothError/adapterBlocked``, ``BluetoothError/adapterUnable`` (Low Energy is off),
   ///   ``BluetoothError/noInstance``, ``BluetoothError/unsupported``.
-  public convenience init(
+  package convenience init(
     adapter: UInt16?, psm: UInt8, name: String, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
     report: @escaping @Sendable (AdvertisementNotice) -> Void
   ) throws(BluetoothError) {
@@ -50,7 +50,7 @@ public final class Advertisement: Sendable {
 }
 
 /// What becomes of an advertisement.
-public enum AdvertisementNotice: Sendable, Equatable {
+package enum AdvertisementNotice: Sendable, Equatable {
   /// A link has ended, or the adapter lost what it advertised, and ``Advertisement/returnMilliseconds`` later nobody can connect.
   case unreachable(adapter: UInt16, BluetoothError)
   /// Provers can connect again, so long after a link ended, or after the adapter lost what it advertised.
@@ -60,7 +60,7 @@ public enum AdvertisementNotice: Sendable, Equatable {
 }
 
 /// How far the peers of a linked host have come.
-public enum LinkStanding: Sendable, Equatable {
+package enum LinkStanding: Sendable, Equatable {
   /// No channel is open.
   case absent
   /// A channel is open, the first of them since so long, and none has proved itself.

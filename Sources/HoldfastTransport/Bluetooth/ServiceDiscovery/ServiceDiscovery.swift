@@ -6,7 +6,7 @@ import HoldfastLinux
 ///
 /// Not by libbluetooth, whose client reads for as long as a server goes on to send, keeps all of it, and calls itself once
 /// for each level of nesting: the server is anybody in range.
-public enum ServiceDiscovery {
+package enum ServiceDiscovery {
   /// Source: Bluetooth SIG, Assigned Numbers.
   private static let serverPSM: UInt16 = 0x0001
   /// The most bytes of a peer's answer that are kept: some thirty records.
@@ -25,7 +25,7 @@ public enum ServiceDiscovery {
   ///   ``TransportError/timedOutWaiting``, ``TransportError/tooLong`` or ``TransportError/truncated`` for an answer that is
   ///   too long or malformed, ``TransportError/closed``, ``TransportError/linkLost``, ``TransportError/noAdapter``,
   ///   ``TransportError/adapterDown``, ``TransportError/unsupported``.
-  public static func query(
+  package static func query(
     _ peer: BluetoothAddress, adapter: UInt16?, by deadline: Deadline
   ) throws(TransportError) -> [BluetoothPort] {
     let port = BluetoothPort.l2cap(psm: serverPSM)

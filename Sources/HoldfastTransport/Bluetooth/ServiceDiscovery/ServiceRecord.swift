@@ -5,7 +5,7 @@ import Glibc
 ///
 /// bluetoothd keeps it, where it was started with `--compat`, and forgets it with the connection: also when this process is
 /// killed.
-@safe public final class ServiceRecord: @unchecked Sendable {
+@safe package final class ServiceRecord: @unchecked Sendable {
   private let session: UnsafeMutablePointer<sdp_session_t>
 
   /// Registers a record.
@@ -15,7 +15,7 @@ import Glibc
   ///   - name: what people know it by; 64 bytes of it are kept.
   /// - Throws: ``BluetoothError/noServer`` where no SDP server takes records, ``BluetoothError/permissionDenied`` where its
   ///   socket is not for this user, ``BluetoothError/other(errno:)`` where it refuses.
-  public init(_ port: BluetoothPort, name: String) throws(BluetoothError) {
+  package init(_ port: BluetoothPort, name: String) throws(BluetoothError) {
     var any = bdaddr_t()
     var local = bdaddr_t(b: (0, 0, 0, 0xff, 0xff, 0xff))
     guard let session = unsafe sdp_connect(&any, &local, 0) else { throw ServiceRecord.connectionError(errno) }
