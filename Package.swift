@@ -8,6 +8,7 @@ let strict: [SwiftSetting] = [
   .enableExperimentalFeature("Lifetimes"),
   .enableExperimentalFeature("RawLayout"),
   .enableExperimentalFeature("BuiltinModule"),
+  .enableExperimentalFeature("SuppressedAssociatedTypes"),
 ]
 
 let package = Package(

@@ -1,13 +1,13 @@
 import Foundation
 import PackagePlugin
 
-/// Builds the keys of the releases in `mpk.key`, in shares, into the target that uses it.
+/// A build plugin that builds the keys of the releases in `mpk.key`, in shares, into the target that uses it.
 ///
-/// The file is the first of these that is there: the one that `HOLDFAST_MPK_KEY` names, `mpk.key` at the root of the package
-/// that is being built, `mpk.key` in Holdfast's own folder. Without any of them, the development key is built in.
+/// The key file is the first of these that exists: the file that `HOLDFAST_MPK_KEY` names, `mpk.key` at the root of the package
+/// that is being built, `mpk.key` in Holdfast's own folder. Without a key file, the development key is built in.
 ///
-/// The build system asks a plugin again only when sources or the manifest change. So that it does not go on with other keys
-/// when such a file has come or gone meanwhile, the folders are inputs: the tool then runs, and refuses.
+/// The build system calls a plugin again only when sources or the manifest change. The folders of absent key files are inputs,
+/// so that the tool runs when a key file appears or disappears. It then fails instead of building in other keys.
 @main
 struct MeasurementProofKeyPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: Target) async throws -> [Command] {
@@ -33,13 +33,13 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
     ]
   }
 
-  /// The name of a key file and of its folder. SwiftPM shows no more of a step than follows the last slash in its name, and
-  /// remarks only with `--verbose`.
+  /// Returns the name of a key file and of its folder. SwiftPM shows only the part of a step's name after the last slash, and
+  /// shows remarks only with `--verbose`.
   private static func name(_ keyFile: URL) -> String {
     "\(keyFile.lastPathComponent) in \(keyFile.deletingLastPathComponent().lastPathComponent)"
   }
 
-  /// The places of the key file, the most important one first.
+  /// Returns the possible paths of the key file, the one with the highest priority first.
   private static func candidates(_ context: PluginContext) throws -> [URL] {
     if let named = ProcessInfo.processInfo.environment["HOLDFAST_MPK_KEY"] {
       guard named.hasPrefix("/"), FileManager.default.fileExists(atPath: named) else {
@@ -53,7 +53,7 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
     return folders.map { $0.appending(path: "mpk.key") }
   }
 
-  /// The package that is being built: the nearest folder with a manifest around `.build`, in which the plugin works.
+  /// Returns the package that is being built: the nearest folder with a manifest above the plugin's work folder in `.build`.
   private static func rootPackage(above workDirectory: URL) -> URL? {
     var folder = workDirectory.standardizedFileURL
     while folder.path != "/" {
@@ -64,7 +64,7 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
   }
 }
 
-/// `HOLDFAST_MPK_KEY` does not name a file by an absolute path. Nothing else is built in instead.
+/// The error that `HOLDFAST_MPK_KEY` is not the absolute path of an existing file. No other key is built in instead.
 private struct KeyFileNotThere: Error, CustomStringConvertible {
   let path: String
   var description: String { "HOLDFAST_MPK_KEY has to be the absolute path of a key file that is there: \(path)" }

@@ -1,10 +1,10 @@
 import Foundation
 import PackagePlugin
 
-/// Writes the version that `holdfast --version` prints into the target that uses it.
+/// A build plugin that writes the version, which `holdfast --version` prints, into the target that uses it.
 ///
-/// It runs before each build, since a commit changes no source. The script writes its file only when the version
-/// differs, so that a build with nothing new compiles nothing.
+/// It runs before each build, because a commit changes no source. The script writes its file only if the version differs, so
+/// that a build without changes compiles nothing.
 @main
 struct VersionPlugin: BuildToolPlugin {
   func createBuildCommands(context: PluginContext, target: Target) async throws -> [Command] {

@@ -1,11 +1,11 @@
 import HoldfastCore
 
-/// Public bytes as lower-case hexadecimal digits.
+/// Returns public bytes as lower-case hexadecimal digits.
 package func hexadecimal<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   hexadecimal(bytes.bytes)
 }
 
-/// Public bytes as lower-case hexadecimal digits.
+/// Returns public bytes as lower-case hexadecimal digits.
 package func hexadecimal(_ bytes: Span<UInt8>) -> String {
   let digits = Array("0123456789abcdef".utf8)
   var text: [UInt8] = []
@@ -16,7 +16,7 @@ package func hexadecimal(_ bytes: Span<UInt8>) -> String {
   return String(decoding: text, as: UTF8.self)
 }
 
-/// Exactly `count` bytes from lower-case hexadecimal digits; nil for anything else.
+/// Returns exactly `count` bytes from lower-case hexadecimal digits; nil for any other text.
 package func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<count>? {
   guard text.utf8.count == 2 * count else { return nil }
   var bytes = FixedBytes<count>()

@@ -1,48 +1,50 @@
-/// A value of a JSON text together with the way to it, so that a mistake in it can be named.
+/// A value of a JSON text together with its path, so that an error message can locate it.
 ///
-/// Readers of files that people write go through it instead of ``JSONValue``.
+/// Readers of files that people write use it instead of ``JSONValue``.
 package struct JSONMember: Sendable {
+  /// The value.
   package let value: JSONValue
-  /// The way to the value from the outermost one.
+  /// The path to the value from the outermost one.
   package let path: [JSONMistake.Step]
 
+  /// Creates a member from a value and its path; an empty path stands for the outermost value.
   package init(_ value: JSONValue, at path: [JSONMistake.Step] = []) {
     (self.value, self.path) = (value, path)
   }
 
-  /// A mistake in this value.
+  /// Returns a mistake at this value.
   package func mistake(_ expectation: JSONMistake.Expectation) -> JSONMistake {
     JSONMistake(at: path, expected: expectation)
   }
 }
 
 extension JSONMember {
-  /// The member of that name; nil where there is none.
+  /// Returns the member with that name; nil if there is none.
   package func member(_ name: String) -> JSONMember? {
     value[name].map { JSONMember($0, at: path + [.member(name)]) }
   }
 
-  /// The member of that name. Throws where there is none.
+  /// Returns the member with that name; throws if there is none.
   package func required(_ name: String) throws(JSONMistake) -> JSONMember {
     guard let member = member(name) else { throw JSONMistake(at: path + [.member(name)], expected: .presence) }
     return member
   }
 
-  /// The members, at most `limit`. Throws where this is no object, or has more.
+  /// Returns the members, at most `limit`; throws if this is not an object, or has more.
   package func members(atMost limit: Int = .max) throws(JSONMistake) -> [(name: String, member: JSONMember)] {
     guard let members = value.members else { throw mistake(.object) }
     guard members.count <= limit else { throw mistake(.atMost(limit)) }
     return members.map { ($0.0, JSONMember($0.1, at: path + [.member($0.0)])) }
   }
 
-  /// Throws where this is no object, or has a member of another name.
+  /// Throws if this is not an object, or has a member with another name.
   package func checkMembers(_ names: [String]) throws(JSONMistake) {
     for (name, member) in try members() where !names.contains(where: { haveSameBytes($0, name) }) {
       throw member.mistake(.knownMember(names))
     }
   }
 
-  /// The elements. Throws where this is no array, or does not have `count` elements.
+  /// Returns the elements; throws if this is not an array, or does not have `count` elements.
   package func elements(count: Int? = nil) throws(JSONMistake) -> [JSONMember] {
     guard let elements = value.elements, count == nil || elements.count == count else {
       throw mistake(.array(elementCount: count))
@@ -50,79 +52,81 @@ extension JSONMember {
     return elements.enumerated().map { JSONMember($0.element, at: path + [.element($0.offset)]) }
   }
 
-  /// True or false. Throws where this is neither.
+  /// Returns the value of true or false; throws for any other value.
   package func flag() throws(JSONMistake) -> Bool {
     guard let flag = value.flag else { throw mistake(.flag) }
     return flag
   }
 
-  /// An integer. Throws where this is none, or not in `range`.
+  /// Returns an integer; throws if this is not one, or not in `range`.
   package func integer(_ range: ClosedRange<UInt64> = 0...((1 << 53) - 1)) throws(JSONMistake) -> UInt64 {
     guard let number = value.number, range.contains(number) else { throw mistake(.integer(range)) }
     return number
   }
 
-  /// A text of `byteCounts` bytes of UTF-8. Throws where this is none.
+  /// Returns a text of `byteCounts` bytes of UTF-8; throws for any other value.
   package func text(byteCounts: ClosedRange<Int>) throws(JSONMistake) -> String {
     guard let text = value.text, byteCounts.contains(text.utf8.count) else { throw mistake(.byteCount(byteCounts)) }
     return text
   }
 }
 
-/// A part of a JSON text that is not what its reader expects. It names members and lines, never values.
+/// A part of a JSON text that differs from the reader's expectation. It names members and lines, never values.
 package struct JSONMistake: Error, Equatable, Sendable {
   /// A step from a value to one inside it.
   package enum Step: Equatable, Sendable {
-    /// To the member of that name.
+    /// The step to the member with that name.
     case member(String)
-    /// To the element at that index, from 0 on.
+    /// The step to the element at that index, counted from 0.
     case element(Int)
   }
 
-  /// What was expected.
+  /// The expectation of the reader.
   package enum Expectation: Equatable, Sendable {
-    /// That the member is there.
+    /// The member is present.
     case presence
-    /// That there is no such member, but one of these.
+    /// The member's name is one of these.
     case knownMember([String])
-    /// That the member stands there once.
+    /// The member occurs only once.
     case uniqueMember
-    /// A true or false.
+    /// The value is true or false.
     case flag
-    /// An integer in this range.
+    /// The value is an integer in this range.
     case integer(ClosedRange<UInt64>)
-    /// One of these texts, each at most once where they are elements of an array.
+    /// The value is one of these texts. As elements of an array, each occurs at most once.
     case text(of: [String])
-    /// A text or a member's name with this many bytes of UTF-8.
+    /// The text or member name has this many bytes of UTF-8.
     case byteCount(ClosedRange<Int>)
-    /// A text or a member's name of this many hexadecimal digits, in lower case.
+    /// The text or member name has this many hexadecimal digits, in lower case.
     case hexadecimal(digitCount: Int)
-    /// An object.
+    /// The value is an object.
     case object
-    /// An array, of exactly this many elements where there is a number.
+    /// The value is an array, with exactly this many elements unless the count is nil.
     case array(elementCount: Int?)
-    /// At most this many members or elements.
+    /// There are at most this many members or elements.
     case atMost(Int)
-    /// JSON (RFC 8259), with integers as the only numbers.
+    /// The text is JSON (RFC 8259), with integers as the only numbers.
     case syntax
-    /// At most 16 levels.
+    /// The text has at most 16 levels.
     case fewerLevels
-    /// A text of at most this many bytes.
+    /// The text has at most this many bytes.
     case shorterText(Int)
   }
 
-  /// Where it is, from the outermost value on.
+  /// The path to the mistake from the outermost value.
   package let path: [Step]
+  /// The expectation that was not met.
   package let expectation: Expectation
-  /// The line of the text, from 1 on; nil where the mistake is in no line.
+  /// The line of the text, counted from 1; nil if the mistake has no line.
   package let line: Int?
 
+  /// Creates a mistake from its path, the expectation and the line.
   package init(at path: [Step], expected expectation: Expectation, line: Int? = nil) {
     (self.path, self.expectation, self.line) = (path, expectation, line)
   }
 
-  /// The same mistake with its line in the text that it was found in: that of the member, or of the innermost one around it
-  /// that is there.
+  /// Returns the same mistake with its line in the text: the line of the member, or of the innermost enclosing member that
+  /// exists.
   package func located(in bytes: [UInt8]) -> JSONMistake {
     guard line == nil else { return self }
     var path = path[...]
@@ -137,7 +141,7 @@ package struct JSONMistake: Error, Equatable, Sendable {
 }
 
 extension JSONMistake {
-  /// The way as people write it, such as `commands.unlock.factors[1]`; nothing for the outermost value.
+  /// The path in the usual notation, such as `commands.unlock.factors[1]`; empty for the outermost value.
   package var pathText: String {
     var text = ""
     for step in path {
@@ -149,9 +153,9 @@ extension JSONMistake {
     return text
   }
 
-  /// Why a text is not JSON that Holdfast takes, and where; nil where it is.
+  /// Finds the mistake because of which Holdfast rejects a JSON text; is nil for an accepted text.
   ///
-  /// For the message after ``JSONFault``: it reads the text once more.
+  /// It parses the text again, for the message after a ``JSONFault``.
   package init?(in bytes: [UInt8], byteLimit: Int) {
     guard bytes.count <= byteLimit else {
       self.init(at: [], expected: .shorterText(byteLimit))
@@ -174,7 +178,7 @@ extension JSONMistake {
   }
 }
 
-/// The line of a byte, from 1 on.
+/// Returns the line of a byte, counted from 1.
 private func lineNumber(of position: Int, in bytes: [UInt8]) -> Int {
   1 + bytes.prefix(position).count { $0 == UInt8(ascii: "\n") }
 }

@@ -1,8 +1,9 @@
 extension JSONValue {
-  /// Reads one JSON text; nothing may follow it but white space.
+  /// Parses one JSON text, which only white space may follow.
   ///
-  /// Source: RFC 8259, narrowed: UTF-8, integers as digits alone unless told otherwise, no member twice, at most 16 levels.
-  /// Throws ``JSONFault/tooLong`` for more than `byteLimit` bytes.
+  /// Source: RFC 8259, restricted: UTF-8, only integers written as digits unless `otherNumbers` allows more, no repeated member,
+  /// at most 16 levels.
+  /// - Throws: ``JSONFault``, of which ``JSONFault/tooLong`` for more than `byteLimit` bytes.
   package init(
     parsing bytes: Span<UInt8>, byteLimit: Int, otherNumbers: OtherNumbers = .refused
   ) throws(JSONFault) {
@@ -11,29 +12,29 @@ extension JSONValue {
     self = try parser.document()
   }
 
-  /// Reads one JSON text.
+  /// Parses one JSON text; see the variant for a span.
   package init(
     parsing bytes: [UInt8], byteLimit: Int, otherNumbers: OtherNumbers = .refused
   ) throws(JSONFault) {
     self = try JSONValue(parsing: bytes.span, byteLimit: byteLimit, otherNumbers: otherNumbers)
   }
 
-  /// What becomes of numbers that are no integers from 0 to 2^53 - 1.
+  /// The handling of numbers that are not integers from 0 to 2^53 - 1.
   package enum OtherNumbers: Sendable {
     /// The text is malformed.
     case refused
-    /// They are read as a string of their characters: for files by others, where they stand in parts that nobody looks at.
+    /// The number becomes a string of its characters. This is for files from others, in parts that no reader uses.
     case asText
   }
 }
 
-/// A recursive descent over bytes.
+/// A recursive descent parser.
 struct JSONParser: ~Escapable {
   let bytes: Span<UInt8>
   var position = 0
-  /// The way from the outermost value to what is read now. Where reading fails, the way to the fault.
+  /// The path from the outermost value to the present one. After an error, it is the path to the error.
   private(set) var trail: [JSONMistake.Step] = []
-  /// The way that is looked for, and where what it leads to begins.
+  /// The path to search for, and the position at which its target begins.
   private var wanted: [JSONMistake.Step]?
   private var found: Int?
   private let otherNumbers: JSONValue.OtherNumbers
@@ -116,7 +117,7 @@ struct JSONParser: ~Escapable {
     if let wanted, found == nil, trail == wanted { found = start }
   }
 
-  /// Where the member or element at the end of a way begins in a text; nil where it is not there.
+  /// Returns the position at which the member or element at the end of a path begins; nil if there is none.
   static func position(of path: [JSONMistake.Step], in bytes: [UInt8]) -> Int? {
     var parser = JSONParser(bytes.span, otherNumbers: .refused)
     parser.wanted = path
@@ -164,19 +165,19 @@ struct JSONParser: ~Escapable {
     }
   }
 
-  /// The next byte, left unread.
+  /// The next byte, which stays unread.
   var peek: UInt8? {
     position < bytes.count ? bytes[position] : nil
   }
 
-  /// Skips `expected` if it is next; says whether it was.
+  /// Skips the next byte if it is `expected`, and returns whether it was.
   private mutating func take(byte expected: UInt8) -> Bool {
     guard peek == expected else { return false }
     position += 1
     return true
   }
 
-  /// Skips white space, and `expected` if it is next; says whether it was.
+  /// Skips white space, and then the next byte if it is `expected`; returns whether it was.
   private mutating func take(_ expected: UInt8) -> Bool {
     skipWhiteSpace()
     guard peek == expected else { return false }
@@ -190,7 +191,7 @@ struct JSONParser: ~Escapable {
 }
 
 extension JSONParser {
-  /// Reads a string, from quotation mark to quotation mark. Source: RFC 8259 §7.
+  /// Reads a string, from one quotation mark to the next. Source: RFC 8259 §7.
   mutating func string() throws(JSONFault) -> String {
     position += 1
     var utf8: [UInt8] = []
@@ -225,7 +226,7 @@ extension JSONParser {
     }
   }
 
-  /// One scalar from four digits, or from a surrogate pair; half a pair is malformed.
+  /// Reads one scalar from four digits or a surrogate pair; throws `malformed` for half a pair.
   private mutating func escapedScalar() throws(JSONFault) -> Unicode.Scalar {
     let first = try fourDigits()
     guard (0xd800...0xdbff).contains(first) else {
@@ -256,14 +257,14 @@ extension JSONParser {
   }
 }
 
-/// Why text is not the JSON that Holdfast takes.
+/// A reason why Holdfast rejects a JSON text.
 package enum JSONFault: Error {
-  /// Not JSON, not UTF-8, or a number that is not a plain integer of at most 2^53 - 1.
+  /// The text is not JSON, is not UTF-8, or has a number that is not a plain integer of at most 2^53 - 1.
   case malformed
-  /// An object names a member twice, after unescaping.
+  /// An object has two members with the same name, after unescaping.
   case duplicateMember
-  /// Arrays and objects within each other more than 16 deep.
+  /// Arrays and objects are nested more than 16 levels deep.
   case tooDeep
-  /// More bytes than the caller allows.
+  /// The text has more bytes than the caller allows.
   case tooLong
 }

@@ -1,47 +1,53 @@
-/// One JSON value; objects keep the order of their members, and numbers are integers from 0 to 2^53 - 1.
+/// A JSON value. Objects keep the order of their members, and numbers are integers from 0 to 2^53 - 1.
 ///
-/// Source: RFC 8259, narrowed. Not for secrets that must be wiped: its strings are copies.
+/// Source: RFC 8259, restricted. It is not for secrets that must be wiped, because its strings are copies.
 package enum JSONValue: Sendable {
+  /// An object: its members, names and values, in their order.
   case object([(String, JSONValue)])
+  /// An array: its elements in their order.
   case array([JSONValue])
+  /// A string, without its escapes.
   case string(String)
+  /// An integer from 0 to 2^53 - 1.
   case integer(UInt64)
+  /// True or false.
   case bool(Bool)
+  /// Null.
   case null
 }
 
 extension JSONValue {
-  /// The member of that name; nil when there is none, or when this is no object. Names are compared byte by byte.
+  /// Returns the member with that name; nil if there is none, or this is not an object. Names are compared byte by byte.
   package subscript(name: String) -> JSONValue? {
     members?.first { haveSameBytes($0.0, name) }?.1
   }
 
-  /// The members of an object, in their order.
+  /// The members of an object, in their order; nil for any other value.
   package var members: [(String, JSONValue)]? {
     if case .object(let members) = self { members } else { nil }
   }
 
-  /// The elements of an array.
+  /// The elements of an array; nil for any other value.
   package var elements: [JSONValue]? {
     if case .array(let elements) = self { elements } else { nil }
   }
 
-  /// The text of a string.
+  /// The text of a string; nil for any other value.
   package var text: String? {
     if case .string(let text) = self { text } else { nil }
   }
 
-  /// The value of an integer.
+  /// The value of an integer; nil for any other value.
   package var number: UInt64? {
     if case .integer(let number) = self { number } else { nil }
   }
 
-  /// The value of true or false.
+  /// The value of true or false; nil for any other value.
   package var flag: Bool? {
     if case .bool(let flag) = self { flag } else { nil }
   }
 
-  /// Whether this is an object of these members and no others.
+  /// Returns whether this is an object that has no members other than these.
   package func hasOnly(_ names: [String]) -> Bool {
     guard let members else { return false }
     return members.allSatisfy { member in names.contains { haveSameBytes($0, member.0) } }
@@ -49,6 +55,7 @@ extension JSONValue {
 }
 
 extension JSONValue: Equatable {
+  /// Returns whether the values are equal: members in the same order, texts and names byte by byte.
   package static func == (left: JSONValue, right: JSONValue) -> Bool {
     switch (left, right) {
     case (.object(let left), .object(let right)):
@@ -63,20 +70,20 @@ extension JSONValue: Equatable {
   }
 }
 
-/// Whether two texts are the same UTF-8. `String`'s own `==` takes a Kelvin sign for a K.
+/// Returns whether two texts are the same UTF-8. In contrast, `==` of `String` treats a Kelvin sign and a K as equal.
 package func haveSameBytes(_ left: String, _ right: String) -> Bool {
   left.utf8.elementsEqual(right.utf8)
 }
 
 extension JSONValue {
-  /// The JSON text without white space, members in their order.
+  /// Returns the JSON text without white space, with members in their order.
   package func compact() -> [UInt8] {
     var text: [UInt8] = []
     write(into: &text, indentation: nil)
     return text
   }
 
-  /// The JSON text with two spaces of indentation a level, ending in a newline.
+  /// Returns the JSON text with an indentation of two spaces for each level, and a newline at the end.
   package func pretty() -> [UInt8] {
     var text: [UInt8] = []
     write(into: &text, indentation: 0)
@@ -124,7 +131,7 @@ private func startLine(_ indentation: Int, in text: inout [UInt8]) {
   text.append(contentsOf: repeatElement(UInt8(ascii: " "), count: indentation))
 }
 
-/// Writes a string, escaping what RFC 8259 §7 says must be, and whatever else a terminal would obey: DEL, the C1 control
+/// Writes a string. It escapes the characters that RFC 8259 §7 requires, and others that control a terminal: DEL, the C1 control
 /// characters, and changes of direction.
 private func writeString(_ string: String, into text: inout [UInt8]) {
   text.append(UInt8(ascii: "\""))

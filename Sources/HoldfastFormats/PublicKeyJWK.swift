@@ -1,21 +1,24 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A P-256 public key as a JWK: an issuer's, or a device's.
+/// A P-256 public key, of an issuer or a device, as a JWK.
 ///
 /// Source: RFC 7517 §4, RFC 7518 §6.2.1.
 package struct PublicKeyJWK: Sendable, Equatable {
-  /// The longest JWK that is read, in bytes.
+  /// The maximum byte count of a JWK.
   package static let maximumByteCount = 4096
 
+  /// The public point: x and y, 32 bytes each.
   package let point: P256Point
 
-  /// `point` must be on the curve.
+  /// Creates a key from a point, which must be on the curve.
   package init(point: P256Point) {
     self.point = point
   }
 
-  /// Reads a JWK.
+  /// Parses a JWK of at most ``maximumByteCount`` bytes.
+  ///
+  /// - Throws: ``KeyFault``.
   package init(json bytes: [UInt8]) throws(KeyFault) {
     let value: JSONValue
     do throws(JSONFault) {
@@ -24,7 +27,7 @@ package struct PublicKeyJWK: Sendable, Equatable {
     try self.init(value)
   }
 
-  /// Reads `kty`, `crv`, `x` and `y`; other members are ignored as RFC 7517 §4 asks, but a private key is refused.
+  /// Reads `kty`, `crv`, `x` and `y`. Other members are ignored, as RFC 7517 §4 requires, but a private key is rejected.
   package init(_ value: JSONValue) throws(KeyFault) {
     guard let members = value.members else { throw .unexpected }
     guard !members.contains(where: { haveSameBytes($0.0, "d") }) else { throw .privateKey }
@@ -35,7 +38,7 @@ package struct PublicKeyJWK: Sendable, Equatable {
     do throws(CryptographyFailure) { try checkIsOnCurve(point) } catch { throw .notOnCurve }
   }
 
-  /// The JWK, its required members alone.
+  /// The JWK, with only its required members.
   package var json: JSONValue {
     .object([
       ("kty", .string("EC")), ("crv", .string("P-256")),
@@ -44,19 +47,19 @@ package struct PublicKeyJWK: Sendable, Equatable {
   }
 }
 
-/// Why a key could not be taken.
+/// A reason why a key was rejected.
 package enum KeyFault: Error, Equatable {
-  /// Not strict JSON, or too long.
+  /// The text is not strict JSON, or is too long.
   case malformed
-  /// Strict JSON, but not such a key: a member is missing or of another kind or length.
+  /// The text is strict JSON, but not such a key: a member is missing or has another kind or length.
   case unexpected
-  /// A private key where a public one belongs: nobody should hand it out.
+  /// The key is a private one where a public one is required: a private key must not be passed on.
   case privateKey
-  /// Not a point on the curve, or not the public half of the private key.
+  /// The point is not on the curve, or is not the public half of the private key.
   case notOnCurve
 }
 
-/// An agreement with a key made for this alone: libcrypto refuses every point that is not on the curve.
+/// Checks a point by an agreement with a temporary key: libcrypto rejects every point that is not on the curve.
 private func checkIsOnCurve(_ point: P256Point) throws(CryptographyFailure) {
   var key = try P256PrivateKey()
   var shared = Secret<32>()
@@ -71,21 +74,21 @@ private func coordinate(_ value: JSONValue?) -> FixedBytes<32>? {
   return FixedBytes<32>(bytes.bytes)
 }
 
-/// Public bytes as base64url text without padding.
+/// Returns public bytes as base64url text without padding.
 private func base64URL<let count: Int>(_ bytes: FixedBytes<count>) -> String {
   var text: [UInt8] = []
   text.append(asBase64URL: bytes.bytes)
   return String(decoding: text, as: UTF8.self)
 }
 
-/// A key that an issuer shares with one device, as a JWK of exactly the members `kty`, `k`, `alg` and `use`.
+/// The encoding of a key that an issuer shares with one device: a JWK with exactly the members `kty`, `k`, `alg` and `use`.
 ///
 /// Source: RFC 7517 §4, RFC 7518 §3.2 and §6.4. Text and key stay in buffers that are wiped.
 package enum MACKeyJWK {
-  /// The longest JWK that is read, in bytes.
+  /// The maximum byte count of a JWK.
   package static let maximumByteCount = 512
 
-  /// Writes `key`, 32 bytes, and a line end.
+  /// Writes `key`, 32 bytes, as a JWK and a line end.
   package static func encode(
     _ key: borrowing Secret<32>, into text: inout ByteBuffer<512>
   ) throws(EncodingFault) {
@@ -94,7 +97,9 @@ package enum MACKeyJWK {
     try text.append("\",\"alg\":\"HS256\",\"use\":\"sig\"}\n")
   }
 
-  /// Reads a key of 32 bytes. Throws `malformed` and `unexpected`.
+  /// Reads a key of 32 bytes.
+  ///
+  /// - Throws: `malformed`, `unexpected`.
   package static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
     var members = Members()
     do throws(EncodingFault) {
@@ -108,7 +113,7 @@ package enum MACKeyJWK {
     return key
   }
 
-  /// Whether `text` is a JWK of a symmetric key, of whatever kind: then it is a secret.
+  /// Returns whether `text` is a JWK of any symmetric key, and therefore a secret.
   package static func isSymmetricKey(_ text: Span<UInt8>) -> Bool {
     do throws(EncodingFault) {
       var reader = try JSONReader(text)
@@ -145,13 +150,16 @@ package enum MACKeyJWK {
   }
 }
 
-/// What the world may know of a device: what `enroll` needs to have a token made for it.
+/// The public description of a device, which `enroll` needs to have a token issued for it.
 package struct DeviceDescriptor: Sendable, Equatable {
+  /// The id of the device, 16 bytes.
   package let deviceID: DeviceID
+  /// The id of the device's public key, 8 bytes.
   package let keyID: KeyID
+  /// The device's public key.
   package let publicKey: PublicKeyJWK
 
-  /// The key id is computed; throws when the cryptographic library fails.
+  /// Creates a descriptor, and computes the key id; throws if the cryptographic library fails.
   package init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
     self.deviceID = deviceID
     publicKey = PublicKeyJWK(point: publicPoint)
@@ -159,7 +167,9 @@ package struct DeviceDescriptor: Sendable, Equatable {
     keyID = try HoldfastCore.keyID(of: publicPoint, using: &cryptography)
   }
 
-  /// Reads `{"device_id": 32 hex digits, "kid": 16 hex digits, "public_key": JWK}`; the key id must be the key's.
+  /// Parses `{"device_id": 32 hex digits, "kid": 16 hex digits, "public_key": JWK}`; the key id must match the key.
+  ///
+  /// - Throws: ``KeyFault``.
   package init(json bytes: [UInt8]) throws(KeyFault) {
     let value: JSONValue
     do throws(JSONFault) {
@@ -169,7 +179,9 @@ package struct DeviceDescriptor: Sendable, Equatable {
     try self.init(value)
   }
 
-  /// The descriptor's members out of an object that may have more.
+  /// Reads the descriptor's members from an object that may have others.
+  ///
+  /// - Throws: ``KeyFault``.
   package init(_ value: JSONValue) throws(KeyFault) {
     guard let deviceID: DeviceID = value["device_id"]?.text.flatMap(fixedBytes(hexadecimal:)),
       let keyID: KeyID = value["kid"]?.text.flatMap(fixedBytes(hexadecimal:)), let key = value["public_key"]
@@ -181,7 +193,7 @@ package struct DeviceDescriptor: Sendable, Equatable {
     guard self.keyID == keyID else { throw .unexpected }
   }
 
-  /// The descriptor as `device show --json` prints it.
+  /// The descriptor in the form that `device show --json` prints.
   package var json: JSONValue {
     .object([
       ("device_id", .string(hexadecimal(deviceID))), ("kid", .string(hexadecimal(keyID))),

@@ -1,24 +1,24 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// The roots in an app's key file `mpk.key`, one for each release, from which the keys of the releases follow.
+/// The roots in an app's key file `mpk.key`, one for each release. The keys of a release are derived from its root.
 ///
-/// The roots lie in storage that is wiped.
+/// The roots are in storage that is wiped.
 package struct ReleaseRoots: ~Copyable {
-  /// The most releases that a file names.
+  /// The maximum number of releases in a file.
   package static let maximumCount = 64
-  /// The longest file, in bytes.
+  /// The maximum byte count of a file.
   package static let maximumByteCount = 1 << 16
 
   private var bytes: SecretBytes
-  /// How many releases there are, at least 1: the current one first, then older ones.
+  /// The number of releases, at least 1: the current one first, then older ones.
   package private(set) var count = 0
-  /// Whether this is the root that everybody knows.
+  /// Whether this is the public development root.
   package let isDevelopmentRoot: Bool
 
-  /// The development root: the first 16 bytes of SHA-256 over a sentence.
+  /// Returns the development root: the first 16 bytes of SHA-256 over a fixed text.
   ///
-  /// - Throws: when the cryptographic library fails.
+  /// - Throws: `CryptographyFailure` if the cryptographic library fails.
   package static func development() throws(CryptographyFailure) -> ReleaseRoots {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
@@ -30,7 +30,7 @@ package struct ReleaseRoots: ~Copyable {
     return roots
   }
 
-  /// Reads one root of 32 hexadecimal digits a line. Empty lines, and text that follows `#`, do not count.
+  /// Parses one root of 32 hexadecimal digits a line. Empty lines, and text after `#`, are ignored.
   ///
   /// - Parameter text: at most ``maximumByteCount`` bytes.
   /// - Throws: `notAKey`, `repeated`, `noKey`, `tooMany`.
@@ -47,7 +47,7 @@ package struct ReleaseRoots: ~Copyable {
     guard count > 0 else { throw .noKey }
   }
 
-  /// A copy of the root at `index`, which must be below ``count``: 16 bytes.
+  /// Returns a copy of the root at `index`, which must be below ``count``: 16 bytes.
   package borrowing func root(at index: Int) -> ReleaseRoot {
     precondition(index >= 0 && index < count)
     return ReleaseRoot(copying: bytes.bytes.extracting(16 * index..<16 * index + 16)) ?? ReleaseRoot()
@@ -81,15 +81,15 @@ package struct ReleaseRoots: ~Copyable {
   }
 }
 
-/// Why a key file cannot be used; never its contents.
+/// A reason why a key file cannot be used; never its contents.
 package enum KeyFileFault: Error, Equatable {
   /// A line, counted from 1, is not 32 hexadecimal digits.
   case notAKey(line: Int)
-  /// A line, counted from 1, has a root that came before.
+  /// A line, counted from 1, repeats an earlier root.
   case repeated(line: Int)
-  /// There is no root in it.
+  /// The file has no root.
   case noKey
-  /// There are more than 64 roots, or more than 65,536 bytes.
+  /// The file has more than 64 roots, or more than 65,536 bytes.
   case tooMany
 }
 
@@ -99,7 +99,9 @@ private func areEqual(_ left: borrowing ReleaseRoot, _ right: borrowing ReleaseR
   left.withBytes { left in right.withBytes { right in constantTimeEqual(left, right) } }
 }
 
-/// The 16 bytes of 32 hexadecimal digits; nil for anything else. Time depends on where digits and letters stand in the file.
+/// Returns the 16 bytes of 32 hexadecimal digits; nil for any other text.
+///
+/// Timing: depends on the positions of digits and letters in the file.
 private func parsedRoot(_ digits: Span<UInt8>) -> ReleaseRoot? {
   guard digits.count == 32 else { return nil }
   var root = ReleaseRoot()

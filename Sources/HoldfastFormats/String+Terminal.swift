@@ -1,11 +1,10 @@
-/// Text by others, made safe for a person who reads it on a terminal or in a log.
+/// Conversions that make untrusted text safe to show on a terminal or in a log.
 extension String {
-  /// The text on one line, without anything that a terminal obeys or that nobody sees: every such character is written as
-  /// `\u{1b}`. What was typed as `\u{` is written as `\u{5c}u{`, so that no two texts look alike.
+  /// The text on one line, with every character that controls a terminal or is invisible written as `\u{1b}`.
   ///
-  /// Characters count as unseen where Unicode has them as controls, formats (zero widths, changes of direction, tags), line and
-  /// paragraph separators, spaces other than the plain one, private or not assigned, or says that they may be left out of sight
-  /// (variation selectors, fillers).
+  /// A literal `\u{` is written as `\u{5c}u{`, so that no two texts look alike. A character is invisible if Unicode classifies
+  /// it as a control, a format (zero widths, changes of direction, tags), a line or paragraph separator, a space other than the
+  /// plain one, private or unassigned, or as default ignorable (variation selectors, fillers).
   package var printable: String {
     var text = ""
     var rest = unicodeScalars[...]
@@ -19,9 +18,9 @@ extension String {
     return text
   }
 
-  /// The text between quotation marks, on one line: as ``printable``, and `\` and `"` are written as `\\` and `\"`.
+  /// The text between quotation marks, on one line: escaped as in ``printable``, with `\` and `"` written as `\\` and `\"`.
   ///
-  /// Nothing in the text can end the quotation, so that a value cannot pass for a field next to it.
+  /// No text can end the quotation, so a value cannot be mistaken for the field next to it.
   package var quoted: String {
     var text = "\""
     var isFirst = true
@@ -30,7 +29,7 @@ extension String {
         text += "\\"
         text.unicodeScalars.append(scalar)
       } else if scalar.isUnseen || isFirst && scalar.isMark {
-        // A mark at the beginning would be drawn over the quotation mark.
+        // A combining mark at the beginning would be drawn over the quotation mark.
         text += scalar.escape
       } else {
         text.unicodeScalars.append(scalar)
@@ -40,7 +39,7 @@ extension String {
     return text + "\""
   }
 
-  /// The text as a shell takes it for one word.
+  /// The text in a form that a shell reads as one word.
   package var shellWord: String {
     let isPlain = !isEmpty && unicodeScalars.allSatisfy { $0.isPlainInShell }
     if isPlain { return self }
@@ -55,9 +54,9 @@ extension String {
 extension Unicode.Scalar {
   fileprivate var escape: String { "\\u{\(String(value, radix: 16))}" }
 
-  /// Whether a terminal obeys it, or a person does not see it.
+  /// Whether the character controls a terminal or is invisible.
   fileprivate var isUnseen: Bool {
-    // The usual case, without a look at the tables.
+    // Fast path for the usual characters, without a table look-up.
     if 0x20...0x7e ~= value { return false }
     if properties.isDefaultIgnorableCodePoint || Self.blankSymbols.contains(value) { return true }
     return switch properties.generalCategory {
@@ -67,9 +66,8 @@ extension Unicode.Scalar {
     }
   }
 
-  /// Characters that are drawn as nothing, although Unicode does not count them among the ignorable ones: the Braille pattern
-  /// without dots, the object replacement character, the null note head, the full and the half blank hieroglyph, and the Khitan
-  /// small script filler.
+  /// Characters with an empty glyph that Unicode does not classify as ignorable: the Braille pattern without dots, the object
+  /// replacement character, the null note head, the full and the half blank hieroglyph, and the Khitan small script filler.
   private static let blankSymbols: [UInt32] = [0x2800, 0xfffc, 0x1d159, 0x13441, 0x13442, 0x16fe4]
 
   fileprivate var isMark: Bool {

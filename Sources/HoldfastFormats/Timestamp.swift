@@ -1,21 +1,22 @@
-/// A second of universal time, counted from 1970-01-01T00:00:00Z, which people read as a date.
+/// A second of universal time, counted from 1970-01-01T00:00:00Z and written as a date.
 ///
-/// Source: RFC 3339 §5.6. Its years have four digits; a later year, up to 285428751 for 2^53 - 1 seconds, is written as the
+/// Source: RFC 3339 §5.6. Its years have four digits. A later year, up to 285428751 for 2^53 - 1 seconds, is written in the
 /// expanded representation of ISO 8601: a plus sign and all of its digits, `+10000-01-01T00:00:00Z`.
 package struct Timestamp: Sendable, Equatable {
-  /// Unix seconds.
+  /// The seconds since 1970-01-01T00:00:00Z.
   package let unixSeconds: UInt64
 
+  /// Creates the time `unixSeconds` after 1970-01-01T00:00:00Z.
   package init(unixSeconds: UInt64) {
     self.unixSeconds = unixSeconds
   }
 
-  /// Reads `2026-11-22T18:13:28Z`, or the same with an offset from universal time, `2026-11-22T19:13:28+01:00`.
+  /// Parses `2026-11-22T18:13:28Z`, or the same with an offset from universal time, `2026-11-22T19:13:28+01:00`.
   ///
-  /// As RFC 3339 allows, the letters may be small and a space may stand for the `T`. Fractions of a second and leap seconds are
-  /// not taken: the audit log knows neither.
+  /// As RFC 3339 allows, the letters may be lower-case, and a space may replace the `T`. Fractions of a second and leap seconds
+  /// are rejected, because the audit log has neither.
   ///
-  /// - Returns: nil for any other text, a date that no calendar has, and a time before 1970.
+  /// - Returns: nil for any other text, a date that does not exist, and a time before 1970.
   package init?(parsing text: String) {
     var digits = DigitReader(text)
     guard let year = digits.number(4), digits.take("-"), let month = digits.number(2), digits.take("-"),
@@ -49,28 +50,29 @@ extension Timestamp: CustomStringConvertible {
 
 /// A day of the Gregorian calendar.
 ///
-/// The count begins at 1 March of the year 0, so that the day of a leap year comes last; an era is 400 years of 146,097 days.
+/// The count begins at 1 March of the year 0, so that the leap day is the last day of a year. An era is 400 years of 146,097
+/// days.
 private struct CalendarDay {
   let year: Int64
   let month: Int64
   let day: Int64
 
   private static let daysOfEra: Int64 = 146_097
-  /// From 0000-03-01 to 1970-01-01.
+  /// The number of days from 0000-03-01 to 1970-01-01.
   private static let daysBefore1970: Int64 = 719_468
 
   init(year: Int64, month: Int64, day: Int64) {
     (self.year, self.month, self.day) = (year, month, day)
   }
 
-  /// `daysSince1970` is not negative.
+  /// Converts a count of days, which must not be negative.
   init(daysSince1970: Int64) {
     let days = daysSince1970 + Self.daysBefore1970
     let dayOfEra = days % Self.daysOfEra
-    // Every 4 years but the hundredth have a day more, and the last of the era has it all the same.
+    // Every fourth year has a leap day, except the hundredth; the last year of the era has one nevertheless.
     let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
     let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-    // From March on, five months have 153 days.
+    // From March on, every five months have 153 days.
     let monthFromMarch = (5 * dayOfYear + 2) / 153
     day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
     month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
@@ -78,7 +80,7 @@ private struct CalendarDay {
   }
 
   var daysSince1970: Int64 {
-    // A year more keeps the number of the era from being negative: 400 years, taken off again as days.
+    // 400 additional years keep the number of the era from being negative; their days are subtracted below.
     let yearFromMarch = (month <= 2 ? year - 1 : year) + 400
     let (era, yearOfEra) = yearFromMarch.quotientAndRemainder(dividingBy: 400)
     let monthFromMarch = month > 2 ? month - 3 : month + 9
@@ -96,7 +98,7 @@ private struct CalendarDay {
   }
 }
 
-/// Reads fixed numbers of ASCII digits, and nothing else.
+/// A reader of fixed numbers of ASCII digits and single characters.
 private struct DigitReader {
   private var rest: Substring.UTF8View
 
@@ -113,14 +115,14 @@ private struct DigitReader {
     return digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
   }
 
-  /// Takes one of some characters.
+  /// Reads one of the given characters, and returns whether it did.
   mutating func take(_ characters: StaticString) -> Bool {
     guard let first = rest.first, characters.withUTF8Buffer({ unsafe $0.contains(first) }) else { return false }
     rest = rest.dropFirst()
     return true
   }
 
-  /// How many seconds a time is ahead of universal time.
+  /// Reads an offset, and returns by how many seconds the time is ahead of universal time.
   mutating func offset() -> Int64? {
     if take("Zz") { return 0 }
     let sign: Int64 = rest.first == UInt8(ascii: "-") ? -1 : 1

@@ -1,14 +1,14 @@
 import CHost
 import Glibc
 
-/// What keeps other processes, and the disk, from the memory of this one.
+/// Measures that keep this process's memory from other processes and from the disk.
 ///
-/// Another process of the same user that opened `/proc/PID/mem` between the start of the program and this call keeps it
+/// If another process of the same user opened `/proc/PID/mem` between the start of the program and this call, it keeps the file
 /// open. Yama's `ptrace_scope` of 1 or more closes that gap.
 package enum ProcessHardening {
-  /// Applies all of it. Call it before there are secrets in memory.
+  /// Applies all measures. Call it before there are secrets in memory.
   ///
-  /// - Returns: false when the kernel did not take one of the first two, which it has no reason to.
+  /// - Returns: Whether the kernel made the process undumpable and set its core size limit to 0. It has no reason to refuse.
   package static func apply() -> Bool {
     let isUndumpable = holdfast_make_undumpable() == 0
     let isWithoutCore = dropCoreLimit()
@@ -17,45 +17,48 @@ package enum ProcessHardening {
     return isUndumpable && isWithoutCore
   }
 
-  /// Whether the process can be read by others after ``apply()``, although the kernel said that it cannot: somebody answers system
-  /// calls in the kernel's place. A process that measures itself has this as a finding.
+  /// Whether other processes can still read this one after ``apply()``, although the kernel reported success.
+  ///
+  /// The kernel's answer is then forged, for example by a seccomp filter. A process that measures itself records this finding.
   package static var isStillReadable: Bool { holdfast_is_still_dumpable() == 1 }
 
-  /// No core file, whatever the process is.
+  /// Sets the size limit of a core file to 0, independent of whether the process is dumpable.
   private static func dropCoreLimit() -> Bool {
     var limit = rlimit(rlim_cur: 0, rlim_max: 0)
     return unsafe setrlimit(__rlimit_resource_t(RLIMIT_CORE.rawValue), &limit) == 0
   }
 
-  /// A crash ends the process, and nothing looks at it first. With `SWIFT_BACKTRACE` in its environment, Swift's runtime starts
-  /// a program that the variable may name, lends it the whole memory, and waits for it.
+  /// Restores the default action of crash signals, so that a crash ends the process at once.
+  ///
+  /// With `SWIFT_BACKTRACE` in its environment, Swift's runtime starts a program that the variable may name, gives it access to
+  /// the whole memory, and waits for it.
   private static func endByCrashes() {
     for number in [SIGQUIT, SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV] { signal(number, SIG_DFL) }
   }
 
-  /// Keeps every page, those that come later too, from being swapped out once it was touched.
+  /// Locks every page, present or future, into memory once it has been touched.
   ///
-  /// Only where no limit applies, by privilege or because there is none. Under a limit each later allocation would count
-  /// against it, and fail when it is reached: a device with many peers would turn them away.
+  /// It does so only if no limit applies, because of a privilege or because none is set. Under a limit, later allocations would
+  /// count against it and fail when it is reached: a device with many peers would reject them.
   private static func lockMemory() {
     let resource = __rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue)
     var limit = rlimit()
     guard unsafe getrlimit(resource, &limit) == 0 else { return }
-    // With a limit of 0 only a privileged process may lock anything.
+    // With a limit of 0, only a privileged process can lock memory.
     limit.rlim_cur = limit.rlim_max == rlim_t.max ? rlim_t.max : 0
     guard unsafe setrlimit(resource, &limit) == 0 else { return }
     _ = mlockall(MCL_CURRENT | MCL_FUTURE | Int32(MCL_ONFAULT))
   }
 }
 
-/// Whether secrets in memory can reach a disk.
+/// The swapping of this host, by which secrets in memory can reach a disk.
 package enum Swap {
   /// Whether this process's memory may be swapped out, on this system, now.
   package static var isPossible: Bool {
     isOn(swaps: read("/proc/swaps")) && !isLocked(status: read("/proc/self/status"))
   }
 
-  /// Whether the kernel swaps anywhere. Where it does not say, it may.
+  /// Returns whether the kernel has a swap area; true if the file is empty or unreadable.
   ///
   /// Source: proc_swaps(5): a line of titles, then one for each area.
   static func isOn(swaps: String) -> Bool {
@@ -63,7 +66,7 @@ package enum Swap {
     return lines.isEmpty || lines.count > 1
   }
 
-  /// Whether memory is locked.
+  /// Returns whether memory is locked.
   ///
   /// Source: proc_pid_status(5): `VmLck:`, blanks, kibibytes, ` kB`.
   static func isLocked(status: String) -> Bool {
@@ -71,7 +74,7 @@ package enum Swap {
     return line.dropFirst(6).split(whereSeparator: { $0 == " " || $0 == "\t" }).first.flatMap { UInt64($0) } ?? 0 > 0
   }
 
-  /// The first 64 KiB of a file; nothing when it cannot be read.
+  /// Returns the first 64 KiB of a file; an empty string if it cannot be read.
   private static func read(_ path: String) -> String {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return "" }

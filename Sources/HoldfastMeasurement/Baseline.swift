@@ -1,27 +1,27 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A measurement that an issuer is to approve, with everything that follows from it.
+/// A measurement for an issuer to approve, with the files and the evidence that follow from it.
 public struct Baseline: Sendable {
-  /// What is kept as `measurement_config.bin`.
+  /// The configuration, which is stored as `measurement_config.bin`.
   public let configuration: MeasurementConfiguration
-  /// What was measured.
+  /// The measurement of the app and its host.
   public let measurement: LiveMeasurement
-  /// The evidence for the attestation service, authenticated. Anyone who reads it knows IM and DM.
+  /// The evidence for the attestation service, authenticated. Anyone who reads it knows the integrity measurement (IM) and DM.
   public let evidence: [UInt8]
-  /// What is kept to explain changes.
+  /// The fingerprints that later explain changes.
   public let fingerprints: BaselineFingerprints
 }
 
 extension Measurer {
-  /// Takes a baseline of app and device as they are now, under a fresh salt; makes the device secret if there is none.
+  /// Takes a baseline of the app and its host as they are now, under a fresh salt; creates the device secret if there is none.
   ///
   /// - Parameters:
   ///   - subject: a claim about the app's name, 1 to 64 bytes; nil for no claim. The service's policy names the app.
   ///   - version: a claim about the app's version; nil for no claim. The service's policy knows the version.
-  ///   - clock: tells when; without a real clock, the baseline is of 1970.
-  ///   - random: gives the salt.
-  /// - Throws: when anything cannot be read, or there is no randomness.
+  ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
+  ///   - random: the source of the salt.
+  /// - Throws: ``MeasurementError`` if a source cannot be read, or there is no randomness.
   public mutating func takeBaseline(
     subject: BoundedText<64>? = nil, version: AppVersion? = nil, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
@@ -30,13 +30,13 @@ extension Measurer {
       of: try measure(makingDeviceSecret: true), subject: subject, version: version, clock: clock, random: &random)
   }
 
-  /// Makes a baseline of a measurement that was taken a moment ago, under a fresh salt. One measurement serves for the
-  /// baselines of several verifiers.
+  /// Makes a baseline from a recent measurement, under a fresh salt. One measurement serves for the baselines of several
+  /// verifiers.
   ///
   /// - Parameters:
-  ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` gives it.
-  ///   - subject: as for ``takeBaseline(subject:version:clock:random:)``, and so are the others.
-  /// - Throws: when there is no randomness, or the evidence does not hold what was measured.
+  ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` returns it.
+  ///   - subject: see ``takeBaseline(subject:version:clock:random:)``, also for the other parameters.
+  /// - Throws: ``MeasurementError`` if there is no randomness, or the measurement does not fit into evidence.
   public mutating func baseline(
     of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
@@ -72,33 +72,37 @@ extension Measurer {
   }
 }
 
-/// What became of a component since its baseline.
+/// The state of a component compared with its baseline.
 public enum ComponentState: Sendable, Equatable {
+  /// The component has the same digest as in the baseline, or another one.
   case unchanged, changed
-  /// It could not be measured.
+  /// The component could not be measured.
   case unmeasured(MeasurementError)
 }
 
-/// What became of every component since the baseline, and what is wrong with the process now.
+/// The state of every component compared with the baseline, and the present findings about the process.
 ///
-/// Holds neither digests nor anything else that IM or DM could be computed from.
+/// It contains neither digests nor other data from which IM or DM could be computed.
 public struct ComponentChanges: Sendable {
   /// One component of the baseline.
   public struct Entry: Sendable, Equatable {
+    /// The id of the component.
     public let id: ComponentID
+    /// Whether the component has device scope: it describes the prover's host.
     public let isOfDevice: Bool
+    /// The state of the component compared with its baseline.
     public let state: ComponentState
   }
 
-  /// Those of app scope, then those of device scope, each sorted by the bytes of id.
+  /// The components of app scope, then those of device scope, each sorted by the bytes of their ids.
   public internal(set) var entries: [Entry] = []
-  /// What is wrong with the process now.
+  /// The present findings about the process.
   public internal(set) var findings: Set<Finding> = []
 }
 
 extension Measurer {
-  /// Measures each component that a configuration names by itself, and compares it with its baseline. One that cannot be
-  /// measured keeps none of the others from it.
+  /// Measures each component of a configuration separately, and compares it with its baseline. A component that cannot be
+  /// measured does not affect the others.
   ///
   /// - Throws: `unknownComponent` for an id that Linux does not have in that scope, and `cryptography`.
   public mutating func changes(
@@ -116,9 +120,9 @@ extension Measurer {
     return changes
   }
 
-  /// The number of a configuration's components that a measurement of a moment ago has otherwise than the baseline.
+  /// Returns how many of a configuration's components differ from the baseline in a recent measurement.
   ///
-  /// - Throws: `unknownComponent` when a component was not measured, and `cryptography`.
+  /// - Throws: `unknownComponent` if a component was not measured, and `cryptography`.
   public mutating func changedComponentCount(
     of measurement: LiveMeasurement, since baseline: BaselineFingerprints, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Int {

@@ -3,21 +3,21 @@ import HoldfastCore
 import HoldfastOpenSSL
 import Synchronization
 
-/// The keys of this release and of older ones, each in shares that are assembled when it is used.
+/// The keys of this release and of older ones. Each is stored in shares, from which it is assembled for each use.
 ///
-/// A release has two keys, which follow from its root in `mpk.key`: the measurement proof key proves measurements, and every
-/// token contains it; the evidence key authenticates evidence, and only the app and the attestation service know it.
+/// A release has two keys, derived from its root in `mpk.key`. The measurement proof key (MPK) proves measurements, and every
+/// token contains it. The evidence key authenticates evidence, and only the app and the attestation service know it.
 public enum BuiltInKeys {
-  /// Whether this is the development key, which everybody knows: no protection.
+  /// Whether this build uses the development key, which is public and protects nothing.
   public static var isDevelopmentKey: Bool { GeneratedKeys.isDevelopmentKey }
 
-  /// How many releases there are: the current one first, then older ones.
+  /// The number of releases: index 0 is the current one, and older ones follow.
   public static var count: Int { GeneratedKeys.count }
 
   /// The measurement proof key of this release, 16 bytes.
   public static var current: MeasurementProofKey { key(at: 0) }
 
-  /// The measurement proof key at `index`, which must be below ``count``: 16 bytes.
+  /// Returns the measurement proof key at `index`, which must be below ``count``: 16 bytes.
   public static func key(at index: Int) -> MeasurementProofKey {
     precondition(index >= 0 && index < count)
     var key = MeasurementProofKey()
@@ -25,7 +25,7 @@ public enum BuiltInKeys {
     return key
   }
 
-  /// The evidence key at `index`, which must be below ``count``: 32 bytes.
+  /// Returns the evidence key at `index`, which must be below ``count``: 32 bytes.
   public static func evidenceKey(at index: Int) -> EvidenceKey {
     precondition(index >= 0 && index < count)
     var key = EvidenceKey()
@@ -33,9 +33,9 @@ public enum BuiltInKeys {
     return key
   }
 
-  /// The measurement proof key with that id, or nil.
+  /// Returns the measurement proof key with that id; nil if it is not built in.
   ///
-  /// - Throws: `cryptography` when the library fails.
+  /// - Throws: `cryptography` if the library fails.
   public static func key(named id: KeyID) throws(MeasurementError) -> MeasurementProofKey? {
     for index in 0..<count {
       let key = key(at: index)
@@ -44,9 +44,9 @@ public enum BuiltInKeys {
     return nil
   }
 
-  /// Names a measurement proof key.
+  /// Returns the id of a measurement proof key.
   ///
-  /// - Throws: `cryptography` when the library fails.
+  /// - Throws: `cryptography` if the library fails.
   public static func keyID(of key: borrowing MeasurementProofKey) throws(MeasurementError) -> KeyID {
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
@@ -58,9 +58,9 @@ public enum BuiltInKeys {
 }
 
 extension BuiltInKeys {
-  /// Says on standard error that the development key is built in, once in a process; does nothing where it is not.
+  /// Warns on standard error that the development key is built in, once per process; otherwise does nothing.
   ///
-  /// Baselines and proofs do this by themselves.
+  /// Baselines and proofs call this themselves.
   public static func warnOfDevelopmentKey() {
     guard isDevelopmentKey, !hasWarned.exchange(true, ordering: .relaxed) else { return }
     let text = """

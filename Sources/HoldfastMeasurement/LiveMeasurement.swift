@@ -1,11 +1,13 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// What app and device look like at one moment.
+/// A measurement of the app and its host at one moment.
 public struct LiveMeasurement: Sendable {
-  /// How long one component took.
+  /// The duration of the measurement of one component.
   public struct Duration: Sendable {
+    /// The id of the component.
     public let id: ComponentID
+    /// The duration in nanoseconds.
     public let nanoseconds: UInt64
   }
 
@@ -13,26 +15,26 @@ public struct LiveMeasurement: Sendable {
   public internal(set) var app: [Component] = []
   /// The components of device scope that were measured, sorted by the bytes of id.
   public internal(set) var device: [Component] = []
-  /// What was noticed, for the attestation service: `agent`, `debugger`, `injection`; sorted.
+  /// The observations for the attestation service: `agent`, `debugger`, `injection`; sorted.
   public internal(set) var properties: [BoundedText<32>] = []
-  /// Whether nothing but `device.secret` tells this device from another of its kind, as in most containers.
+  /// Whether only `device.secret` distinguishes this host from others of its kind, as in most containers.
   public internal(set) var restsOnDeviceSecretAlone = false
-  /// How long each component took, in the order in which they were done: `app.image` beside the others, on a thread of its
-  /// own. What several need is with the first.
+  /// The durations of the components in the order of their completion. A separate thread measures `app.image` at the same time.
+  /// The time for data that several components need is part of the first one's duration.
   public internal(set) var durations: [Duration] = []
 
-  /// What is wrong with the process.
+  /// The findings about the process.
   public internal(set) var findings: Set<Finding> = []
-  /// Where the kernel's fs-verity answered for bytes.
+  /// The extent to which the kernel's fs-verity replaced the reading of bytes.
   public internal(set) var verity = VerityUse()
 
-  /// Where the kernel's fs-verity answered for bytes that were not read.
+  /// The extent to which the kernel's fs-verity replaced the reading of a file's bytes.
   public struct VerityUse: Sendable, Equatable {
-    /// Whether the executable file has it.
+    /// Whether the executable file has fs-verity.
     public internal(set) var hasImage = false
-    /// How many executable segments are of files that have it, and unchanged in memory.
+    /// The number of executable segments whose files have fs-verity and that are unchanged in memory.
     public internal(set) var segmentCount = 0
-    /// How many executable segments there are.
+    /// The number of all executable segments.
     public internal(set) var allSegmentCount = 0
   }
 
@@ -40,7 +42,8 @@ public struct LiveMeasurement: Sendable {
     properties.append(BoundedText(property))
   }
 
-  /// The same, with exactly the components that a configuration names, in its order; `unknownComponent` when one is missing.
+  /// Returns the measurement with exactly the components of a configuration, in its order; throws `unknownComponent` if one is
+  /// missing.
   func components(named configuration: MeasurementConfiguration) throws(MeasurementError) -> LiveMeasurement {
     var named = self
     named.app = try Self.components(configuration.appIDs, of: app)
@@ -60,16 +63,16 @@ public struct LiveMeasurement: Sendable {
   }
 }
 
-/// Proves that the app and the device are as they were when the configuration was made.
+/// Proves that the app and its host have not changed since the configuration was made.
 ///
 /// Source: Approov, "Offline Security Mode", `getIntegrityMeasurementProof`. Everything is measured anew.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
-///   - configuration: the whole of `measurement_config.bin`.
+///   - configuration: the complete content of `measurement_config.bin`.
 /// - Returns: `HMAC-SHA-256(MPK, nonce ‖ IM)`, 32 bytes.
-/// - Throws: `nonceLength`, `malformedConfiguration`, `unknownKey`, `unknownComponent`, and when anything that was to be
-///   measured cannot be read.
+/// - Throws: `nonceLength`, `malformedConfiguration`, `unknownKey`, `unknownComponent`, and another error if a source cannot
+///   be read.
 public func integrityMeasurementProof(
   nonce: [UInt8], configuration: [UInt8]
 ) throws(MeasurementError) -> [UInt8] {
@@ -78,15 +81,15 @@ public func integrityMeasurementProof(
   return try request.proof(of: measurer.integrityMeasurement(for: request.configuration))
 }
 
-/// Proves that the device is the one of when the configuration was made, whatever became of the app.
+/// Proves that the host is the one for which the configuration was made, independent of the state of the app.
 ///
 /// Source: Approov, "Offline Security Mode", `getDeviceMeasurementProof`. Everything is measured anew.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
-///   - configuration: the whole of `measurement_config.bin`.
+///   - configuration: the complete content of `measurement_config.bin`.
 /// - Returns: `HMAC-SHA-256(MPK, nonce ‖ DM)`, 32 bytes.
-/// - Throws: as ``integrityMeasurementProof(nonce:configuration:)`` does.
+/// - Throws: the errors of ``integrityMeasurementProof(nonce:configuration:)``.
 public func deviceMeasurementProof(
   nonce: [UInt8], configuration: [UInt8]
 ) throws(MeasurementError) -> [UInt8] {
@@ -95,7 +98,7 @@ public func deviceMeasurementProof(
   return try request.proof(of: measurer.deviceMeasurement(for: request.configuration))
 }
 
-/// What is checked before anything is measured.
+/// The input of a proof, checked before any measurement.
 private struct ProofRequest: ~Copyable {
   let nonce: FixedBytes<16>
   let configuration: MeasurementConfiguration
@@ -125,7 +128,7 @@ private struct ProofRequest: ~Copyable {
 }
 
 extension MeasurementConfiguration {
-  /// Reads the whole of `measurement_config.bin`.
+  /// Decodes the complete content of `measurement_config.bin`.
   fileprivate init(read bytes: [UInt8]) throws(MeasurementError) {
     do throws(EncodingFault) { try self.init(decoding: bytes.span) } catch { throw .malformedConfiguration(error) }
   }

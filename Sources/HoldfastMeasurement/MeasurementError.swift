@@ -1,28 +1,28 @@
 import HoldfastCore
 
-/// Why a measurement, or a proof of it, could not be made. Nothing is ever skipped instead.
+/// A reason why a measurement, or a proof of it, could not be made. No component is ever skipped.
 public enum MeasurementError: Error, Equatable {
-  /// A nonce is not 16 bytes.
+  /// The nonce does not have 16 bytes.
   case nonceLength
   /// The bytes are not a measurement configuration.
   case malformedConfiguration(EncodingFault)
-  /// No key that is built in has the id that the configuration names.
+  /// No built-in key has the id that the configuration names.
   case unknownKey
   /// The configuration names a component that this platform does not have, or has in the other scope.
   case unknownComponent
-  /// A source could not be read; `code` is the system's error number.
+  /// A source could not be read. `code` is the system's error number.
   case unreadable(MeasuredSource, code: Int32)
-  /// A source was read, but it is not in the form that the kernel gives it.
+  /// A source was read, but does not have the kernel's format.
   case malformed(MeasuredSource)
   /// The device secret could not be used.
   case deviceSecret(DeviceSecretFault)
-  /// What should go into evidence does not fit it.
+  /// A value does not fit into the evidence.
   case evidence(EncodingFault)
   /// The cryptographic library or the random source failed.
   case cryptography
 }
 
-/// What a measurement reads.
+/// A source that a measurement reads.
 public enum MeasuredSource: Sendable {
   /// The executable file, through `/proc/self/exe`.
   case executable
@@ -32,7 +32,7 @@ public enum MeasuredSource: Sendable {
   case memory
   /// `/proc/self/pagemap`.
   case pageMap
-  /// A file that code is mapped from.
+  /// A file from which code is mapped.
   case mappedFile
   /// `/proc/self/environ`.
   case environment
@@ -52,22 +52,22 @@ public enum MeasuredSource: Sendable {
   case processor
 }
 
-/// Why the device secret could not be used.
+/// A reason why the device secret could not be used.
 public enum DeviceSecretFault: Error, Equatable {
   /// Neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
   case noLocation
-  /// It was not made yet, or is gone.
+  /// The secret does not exist: it was never created, or has been removed.
   case missing
-  /// It is a link, a folder or something else that is not a plain file.
+  /// The path is a link, a folder or something else that is not a plain file.
   case notPlainFile
-  /// It belongs to another user.
+  /// The file belongs to another user.
   case wrongOwner
-  /// Others may read or write it.
+  /// Other users may read or write the file.
   case wrongMode
-  /// It is not 32 bytes.
+  /// The file does not have 32 bytes.
   case wrongSize
-  /// Its folder is a link, belongs to another user or lets others in.
+  /// The folder is a link, belongs to another user, or is accessible to others.
   case folderNotPrivate
-  /// The system refused to read or write it, with this error number.
+  /// The system refused to read or write the file, with this error number.
   case system(Int32)
 }

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// One measurement under way.
+/// One measurement in progress.
 struct MeasurementPass {
   private let files: HostFiles
   private let makingDeviceSecret: Bool
@@ -14,7 +14,7 @@ struct MeasurementPass {
     self.makingDeviceSecret = makingDeviceSecret
   }
 
-  /// Measures these components. The executable file is hashed on a thread of its own, beside everything else.
+  /// Measures these components. A separate thread hashes the executable file at the same time.
   mutating func measure(
     _ app: [PlatformComponent], _ device: [PlatformComponent], chunk: inout [UInt8]
   ) throws(MeasurementError) -> LiveMeasurement {

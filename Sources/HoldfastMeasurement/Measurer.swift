@@ -1,34 +1,36 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Measures the running process and the device, anew whenever it is asked.
+/// A measurer of the running process and of the prover's host. Each call measures anew.
 ///
-/// Used by one thread at a time. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
-/// up users or hosts) change the integrity measurement: load them before.
+/// Only one thread at a time may use it. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
+/// up users or hosts) change the integrity measurement, so the app should load them before.
 public struct Measurer: ~Copyable {
   private let files: HostFiles
   private var cryptography = OpenSSLCryptography()
   private var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
 
-  /// How much is read and hashed at once.
+  /// The number of bytes that are read and hashed at once.
   static let chunkByteCount = 256 << 10
 
-  /// - Parameter files: the running system, unless a test says otherwise.
+  /// Creates a measurer.
+  ///
+  /// - Parameter files: the running system, or a folder laid out like one for a test.
   public init(_ files: HostFiles = HostFiles()) {
     self.files = files
   }
 
   /// Measures every component that Linux has.
   ///
-  /// - Parameter makingDeviceSecret: whether a missing device secret is made first, as a baseline does.
-  /// - Throws: when anything cannot be read.
+  /// - Parameter makingDeviceSecret: whether a missing device secret is created first, as for a baseline.
+  /// - Throws: ``MeasurementError`` if a source cannot be read.
   public mutating func measure(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement {
     try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }
 
   /// Measures exactly the components that a configuration names.
   ///
-  /// - Throws: `unknownComponent` for an id that Linux does not have in that scope, and when anything cannot be read.
+  /// - Throws: `unknownComponent` for an id that Linux does not have in that scope; another error if a source cannot be read.
   public mutating func measure(for configuration: MeasurementConfiguration) throws(MeasurementError) -> LiveMeasurement
   {
     try measure(
@@ -36,7 +38,7 @@ public struct Measurer: ~Copyable {
       PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device))
   }
 
-  /// IM, from a fresh measurement of app and device: 32 secret bytes.
+  /// Returns the integrity measurement (IM) from a fresh measurement of the app and its host: 32 secret bytes.
   public mutating func integrityMeasurement(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Secret<32> {
@@ -44,7 +46,7 @@ public struct Measurer: ~Copyable {
     return try integrityMeasurement(of: measurement, for: configuration)
   }
 
-  /// DM, from a fresh measurement of the device alone: 32 secret bytes, whatever became of the app.
+  /// Returns the device measurement (DM) of the prover's host, freshly measured and independent of the app: 32 secret bytes.
   public mutating func deviceMeasurement(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Secret<32> {
@@ -52,20 +54,20 @@ public struct Measurer: ~Copyable {
     return try deviceMeasurement(of: measure([], device), for: configuration)
   }
 
-  /// IM, DM and the key that proves them, from one fresh measurement.
+  /// Returns IM, DM and the key that proves them, from one fresh measurement.
   ///
-  /// - Throws: `unknownKey` when the key is not built in, and as ``measure(for:)`` does.
+  /// - Throws: `unknownKey` if the key is not built in, and the errors of ``measure(for:)``.
   public mutating func provableMeasurements(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
     try provableMeasurements(of: try measure(for: configuration), for: configuration)
   }
 
-  /// IM, DM and the key that proves them, from a measurement that was taken a moment ago. One measurement of every
-  /// component serves for whichever configuration turns out to be needed.
+  /// Returns IM, DM and the key that proves them, from a recent measurement. One measurement of every component serves for any
+  /// configuration.
   ///
-  /// - Parameter measurement: all components that the configuration names; more do not matter.
-  /// - Throws: `unknownKey` when the key is not built in, and `unknownComponent` when a component was not measured.
+  /// - Parameter measurement: all components that the configuration names; additional ones are ignored.
+  /// - Throws: `unknownKey` if the key is not built in, and `unknownComponent` if a component was not measured.
   public mutating func provableMeasurements(
     of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
@@ -76,7 +78,7 @@ public struct Measurer: ~Copyable {
       device: deviceMeasurement(of: measurement, for: configuration), key: key)
   }
 
-  /// The fingerprints of a measurement of now, to be compared with those of the baseline.
+  /// Returns the fingerprints of a present measurement, for comparison with those of the baseline.
   public mutating func fingerprints(
     of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> BaselineFingerprints {
@@ -122,13 +124,13 @@ public struct Measurer: ~Copyable {
   }
 }
 
-/// What a session with a device needs of the prover.
+/// The secrets that a prover needs for a session with a device.
 public struct ProvableMeasurements: ~Copyable {
-  /// IM, 32 bytes.
+  /// The integrity measurement (IM), 32 bytes.
   public let integrity: Secret<32>
-  /// DM, 32 bytes.
+  /// The device measurement (DM) of the prover's host, 32 bytes.
   public let device: Secret<32>
-  /// MPK, 16 bytes.
+  /// The measurement proof key (MPK), 16 bytes.
   public let key: MeasurementProofKey
 }
 
@@ -162,7 +164,7 @@ enum PlatformComponent: CaseIterable {
     }
   }
 
-  /// Those of `scope` that `ids` names, in its order.
+  /// Returns the components of `scope` that `ids` names, in the order of `ids`.
   static func named(_ ids: [ComponentID], in scope: [PlatformComponent]) throws(MeasurementError) -> [PlatformComponent]
   {
     var components: [PlatformComponent] = []

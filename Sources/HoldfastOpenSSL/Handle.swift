@@ -1,16 +1,16 @@
 import COpenSSL
 import HoldfastCore
 
-/// One object of libcrypto, freed when it goes out of scope.
+/// An object of libcrypto, which is freed when it goes out of scope.
 ///
-/// It may move to another thread; what owns it changes it through `mutating` functions alone, so by one thread at a time.
+/// It may move to another thread. Its owner changes it only in `mutating` functions, so only one thread at a time does.
 @safe
 struct Handle: ~Copyable, @unchecked Sendable {
-  /// The object; valid as long as the handle.
+  /// The object, valid while the handle exists.
   let pointer: OpaquePointer
   private let free: @Sendable (OpaquePointer?) -> Void
 
-  /// Takes over `pointer`; throws when libcrypto gave none.
+  /// Takes over `pointer`; throws if it is null.
   init(
     _ pointer: OpaquePointer?, freedBy free: @escaping @Sendable (OpaquePointer?) -> Void
   ) throws(CryptographyFailure) {
@@ -24,20 +24,20 @@ struct Handle: ~Copyable, @unchecked Sendable {
   }
 }
 
-/// The one opaque error; what libcrypto queued about it is dropped.
+/// Returns the opaque error, and clears libcrypto's error queue.
 func failure() -> CryptographyFailure {
   ERR_clear_error()
   return CryptographyFailure()
 }
 
-/// Throws unless libcrypto said 1.
+/// Throws unless libcrypto returned 1.
 func check(_ result: CInt) throws(CryptographyFailure) {
   guard result == 1 else { throw failure() }
 }
 
-/// Compares without revealing where the bytes differ; their counts are public.
+/// Returns whether the bytes are equal, without revealing where they differ. Their counts are public.
 ///
-/// Timing: depends on the counts alone.
+/// Timing: depends only on the counts.
 package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
   guard !left.isEmpty else { return true }
@@ -48,14 +48,14 @@ package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Boo
   }
 }
 
-/// Secret bytes of a count known only at run time, wiped when they go out of scope.
+/// Secret bytes whose count is known only at run time. They are wiped when they go out of scope.
 ///
-/// There is no `==` and no `description`. Where the count is fixed, `Secret` is better.
+/// There is no `==` and no `description`. Use `Secret` if the count is fixed.
 @safe
 package struct SecretBytes: ~Copyable, @unchecked Sendable {
   private let storage: UnsafeMutableBufferPointer<UInt8>
 
-  /// `count` zero bytes, to be written in place.
+  /// Creates `count` zero bytes, to be written in place.
   package init(zeros count: Int) {
     unsafe storage = .allocate(capacity: count)
     unsafe storage.initialize(repeating: 0)
@@ -72,9 +72,10 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
     unsafe storage.deallocate()
   }
 
+  /// The number of bytes, which is public.
   package var count: Int { unsafe storage.count }
 
-  /// The bytes; valid as long as this is.
+  /// The bytes, valid while this value exists.
   package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
@@ -83,14 +84,14 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
     }
   }
 
-  /// Lends the bytes to `body`, also where this is part of an object.
+  /// Lends the bytes to `body`, also if this value is a property of an object.
   package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(bytes)
   }
 
-  /// The bytes, to be changed in place.
+  /// The bytes, for changes in place.
   package var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get {

@@ -1,12 +1,19 @@
 import HoldfastCore
 
-/// The device of a vector: its key is given, it allows everything, and has recorded nothing that forbids anything.
+/// A device for replaying a test vector: its key is given, and it has an empty ledger and a policy that allows every command.
 ///
-/// The same on Linux and on a microcontroller, but for the cryptography.
+/// It is the same on Linux and on a microcontroller, except for the cryptography.
 public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>: ~Copyable {
-  private var session: DeviceSession<Crypto, Key, GivenStore, PermissivePolicy, NoRandom, NoClock>
+  private enum Environment: DeviceEnvironment {
+    typealias Store = GivenStore
+    typealias Rules = PermissivePolicy
+    typealias Random = NoRandom
+    typealias Time = NoClock
+  }
 
-  /// `keyID` is the id of `key`'s public point.
+  private var session: DeviceSession<Environment>
+
+  /// Creates a device; `keyID` must be the id of the public point of `key`.
   public init(
     deviceID: DeviceID, keyID: KeyID, key: consuming Key, issuers: TrustedIssuers, cryptography: consuming Crypto
   ) {
@@ -16,15 +23,15 @@ public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & 
       challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }
 
-  /// Remembers a token, in the place of an earlier one.
+  /// Remembers a token, which replaces an earlier one.
   public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     session.store.reference = reference
     session.store.token.set(token)
   }
 
-  /// Answers M2 to the M1 that is given, and leaves M3 in ``verdict``; an accepted command gives `result`.
+  /// Answers M2 to the given M1, and leaves M3 in ``verdict``. An accepted command returns `result`.
   ///
-  /// Throws for an M1 of more than 64 bytes and a result of more than 1024.
+  /// - Throws: `EncodingFault` for an M1 of more than 64 bytes, and a result of more than 1024.
   public mutating func answer(
     _ message: Span<UInt8>, to challenge: Span<UInt8>, result: Span<UInt8>
   ) throws(EncodingFault) -> Status {
@@ -33,18 +40,25 @@ public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & 
     return session.respond(to: message, waitedMilliseconds: 0, actuator: &actuator).status
   }
 
-  /// The last M3.
+  /// The last M3, the verdict message.
   public var verdict: Span<UInt8> {
     @_lifetime(borrow self)
     get { session.outgoing.bytes }
   }
 }
 
-/// What a device derives in a round whose M1, head and secrets are given.
+/// The values that a device derives in a round with a given M1, head and secrets.
 public struct GivenRound: ~Copyable {
   private let transcript: Transcript
   private let keys: SessionKeys
 
+  /// Derives the transcript and the session keys.
+  ///
+  /// - Parameters:
+  ///   - challenge: M1.
+  ///   - head: the head of M2.
+  ///   - proofKey: the measurement proof key (MPK), 16 bytes.
+  ///   - device: the device measurement (DM) of the prover's host, 32 bytes.
   public init<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, head: Span<UInt8>, proofKey: borrowing MeasurementProofKey, device: borrowing Secret<32>,
     using cryptography: inout Crypto
@@ -60,7 +74,7 @@ public struct GivenRound: ~Copyable {
     self.keys = keys
   }
 
-  /// The transcript hash, the proof nonce, and both keys: 112 bytes.
+  /// Appends the transcript hash, the proof nonce, and both keys: 112 bytes.
   public func appendValues<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
     try sink.append(transcript.hash.bytes)
     try sink.append(transcript.proofNonce.bytes)
@@ -68,7 +82,7 @@ public struct GivenRound: ~Copyable {
     try keys.deviceToProver.withBytes { (bytes) throws(Sink.Failure) in try sink.append(bytes) }
   }
 
-  /// Opens the sealed part of M2, and writes the request that was read.
+  /// Opens the sealed part of M2, and appends the request that it contains, encoded again.
   public func appendRequest<Crypto: Cryptography & ~Copyable>(
     in message: Span<UInt8>, to buffer: inout MessageBuffer, using cryptography: inout Crypto
   ) throws(GivenRoundFault) {
@@ -85,7 +99,7 @@ public struct GivenRound: ~Copyable {
     do throws(EncodingFault) { try WrittenAgain.request(plaintext.bytes, into: &buffer) } catch { throw .encoding }
   }
 
-  /// Reads `reply`, the plaintext of M3's sealed part, and writes the M3 that has it.
+  /// Decodes `reply`, the plaintext of M3's sealed part, and appends an M3 that contains it.
   public func appendVerdict<Crypto: Cryptography & ~Copyable>(
     _ status: Status, _ reply: Span<UInt8>, to buffer: inout MessageBuffer, using cryptography: inout Crypto
   ) throws(GivenRoundFault) {
@@ -107,19 +121,20 @@ public struct GivenRound: ~Copyable {
   }
 }
 
-/// Why a part of a round could not be made.
+/// A reason why a part of a round could not be made.
 public enum GivenRoundFault: Error {
+  /// A message could not be decoded or encoded, or the cryptography failed.
   case encoding, cryptography
 }
 
 extension ByteBuffer {
-  /// Takes claims at the end, as a CWT claims set.
+  /// Appends claims as a CWT claims set.
   public mutating func append(claims: borrowing MeasurementClaims) throws(EncodingFault) {
     try claims.appendCBOR(to: &self)
   }
 }
 
-/// A store that remembers one token and has recorded nothing.
+/// A store that remembers one token and has an empty ledger.
 public struct GivenStore: DeviceStore, ~Copyable {
   let issuers: TrustedIssuers
   var reference = TokenReference()
@@ -129,27 +144,39 @@ public struct GivenStore: DeviceStore, ~Copyable {
     self.issuers = issuers
   }
 
+  /// Returns the key with that id; nil for any other id.
   public func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
+  /// Returns 0: the device has no clock.
   public func clockFloor() -> UInt64 { 0 }
+  /// Copies the remembered token to `token`; returns false for another reference.
   public func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
     guard reference == self.reference else { return false }
     token.set(self.token)
     return true
   }
+  /// Does nothing: the token is given by ``GivenDevice/remember(_:as:)``.
   public func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {}
-  public func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) {
-    judge(round, LedgerSnapshot(clockFloor: 0), &decision)
+  /// Lets `judge` decide on an empty ledger, and records nothing.
+  public func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) {
+    decide(round, LedgerSnapshot(clockFloor: 0), &decision)
   }
+  /// Does nothing: no outcome is kept.
   public func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
+  /// Returns nil: there are no users.
   public func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
+  /// Returns nil: there are no users.
   public func user(named name: BoundedText<32>) -> UserRecord? { nil }
+  /// Returns nil: there are no one-use codes.
   public func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
+  /// Returns false: there are no activation codes.
   public func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool { false }
+  /// Returns false: there are no unlocking codes.
   public func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }
+  /// Does nothing: no totals are kept.
   public func countUnproved(_ status: Status) {}
 }
 
-/// A policy under which every command needs no more than the device.
+/// A policy under which every command requires only the factor `device`.
 struct PermissivePolicy: Policy {
   func rule(for command: BoundedText<32>) -> CommandRule? { CommandRule(factors: .device) }
   var limits: TokenLimits { TokenLimits() }
@@ -165,12 +192,12 @@ struct NoClock: Clock {
   func monotonicMilliseconds() -> UInt64 { 0 }
 }
 
-/// The challenges are given: a device that asks for more has failed.
+/// A random source that always fails. The challenges are given, so a device that needs randomness is wrong.
 struct NoRandom: RandomSource {
   func fill(_ output: inout MutableSpan<UInt8>) throws(RandomFailure) { throw RandomFailure() }
 }
 
-/// Carries out every command with a result that is given.
+/// An actuator that carries out every command with a given result.
 struct GivenResult: Actuator, ~Copyable {
   private var given = ByteBuffer<1024>()
 
@@ -183,26 +210,34 @@ struct GivenResult: Actuator, ~Copyable {
   }
 }
 
-/// Trust in one public key, and perhaps in one MAC key.
+/// Trust in one public key, and optionally in one MAC key.
 public struct TrustedIssuers: IssuerTrust {
   /// A key that an issuer shares with the device, and its id.
   public struct Shared: Sendable {
+    /// The id of the key, 8 bytes.
     public let keyID: KeyID
+    /// The MAC key, 32 bytes.
     public let key: FixedBytes<32>
 
+    /// Creates the pair of id and key.
     public init(keyID: KeyID, key: FixedBytes<32>) {
       (self.keyID, self.key) = (keyID, key)
     }
   }
 
+  /// The id of the public key, 8 bytes.
   public let keyID: KeyID
+  /// The issuer's public key.
   public let publicKey: P256Point
+  /// The MAC key; nil for none.
   public let shared: Shared?
 
+  /// Trusts `publicKey` under `keyID`, and the MAC key if there is one.
   public init(keyID: KeyID, publicKey: P256Point, shared: Shared? = nil) {
     (self.keyID, self.publicKey, self.shared) = (keyID, publicKey, shared)
   }
 
+  /// Returns the trusted key with that id; nil for any other id.
   public func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     if keyID == self.keyID { return .signing(publicKey) }
     guard let shared, keyID == shared.keyID, let key = Secret<32>(copying: shared.key.bytes) else { return nil }

@@ -1,15 +1,15 @@
 import HoldfastCore
 
-/// Strict reading of a message, and writing what was read: deterministic encoding leaves one way, the same bytes.
+/// Functions that decode a message strictly and encode it again. The encoding is deterministic, so the bytes must be the same.
 public enum WrittenAgain {
-  /// M1.
+  /// Decodes M1 and encodes it again.
   public static func challenge<Sink: ByteSink & ~Copyable>(
     _ message: Span<UInt8>, into sink: inout Sink
   ) throws(EncodingFault) where Sink.Failure == EncodingFault {
     try Challenge(message).encode(into: &sink)
   }
 
-  /// M2.
+  /// Decodes M2 and encodes it again.
   public static func answer<Sink: ByteSink & ~Copyable>(
     _ message: Span<UInt8>, into sink: inout Sink
   ) throws(EncodingFault) where Sink.Failure == EncodingFault {
@@ -19,12 +19,12 @@ public enum WrittenAgain {
       try Answer.encode(
         head: head, integrityProof: answer.integrityProof, deviceProof: answer.deviceProof, sealed: sealed, into: &sink)
     case .compatibility:
-      // The core has no writer of these: reading is all that there is to compare.
+      // The core cannot encode this form, so the test covers only the decoding.
       try sink.append(message)
     }
   }
 
-  /// M3.
+  /// Decodes M3 and encodes it again.
   public static func verdict<Sink: ByteSink & ~Copyable>(
     _ message: Span<UInt8>, into sink: inout Sink
   ) throws(EncodingFault) where Sink.Failure == EncodingFault {
@@ -36,7 +36,7 @@ public enum WrittenAgain {
     }
   }
 
-  /// The plaintext of M2's sealed part.
+  /// Decodes the plaintext of M2's sealed part and encodes it again.
   public static func request<Sink: ByteSink & ~Copyable>(
     _ plaintext: Span<UInt8>, into sink: inout Sink
   ) throws(EncodingFault) where Sink.Failure == EncodingFault {

@@ -1,36 +1,36 @@
 import Glibc
 
-/// Why a connection could not be made, or a message not be sent or received.
+/// A reason why a connection could not be made, or a message could not be sent or received.
 package enum TransportError: Error, Equatable, Sendable {
-  /// The peer ended the connection between two messages, or an earlier fault has already ended this direction of it.
+  /// The peer ended the connection between two messages, or an earlier error has already ended this direction of it.
   case closed
   /// The deadline passed before the first byte of a message, or before a connection was made.
   case timedOutWaiting
-  /// The deadline passed in the middle of a message that was being received.
+  /// The deadline passed while a message was being received.
   case timedOutReading
-  /// The deadline passed before the whole message was handed to the operating system.
+  /// The deadline passed before the operating system accepted the whole message.
   case timedOutSending
-  /// A message of more than 4096 bytes.
+  /// The message has more than 4096 bytes.
   case tooLong
-  /// The message is longer than the packets that the peer takes.
+  /// The message is longer than the packets that the peer accepts.
   case overPeerLimit
   /// The peer ended the connection in the middle of a message, or a message has no bytes.
   case truncated
-  /// On a serial line: an empty frame, by which the other end says that a round begins anew. The connection goes on.
+  /// An empty frame arrived on a serial line: the other end begins the round anew. The connection remains usable.
   case emptyFrame
   /// The operating system refuses access to this user.
   case permissionDenied
-  /// There is no such file, folder or device.
+  /// There is no such file, folder or device node.
   case notFound
-  /// Nobody listens there.
+  /// No listener is at the endpoint.
   case refused
-  /// Somebody else listens there already, or uses the terminal.
+  /// Another listener already uses the endpoint, or another process uses the terminal.
   case addressInUse
-  /// What is at the path is of another kind: not a socket, not a terminal, or a socket of the other framing.
+  /// The file at the path has another kind: not a socket, not a terminal, or a socket with the other framing.
   case pathOccupied
   /// ``Listener/cancel()``, ``Listener/close()`` or ``Connection/shutdown()`` was called on this end.
   case cancelled
-  /// The system has no Bluetooth, or lacks this protocol of it.
+  /// The system has no Bluetooth, or not this Bluetooth protocol.
   case unsupported
   /// There is no such Bluetooth adapter.
   case noAdapter
@@ -38,22 +38,22 @@ package enum TransportError: Error, Equatable, Sendable {
   case adapterDown
   /// The Bluetooth adapter is blocked by rfkill.
   case adapterBlocked
-  /// The peer is not in range, or does not let itself be connected to.
+  /// The peer is not in range, or does not accept connections.
   case unreachable
   /// The radio link was lost.
   case linkLost
-  /// The peer does not announce by SDP that it has such a port.
+  /// The peer's SDP records do not announce such a port.
   case notAnnounced
-  /// There is no group of that name.
+  /// There is no group with that name.
   case unknownGroup
-  /// This user may not give a file to that group.
+  /// This user may not assign a file to that group.
   case groupNotAllowed
-  /// The link could not be secured as it has to be: one end refused pairing or encryption.
+  /// The link did not reach the required security: one end refused pairing or encryption.
   case notSecured
-  /// Anything else that the operating system answered.
+  /// The operating system reported another error.
   case other(errno: CInt)
 
-  /// What `code`, a value of `errno`, means here.
+  /// Maps `code`, a value of `errno`, to an error.
   init(errno code: CInt) {
     self =
       switch code {
@@ -76,7 +76,7 @@ package enum TransportError: Error, Equatable, Sendable {
 }
 
 extension TransportError {
-  /// What `code`, a value of `errno`, means of a Bluetooth connection that was not made.
+  /// Maps `code`, the value of `errno` after a failed Bluetooth connection, to an error.
   init(connecting code: CInt) {
     self =
       switch code {
@@ -87,9 +87,9 @@ extension TransportError {
   }
 }
 
-/// Passes on the non-negative result of a system call.
+/// Returns the result of a system call, which is not negative.
 ///
-/// - Throws: what `errno` says, where the result is negative.
+/// - Throws: the error for `errno` if the result is negative.
 @discardableResult
 func checked(_ result: CInt) throws(TransportError) -> CInt {
   guard result >= 0 else { throw TransportError(errno: errno) }

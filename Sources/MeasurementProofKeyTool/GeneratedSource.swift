@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 ///
 /// Each byte is the exclusive or of three shares. Two of them come from
 /// `SHA-256("holdfast/1 key shares" ‖ 0x00 ‖ purpose (u8) ‖ index (u8) ‖ share (u8) ‖ key)`, so that the same keys give the
-/// same program; the third makes up the byte. The root is not built in.
+/// same program. The third share completes the byte. The root is not built in.
 struct GeneratedSource: ~Copyable {
   let text: String
 
@@ -32,7 +32,7 @@ struct GeneratedSource: ~Copyable {
       """
   }
 
-  /// The two keys of a release: MPK, 16 bytes, and the evidence key, 32 bytes.
+  /// Returns the two keys of a release: MPK, 16 bytes, and the evidence key, 32 bytes.
   static func keys(of root: borrowing ReleaseRoot) throws(CryptographyFailure) -> (proof: [UInt8], evidence: [UInt8]) {
     var cryptography = OpenSSLCryptography()
     return (
@@ -47,7 +47,7 @@ struct GeneratedSource: ~Copyable {
     return bytes
   }
 
-  /// `assembleNAME(_:into:)`, with a function for each key.
+  /// Returns the source of `assembleNAME(_:into:)`, with a separate function for each key.
   private static func functions(_ name: String, purpose: UInt8, _ keys: [[UInt8]]) throws(CryptographyFailure) -> String
   {
     var text = "  static func assemble\(name)(_ index: Int, into key: inout MutableSpan<UInt8>) {\n    switch index {\n"
@@ -66,7 +66,7 @@ struct GeneratedSource: ~Copyable {
     return text
   }
 
-  /// A share of each byte of a key of at most 32 bytes.
+  /// Returns a share for each byte of a key of at most 32 bytes.
   private static func share(
     _ number: UInt8, _ purpose: UInt8, _ index: Int, _ key: [UInt8]
   ) throws(CryptographyFailure) -> Digest {

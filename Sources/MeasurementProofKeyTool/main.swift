@@ -1,10 +1,10 @@
 import Glibc
 import HoldfastFormats
 
-/// Usage: MeasurementProofKeyTool OUTPUT KEY-FILE|development [ABSENT-FILE …]
-///
-/// Builds the keys of KEY-FILE in, or the development key. Fails when KEY-FILE is gone or when an ABSENT-FILE is there: the
-/// build was planned with other files, and must be planned again. OUTPUT is left alone when it would stay the same.
+// Usage: MeasurementProofKeyTool OUTPUT KEY-FILE|development [ABSENT-FILE …]
+//
+// Builds in the keys of KEY-FILE, or the development key. Fails if KEY-FILE does not exist or an ABSENT-FILE exists: the build
+// was planned with other files, and must be planned again. OUTPUT is not written if its content would not change.
 
 func fail(_ message: String) -> Never {
   let text = "error: \(message)\n"
@@ -12,7 +12,7 @@ func fail(_ message: String) -> Never {
   exit(1)
 }
 
-/// The bytes of a file; nil when there is none.
+/// Returns the bytes of a file; nil if it does not exist.
 func load(_ path: String) -> [UInt8]? {
   guard let file = unsafe fopen(path, "r") else {
     guard errno == ENOENT else { fail("\(path) cannot be read") }

@@ -17,9 +17,7 @@ struct TwinDevice: ~Copyable {
   private var session: Session
   private var actuator = LockActuator(MemoryLock())
 
-  private typealias Session = DeviceSession<
-    OpenSSLCryptography, P256PrivateKey, SessionStore<TwinClock>, SessionPolicy, NoRandom, TwinClock
-  >
+  private typealias Session = DeviceSession<LinuxEnvironment<NoRandom, TwinClock>>
 
   /// Reads the image, and makes a ledger at a path where there is none.
   init(image path: String, ledger ledgerPath: String) throws {

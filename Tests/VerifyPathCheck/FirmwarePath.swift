@@ -23,6 +23,16 @@ private struct StubLock: Lock {
   mutating func move(to target: LockState) throws(ActuatorFailure) { stubUpdate(1) }
 }
 
+private enum Stubs: FirmwareEnvironment {
+  typealias Flash = SimulatedFlash
+  typealias Crypto = StubCryptography
+  typealias Key = StubKey
+  typealias Random = StubHost
+  typealias Time = StubHost
+  typealias Hardware = StubBoard
+  typealias Machine = LockActuator<StubLock>
+}
+
 /// Starts, and serves for ever.
 @_cdecl("firmware_path_check")
 public func firmwarePathCheck() {
@@ -31,7 +41,7 @@ public func firmwarePathCheck() {
     var cryptography = StubCryptography()
     let parts = try unsafe FirmwareParts.read(
       SimulatedFlash(memory), using: &cryptography, key: { _ in StubKey() }, random: { _, _ in StubHost() })
-    var device = FirmwareDevice(
+    var device = FirmwareDevice<Stubs>(
       parts, board: StubBoard(), machine: LockActuator(StubLock()), clock: StubHost(),
       cryptography: { StubCryptography() })
     try device.start()

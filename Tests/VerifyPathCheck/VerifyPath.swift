@@ -101,14 +101,14 @@ private struct StubStore: ~Copyable, DeviceStore {
     self.token.set(token)
   }
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
-  mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
+  mutating func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
     user.otp = CodeAccount(method: .hotp(.sha1, .six))
     user.seal = CodeAccount(method: .ocra(.usualSeal))
     var snapshot = LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user)
     let number = UInt64(stubResult())
     snapshot.request = RequestRecord(highest: number, window: number, digest: FixedBytes(), outcome: nil)
-    judge(round, snapshot, &decision)
+    decide(round, snapshot, &decision)
   }
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {
     stubResult() == 0 ? nil : CodeSecret()
@@ -151,10 +151,19 @@ struct StubHost: RandomSource, Clock, Actuator {
   }
 }
 
+private enum Stubs: DeviceEnvironment {
+  typealias Crypto = StubCryptography
+  typealias Key = StubKey
+  typealias Store = StubStore
+  typealias Rules = StubPolicy
+  typealias Random = StubHost
+  typealias Time = StubHost
+}
+
 /// Serves one connection for ever.
 @_cdecl("verify_path_check")
 public func verifyPathCheck() {
-  var session = DeviceSession(
+  var session = DeviceSession<Stubs>(
     deviceID: DeviceID(), keyID: KeyID(), cryptography: StubCryptography(), key: StubKey(), store: StubStore(),
     policy: StubPolicy(), random: StubHost(), clock: StubHost(),
     challenges: ChallengeSource(seed: Secret(), bootCount: 1, connection: 1))

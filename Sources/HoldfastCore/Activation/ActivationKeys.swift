@@ -1,14 +1,19 @@
-/// What both ends of an activation derive.
+/// The keys and secrets that both ends of an activation derive.
 ///
 /// Source: `docs/protocol.md`, "Activation"; RFC 5869.
 struct ActivationKeys: ~Copyable {
-  /// SHA-256 over all that was public: M1 and both points.
+  /// SHA-256 over everything that was public: M1 and both points.
   let transcript: Digest
+  /// The key that seals the grant.
   let grant: Secret<32>
+  /// The key of the MAC in the user's confirmation.
   let client: Secret<32>
+  /// The key of the MAC in the device's last answer.
   let device: Secret<32>
+  /// The user's new secrets.
   let secrets: UserSecrets
 
+  /// Derives the keys from `shared`, the ECDH result, and from the key of the owner's code.
   init<Crypto: Cryptography & ~Copyable>(
     shared: borrowing Secret<32>, code: borrowing Secret<32>, opening: Digest, devicePoint: P256Point,
     using cryptography: inout Crypto
@@ -37,7 +42,7 @@ struct ActivationKeys: ~Copyable {
     secrets = UserSecrets(otp: output.part(at: 96), seal: output.part(at: 128), host: output.part(at: 160))
   }
 
-  /// `SHA-256("holdfast/1 activation" ‖ 0x00 ‖ u16(length of M1) ‖ M1 ‖ client point)`.
+  /// Returns `SHA-256("holdfast/1 activation" ‖ 0x00 ‖ u16(length of M1) ‖ M1 ‖ client point)`.
   static func opening<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, clientPoint: P256Point, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Digest {
@@ -49,7 +54,7 @@ struct ActivationKeys: ~Copyable {
     return try hash.finish()
   }
 
-  /// `SHA-256("holdfast/1 unlock" ‖ 0x00 ‖ u16(length of M1) ‖ M1)`.
+  /// Returns `SHA-256("holdfast/1 unlock" ‖ 0x00 ‖ u16(length of M1) ‖ M1)`.
   static func unlocking<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Digest {
@@ -63,10 +68,14 @@ struct ActivationKeys: ~Copyable {
 
 /// The three secrets of a user, 32 bytes each.
 public struct UserSecrets: ~Copyable, Sendable {
+  /// The secret of the user's one-time passwords.
   public let otp: Secret<32>
+  /// The secret of the user's seals.
   public let seal: Secret<32>
+  /// The secret of the device's host codes for this user.
   public let host: Secret<32>
 
+  /// Takes over the three secrets.
   public init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
     self.otp = otp
     self.seal = seal
@@ -74,7 +83,7 @@ public struct UserSecrets: ~Copyable, Sendable {
   }
 }
 
-/// `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.
+/// Returns `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.
 func authenticationCode<Crypto: Cryptography & ~Copyable>(
   key: borrowing Secret<32>, prefix: StaticString = "", _ digest: Digest, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> FixedBytes<32> {

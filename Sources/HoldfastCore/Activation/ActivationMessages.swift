@@ -1,15 +1,15 @@
-/// A message of a user without a token: an activation's or an unlocking's. They stand in the place of M2.
+/// A message from a user without a token, for an activation or an unlocking. The user sends it instead of M2.
 ///
 /// Source: `docs/protocol.md`, "Activation" and "Unlocking".
 public enum UserMessage {
-  /// `[21, client point, mac]`.
+  /// The request for a user's secrets: `[21, client point, mac]`.
   case activate(P256Point, mac: FixedBytes<32>)
-  /// `[23, mac]`.
+  /// The user's confirmation that the secrets are durable: `[23, mac]`.
   case confirm(mac: FixedBytes<32>)
-  /// `[25, mac]`.
+  /// The request to end a user's lockout: `[25, mac]`.
   case unlock(mac: FixedBytes<32>)
 
-  /// Decodes one; nil for any other message.
+  /// Decodes `message`; nil for a message of any other type.
   init?(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
@@ -38,14 +38,18 @@ public enum UserMessage {
 
 /// The device's answer to a ``UserMessage``.
 public enum UserReply: ~Escapable {
-  /// `[22, device point, sealed]`; the span points into the message.
+  /// The device's point and the sealed ``ActivationGrant``: `[22, device point, sealed]`. The span points into the
+  /// message.
   case grant(P256Point, sealed: Span<UInt8>)
-  /// `[24, mac]`.
+  /// The device's answer that the user can use the secrets: `[24, mac]`.
   case activated(mac: FixedBytes<32>)
-  /// `[26, mac]`.
+  /// The device's answer that the lockout has ended: `[26, mac]`.
   case unlocked(mac: FixedBytes<32>)
 
-  /// Decodes one. Throws for any other message.
+  /// Decodes `message`.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for any other message, `tooLong` above 4096
+  ///   bytes.
   @_lifetime(copy message)
   package init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
@@ -79,16 +83,21 @@ extension Message {
   static let unlockedType: UInt64 = 26
 }
 
-/// What a device gives a new user beside the secrets: `{1: user, 2: time, 3: [[purpose, method] …], 4: seal parameter length}`.
+/// The data that a device gives a new user in addition to the secrets:
+/// `{1: user, 2: time, 3: [[purpose, method] …], 4: seal parameter length}`.
 public struct ActivationGrant: Sendable, Equatable {
+  /// The user's name, 1 to 32 bytes.
   public let user: BoundedText<32>
   /// The device's time, in Unix seconds.
   public let time: UInt64
+  /// The method of the user's one-time passwords; nil if the user has none.
   public var otp: CodeMethod?
+  /// The method of the user's seals; nil if the user has none.
   public var seal: CodeMethod?
-  /// The most characters of a parameter under a seal.
+  /// The most characters (Unicode scalars) of a parameter under a seal, 1 to 64.
   public let sealParameterLength: UInt64
 
+  /// Creates a grant from its parts.
   public init(user: BoundedText<32>, time: UInt64, otp: CodeMethod?, seal: CodeMethod?, sealParameterLength: UInt64) {
     self.user = user
     self.time = time

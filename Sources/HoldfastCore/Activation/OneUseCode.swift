@@ -1,8 +1,9 @@
 /// A code that a device's owner hands to a user: 20 characters of base32 with 100 random bits, and a check character.
 ///
-/// Source: Crockford's base32, check symbols modulo 37. The code is a secret; it is written as `XXXX-XXXX-XXXX-XXXX-XXXX-X`.
+/// Source: Crockford's base32, check symbols modulo 37. The code is a secret. It is written as
+/// `XXXX-XXXX-XXXX-XXXX-XXXX-X`.
 public struct OneUseCode: ~Copyable {
-  /// What is printed: 20 characters, 5 hyphens, the check character.
+  /// The number of bytes of the written form: 20 characters, 5 hyphens and the check character.
   public static let textByteCount = 26
   private static let characterCount = 20
 
@@ -13,8 +14,9 @@ public struct OneUseCode: ~Copyable {
     self.characters = characters
   }
 
-  /// Draws one. The check character is a letter or a digit, which no shell takes for its own. Throws also where the source
-  /// keeps giving the same.
+  /// Draws a random code whose check character is a letter or a digit, so that no shell interprets it.
+  ///
+  /// - Throws: if the random source fails, or if 128 draws give no such code.
   public static func random<Random: RandomSource & ~Copyable>(
     using random: inout Random
   ) throws(RandomFailure) -> OneUseCode {
@@ -29,8 +31,11 @@ public struct OneUseCode: ~Copyable {
     throw RandomFailure()
   }
 
-  /// Reads what a user typed: upper or lower case, `O` for 0, `I` and `L` for 1, hyphens and spaces anywhere. Nil where
-  /// anything else is there, characters are missing, or the check character is wrong.
+  /// Reads a code that a user typed.
+  ///
+  /// Letters may be in upper or lower case, `O` counts as 0, `I` and `L` count as 1, and hyphens and spaces may occur
+  /// anywhere. The result is nil if there is any other character, if the number of characters is wrong, or if the check
+  /// character is wrong.
   public init?(_ text: Span<UInt8>) {
     var characters = Secret<20>()
     var count = 0
@@ -50,7 +55,7 @@ public struct OneUseCode: ~Copyable {
     guard isWellFormed, check == checkValue else { return nil }
   }
 
-  /// Writes ``textByteCount`` bytes of ASCII.
+  /// Writes the code as ``textByteCount`` bytes of ASCII.
   public borrowing func write<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try characters.withBytes { (bytes) throws(Sink.Failure) in
       for index in bytes.indices {
@@ -62,7 +67,9 @@ public struct OneUseCode: ~Copyable {
     try sink.append(CrockfordBase32.character(checkValue))
   }
 
-  /// What both ends key their MACs with: `HKDF(ikm: the 20 characters, no salt, info: the purpose's label)`, 32 bytes.
+  /// Derives the key of both ends' MACs: `HKDF(ikm: the 20 characters, no salt, info: the purpose's label)`, 32 bytes.
+  ///
+  /// Source: RFC 5869 §2; docs/protocol.md, Activation and Unlocking.
   public borrowing func key<Crypto: Cryptography & ~Copyable>(
     for purpose: Purpose, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
@@ -80,13 +87,15 @@ public struct OneUseCode: ~Copyable {
     return key
   }
 
-  /// What a code is good for, once.
+  /// The purpose of a code, which is good for one use.
   public enum Purpose: UInt8, Sendable {
+    /// The code gives a user new secrets.
     case activation = 1
+    /// The code ends a user's lockout.
     case unlock = 2
   }
 
-  /// The number that the characters are, modulo 37.
+  /// The number that the characters represent, modulo 37.
   private var checkValue: UInt8 {
     characters.withBytes { bytes in
       var remainder: UInt32 = 0
@@ -96,20 +105,24 @@ public struct OneUseCode: ~Copyable {
   }
 }
 
-/// What a device keeps of a ``OneUseCode``: not the code, but what MACs are keyed with.
+/// A device's record of a ``OneUseCode``. It holds the key of the MACs instead of the code.
 public struct OneUseCodeRecord: ~Copyable, Sendable {
+  /// The number of the code in the store.
   public let id: UInt64
+  /// The purpose of the code.
   public let purpose: OneUseCode.Purpose
+  /// The key of the MACs, 32 bytes: see ``OneUseCode/key(for:using:)``.
   public let key: Secret<32>
-  /// Whose it is.
+  /// The name of the user whom the code is for, at most 32 bytes.
   public let user: BoundedText<32>
-  /// Unix seconds; no longer good from then on.
+  /// The time at which the code expires, in Unix seconds.
   public let expires: UInt64
-  /// How the user's one-time passwords will be made; nil for none, and for a code that unlocks.
+  /// The method of the user's one-time passwords; nil for none, and for a code that unlocks.
   public let otp: CodeMethod?
-  /// How the user's seals will be made.
+  /// The method of the user's seals; nil for none, and for a code that unlocks.
   public let seal: CodeMethod?
 
+  /// Creates a record from its parts.
   public init(
     id: UInt64, purpose: OneUseCode.Purpose, key: consuming Secret<32>, user: BoundedText<32>, expires: UInt64,
     otp: CodeMethod? = nil, seal: CodeMethod? = nil
@@ -124,11 +137,12 @@ public struct OneUseCodeRecord: ~Copyable, Sendable {
   }
 }
 
-/// Crockford's base32: for what people read aloud and type. No look-ups or branches on what is encoded, which is secret.
+/// Crockford's base32, for text that people read aloud and type. The encoded data is secret, so there are no table
+/// look-ups or branches on it.
 ///
-/// Source: <https://www.crockford.com/base32.html>. Without his check symbol.
+/// Source: <https://www.crockford.com/base32.html>, without its check symbol.
 public enum CrockfordBase32 {
-  /// The character of five bits: the digits, then the letters without I, L, O and U.
+  /// Returns the ASCII character of five bits: the digits, then the letters without I, L, O and U.
   public static func character(_ value: UInt8) -> UInt8 {
     let value = Int32(value)
     let code =
@@ -137,7 +151,8 @@ public enum CrockfordBase32 {
     return UInt8(truncatingIfNeeded: code)
   }
 
-  /// The five bits of a character, small letters as large ones, O as 0, I and L as 1; 0x80 for any other.
+  /// Returns the five bits of an ASCII character, or 0x80 for a character that has none. Lower case counts as upper
+  /// case, O as 0, I and L as 1.
   public static func value(_ character: UInt8) -> UInt8 {
     let isSmall = atLeast(0x61, Int32(character)) & (1 - atLeast(0x7b, Int32(character)))
     let character = character - UInt8(truncatingIfNeeded: isSmall << 5)
@@ -150,12 +165,12 @@ public enum CrockfordBase32 {
     return value
   }
 
-  /// 1 when `value` is at least `least`, otherwise 0.
+  /// Returns 1 if `value` is at least `least`, otherwise 0.
   private static func atLeast(_ least: Int32, _ value: Int32) -> Int32 {
     1 &+ ((value &- least) >> 31)
   }
 
-  /// All ones when both are the same, otherwise 0.
+  /// Returns all ones if both are the same, otherwise 0.
   private static func equal(_ left: UInt8, _ right: UInt8) -> UInt8 {
     UInt8(truncatingIfNeeded: (Int32(left ^ right) &- 1) >> 31)
   }

@@ -1,6 +1,7 @@
-/// The user's side of an activation or an unlocking: answers the device's challenge with the owner's code. It does no I/O.
+/// The user's side of an activation or an unlocking, which answers the device's challenge with the owner's code. It
+/// does no I/O.
 ///
-/// Give it every message that comes, by ``receive(_:)``, and do what it says.
+/// Pass every message from the device to ``receive(_:)``, and carry out the step that it returns.
 public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
   private let code: OneUseCode
   private let purpose: OneUseCode.Purpose
@@ -8,13 +9,14 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
   private var random: Random
   private var state = UserSessionState.start
 
-  /// The device that answered; set with the first message.
+  /// The id of the device that answered; set with the first message.
   public private(set) var deviceID = DeviceID()
-  /// What the device gave; nil before ``UserStep/store``.
+  /// The device's grant; nil before ``UserStep/store``.
   public private(set) var grant: ActivationGrant?
   /// The next message to the device, ready to be sent.
   public private(set) var outgoing = ByteBuffer<128>()
 
+  /// Creates a session that uses `code` for `purpose`.
   public init(
     code: consuming OneUseCode, for purpose: OneUseCode.Purpose, cryptography: consuming Crypto,
     random: consuming Random
@@ -25,7 +27,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     self.random = random
   }
 
-  /// Takes a message from the device and says what to do next.
+  /// Takes a message from the device and returns the next step.
   public mutating func receive(_ message: Span<UInt8>) throws(UserFault) -> UserStep {
     outgoing.removeAll()
     if let status = Self.refusal(message) { throw .refused(status) }
@@ -48,7 +50,9 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     }
   }
 
-  /// Once the user's secrets are stored for good: leaves the confirmation in ``outgoing``.
+  /// Leaves the confirmation in ``outgoing``. The user's secrets must be durable by then.
+  ///
+  /// - Throws: `malformed` outside ``UserStep/store``, `cryptography` if that fails.
   public mutating func confirm() throws(UserFault) {
     outgoing.removeAll()
     guard case .granted(let keys) = state.take() else { throw .malformed }
@@ -60,7 +64,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     } catch { throw .cryptography }
   }
 
-  /// Lends the secrets between ``UserStep/store`` and ``confirm()``.
+  /// Lends the secrets to `body`, between ``UserStep/store`` and ``confirm()``; returns nil at any other time.
   public borrowing func withSecrets<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing UserSecrets) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -127,7 +131,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     do throws(EncodingFault) { try message.encode(into: &outgoing) } catch { throw CryptographyFailure() }
   }
 
-  /// A verdict without a seal, which is what a device says no with.
+  /// Returns the status if `message` is a verdict (M3), with which a device refuses; nil for any other message.
   private static func refusal(_ message: Span<UInt8>) -> Status? {
     do throws(EncodingFault) { return try VerdictMessage(message).status } catch { return nil }
   }
@@ -143,27 +147,30 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
   }
 }
 
-/// What the caller does next.
+/// The next step of the caller of a ``UserSession``.
 public enum UserStep: Sendable {
-  /// Send ``UserSession/outgoing``, then wait.
+  /// The caller sends ``UserSession/outgoing``, then waits for the next message.
   case send
-  /// Store ``UserSession/grant`` and the secrets for good, then ``UserSession/confirm()``, and send.
+  /// The caller makes ``UserSession/grant`` and the secrets durable, calls ``UserSession/confirm()``, and sends
+  /// ``UserSession/outgoing``.
   case store
-  /// It is over: the device has taken it.
+  /// The exchange is over, and the device has carried it out.
   case done
 }
 
-/// Why an activation or an unlocking ended. Nothing that the device says without a MAC proves anything.
+/// The reason why an activation or an unlocking ended. A message of the device without a MAC proves nothing.
 public enum UserFault: Error, Equatable {
   /// The message is not one of this protocol.
   case malformed
-  /// The device said no: the code is wrong, used up or out of time, or it has no room.
+  /// The device refused: the code is wrong, used up or expired, or the device has no room.
   case refused(Status)
-  /// The other end does not know the code.
+  /// The peer does not know the code.
   case impostor
+  /// The random source or the cryptography failed.
   case random, cryptography
 }
 
+/// The state of a ``UserSession``.
 enum UserSessionState: ~Copyable {
   case start
   case opened(FreshKey, codeKey: Secret<32>, opening: Digest)
@@ -171,7 +178,7 @@ enum UserSessionState: ~Copyable {
   case awaiting(type: UInt64, mac: FixedBytes<32>)
   case ended
 
-  /// Leaves ``ended``.
+  /// Returns the state, and leaves ``ended``.
   mutating func take() -> UserSessionState {
     var taken = UserSessionState.ended
     swap(&taken, &self)

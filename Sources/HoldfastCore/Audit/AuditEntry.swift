@@ -1,26 +1,31 @@
 /// One entry of the audit log.
 public struct AuditEntry: Sendable, Equatable {
-  /// From 1 on, without gaps.
+  /// The entry's number: 1 for the first entry, without gaps.
   public var sequence: UInt64
-  /// The device's time, in Unix seconds: the later of clock floor and real clock.
+  /// The device's time, in Unix seconds: the later of the clock floor and the real clock.
   public var time: UInt64
+  /// The event that the entry records.
   public var event: AuditEvent
 
+  /// Creates an entry from its parts.
   public init(sequence: UInt64, time: UInt64, event: AuditEvent) {
     (self.sequence, self.time, self.event) = (sequence, time, event)
   }
 }
 
 extension AuditEntry {
-  /// The deterministic CBOR array `[sequence, time, kind, …]` that the chain is made over.
+  /// Writes the entry as the deterministic CBOR array `[sequence, time, kind, …]`, over which the hash chain runs.
   ///
-  /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]`, `[…, 1, [[status, count] …]]`,
-  /// `[…, 2, device id]` created, `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted,
-  /// `[…, 6, kid]` issuer removed, `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved,
-  /// `[…, 9, kid, from, to]` generation floor moved, `[…, 10, device id]` reset,
-  /// `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]` activated, `[…, 13, user]` added,
-  /// `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` as 0 and the user,
-  /// `[…, 17, status, kid / null, jti / null, count]` rounds that were denied, `[…, 18, count, head]` log cut behind this entry.
+  /// `[…, 0, status, command, kid / null, jti, subject, 0 session | 1 compatibility]` round,
+  /// `[…, 1, [[status, count] …]]` answers to peers that proved nothing, `[…, 2, device id]` created,
+  /// `[…, 3, boot count]` started, `[…, 4]` stopped, `[…, 5, kid]` issuer trusted, `[…, 6, kid]` issuer removed,
+  /// `[…, 7, SHA-256 / null]` policy seen, `[…, 8, from, to]` clock floor moved, `[…, 9, kid, from, to]` generation
+  /// floor moved, `[…, 10, device id]` reset, `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]`
+  /// activated, `[…, 13, user]` added, `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` like 0, followed
+  /// by the user, `[…, 17, status, kid / null, jti / null, count]` denied rounds, `[…, 18, count, head]` log cut after
+  /// this entry.
+  ///
+  /// Source: docs/audit-log.md.
   public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3 + event.detailCount)
     try sink.appendCBOR(unsigned: sequence)
@@ -28,14 +33,14 @@ extension AuditEntry {
     try event.encode(into: &sink)
   }
 
-  /// The number of an encoded entry, and its time in Unix seconds.
+  /// Returns the number of an encoded entry, and its time in Unix seconds.
   public static func head(of bytes: Span<UInt8>) throws(EncodingFault) -> (sequence: UInt64, time: UInt64) {
     var reader = CBORReader(bytes)
     _ = try reader.arrayHead()
     return (try reader.unsigned(), try reader.unsigned())
   }
 
-  /// Reads what ``encode(into:)`` wrote.
+  /// Decodes an entry that ``encode(into:)`` wrote.
   public init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
     let count = try reader.arrayHead()
@@ -48,7 +53,7 @@ extension AuditEntry {
 }
 
 extension AuditEvent {
-  /// How many items follow the kind.
+  /// The number of items that follow the kind.
   fileprivate var detailCount: Int {
     switch self {
     case .round(let round): round.user == nil ? 6 : 7
@@ -188,60 +193,69 @@ extension CBORReader {
   }
 }
 
-/// Something that the audit log keeps.
+/// An event that the audit log records.
 public enum AuditEvent: Sendable, Equatable {
-  /// A round whose peer had proved the device measurement, and how it ended: an accepted one, or one that moved a floor or tested
-  /// a code. All others are in ``denied(_:)``.
+  /// A round whose peer had proved a measurement, and that was accepted, moved a floor, tested a code or used up a
+  /// nonce. Other rounds of such peers are in ``denied(_:)``.
   case round(AuditedRound)
-  /// How many answers of each status went to peers that had proved nothing, since the totals before.
+  /// The number of answers of each status to peers that had proved nothing, since the previous totals.
   case unproved(UnprovedTotals)
-  /// The folder was made, for this device.
+  /// The state folder was created, for the device with this id.
   case created(DeviceID)
-  /// The server started; `bootCount` counts its starts.
+  /// The server started. `bootCount` is the number of its starts.
   case started(bootCount: UInt64)
-  /// The server ended in order.
+  /// The server shut down in order.
   case stopped
+  /// The owner added the issuer key with this id to the trusted keys.
   case issuerTrusted(KeyID)
+  /// The owner removed the issuer key with this id from the trusted keys.
   case issuerRemoved(KeyID)
-  /// A policy came into force: SHA-256 of its file, or nil for one that could not be taken, so that all is refused.
+  /// A policy took effect: SHA-256 of its file, or nil for a file that could not be used, so that every command is
+  /// refused.
   case policySeen(Digest?)
   /// The owner moved the clock floor by hand, in Unix seconds.
   case clockFloorMoved(from: UInt64, to: UInt64)
   /// The owner moved the generation floor of a verifying key by hand.
   case generationFloorMoved(KeyID, from: UInt64, to: UInt64)
-  /// The owner made a new device of it, with this id.
+  /// The owner reset the device, which has this new id from then on.
   case reset(DeviceID)
-  /// The owner made a code for a user.
+  /// The owner created a code for a user.
   case codeIssued(OneUseCode.Purpose, BoundedText<32>)
-  /// A user took secrets with the owner's code.
+  /// A user received secrets with the owner's code.
   case userActivated(BoundedText<32>)
   /// The owner added a user whose secrets were made elsewhere.
   case userAdded(BoundedText<32>)
-  /// A user who was locked out took the owner's code.
+  /// A user who was locked out used the owner's code.
   case userUnlocked(BoundedText<32>)
   /// The owner removed a user.
   case userRemoved(BoundedText<32>)
-  /// Rounds that were denied and changed nothing, since the counts before.
+  /// Rounds that were denied and changed nothing, since the previous counts.
   case denied(DeniedRounds)
-  /// The entries up to this point of the chain are no longer kept.
+  /// The log no longer keeps the entries up to this point of the chain.
   case logCut(AuditChain)
 }
 
-/// What the audit log says of a round. It holds no secret.
+/// The audit log's record of a round. It holds no secret.
 public struct AuditedRound: Sendable, Equatable {
+  /// The status that the round ended with.
   public var status: Status
+  /// The command that was requested, at most 32 bytes.
   public var command: BoundedText<32>
-  /// The key that signed the token; nil for an unsigned one.
+  /// The key that signed or authenticated the token; nil for an unsigned one.
   public var verifyingKey: KeyID?
+  /// The token's id (`jti`), 16 bytes.
   public var tokenID: TokenID
+  /// The app that the token names (`sub`), at most 64 bytes.
   public var subject: BoundedText<64>
+  /// Whether it was a compatibility round.
   public var isCompatibility: Bool
-  /// Whose codes were compared, or whom `host-code` or `user-sync` named; nil where there is nobody.
+  /// The user whose codes were compared, or whom `host-code` or `user-sync` named; nil if there is none.
   public var user: BoundedText<32>?
-  /// Whether its request had been accepted before, so that the device did not act. No entry of an audit log has such a round.
+  /// Whether the request had been accepted before, so that the device did not act. The audit log never contains such a
+  /// round.
   public var isRepetition = false
 
-  /// A round that ended elsewhere, as a test or another store has it.
+  /// Creates the record of a round that ended elsewhere, for a test or another store.
   package init(
     status: Status, command: BoundedText<32>, verifyingKey: KeyID?, tokenID: TokenID, subject: BoundedText<64>,
     isCompatibility: Bool, user: BoundedText<32>?
@@ -250,6 +264,7 @@ public struct AuditedRound: Sendable, Equatable {
     (self.subject, self.isCompatibility, self.user) = (subject, isCompatibility, user)
   }
 
+  /// Creates the record of `round`, which ended with `status`.
   public init(_ round: borrowing Round, status: Status) {
     self.status = status
     command = round.command
@@ -261,23 +276,26 @@ public struct AuditedRound: Sendable, Equatable {
   }
 }
 
-/// The head of a hash chain over audit entries: whoever knows it knows whether an entry before it was changed.
+/// The head of a hash chain over audit entries. Anyone who knows it can detect a change to an earlier entry.
 public struct AuditChain: Sendable, Equatable {
-  /// How many entries there are; the sequence number of the last one.
+  /// The number of entries, which is the sequence number of the last one.
   public var count: UInt64
   /// The hash of the last entry; 32 zero bytes before the first.
   public var head: Digest
 
-  /// No entry yet.
+  /// Creates a chain without entries.
   public init() {
     (count, head) = (0, Digest())
   }
 
+  /// Creates a chain at a known entry.
   public init(count: UInt64, head: Digest) {
     (self.count, self.head) = (count, head)
   }
 
-  /// Goes one entry further: `SHA-256("holdfast/1 audit" ‖ 0x00 ‖ head ‖ entry)`. Source: docs/audit-log.md.
+  /// Adds one encoded entry: the head becomes `SHA-256("holdfast/1 audit" ‖ 0x00 ‖ head ‖ entry)`.
+  ///
+  /// Source: docs/audit-log.md.
   public mutating func advance<Crypto: Cryptography & ~Copyable>(
     over entry: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {

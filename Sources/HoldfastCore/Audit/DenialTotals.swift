@@ -1,31 +1,33 @@
-/// How often each status was given, at most 2^32 - 1 times each.
+/// The number of answers with each status, at most 2^32 - 1 each.
 public struct UnprovedTotals: Sendable {
-  /// One place for each status by its number. A test holds it against `Status.allCases`: an array of exactly so many places cannot
-  /// be made from that without a heap.
+  /// One counter for each status number. A test compares the length with `Status.allCases`, since an array of exactly
+  /// that length cannot be made from it without a heap.
   private var counts = InlineArray<24, UInt32>(repeating: 0)
 
-  /// How many statuses there is a place for: all numbers of a status are below it.
+  /// The number of counters. All status numbers are below it.
   static var placeCount: Int { 24 }
 
-  /// None at all.
+  /// Creates totals that are all zero.
   public init() {}
 
+  /// The number of answers with `status`. A value above 2^32 - 1 is stored as 2^32 - 1.
   public subscript(status: Status) -> UInt64 {
     get { UInt64(counts[Self.place(of: status)]) }
     set { counts[Self.place(of: status)] = UInt32(clamping: newValue) }
   }
 
-  /// A status without a place would be counted in the last one, rather than end the device.
+  /// Returns the index of the counter for `status`. A status without a counter would be counted in the last one instead
+  /// of stopping the device.
   private static func place(of status: Status) -> Int { min(Int(status.rawValue), placeCount - 1) }
 
-  /// How many statuses were given at all.
+  /// The number of different statuses that were given.
   public var statusCount: Int {
     var statusCount = 0
     for index in counts.indices where counts[index] > 0 { statusCount += 1 }
     return statusCount
   }
 
-  /// Takes those of `other` too.
+  /// Adds the totals of `other`.
   public mutating func add(_ other: UnprovedTotals) {
     for index in counts.indices {
       counts[index] = UInt32(clamping: UInt64(counts[index]) + UInt64(other.counts[index]))
@@ -34,6 +36,7 @@ public struct UnprovedTotals: Sendable {
 }
 
 extension UnprovedTotals: Equatable {
+  /// Returns whether both have the same totals.
   public static func == (left: UnprovedTotals, right: UnprovedTotals) -> Bool {
     for index in left.counts.indices where left.counts[index] != right.counts[index] { return false }
     return true
@@ -72,19 +75,22 @@ extension CBORReader {
   }
 }
 
-/// Rounds with one token that ended in one status, were denied and changed nothing else.
+/// Denied rounds with one token and one status, which changed nothing else.
 ///
-/// A device counts them in memory and writes the counts once a minute at most: a crash loses that minute's counts. Only so many
-/// tokens and statuses are told apart; beyond them, rounds are counted by status.
+/// A device counts such rounds in memory and writes the counts at most once a minute, so a crash loses the counts of
+/// that minute. It counts a limited number of tokens and statuses separately; beyond that, it counts rounds by status
+/// only.
 public struct DeniedRounds: Sendable, Equatable {
+  /// The status that the rounds ended with.
   public var status: Status
-  /// The key that signed the token; nil for an unsigned token, and where tokens are not told apart.
+  /// The key that signed or authenticated the token; nil for an unsigned token, and for rounds counted by status only.
   public var verifyingKey: KeyID?
-  /// Nil where tokens are not told apart.
+  /// The token's id (`jti`), 16 bytes; nil for rounds counted by status only.
   public var tokenID: TokenID?
-  /// How many, at least 1.
+  /// The number of rounds, at least 1.
   public var count: UInt64
 
+  /// Creates a count from its parts.
   public init(status: Status, verifyingKey: KeyID?, tokenID: TokenID?, count: UInt64) {
     (self.status, self.verifyingKey, self.tokenID, self.count) = (status, verifyingKey, tokenID, count)
   }

@@ -1,8 +1,8 @@
-/// Looks for a code that a user gave.
+/// A search for a code that a user gave.
 struct CodeSearch: ~Copyable, ~Escapable {
   private let account: CodeAccount
   private let window: CodeWindow
-  /// For an OCRA suite: what the code is over.
+  /// The bytes of the question that an OCRA code is made from; nil for other methods.
   private let question: Span<UInt8>?
   private let pin = Pinned()
 
@@ -13,7 +13,7 @@ struct CodeSearch: ~Copyable, ~Escapable {
     self.question = question
   }
 
-  /// Where `given` is found. All positions are tried, each compared in constant time.
+  /// Returns the position where `given` is found. The search tries all positions and compares each in constant time.
   borrowing func find<Crypto: Cryptography & ~Copyable>(
     _ given: BoundedText<16>, key: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> CodeMatch {
@@ -58,11 +58,13 @@ struct CodeSearch: ~Copyable, ~Escapable {
 
 /// The positions whose codes are compared with a given one.
 struct CodeWindow: Equatable {
-  /// Where one code is enough.
+  /// The positions at which one code is enough.
   let near: Range<UInt64>
-  /// Where two in a row are needed; `near` is within it, unless both are empty.
+  /// The positions at which two codes in a row are needed; `near` is within this range, unless both are empty.
   let far: Range<UInt64>
 
+  /// Computes the positions of an account that are tried at `now`.
+  ///
   /// - Parameters:
   ///   - now: the device's time, in Unix seconds.
   init(_ account: CodeAccount, of user: UserRecord, now: UInt64, limits: CodeLimits) {
@@ -78,13 +80,13 @@ struct CodeWindow: Equatable {
         step, around: users,
         max(CodeLimits.resynchronisingToleranceSeconds, limits.toleranceSeconds(silenceSeconds: silence)), from: next)
     } else {
-      // The device's own challenge makes the code fresh: there is one place.
+      // The device's own challenge makes the code fresh, so there is only one position.
       near = 0..<1
       far = 0..<1
     }
   }
 
-  /// The steps that `tolerance` seconds around `center` reach, one to each side at least.
+  /// Returns the steps within `tolerance` seconds of `center`, at least one to each side, but none before `next`.
   private static func steps(
     _ step: UInt64, around center: UInt64, _ tolerance: UInt64, from next: UInt64
   ) -> Range<UInt64> {
@@ -97,10 +99,10 @@ struct CodeWindow: Equatable {
 }
 
 extension UInt64 {
-  /// The quotient of numbers below 2^63, bit by bit: a microcontroller's library takes 700 bytes of text for `/`, and nothing
-  /// else of a device divides 64 bits.
+  /// Returns the quotient of two numbers below 2^63, computed bit by bit. On a microcontroller, the library's `/` takes
+  /// 700 bytes of code, and nothing else in a device divides 64-bit numbers.
   fileprivate func longDivided(by divisor: UInt64) -> UInt64 {
-    // The dividend leaves at one end, and the quotient comes in at the other.
+    // The dividend leaves at one end, and the quotient enters at the other.
     var quotient = self
     var rest: UInt64 = 0
     for _ in 0..<64 {
@@ -116,60 +118,65 @@ extension UInt64 {
 }
 
 extension UserRecord {
-  /// The time that the user's authenticator is expected to have when the device's clock is at `now`; not before 1970.
+  /// Returns the time that the user's authenticator is expected to have when the device's clock is at `now`, in Unix
+  /// seconds; never before 1970.
   public func time(at now: UInt64) -> UInt64 {
     let offset = clockOffsetSeconds.magnitude
     return clockOffsetSeconds < 0 ? now - min(offset, now) : now + offset
   }
 }
 
-/// Where a given code was found.
+/// The result of searching for a given code.
 public enum CodeMatch: Sendable, Equatable {
-  /// Nowhere.
+  /// The code was not found.
   case none
-  /// Where it is enough.
+  /// The code was found at a position where it is enough.
   case near(position: UInt64)
-  /// Further off: it counts only after the code before it.
+  /// The code was found further away: it counts only after the code of the position before it.
   case far(position: UInt64)
 }
 
-/// What comparing a user's codes gave; nil for one that was not compared.
+/// The results of comparing a user's codes; nil for a code that was not compared.
 public struct CodeMatches: Sendable, Equatable {
-  /// Whose codes they were compared with.
+  /// The number of the user whose codes were compared.
   public let userID: UInt64
+  /// The result for the one-time password.
   public var otp: CodeMatch?
+  /// The result for the seal.
   public var seal: CodeMatch?
 
+  /// Creates results in which no code was compared.
   public init(userID: UInt64) {
     self.userID = userID
   }
 }
 
-/// Which codes a device looks for. Policy may change what is not `static`.
+/// The limits of a device's search for codes. Policy may change the members that are not `static`.
 public struct CodeLimits: Sendable, Equatable {
-  /// How many counters from the high-water mark on are tried. Source: RFC 4226 §7.4.
+  /// The number of counters that are tried, from the high-water mark on. Source: RFC 4226 §7.4.
   public var counterLookAhead: UInt64
-  /// How far a user's clock may be off after a code was just accepted, in seconds. Source: RFC 6238 §6.
+  /// The most that a user's clock may be off just after an accepted code, in seconds. Source: RFC 6238 §6.
   public var clockToleranceSeconds: UInt64
-  /// The most characters of a parameter in a command that needs a seal.
+  /// The most characters (Unicode scalars) of a parameter in a command that needs a seal.
   public var sealParameterLength: Int
 
-  /// How many counters are tried for two codes in a row.
+  /// The number of counters that are tried for two codes in a row.
   public static let resynchronisingLookAhead: UInt64 = 200
-  /// How far a clock may be off where two codes in a row are given, in seconds.
+  /// The most that a clock may be off if two codes in a row are given, in seconds.
   public static let resynchronisingToleranceSeconds: UInt64 = 3600
-  /// By how much the tolerance grows with each day without an accepted code, in seconds: what a quartz clock drifts.
+  /// The growth of the tolerance with each day without an accepted code, in seconds: the drift of a quartz clock.
   static let driftSecondsPerDay: UInt64 = 2
   /// The most that the tolerance grows to, in seconds.
   static let greatestToleranceSeconds: UInt64 = 600
 
+  /// Creates limits; the defaults are those of docs/protocol.md, Codes.
   public init(counterLookAhead: UInt64 = 10, clockToleranceSeconds: UInt64 = 30, sealParameterLength: Int = 16) {
     self.counterLookAhead = counterLookAhead
     self.clockToleranceSeconds = clockToleranceSeconds
     self.sealParameterLength = sealParameterLength
   }
 
-  /// The tolerance after `silenceSeconds` without an accepted code.
+  /// Returns the tolerance, in seconds, after `silenceSeconds` without an accepted code.
   func toleranceSeconds(silenceSeconds: UInt64) -> UInt64 {
     let days = min(silenceSeconds, 400 * 86_400) / 86_400
     return max(

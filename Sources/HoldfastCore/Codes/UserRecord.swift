@@ -1,65 +1,78 @@
-/// What a device keeps of a user, but for secrets.
+/// A device's record of a user, without the user's secrets.
 public struct UserRecord: Sendable, Equatable {
-  /// Never given to another user, of the same name neither.
+  /// The user's number, never reused, even for a user with the same name.
   public let id: UInt64
-  /// Attempts with codes that were not accepted, since each kind of code that they were made with was.
+  /// The number of failed attempts with codes. It goes back to zero once each kind of code in ``failedFactors`` was
+  /// accepted.
   public var failureCount: UInt64 = 0
-  /// Which kinds of codes those attempts were made with.
+  /// The kinds of codes in those attempts that were not accepted since.
   public var failedFactors: Factors = []
-  /// Unix seconds; until then no code is looked at. 0 for a user who is not locked out.
+  /// The end of the user's lockout, in Unix seconds. The device looks at no code before then. 0 for a user who is not
+  /// locked out.
   public var lockedUntil: UInt64 = 0
-  /// How far the clock of the user's authenticator was ahead of the device's when a code was accepted last, in seconds.
+  /// The seconds by which the clock of the user's authenticator was ahead of the device's when a code was last
+  /// accepted; negative if it was behind.
   public var clockOffsetSeconds: Int64 = 0
-  /// When a code made from the time was accepted last, by the device's clock, in Unix seconds; when the user was added
-  /// before the first.
+  /// The time by the device's clock when a time-based code was last accepted, in Unix seconds; before the first one,
+  /// the time when the user was added.
   public var lastAccepted: UInt64
+  /// The account of one-time passwords; nil if the user has none.
   public var otp: CodeAccount?
+  /// The account of seals; nil if the user has none.
   public var seal: CodeAccount?
-  /// What a seal without counter and time has to be over, once.
+  /// The device's challenge that a seal without counter and time must cover, once; nil if there is none.
   public var challenge: IssuedChallenge?
 
+  /// Creates the record of a user without accounts. `lastAccepted` is in Unix seconds.
   public init(id: UInt64, lastAccepted: UInt64) {
     self.id = id
     self.lastAccepted = lastAccepted
   }
 }
 
-/// A device's challenge to one user: it came with a host code, and is good for one seal.
+/// A device's challenge to one user, which came with a host code and is good for one seal.
 public struct IssuedChallenge: Sendable, Equatable {
-  /// How long it may be answered, in seconds.
+  /// The time within which a challenge may be answered, in seconds.
   public static let lifetimeSeconds: UInt64 = 300
 
+  /// The challenge, 8 random bytes.
   public let bytes: FixedBytes<8>
-  /// Unix seconds.
+  /// The time at which the challenge expires, in Unix seconds.
   public let expires: UInt64
 
+  /// Creates a challenge from its parts.
   public init(bytes: FixedBytes<8>, expires: UInt64) {
     self.bytes = bytes
     self.expires = expires
   }
 }
 
-/// An account of a user: how its codes are made, and which were used.
+/// An account of a user: the method of its codes, and the codes that were used.
 ///
-/// A *position* is what a code is made from beside the secret: a counter, or a time step.
+/// A *position* is the input of a code in addition to the secret: a counter, or a time step.
 public struct CodeAccount: Sendable, Equatable {
+  /// The method of the account's codes.
   public let method: CodeMethod
-  /// The high-water mark: the first position whose code was not used up.
+  /// The high-water mark: the first position whose code is not used up.
   public var nextPosition: UInt64
-  /// Where a code beyond the window was seen last, one further: the code there, if it comes next, resynchronises.
+  /// The position after that of the last code, if that code was found in the far window. A code at this position, if it
+  /// comes next, resynchronises the account.
   public var resynchronisingPosition: UInt64?
 
+  /// Creates an account whose codes are unused from `nextPosition` on.
   public init(method: CodeMethod, nextPosition: UInt64 = 0) {
     self.method = method
     self.nextPosition = nextPosition
   }
 
-  /// Whether only a device's challenge makes its codes fresh.
+  /// Whether only a device's challenge makes the account's codes fresh.
   var needsChallenge: Bool { !method.isCounted && method.timeStepSeconds == nil }
 
-  /// Whether a device can verify codes of this kind that are made this way: one-time passwords from a counter or the time; seals
-  /// by a suite without PIN and session information whose question takes 64 hexadecimal digits, and which has a counter or the
-  /// time but not both. One with neither takes a device challenge.
+  /// Returns whether a device can verify codes of this kind that are made by this method.
+  ///
+  /// One-time passwords need HOTP or TOTP. Seals need an OCRA suite with digits, without PIN and session information,
+  /// whose question takes 64 hexadecimal digits, and that does not have both a counter and the time. A suite with
+  /// neither takes a device challenge.
   public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
     switch (purpose, method) {
     case (.otp, .hotp), (.otp, .totp): return true
@@ -73,7 +86,8 @@ public struct CodeAccount: Sendable, Equatable {
 }
 
 extension UserRecord {
-  /// Uses up the position where a code was found; says whether the code counts. `now` is the device's time, in Unix seconds.
+  /// Uses up the position where a code was found, and returns whether the code counts. `now` is the device's time, in
+  /// Unix seconds.
   mutating func useUp(_ purpose: CodePurpose, _ match: CodeMatch?, at now: UInt64) -> Bool {
     guard let match else { return false }
     let position: UInt64?
@@ -87,7 +101,8 @@ extension UserRecord {
     return true
   }
 
-  /// The account of a purpose; the device keeps none for host codes, which it makes itself.
+  /// Returns the account of a purpose; nil if there is none. There is never one for host codes, which the device makes
+  /// itself.
   public func account(_ purpose: CodePurpose) -> CodeAccount? {
     switch purpose {
     case .otp: otp
@@ -96,7 +111,7 @@ extension UserRecord {
     }
   }
 
-  /// Corrects the offset by as little as puts the user's clock into the step whose code was accepted.
+  /// Corrects the clock offset by the least amount that puts the user's clock into the step whose code was accepted.
   private mutating func follow(step: UInt64, position: UInt64, at now: UInt64) {
     let expected = time(at: now)
     let first = position * step
@@ -108,9 +123,10 @@ extension UserRecord {
 }
 
 extension CodeAccount {
-  /// Moves the high-water mark past a code that counts; gives its position, or nil.
+  /// Moves the high-water mark past a code that counts, and returns the code's position; nil for a code that does not
+  /// count.
   ///
-  /// One that was found far off counts if the one before it was the last that was given.
+  /// A code from the far window counts if the code before it was the last one that was given.
   @inline(never)
   fileprivate mutating func useUp(_ match: CodeMatch) -> UInt64? {
     let awaited = resynchronisingPosition
@@ -133,15 +149,15 @@ extension CodeAccount {
     }
   }
 
-  /// Where this account begins once it takes the place of `known`: where both make the same codes at the same positions, no
-  /// code that was used up counts again.
+  /// Carries over the high-water mark of the account that this one replaces, so that used codes stay used if both
+  /// accounts make the same codes at the same positions.
   ///
-  /// Takes the same time whatever secrets of these lengths are.
+  /// Timing: depends on the lengths of the secrets and on whether they are equal.
   ///
   /// - Parameters:
-  ///   - secret: this account's.
+  ///   - secret: the secret of this account.
   ///   - known: the account that the user has now.
-  ///   - knownSecret: that one's.
+  ///   - knownSecret: the secret of `known`.
   public mutating func carryOn(
     with secret: Span<UInt8>, after known: CodeAccount, _ knownSecret: Span<UInt8>
   ) {
@@ -153,15 +169,17 @@ extension CodeAccount {
   }
 }
 
-/// How long a user waits after codes that were not accepted.
+/// The lockout of a user after codes that were not accepted.
 ///
-/// Each is written down before it is compared (RFC 4226 §7.3). Source: docs/protocol.md, Codes.
+/// The device records each attempt as a failure before it compares the code (RFC 4226 §7.3). Source: docs/protocol.md,
+/// Codes.
 enum Lockout {
   static let freeFailureCount: UInt64 = 5
   static let firstSeconds: UInt64 = 30
   static let longestSeconds: UInt64 = 86_400
 
-  /// The wait after so many failures in a row: none before the fifth, then 30 s, doubled by each more, up to a day.
+  /// Returns the lockout after `count` failures, in seconds: none before the fifth, then 30 s, doubled with each
+  /// further failure, up to a day.
   static func seconds(afterFailures count: UInt64) -> UInt64 {
     guard count >= freeFailureCount else { return 0 }
     let doublings = min(count - freeFailureCount, 12)
@@ -170,7 +188,8 @@ enum Lockout {
 }
 
 extension UserRecord {
-  /// Counts an attempt with these kinds of codes, which are about to be compared.
+  /// Counts an attempt with these kinds of codes, which are about to be compared, as a failure. `now` is in Unix
+  /// seconds.
   mutating func countAttempt(with factors: Factors, at now: UInt64) {
     failedFactors.formUnion(factors)
     failureCount = min(failureCount + 1, maximumInteger)
@@ -178,8 +197,8 @@ extension UserRecord {
     if wait > 0 { lockedUntil = min(now + wait, maximumInteger) }
   }
 
-  /// The attempt that was counted last was right. Failures with another kind of code stay: who knows one secret does not get
-  /// guesses at the other by it.
+  /// Takes back the last attempt, whose codes were right. Failures with another kind of code stay, so that knowing one
+  /// secret gives no further guesses at the other.
   mutating func accept(_ factors: Factors) {
     failedFactors.subtract(factors)
     guard !failedFactors.isEmpty else { return unlock() }
@@ -187,18 +206,18 @@ extension UserRecord {
     lockedUntil = 0
   }
 
-  /// The owner's unlock code was accepted.
+  /// Forgets all failures and ends the lockout.
   public mutating func unlock() {
     (failureCount, failedFactors, lockedUntil) = (0, [], 0)
   }
 }
 
-/// What a user's account is for. The raw value is its application index.
+/// The purpose of a user's account. The raw value is its application index.
 public enum CodePurpose: UInt8, Sendable, CaseIterable {
   /// One-time passwords.
   case otp = 1
   /// Seals: codes over one command and its parameters.
   case seal = 2
-  /// Host codes: the device's codes, by which a user knows it.
+  /// Host codes, which the device makes so that a user can recognise it.
   case host = 3
 }

@@ -1,17 +1,23 @@
-/// Every cryptographic operation that Holdfast needs, supplied from outside: libcrypto on Linux, BearSSL on a
+/// The cryptographic operations that Holdfast needs, supplied from outside: libcrypto on Linux, BearSSL on a
 /// microcontroller.
 ///
-/// An implementation is used by one thread at a time. Failures are one opaque case, whether bytes were forged or the
+/// Only one thread at a time uses an implementation. All failures are one opaque case, whether bytes were forged or the
 /// library failed.
 public protocol Cryptography: ~Copyable {
+  /// A SHA-1 hash in progress.
   associatedtype SHA1: StreamingDigest
+  /// A SHA-256 hash in progress.
   associatedtype SHA256: StreamingDigest
+  /// A SHA-512 hash in progress.
   associatedtype SHA512: StreamingDigest
+  /// An HMAC-SHA-1 in progress.
   associatedtype HMACSHA1: StreamingDigest
+  /// An HMAC-SHA-256 in progress.
   associatedtype HMACSHA256: StreamingDigest
+  /// An HMAC-SHA-512 in progress.
   associatedtype HMACSHA512: StreamingDigest
 
-  /// Begins a SHA-1 hash, of 20 bytes: for OATH alone. Source: FIPS 180-4.
+  /// Begins a SHA-1 hash, of 20 bytes, for OATH only. Source: FIPS 180-4.
   mutating func sha1() throws(CryptographyFailure) -> SHA1
 
   /// Begins a SHA-256 hash, of 32 bytes. Source: FIPS 180-4.
@@ -20,7 +26,7 @@ public protocol Cryptography: ~Copyable {
   /// Begins a SHA-512 hash, of 64 bytes. Source: FIPS 180-4.
   mutating func sha512() throws(CryptographyFailure) -> SHA512
 
-  /// Begins an HMAC-SHA-1 under `key`, any number of bytes: for OATH alone. Source: RFC 2104.
+  /// Begins an HMAC-SHA-1 under `key`, any number of bytes, for OATH only. Source: RFC 2104.
   mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACSHA1
 
   /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
@@ -40,8 +46,8 @@ public protocol Cryptography: ~Copyable {
     message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
   ) throws(CryptographyFailure)
 
-  /// Decrypts `message` in place with AES-256-GCM. `nonce` is 12 bytes. On a wrong tag it throws, and what `message` then
-  /// holds must not be used. Source: SP 800-38D §7.2.
+  /// Decrypts `message` in place with AES-256-GCM. `nonce` is 12 bytes. It throws on a wrong tag, and the contents of
+  /// `message` must then not be used. Source: SP 800-38D §7.2.
   mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
@@ -52,42 +58,44 @@ public protocol Cryptography: ~Copyable {
     wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
   ) throws(CryptographyFailure)
 
-  /// The public point of a private key that was just drawn. Throws where `scalar` is 0 or not below the order, which one of
-  /// 2^32 random ones is. Source: FIPS 186-5 §A.2.2.
+  /// Returns the public point of a private key that was just drawn. Throws if `scalar` is 0 or not below the order, as
+  /// one of 2^32 random scalars is. Source: FIPS 186-5 §A.2.2.
   mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point
 
-  /// ECDH: the x coordinate of `scalar` times `peer`, 32 bytes. Throws for a point that is not on the curve.
+  /// Computes ECDH: the x coordinate of `scalar` times `peer`, 32 bytes. Throws for a point that is not on the curve.
   /// Source: SP 800-56A §5.7.1.2.
   mutating func p256Agree(
     scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
   ) throws(CryptographyFailure)
 
-  /// Checks an ECDSA P-256 signature, r ‖ s of 64 bytes, over a SHA-256 digest. Throws when it is wrong. Source: FIPS 186-5 §6.4.2.
+  /// Checks an ECDSA P-256 signature, r ‖ s of 64 bytes, over a SHA-256 digest. Throws if it is wrong.
+  /// Source: FIPS 186-5 §6.4.2.
   mutating func p256Verify(
     key: P256Point, digest: Digest, signature: FixedBytes<64>
   ) throws(CryptographyFailure)
 }
 
-/// A device's P-256 private key, or a handle on one that never leaves its hardware.
+/// A device's P-256 private key, or a handle to one that never leaves its hardware.
 public protocol AgreementKey: ~Copyable {
-  /// The public half.
+  /// The public half of the key, an uncompressed point of 65 bytes.
   var publicPoint: P256Point { get }
 
-  /// ECDH: the x coordinate of this key times `peer`, 32 bytes. Throws for a point that is not on the curve.
+  /// Computes ECDH: the x coordinate of this key times `peer`, 32 bytes. Throws for a point that is not on the curve.
   /// Source: SP 800-56A §5.7.1.2.
   mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure)
 }
 
 /// A hash or a MAC that takes its input piece by piece.
 public protocol StreamingDigest: ByteSink where Failure == Never {
-  /// Ends it and writes the result over `output`; used once.
+  /// Ends the computation and writes the result over `output`. Call it only once.
   ///
-  /// `output` is exactly as long as the result: 20 bytes for SHA-1, 32 for SHA-256, 64 for SHA-512. Throws when it is not.
+  /// `output` must be exactly as long as the result: 20 bytes for SHA-1, 32 for SHA-256, 64 for SHA-512. Throws if it
+  /// is not.
   mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure)
 }
 
 extension StreamingDigest {
-  /// Ends a SHA-256 or an HMAC of it; the result is public.
+  /// Ends a SHA-256 hash or its HMAC, and returns the result as public bytes.
   public mutating func finish() throws(CryptographyFailure) -> Digest {
     var digest = Digest()
     var bytes = digest.mutableBytes
@@ -95,7 +103,7 @@ extension StreamingDigest {
     return digest
   }
 
-  /// Ends a SHA-256 or an HMAC of it; the result is a secret.
+  /// Ends a SHA-256 hash or its HMAC, and returns the result as a secret.
   public mutating func finishSecret() throws(CryptographyFailure) -> Secret<32> {
     var secret = Secret<32>()
     try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
@@ -105,24 +113,26 @@ extension StreamingDigest {
   }
 }
 
-/// A cryptographic operation failed: opaque on purpose.
+/// The failure of a cryptographic operation, opaque on purpose.
 public struct CryptographyFailure: Error {
+  /// Creates the failure.
   public init() {}
 }
 
-/// Unpredictable bytes, supplied from outside.
+/// A source of unpredictable bytes, supplied from outside.
 public protocol RandomSource: ~Copyable {
-  /// Writes fresh random bytes over all of `bytes`; throws when there are none to be had, and `bytes` is then not to be used.
+  /// Writes fresh random bytes over all of `bytes`. Throws if there are none, and `bytes` must then not be used.
   mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure)
 }
 
-/// There was no randomness: nothing may go on without it.
+/// The failure of a random source. Nothing may continue without randomness.
 public struct RandomFailure: Error {
+  /// Creates the failure.
   public init() {}
 }
 
 extension RandomSource where Self: ~Copyable {
-  /// `count` fresh random bytes that are public: a challenge, an identifier, a nonce.
+  /// Returns `count` fresh random bytes that are public, for a challenge, an identifier or a nonce.
   public mutating func fixedBytes<let count: Int>() throws(RandomFailure) -> FixedBytes<count> {
     var fresh = FixedBytes<count>()
     var bytes = fresh.mutableBytes
@@ -130,7 +140,7 @@ extension RandomSource where Self: ~Copyable {
     return fresh
   }
 
-  /// `count` fresh random bytes that are secret: a key.
+  /// Returns `count` fresh random bytes that are secret, for a key.
   public mutating func secret<let count: Int>() throws(RandomFailure) -> Secret<count> {
     var fresh = Secret<count>()
     try fresh.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(RandomFailure) in
@@ -140,11 +150,11 @@ extension RandomSource where Self: ~Copyable {
   }
 }
 
-/// AES-256-GCM over a buffer, with the 16-byte tag behind the ciphertext as every message and token has it.
+/// AES-256-GCM over a buffer, with the 16-byte tag after the ciphertext, as in every message and token.
 ///
 /// Source: RFC 5116 §5.1.
 extension ByteBuffer {
-  /// Encrypts what is held and takes the tag at the end. `nonce` is 12 bytes.
+  /// Encrypts the bytes in the buffer and appends the tag. `nonce` is 12 bytes.
   package mutating func seal<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
@@ -154,7 +164,9 @@ extension ByteBuffer {
     do throws(EncodingFault) { try append(tag.bytes) } catch { throw CryptographyFailure() }
   }
 
-  /// Decrypts what is held, whose last 16 bytes are the tag, and drops the tag. Holds nothing when it throws.
+  /// Decrypts the bytes in the buffer, the last 16 of which are the tag, and drops the tag. `nonce` is 12 bytes. If the
+  /// decryption fails, the buffer is empty afterwards. If the buffer has fewer than 16 bytes, this throws and changes
+  /// nothing.
   package mutating func open<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {

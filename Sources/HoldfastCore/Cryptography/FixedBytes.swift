@@ -1,10 +1,10 @@
-/// `count` public bytes, stored inline: identifiers, nonces, digests and proofs on the wire.
+/// An array of `count` public bytes, stored inline, for identifiers, nonces, digests and proofs on the wire.
 ///
 /// `==` is not constant-time: keep secrets in ``Secret``.
 public struct FixedBytes<let count: Int>: Sendable {
   @usableFromInline var storage: InlineArray<count, UInt8>
 
-  /// All bytes zero.
+  /// Creates a value whose bytes are all zero.
   public init() {
     storage = InlineArray(repeating: 0)
   }
@@ -15,7 +15,7 @@ public struct FixedBytes<let count: Int>: Sendable {
     storage = InlineArray { bytes[$0] }
   }
 
-  /// How many bytes a value has.
+  /// The number of bytes of a value.
   public static var byteCount: Int { count }
 
   /// The bytes, in order.
@@ -25,12 +25,13 @@ public struct FixedBytes<let count: Int>: Sendable {
     get { storage.span }
   }
 
-  /// The bytes, to be written in place.
+  /// The bytes, which the caller may change in place.
   public var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get { storage.mutableSpan }
   }
 
+  /// The byte at `index`, below `count`.
   public subscript(index: Int) -> UInt8 {
     get { storage[index] }
     set { storage[index] = newValue }
@@ -38,33 +39,36 @@ public struct FixedBytes<let count: Int>: Sendable {
 }
 
 extension FixedBytes: Hashable {
+  /// Returns whether both hold the same bytes. Not constant-time.
   public static func == (left: FixedBytes, right: FixedBytes) -> Bool {
     left.bytes.elementsEqual(right.bytes)
   }
 
+  /// Feeds the bytes to `hasher`.
   public func hash(into hasher: inout Hasher) {
     for index in 0..<count { hasher.combine(storage[index]) }
   }
 }
 
-/// First 8 bytes of SHA-256 over a public key's SEC1 uncompressed point; for other keys, see what names them.
+/// The id of a key, 8 bytes. For a public key, it is the first 8 bytes of SHA-256 over the SEC 1 uncompressed point;
+/// for other keys, see the function that returns the id.
 public typealias KeyID = FixedBytes<8>
-/// 16 random bytes that name one device.
+/// The id of a device: 16 random bytes.
 public typealias DeviceID = FixedBytes<16>
-/// The `jti` of a measurement token.
+/// The id (`jti`) of a measurement token, 16 bytes.
 public typealias TokenID = FixedBytes<16>
-/// A SHA-256 digest.
+/// A SHA-256 digest, 32 bytes.
 public typealias Digest = FixedBytes<32>
 
 extension Span where Element == UInt8 {
-  /// Whether both hold the same bytes. Not constant-time: for public bytes.
+  /// Returns whether both hold the same bytes. Not constant-time, so for public bytes only.
   public func elementsEqual(_ other: Span<UInt8>) -> Bool {
     guard count == other.count else { return false }
     for index in indices where self[index] != other[index] { return false }
     return true
   }
 
-  /// Whether these are exactly the bytes of `text`.
+  /// Returns whether these are exactly the UTF-8 bytes of `text`. Not constant-time.
   public func elementsEqual(_ text: StaticString) -> Bool {
     guard count == text.utf8CodeUnitCount else { return false }
     for index in indices where unsafe self[index] != text.utf8Start[index] { return false }
@@ -72,7 +76,7 @@ extension Span where Element == UInt8 {
   }
 }
 
-/// The key id of a public key: the first 8 bytes of SHA-256 over its SEC1 uncompressed point of 65 bytes.
+/// Returns the key id of a public key: the first 8 bytes of SHA-256 over its SEC 1 uncompressed point of 65 bytes.
 ///
 /// Source: SEC 1 §2.3.3 for the point.
 public func keyID(
@@ -84,18 +88,18 @@ public func keyID(
 }
 
 extension FixedBytes where count == 8 {
-  /// The first 8 bytes of a digest.
+  /// Copies the first 8 bytes of a digest.
   init(startOf digest: Digest) {
     self.init()
     for index in 0..<8 { self[index] = digest[index] }
   }
 }
 
-/// A P-256 point, SEC1 uncompressed: 0x04 ‖ x ‖ y, big-endian. Source: SEC 1 §2.3.3.
+/// A P-256 point in SEC 1 uncompressed form: 0x04 ‖ x ‖ y, big-endian, 65 bytes. Source: SEC 1 §2.3.3.
 public typealias P256Point = FixedBytes<65>
 
 extension FixedBytes where count == 65 {
-  /// The uncompressed point with these coordinates, big-endian.
+  /// Creates the uncompressed point with these coordinates, big-endian.
   public init(x: FixedBytes<32>, y: FixedBytes<32>) {
     storage = InlineArray { index in
       if index == 0 { return 0x04 }

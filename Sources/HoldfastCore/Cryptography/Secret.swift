@@ -1,13 +1,13 @@
 import CBarrier
 
-/// `count` secret bytes, stored inline, wiped when they go out of scope.
+/// An array of `count` secret bytes, stored inline, which are wiped when they go out of scope.
 ///
-/// There is no `==`, no `description` and no way to copy by accident. A move may leave a copy in a dead stack frame; what
-/// lives long (keys, remembered tokens) is therefore kept in one place and borrowed.
+/// It has no `==` and no `description`, and cannot be copied by accident. A move may leave a copy in a dead stack
+/// frame. Secrets that live long (keys, remembered tokens) are therefore kept in one place and borrowed.
 public struct Secret<let count: Int>: ~Copyable, Sendable {
   @usableFromInline var storage = PinnedBytes<count>()
 
-  /// All bytes zero, to be filled in place.
+  /// Creates a secret whose bytes are all zero, to be filled in place.
   public init() {
     storage.setZero(count: count)
   }
@@ -18,13 +18,13 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
     do throws(EncodingFault) { try set(bytes) } catch { return nil }
   }
 
-  /// Takes these bytes in the place of those before; `unexpected` unless there are exactly `count` of them.
+  /// Replaces the bytes. Throws `unexpected` unless there are exactly `count` of them.
   mutating func set(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count == count else { throw .unexpected }
     unsafe bytes.copy(to: storage.start)
   }
 
-  /// Lends the bytes to `body`.
+  /// Lends the bytes to `body` for reading.
   public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -39,12 +39,12 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
     return try body(&span)
   }
 
-  /// Becomes a second copy, made on purpose.
+  /// Replaces the bytes with a deliberate copy of those of `other`.
   public mutating func set(_ other: borrowing Secret) {
     unsafe other.storage.bytes(count: count).copy(to: storage.start)
   }
 
-  /// A second copy.
+  /// Returns a deliberate second copy.
   public borrowing func copy() -> Secret {
     var other = Secret()
     other.set(self)
@@ -52,7 +52,7 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
   }
 }
 
-/// Overwrites `bytes` with zeros; the write is never left out.
+/// Overwrites `bytes` with zeros. The compiler never removes this write.
 public func wipe(_ bytes: inout MutableSpan<UInt8>) {
   unsafe bytes.withUnsafeMutableBufferPointer { (buffer) in
     guard let start = buffer.baseAddress else { return }
@@ -60,20 +60,22 @@ public func wipe(_ bytes: inout MutableSpan<UInt8>) {
   }
 }
 
-/// Overwrites memory that is about to be given up.
+/// Overwrites memory with zeros before it is released.
 @usableFromInline func wipe(_ start: UnsafeMutablePointer<UInt8>, byteCount: Int) {
   unsafe holdfast_wipe(start, byteCount)
 }
 
-/// `value`, of which the compiler knows nothing.
+/// Returns `value` in a way that hides it from the optimiser.
 public func opaque(_ value: UInt8) -> UInt8 {
   holdfast_opaque(value)
 }
 
-/// A secret that follows from a device's private key: `HKDF-SHA-256(ikm: scalar, no salt, info: label, 32 bytes)`.
+/// Derives a secret from a device's private key: `HKDF-SHA-256(ikm: scalar, no salt, info: label, 32 bytes)`.
 ///
-/// Made of the key, so that there is no second secret that could be lost, or be another device's. `scalar` is big-endian;
-/// `label` has at most 64 bytes.
+/// Since it comes from the key, there is no second secret that could be lost or belong to another device. `scalar` is
+/// big-endian. `label` has at most 64 bytes; a longer one throws.
+///
+/// Source: RFC 5869 §2.
 public func derivedSecret<Crypto: Cryptography & ~Copyable>(
   _ label: StaticString, from scalar: borrowing Secret<32>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> Secret<32> {
@@ -93,7 +95,7 @@ struct FreshKey: ~Copyable {
   let publicPoint: P256Point
   private let scalar: Secret<32>
 
-  /// Draws one.
+  /// Draws a random key pair.
   init<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>(
     using cryptography: inout Crypto, _ random: inout Random
   ) throws(FreshKeyFailure) {
@@ -107,7 +109,7 @@ struct FreshKey: ~Copyable {
     self.publicPoint = publicPoint
   }
 
-  /// ECDH with `peer`. Throws for a point that is not on the curve.
+  /// Returns the ECDH result with `peer`, 32 bytes. Throws for a point that is not on the curve.
   borrowing func agree<Crypto: Cryptography & ~Copyable>(
     with peer: P256Point, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
@@ -117,12 +119,12 @@ struct FreshKey: ~Copyable {
   }
 }
 
-/// Why there is no fresh key.
+/// The reason why there is no fresh key.
 enum FreshKeyFailure: Error {
   case random, cryptography
 }
 
-/// Whether both hold the same bytes; the time taken depends on their counts alone.
+/// Returns whether both hold the same bytes. Timing: depends only on their counts.
 func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
   var difference: UInt8 = 0

@@ -1,13 +1,14 @@
-/// Base64 without table look-ups or branches on the characters: what is decoded may be a secret.
+/// An alphabet of base64. It uses no table look-ups and no branches on the characters, since the decoded data may be
+/// secret.
 ///
 /// Source: RFC 4648 §4 and §5.
 enum Base64Alphabet {
-  /// With `+` and `/`, padded to whole groups of four characters.
+  /// The alphabet with `+` and `/`, padded to whole groups of four characters.
   case standard
-  /// With `-` and `_`, without padding.
+  /// The alphabet with `-` and `_`, without padding.
   case url
 
-  /// The six bits of `character`, or 0xff00 and more when it is none of this alphabet.
+  /// Returns the six bits of `character`, or at least 0xff00 if it is not in this alphabet.
   fileprivate func sextet(_ character: UInt8) -> UInt16 {
     let code = UInt16(character)
     let (plus, slash): (UInt16, UInt16) = self == .standard ? (0x2b, 0x2f) : (0x2d, 0x5f)
@@ -22,7 +23,7 @@ enum Base64Alphabet {
     return value | (~isKnown & 0xff00)
   }
 
-  /// All ones when `low` ≤ `code` ≤ `high`, otherwise zero.
+  /// Returns all ones if `low` ≤ `code` ≤ `high`, otherwise zero.
   private static func within(_ code: UInt16, _ low: UInt16, _ high: UInt16) -> UInt16 {
     let outside = (code &- low) | (high &- code)
     return (outside >> 15) &- 1
@@ -30,16 +31,22 @@ enum Base64Alphabet {
 }
 
 extension ByteBuffer {
-  /// Decodes base64url without padding and takes the bytes at the end.
+  /// Decodes base64url without padding and appends the bytes.
   ///
-  /// Source: RFC 7515 §2. `malformed` for padding, other characters, an impossible length or trailing bits that are not zero.
+  /// Source: RFC 7515 §2.
+  ///
+  /// - Throws: `malformed` for padding, other characters, an impossible length or trailing bits that are not zero, and
+  ///   the buffer may then hold a part of the bytes; `tooLong` if the bytes do not fit.
   public mutating func append(base64URL text: Span<UInt8>) throws(EncodingFault) {
     try append(base64: text, alphabet: .url)
   }
 
-  /// Decodes padded standard base64 and takes the bytes at the end.
+  /// Decodes padded standard base64 and appends the bytes.
   ///
-  /// Source: RFC 4648 §4. `malformed` for missing padding, other characters or trailing bits that are not zero.
+  /// Source: RFC 4648 §4.
+  ///
+  /// - Throws: `malformed` for missing padding, other characters or trailing bits that are not zero, and the buffer may
+  ///   then hold a part of the bytes; `tooLong` if the bytes do not fit.
   public mutating func append(paddedBase64 text: Span<UInt8>) throws(EncodingFault) {
     guard text.count % 4 == 0 else { throw .malformed }
     var count = text.count
@@ -57,8 +64,8 @@ extension ByteBuffer {
 }
 
 extension Base64Alphabet {
-  /// Writes the bytes of `text` over those of `decoded` from `start` on; false for other characters, or trailing bits that
-  /// are not zero.
+  /// Decodes `text` over the bytes of `decoded`, from `start` on. Returns false for other characters, or trailing bits
+  /// that are not zero.
   fileprivate func decode(_ text: Span<UInt8>, into decoded: inout MutableSpan<UInt8>, from start: Int) -> Bool {
     var position = start
     var pending: UInt32 = 0
@@ -80,7 +87,7 @@ extension Base64Alphabet {
   }
 }
 
-/// Writing base64, without table look-ups or branches on the bytes: what is encoded may be a secret.
+/// Base64 output without table look-ups or branches on the bytes, since the encoded data may be secret.
 ///
 /// Source: RFC 4648 §4 and §5.
 extension ByteSink where Self: ~Copyable {
@@ -89,7 +96,7 @@ extension ByteSink where Self: ~Copyable {
     try append(bytes, in: .url)
   }
 
-  /// Writes `bytes` as padded standard base64.
+  /// Writes `bytes` as padded standard base64. Source: RFC 4648 §4.
   public mutating func append(asPaddedBase64 bytes: Span<UInt8>) throws(Failure) {
     try append(bytes, in: .standard)
     for _ in 0..<(3 - bytes.count % 3) % 3 { try append(0x3d) }
@@ -113,7 +120,7 @@ extension ByteSink where Self: ~Copyable {
 }
 
 extension Base64Alphabet {
-  /// The character of six bits.
+  /// Returns the character of six bits.
   fileprivate func character(_ sextet: UInt8) -> UInt8 {
     let (plus, slash): (UInt8, UInt8) = self == .standard ? (0x2b, 0x2f) : (0x2d, 0x5f)
     let value = Int16(sextet)
@@ -125,7 +132,7 @@ extension Base64Alphabet {
     return UInt8(truncatingIfNeeded: code)
   }
 
-  /// All ones when `value` is at least `least`, otherwise zero.
+  /// Returns all ones if `value` is at least `least`, otherwise zero.
   private static func mask(from least: Int16, _ value: Int16) -> Int16 {
     ~((value &- least) >> 15)
   }

@@ -1,22 +1,22 @@
-/// UTF-8 text of at most `capacity` bytes, stored inline: a command, a user, a component's id.
+/// UTF-8 text of at most `capacity` bytes, stored inline, for a command, a user or a component's id.
 public struct BoundedText<let capacity: Int>: Sendable {
   @usableFromInline var storage: InlineArray<capacity, UInt8>
   @usableFromInline var length: UInt8
 
-  /// No text.
+  /// Creates an empty text.
   public init() {
     storage = InlineArray(repeating: 0)
     length = 0
   }
 
-  /// Copies `bytes`; nil when they are more than `capacity` or not UTF-8 (RFC 3629).
+  /// Copies `bytes`; nil if there are more than `capacity`, or if they are not UTF-8 (RFC 3629).
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count <= capacity, capacity <= 255, isValidUTF8(bytes) else { return nil }
     storage = InlineArray { $0 < bytes.count ? bytes[$0] : 0 }
     length = UInt8(bytes.count)
   }
 
-  /// Copies `text`, which must fit.
+  /// Copies `text`, which must have at most `capacity` bytes of UTF-8.
   public init(_ text: StaticString) {
     self.init()
     precondition(text.utf8CodeUnitCount <= min(capacity, 255))
@@ -31,14 +31,17 @@ public struct BoundedText<let capacity: Int>: Sendable {
     get { storage.span.extracting(0..<Int(length)) }
   }
 
+  /// Whether the text has no bytes.
   public var isEmpty: Bool { length == 0 }
 }
 
 extension BoundedText: Hashable {
+  /// Returns whether both hold the same bytes. Not constant-time.
   public static func == (left: BoundedText, right: BoundedText) -> Bool {
     left.bytes.elementsEqual(right.bytes)
   }
 
+  /// Feeds the bytes to `hasher`.
   public func hash(into hasher: inout Hasher) {
     let bytes = bytes
     for index in bytes.indices { hasher.combine(bytes[index]) }
@@ -47,13 +50,14 @@ extension BoundedText: Hashable {
 
 #if !hasFeature(Embedded)
   extension BoundedText {
-    /// Copies `text`; nil when its UTF-8 is more than `capacity` bytes.
+    /// Copies `text`; nil if its UTF-8 has more than `capacity` bytes.
     public init?(_ text: String) {
       self.init(Array(text.utf8).span)
     }
   }
 
   extension BoundedText: CustomStringConvertible {
+    /// The text as a string.
     public var description: String {
       var utf8: [UInt8] = []
       for index in 0..<Int(length) { utf8.append(storage[index]) }
@@ -62,7 +66,7 @@ extension BoundedText: Hashable {
   }
 #endif
 
-/// Whether `bytes` are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
+/// Returns whether `bytes` are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
 ///
 /// Source: RFC 3629 §4.
 func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
@@ -74,7 +78,7 @@ func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
   return true
 }
 
-/// The length of the sequence that starts at `index`, 1 to 4; nil when it is not well-formed.
+/// Returns the length of the sequence that starts at `index`, 1 to 4; nil if it is not well-formed.
 private func sequenceLength(_ bytes: Span<UInt8>, at index: Int) -> Int? {
   let lead = bytes[index]
   if lead < 0x80 { return 1 }

@@ -1,12 +1,14 @@
-/// Reads deterministic CBOR, and nothing else, without copying.
+/// A reader of deterministic CBOR. It refuses any other bytes and copies nothing.
 ///
-/// Source: RFC 8949 §4.2.1, with integers and lengths of at most 2^53 - 1 and without floats. Spans that it gives point
-/// into the bytes it was made with.
+/// Source: RFC 8949 §4.2.1, with integers and lengths of at most 2^53 - 1 and without floats. The spans that it returns
+/// point into the bytes that it was created with. Its methods throw `malformed` for bytes that are not such CBOR, and
+/// `unexpected` for an item of another type.
 public struct CBORReader: ~Escapable {
   private let bytes: Span<UInt8>
-  /// How many bytes were read.
+  /// The number of bytes that were read.
   public private(set) var position = 0
 
+  /// Creates a reader at the start of `bytes`.
   @_lifetime(copy bytes)
   public init(_ bytes: Span<UInt8>) {
     self.bytes = bytes
@@ -33,13 +35,13 @@ public struct CBORReader: ~Escapable {
     try take(argument(of: .bytes))
   }
 
-  /// Reads a byte string of exactly `count` bytes.
+  /// Reads a byte string of exactly `count` bytes. Throws `unexpected` for any other length.
   public mutating func fixedBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
     guard let fixed = FixedBytes<count>(try byteString()) else { throw .unexpected }
     return fixed
   }
 
-  /// Reads a text string (major type 3): its bytes, which are valid UTF-8.
+  /// Reads a text string (major type 3) and returns its bytes, which are valid UTF-8.
   @_lifetime(copy self)
   public mutating func textString() throws(EncodingFault) -> Span<UInt8> {
     let text = try take(argument(of: .text))
@@ -47,53 +49,53 @@ public struct CBORReader: ~Escapable {
     return text
   }
 
-  /// Reads the head of an array (major type 4): the number of elements that follow.
+  /// Reads the head of an array (major type 4) and returns the number of elements that follow.
   public mutating func arrayHead() throws(EncodingFault) -> Int {
     Int(clamping: try argument(of: .array))
   }
 
-  /// Reads the head of an array that must have exactly `count` elements.
+  /// Reads the head of an array that must have exactly `count` elements. Throws `unexpected` for any other number.
   public mutating func array(of count: Int) throws(EncodingFault) {
     guard try arrayHead() == count else { throw .unexpected }
   }
 
-  /// Reads the head of a map (major type 5): the number of pairs that follow.
+  /// Reads the head of a map (major type 5) and returns the number of pairs that follow.
   public mutating func mapHead() throws(EncodingFault) -> Int {
     Int(clamping: try argument(of: .map))
   }
 
-  /// Reads a tag (major type 6).
+  /// Reads a tag (major type 6) and returns its number.
   public mutating func tag() throws(EncodingFault) -> UInt64 {
     try argument(of: .tag)
   }
 
-  /// Reads a tag, which must be `expected`.
+  /// Reads a tag. Throws `unexpected` unless it is `expected`.
   public mutating func tag(_ expected: UInt64) throws(EncodingFault) {
     guard try tag() == expected else { throw .unexpected }
   }
 
-  /// Reads null if it is next; says whether it was.
+  /// Reads null if it is next, and returns whether it was.
   public mutating func null() -> Bool {
     guard position < bytes.count, bytes[position] == 0xf6 else { return false }
     position += 1
     return true
   }
 
-  /// The major type of the next item, which is left unread.
+  /// Returns the major type of the next item, which is left unread.
   public func nextMajorType() throws(EncodingFault) -> CBORMajorType {
     guard position < bytes.count else { throw .malformed }
     return CBORMajorType(of: bytes[position])
   }
 
-  /// Reads over false, true or null: no other simple value (major type 7) is used.
+  /// Skips false, true or null. Throws `malformed` for any other simple value (major type 7).
   mutating func simpleValue() throws(EncodingFault) {
     guard (20...22).contains(try argument(of: .simple)) else { throw .malformed }
   }
 
-  /// A byte that was read already.
+  /// Returns a byte that was read already.
   func byte(at position: Int) -> UInt8 { bytes[position] }
 
-  /// Ends the reading: no byte may be left.
+  /// Ends the reading. Throws `malformed` if a byte is left.
   public func finish() throws(EncodingFault) {
     guard position == bytes.count else { throw .malformed }
   }
@@ -133,18 +135,19 @@ public struct CBORReader: ~Escapable {
   }
 }
 
-/// The largest integer anywhere in Holdfast, 2^53 - 1: what JSON carries exactly.
+/// The largest integer anywhere in Holdfast, 2^53 - 1. JSON carries integers exactly up to this one.
 public var maximumInteger: UInt64 { (1 << 53) - 1 }
 
-/// Where a map's labels stand: each must come after the one before, in the order of their encoded bytes.
+/// The order of a map's labels: each must come after the one before, in the order of their encoded bytes.
 ///
 /// Source: RFC 8949 §4.2.1.
 public struct CBORLabelOrder {
   private var previous: Int64?
 
+  /// Creates the order of a map that has no labels yet.
   public init() {}
 
-  /// Takes the next label; `malformed` when it repeats or comes too late.
+  /// Takes the next label. Throws `malformed` if it repeats or comes too late.
   mutating func advance(to label: Int64) throws(EncodingFault) {
     if let previous, !Self.precedes(previous, label) { throw .malformed }
     previous = label
@@ -161,7 +164,7 @@ public struct CBORLabelOrder {
 }
 
 extension CBORReader {
-  /// Reads the label of a map's next pair.
+  /// Reads the label of a map's next pair. Throws `malformed` if it is out of order or repeated.
   @inline(never)
   public mutating func label(_ order: inout CBORLabelOrder) throws(EncodingFault) -> Int64 {
     let label = try integer()
@@ -169,20 +172,20 @@ extension CBORReader {
     return label
   }
 
-  /// Reads the label of a map's next pair, which must be `expected`.
+  /// Reads the label of a map's next pair. Throws `unexpected` unless it is `expected`.
   public mutating func label(_ expected: Int64, _ order: inout CBORLabelOrder) throws(EncodingFault) {
     guard try label(&order) == expected else { throw .unexpected }
   }
 
-  /// How deep a value may be nested that is read over.
+  /// The deepest nesting of a value that is skipped.
   private static var depthLimit: Int { 8 }
 
-  /// Reads over the next value, whatever it is, so that a later version of a message can have members that this one does not
+  /// Skips the next value of any type, so that a later version of a message can have members that this version does not
   /// know.
   ///
-  /// Throws `malformed` for a value that is not deterministic CBOR (RFC 8949 §4.2.1), has an integer beyond 2^53 - 1, a tag, a
-  /// float or a simple value other than null and Booleans anywhere, has a map whose keys are no integers or strings, or is
-  /// nested more than 8 deep.
+  /// - Throws: `malformed` for a value that is not deterministic CBOR (RFC 8949 §4.2.1), has an integer beyond
+  ///   2^53 - 1, a tag, a float or a simple value other than null and Booleans anywhere, has a map with keys other than
+  ///   integers and strings, or is nested more than 8 deep.
   public mutating func skipValue() throws(EncodingFault) {
     try skipValue(depthLimit: Self.depthLimit)
   }
@@ -201,7 +204,7 @@ extension CBORReader {
     }
   }
 
-  /// Reads over a map, whose keys must rise in the order of their encoded bytes.
+  /// Skips a map, whose keys must rise in the order of their encoded bytes.
   private mutating func skipPairs(depthLimit: Int) throws(EncodingFault) {
     var previous: Range<Int>?
     for _ in 0..<(try mapHead()) {
@@ -226,17 +229,18 @@ extension CBORReader {
   }
 }
 
-/// The top three bits of a CBOR head.
+/// The major type of a CBOR item: the top three bits of its head.
 ///
 /// Source: RFC 8949 §3.1.
 public enum CBORMajorType: UInt8 {
+  /// The major types 0 to 7, in this order.
   case unsigned, negative, bytes, text, array, map, tag, simple
 
   init(of initialByte: UInt8) {
     self = CBORMajorType(rawValue: initialByte >> 5) ?? .simple
   }
 
-  /// The least value that needs an argument of `width` bytes (1, 2, 4 or 8).
+  /// Returns the least value that needs an argument of `width` bytes (1, 2, 4 or 8).
   static func leastValue(width: Int) -> UInt64 {
     switch width {
     case 1: 24

@@ -1,4 +1,4 @@
-/// Writing deterministic CBOR, item by item.
+/// Methods that write deterministic CBOR, item by item.
 ///
 /// Source: RFC 8949 §4.2.1. The caller writes map pairs in the order of their encoded labels.
 extension ByteSink where Self: ~Copyable {
@@ -67,7 +67,7 @@ extension ByteSink where Self: ~Copyable {
 }
 
 extension ByteBuffer {
-  /// Makes one byte string (major type 2) of what was appended from `start` on.
+  /// Turns the bytes that were appended from `start` on into one byte string (major type 2).
   package mutating func wrapCBOR(from start: Int) throws(EncodingFault) {
     let head = CBORHead(.bytes, UInt64(count - start))
     try appendZeros(head.count)
@@ -76,7 +76,7 @@ extension ByteBuffer {
   }
 }
 
-/// The first `count` of `bytes`: a type, and its argument in the fewest bytes.
+/// The head of a CBOR item: a type, and its argument in the fewest bytes. It is the first `count` of `bytes`.
 private struct CBORHead {
   let bytes: InlineArray<9, UInt8>
   let count: Int
@@ -100,7 +100,8 @@ private struct CBORHead {
     count = 1 + width
   }
 
-  /// Writes it at `start`, and what stands there behind it: the last `count` bytes are free.
+  /// Writes the head at `start`, and moves the bytes from there on to make room for it. The last `count` bytes of
+  /// `target` must be free.
   @inline(never)
   func insert(into target: inout MutableSpan<UInt8>, at start: Int) {
     for index in stride(from: target.count - 1, through: start + count, by: -1) {

@@ -1,14 +1,15 @@
-/// Reads strict JSON without copying: UTF-8, integers as digits only, no duplicate members, no trailing bytes.
+/// A reader of strict JSON that copies nothing: UTF-8, integers as digits only, no duplicate members, no trailing
+/// bytes.
 ///
-/// Source: RFC 8259; duplicates are refused as RFC 7515 §4 demands, compared after unescaping.
+/// Source: RFC 8259. It refuses duplicates as RFC 7515 §4 demands, and compares names after it resolves their escapes.
 public struct JSONReader: ~Escapable {
   private let text: Span<UInt8>
   private var position = 0
 
-  /// How deep arrays and objects may nest.
+  /// The deepest nesting of arrays and objects in a value that is skipped.
   private static let maximumDepth = 8
 
-  /// `malformed` when `text` is not UTF-8.
+  /// Creates a reader at the start of `text`. Throws `malformed` if it is not UTF-8.
   @_lifetime(copy text)
   public init(_ text: Span<UInt8>) throws(EncodingFault) {
     guard isValidUTF8(text) else { throw .malformed }
@@ -16,13 +17,14 @@ public struct JSONReader: ~Escapable {
     skipWhitespace()
   }
 
-  /// Begins an object.
+  /// Begins an object, and returns its position for ``nextMember(_:)``.
   public mutating func beginObject() throws(EncodingFault) -> JSONObjectPosition {
     try expect(0x7b)
     return JSONObjectPosition(start: position)
   }
 
-  /// Reads the next member's name; nil, and the object is read, when there is none. The caller then reads or skips its value.
+  /// Reads the next member's name; nil, and the object is read, if there is none. The caller then reads or skips the
+  /// value.
   @_lifetime(copy self)
   public mutating func nextMember(_ object: inout JSONObjectPosition) throws(EncodingFault) -> JSONString? {
     skipWhitespace()
@@ -41,13 +43,14 @@ public struct JSONReader: ~Escapable {
     return name
   }
 
-  /// Begins an array.
+  /// Begins an array, and returns the index that ``nextElement(_:)`` takes.
   public mutating func beginArray() throws(EncodingFault) -> Int {
     try expect(0x5b)
     return 0
   }
 
-  /// Whether the array has another element, which the caller then reads; otherwise the array is read. `index` counts them.
+  /// Returns whether the array has another element, which the caller then reads; if not, the array is read. `index`
+  /// counts the elements.
   public mutating func nextElement(_ index: inout Int) throws(EncodingFault) -> Bool {
     skipWhitespace()
     if take(0x5d) {
@@ -83,7 +86,7 @@ public struct JSONReader: ~Escapable {
     throw .malformed
   }
 
-  /// Reads an integer from 0 to 2^53 - 1, digits alone.
+  /// Reads an integer from 0 to 2^53 - 1 that is written as digits only.
   public mutating func unsigned() throws(EncodingFault) -> UInt64 {
     skipWhitespace()
     let start = position
@@ -101,12 +104,12 @@ public struct JSONReader: ~Escapable {
     return value
   }
 
-  /// Reads a value of any kind, which must be as strict as the rest.
+  /// Skips a value of any type, and checks it as strictly as the rest.
   public mutating func skipValue() throws(EncodingFault) {
     try skipValue(depth: 0)
   }
 
-  /// Ends the reading: nothing but white space may be left.
+  /// Ends the reading. Throws `malformed` if anything but white space is left.
   public mutating func finish() throws(EncodingFault) {
     skipWhitespace()
     guard position == text.count else { throw .malformed }
@@ -132,7 +135,8 @@ public struct JSONReader: ~Escapable {
     skipWhitespace()
   }
 
-  /// Reads the object again from its start up to this name: objects are small, and there is nowhere to keep a set of names.
+  /// Throws `malformed` if an earlier member of the object has this name. It reads the object again from its start:
+  /// objects are small, and there is no memory for a set of names.
   private func refuseDuplicate(
     of name: borrowing JSONString, startingAt nameStart: Int, in object: JSONObjectPosition
   ) throws(EncodingFault) {
@@ -145,8 +149,8 @@ public struct JSONReader: ~Escapable {
     }
   }
 
-  /// Goes to the end of a member's value that was read before. Its own members are not compared again: each level of
-  /// nesting would multiply the work of the one around it.
+  /// Skips the value of a member that was read before. It does not compare the names in that value again, since each
+  /// level of nesting would multiply the work of the level around it.
   private mutating func passValue() throws(EncodingFault) {
     var depth = 0
     while position < text.count {
@@ -205,7 +209,7 @@ public struct JSONReader: ~Escapable {
   }
 }
 
-/// Where an object begins, and how many of its members were read.
+/// The start of an object, and the number of its members that were read.
 public struct JSONObjectPosition {
   fileprivate let start: Int
   fileprivate var memberCount = 0

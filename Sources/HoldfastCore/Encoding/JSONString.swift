@@ -1,22 +1,23 @@
-/// A JSON string as it stands between its quotation marks, escapes and all.
+/// A JSON string as it is written between its quotation marks, with its escapes.
 ///
-/// Source: RFC 8259 §7. Comparing and reading unescape on the way; nothing is copied until asked for.
+/// Source: RFC 8259 §7. Comparing and reading resolve the escapes on the way, and copy nothing unless the caller asks
+/// for a copy.
 public struct JSONString: ~Escapable {
   private let raw: Span<UInt8>
 
-  /// `raw` was checked by ``JSONReader``: valid UTF-8, valid escapes.
+  /// Takes text that ``JSONReader`` has checked: valid UTF-8, valid escapes.
   @_lifetime(copy raw)
   init(checked raw: Span<UInt8>) {
     self.raw = raw
   }
 
-  /// Appends the unescaped UTF-8 bytes to `buffer`.
+  /// Appends the unescaped UTF-8 bytes to `buffer`. Throws `tooLong` if they do not fit.
   public func unescape<let capacity: Int>(into buffer: inout ByteBuffer<capacity>) throws(EncodingFault) {
     var cursor = Cursor()
     while let byte = cursor.next(in: raw) { try buffer.append(byte) }
   }
 
-  /// Whether it reads as `text` once unescaped.
+  /// Returns whether the unescaped string equals `text`.
   public func equals(_ text: StaticString) -> Bool {
     var cursor = Cursor()
     for index in 0..<text.utf8CodeUnitCount {
@@ -25,7 +26,7 @@ public struct JSONString: ~Escapable {
     return cursor.next(in: raw) == nil
   }
 
-  /// Whether both read the same once unescaped.
+  /// Returns whether both unescaped strings are equal.
   func equals(_ other: borrowing JSONString) -> Bool {
     var cursor = Cursor()
     var otherCursor = Cursor()
@@ -36,14 +37,17 @@ public struct JSONString: ~Escapable {
     }
   }
 
-  /// The unescaped text; nil when it is longer than `capacity` bytes.
+  /// Returns the unescaped text; nil if it is longer than `capacity` bytes.
   public func bounded<let capacity: Int>() -> BoundedText<capacity>? {
     var buffer = ByteBuffer<capacity>()
     do throws(EncodingFault) { try unescape(into: &buffer) } catch { return nil }
     return BoundedText(buffer.bytes)
   }
 
-  /// Exactly `count` bytes from base64url without padding.
+  /// Decodes exactly `count` bytes, at most 72, from base64url without padding.
+  ///
+  /// - Throws: `malformed` if it is not base64url, `unexpected` for another number of bytes, `tooLong` above 96
+  ///   characters.
   public func base64URLBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
     var text = ByteBuffer<96>()
     try unescape(into: &text)
@@ -53,14 +57,17 @@ public struct JSONString: ~Escapable {
     return fixed
   }
 
-  /// Exactly `count` secret bytes from padded standard base64.
+  /// Decodes exactly `count` secret bytes, at most 72, from padded standard base64.
+  ///
+  /// - Throws: `malformed` if it is not base64, `unexpected` for another number of bytes, `tooLong` above 96
+  ///   characters.
   public func paddedBase64Secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
     var secret = Secret<count>()
     try read(paddedBase64: &secret)
     return secret
   }
 
-  /// The same, where they are to stay.
+  /// Decodes padded standard base64 over the bytes of `secret`, in place.
   func read<let count: Int>(paddedBase64 secret: inout Secret<count>) throws(EncodingFault) {
     var text = ByteBuffer<96>()
     try unescape(into: &text)
@@ -71,10 +78,10 @@ public struct JSONString: ~Escapable {
 }
 
 extension JSONString {
-  /// Walks over the unescaped bytes.
+  /// A position in the unescaped bytes.
   private struct Cursor {
     var position = 0
-    /// UTF-8 bytes of an escaped character that are still to be given, the next one lowest.
+    /// The UTF-8 bytes of an escaped character that are still to be returned, the next one lowest.
     var queued: UInt32 = 0
 
     mutating func next(in raw: Span<UInt8>) -> UInt8? {
@@ -96,16 +103,16 @@ extension JSONString {
   }
 }
 
-/// One escape of a JSON string: `\n`, `\u00e9`, or a surrogate pair.
+/// An escape of a JSON string: `\n`, `\u00e9`, or a surrogate pair.
 ///
 /// Source: RFC 8259 §7.
 struct JSONEscape {
-  /// How many bytes it takes in the text: 2, 6 or 12.
+  /// The length of the escape in the text, in bytes: 2, 6 or 12.
   let length: Int
-  /// The character that it stands for.
+  /// The character that the escape represents.
   let scalar: UInt32
 
-  /// Reads the escape whose backslash is at `index`; nil when it is none.
+  /// Reads the escape whose backslash is at `index`; nil if it is not valid.
   init?(_ text: Span<UInt8>, at index: Int) {
     guard text.count - index >= 2 else { return nil }
     if text[index + 1] != 0x75 {

@@ -1,15 +1,16 @@
-/// The name of one measured thing, such as `app.image`: 1 to 32 bytes of printable ASCII.
+/// The name of one measured thing, such as `app.image`: 1 to 32 bytes of printable ASCII without space.
 public typealias ComponentID = BoundedText<32>
 
-/// One measured thing and the SHA-256 digest of how it is now.
+/// One measured thing and the SHA-256 digest of its present state.
 ///
-/// A thing that is absent has the digest of no bytes. Digests are what IM and DM are made of: they stay in memory.
+/// A thing that is absent has the digest of no bytes. IM and DM are made from digests, so digests stay in memory.
 public struct Component: Sendable, Hashable {
-  /// What was measured.
+  /// The name of the measured thing.
   public let id: ComponentID
-  /// How it is: SHA-256, 32 bytes.
+  /// The digest of its present state: SHA-256, 32 bytes.
   public let digest: Digest
 
+  /// Creates a component from its parts.
   public init(id: ComponentID, digest: Digest) {
     self.id = id
     self.digest = digest
@@ -22,7 +23,7 @@ public struct Component: Sendable, Hashable {
     try sink.appendCBOR(bytes: digest.bytes)
   }
 
-  /// Reads `[id, digest]`.
+  /// Decodes `[id, digest]`.
   init(from reader: inout CBORReader) throws(EncodingFault) {
     try reader.array(of: 2)
     id = try ComponentID(componentID: reader.textString())
@@ -31,20 +32,20 @@ public struct Component: Sendable, Hashable {
 }
 
 extension BoundedText<32> {
-  /// Copies a component's id; `unexpected` unless it is 1 to 32 bytes of printable ASCII.
+  /// Copies a component's id. Throws `unexpected` unless it is 1 to 32 bytes of printable ASCII without space.
   init(componentID bytes: Span<UInt8>) throws(EncodingFault) {
     guard let id = Self(bytes), id.isComponentID else { throw .unexpected }
     self = id
   }
 
-  /// Whether this is 1 to 32 bytes of printable ASCII, space left out.
+  /// Whether this is 1 to 32 bytes of printable ASCII without space.
   var isComponentID: Bool {
     let bytes = bytes
     for index in bytes.indices where bytes[index] <= 0x20 || bytes[index] >= 0x7f { return false }
     return !isEmpty
   }
 
-  /// Whether these bytes come before those of `other`.
+  /// Returns whether these bytes come before those of `other`; a text comes before a longer one that begins with it.
   func precedes(_ other: Self) -> Bool {
     let left = bytes
     let right = other.bytes
@@ -55,24 +56,25 @@ extension BoundedText<32> {
   }
 }
 
-/// What is kept of a component at its baseline, to tell later whether it changed; neither digest nor measurement follows
-/// from it.
+/// The fingerprint of a component at its baseline, which shows later whether the component changed. Neither the digest
+/// nor a measurement can be computed from it.
 ///
 /// `HMAC-SHA-256(salt, "holdfast/1 explain" ‖ 0x00 ‖ id ‖ 0x00 ‖ digest)[0..<8]`.
 public struct ComponentFingerprint: Sendable, Hashable {
-  /// The component.
+  /// The id of the component.
   public let id: ComponentID
-  /// 8 bytes.
+  /// The fingerprint, 8 bytes.
   public let fingerprint: FixedBytes<8>
 
+  /// Creates a fingerprint from its parts.
   public init(id: ComponentID, fingerprint: FixedBytes<8>) {
     self.id = id
     self.fingerprint = fingerprint
   }
 
-  /// Takes the fingerprint of a component under a configuration's salt of 32 bytes.
+  /// Computes the fingerprint of a component under a configuration's salt of 32 bytes.
   ///
-  /// - Throws: when the cryptographic library fails.
+  /// - Throws: if the cryptographic library fails.
   public init<Backend: Cryptography & ~Copyable>(
     of component: Component, salt: FixedBytes<32>, using cryptography: inout Backend
   ) throws(CryptographyFailure) {
@@ -90,12 +92,12 @@ public struct ComponentFingerprint: Sendable, Hashable {
 
 /// The fingerprints of all components of a baseline, sorted by the bytes of id.
 public struct BaselineFingerprints: Sendable, Hashable {
-  /// One for each component.
+  /// One fingerprint for each component, sorted by the bytes of id.
   public let fingerprints: [ComponentFingerprint]
 
-  /// Takes the fingerprint of each component under a configuration's salt of 32 bytes.
+  /// Computes the fingerprint of each component under a configuration's salt of 32 bytes.
   ///
-  /// - Throws: when the cryptographic library fails.
+  /// - Throws: if the cryptographic library fails.
   public init<Backend: Cryptography & ~Copyable>(
     of components: [Component], salt: FixedBytes<32>, using cryptography: inout Backend
   ) throws(CryptographyFailure) {
@@ -106,9 +108,9 @@ public struct BaselineFingerprints: Sendable, Hashable {
     self.fingerprints = fingerprints
   }
 
-  /// Reads the deterministic CBOR array of `[id, fingerprint]`.
+  /// Decodes the deterministic CBOR array of `[id, fingerprint]`.
   ///
-  /// - Throws: `malformed`, `unexpected` (also: unsorted ids) or `tooLong` (more than 64).
+  /// - Throws: `malformed`, `unexpected` (also for unsorted ids) or `tooLong` (for more than 64).
   public init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
     let count = try reader.arrayHead()
@@ -124,7 +126,7 @@ public struct BaselineFingerprints: Sendable, Hashable {
     self.fingerprints = fingerprints
   }
 
-  /// The deterministic CBOR array of `[id, fingerprint]`.
+  /// Returns the deterministic CBOR array of `[id, fingerprint]`.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: fingerprints.count)
@@ -136,7 +138,8 @@ public struct BaselineFingerprints: Sendable, Hashable {
     return bytes
   }
 
-  /// The components that differ between `self`, which is now, and `baseline`: changed, new or gone; sorted.
+  /// Returns the components that differ between `self`, the present state, and `baseline`: changed, new or missing;
+  /// sorted.
   public func changedComponents(since baseline: BaselineFingerprints) -> [ComponentID] {
     var changed: [ComponentID] = []
     for entry in fingerprints where !baseline.fingerprints.contains(entry) { changed.append(entry.id) }

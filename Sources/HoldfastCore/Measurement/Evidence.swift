@@ -1,24 +1,26 @@
-/// An app's statement to the attestation service: what it measured, under which configuration, and what it noticed.
+/// An app's statement to the attestation service: its measurements, their configuration, and the properties that it
+/// noticed.
 public struct Evidence: Sendable, Hashable {
   /// The most properties that evidence carries.
   public static let maximumPropertyCount = 16
 
   /// The configuration of the baseline.
   public let configuration: MeasurementConfiguration
-  /// One component for each app id of the configuration, in its order.
+  /// One component for each id of app scope in the configuration, in its order.
   public let app: [Component]
-  /// One component for each device id of the configuration, in its order.
+  /// One component for each id of device scope, the prover's host, in the configuration, in its order.
   public let device: [Component]
-  /// The app's claim about its name, text of 1 to 64 bytes; nil for no claim. The service's policy decides by the image.
+  /// The app's claim about its name, text of 1 to 64 bytes; nil for no claim. The service's policy decides by the
+  /// image.
   public let subject: BoundedText<64>?
   /// The app's claim about its version; nil for no claim. The service's policy decides by the image.
   public let version: AppVersion?
-  /// What was noticed, such as `debugger`: sorted, none twice.
+  /// The properties that the app noticed, such as `debugger`: sorted by their bytes, none twice.
   public let properties: [BoundedText<32>]
 
-  /// Puts evidence together.
+  /// Creates evidence from its parts.
   ///
-  /// - Throws: `unexpected` when the components are not those of the configuration, the subject is an empty text, or
+  /// - Throws: `unexpected` if the components are not those of the configuration, the subject is an empty text, or
   ///   properties are empty texts, out of order or repeated; `tooLong` for more than 16 properties or a version number
   ///   above 2^53 - 1.
   public init(
@@ -50,13 +52,13 @@ extension Evidence {
 
   /// Encodes and authenticates the evidence.
   ///
-  /// The deterministic CBOR array `[1, configuration (bytes), [[id, digest] …] app, [[id, digest] …] device, subject / null,
-  /// [major, minor, patch] / null, [property …], mac]` with `mac = HMAC-SHA-256(evidence key, "holdfast/1 evidence" ‖ 0x00 ‖
-  /// the array of the first seven elements)`.
+  /// The result is the deterministic CBOR array `[1, configuration (bytes), [[id, digest] …] app,
+  /// [[id, digest] …] device, subject / null, [major, minor, patch] / null, [property …], mac]` with
+  /// `mac = HMAC-SHA-256(evidence key, "holdfast/1 evidence" ‖ 0x00 ‖ the array of the first seven elements)`.
   ///
-  /// - Parameter key: the 32 bytes of the evidence key of the release whose MPK the configuration names.
-  /// - Returns: bytes that hold what IM and DM are made of; they travel encrypted.
-  /// - Throws: when the cryptographic library fails.
+  /// - Parameter key: the evidence key, 32 bytes, of the release whose MPK the configuration names.
+  /// - Returns: the encoded evidence. IM and DM can be computed from it, so it must travel encrypted.
+  /// - Throws: if the cryptographic library fails.
   public func encoded<Backend: Cryptography & ~Copyable>(
     authenticatedWith key: borrowing EvidenceKey, using cryptography: inout Backend
   ) throws(CryptographyFailure) -> [UInt8] {
@@ -98,7 +100,7 @@ extension Evidence {
     for property in properties { sink.appendCBOR(text: property.bytes) }
   }
 
-  /// Reads the first seven elements.
+  /// Decodes the first seven elements.
   init(from reader: inout CBORReader) throws(EncodingFault) {
     guard try reader.unsigned() == 1 else { throw .unexpected }
     let configuration = try MeasurementConfiguration(decoding: reader.byteString())
@@ -139,18 +141,18 @@ extension Evidence {
   }
 }
 
-/// Evidence whose MAC was checked: an app made it that holds the evidence key of the release it names.
+/// Evidence whose MAC was checked: it was made by an app that holds the evidence key of the release that it names.
 public struct AuthenticEvidence: Sendable {
   /// The app's statement.
   public let evidence: Evidence
 
-  /// Reads evidence and checks its MAC.
+  /// Decodes evidence and checks its MAC.
   ///
   /// - Parameters:
-  ///   - bytes: what ``Evidence/encoded(authenticatedWith:using:)`` gave.
-  ///   - findKey: the evidence key of the release whose measurement proof key has an id, or nil.
-  /// - Throws: `malformed` when the bytes are not evidence, `unknownKey` when there is no such key, `notAuthentic` when
-  ///   the MAC is wrong or the library failed.
+  ///   - bytes: the result of ``Evidence/encoded(authenticatedWith:using:)``.
+  ///   - findKey: returns the evidence key of the release whose measurement proof key has the given id, or nil.
+  /// - Throws: `malformed` if the bytes are not evidence, `unknownKey` if there is no such key, `notAuthentic` if the
+  ///   MAC is wrong or the library failed.
   ///
   /// The MAC is compared in constant time.
   public init<Backend: Cryptography & ~Copyable>(
@@ -178,7 +180,7 @@ public struct AuthenticEvidence: Sendable {
   }
 }
 
-/// Why evidence is refused.
+/// The reason why evidence is refused.
 public enum EvidenceFault: Error, Equatable {
   /// The bytes are not evidence.
   case malformed(EncodingFault)

@@ -1,22 +1,23 @@
-/// What a baseline measured, and the salt that makes its measurements its own: the file `measurement_config.bin`.
+/// The configuration of a baseline: the measured components, and the salt that makes its measurements unique. It is the
+/// file `measurement_config.bin`.
 ///
-/// It holds no secret. Any changed byte changes both measurements, so nobody gains by editing it.
+/// It holds no secret. Any changed byte changes both measurements, so no attacker gains by editing it.
 public struct MeasurementConfiguration: Sendable, Hashable {
   /// The most components that a configuration names.
   public static let maximumComponentCount = 64
 
   /// 32 random bytes, fresh at each baseline.
   public let salt: FixedBytes<32>
-  /// Which measurement proof key proves it.
+  /// The id of the measurement proof key that proves the measurements, 8 bytes.
   public let mpkID: KeyID
-  /// The components of app scope, sorted by their bytes.
+  /// The ids of the components of app scope, sorted by their bytes.
   public let appIDs: [ComponentID]
-  /// The components of device scope, sorted by their bytes.
+  /// The ids of the components of device scope, the prover's host, sorted by their bytes.
   public let deviceIDs: [ComponentID]
-  /// When the baseline was taken, in Unix seconds.
+  /// The time of the baseline, in Unix seconds.
   public let created: UInt64
 
-  /// Puts a configuration together.
+  /// Creates a configuration from its parts.
   ///
   /// - Parameters:
   ///   - salt: 32 random bytes.
@@ -24,7 +25,7 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   ///   - appIDs: at least one id of printable ASCII, sorted by bytes.
   ///   - deviceIDs: the same; no id is in both lists, and both have at most 64 together.
   ///   - created: Unix seconds, at most 2^53 - 1.
-  /// - Throws: `unexpected` when a list breaks these rules, `tooLong` for too many ids.
+  /// - Throws: `unexpected` if a list breaks these rules or `created` is too large, `tooLong` for too many ids.
   public init(
     salt: FixedBytes<32>, mpkID: KeyID, appIDs: [ComponentID], deviceIDs: [ComponentID], created: UInt64
   ) throws(EncodingFault) {
@@ -50,12 +51,12 @@ public struct MeasurementConfiguration: Sendable, Hashable {
 }
 
 extension MeasurementConfiguration {
-  /// Reads a configuration: the deterministic CBOR map
+  /// Decodes a configuration: the deterministic CBOR map
   /// `{1: 1, 2: salt, 3: mpk id, 4: [app ids], 5: [device ids], 6: created}`.
   ///
   /// - Parameter bytes: the whole file.
-  /// - Throws: `malformed` when it is not deterministic CBOR, `unexpected` when it is but not this map, `tooLong` for
-  ///   more ids than there may be.
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` if it is but not this map, `tooLong` for too
+  ///   many ids.
   public init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
     guard try reader.mapHead() == 6 else { throw .unexpected }
@@ -76,7 +77,7 @@ extension MeasurementConfiguration {
     try self.init(salt: salt, mpkID: mpkID, appIDs: appIDs, deviceIDs: deviceIDs, created: created)
   }
 
-  /// The configuration as deterministic CBOR; reading it gives the same configuration, and no other bytes do.
+  /// Returns the configuration as deterministic CBOR. No other bytes decode to the same configuration.
   public func encoded() -> [UInt8] {
     var bytes: [UInt8] = []
     encode(into: &bytes)
@@ -113,7 +114,7 @@ extension MeasurementConfiguration {
     return ids
   }
 
-  /// IM: what the app and the device are, as one secret.
+  /// Computes the integrity measurement (IM): the state of the app and of the prover's host, as one secret.
   ///
   /// `HMAC-SHA-256(salt, "holdfast/1 integrity" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` is the deterministic CBOR
   /// array of `[id, digest]`, sorted by the bytes of id.
@@ -122,7 +123,8 @@ extension MeasurementConfiguration {
   ///   - app: one component for each of ``appIDs``, in the same order.
   ///   - device: one component for each of ``deviceIDs``, in the same order.
   /// - Returns: 32 secret bytes.
-  /// - Throws: `componentsDiffer` when an id is missing, too much or out of order; `cryptography` when the library fails.
+  /// - Throws: `componentsDiffer` if an id is missing, superfluous or out of order; `cryptography` if the library
+  ///   fails.
   public func integrityMeasurement<Backend: Cryptography & ~Copyable>(
     app: [Component], device: [Component], using cryptography: inout Backend
   ) throws(MeasurementFault) -> Secret<32> {
@@ -131,14 +133,15 @@ extension MeasurementConfiguration {
     return try measurement("holdfast/1 integrity", of: all, using: &cryptography)
   }
 
-  /// DM: what the device alone is, as one secret.
+  /// Computes the device measurement (DM): the state of the prover's host only, as one secret.
   ///
-  /// `HMAC-SHA-256(salt, "holdfast/1 device" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` holds the device's
-  /// components only.
+  /// `HMAC-SHA-256(salt, "holdfast/1 device" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` holds only the components
+  /// of device scope.
   ///
   /// - Parameter device: one component for each of ``deviceIDs``, in the same order.
   /// - Returns: 32 secret bytes.
-  /// - Throws: `componentsDiffer` when an id is missing, too much or out of order; `cryptography` when the library fails.
+  /// - Throws: `componentsDiffer` if an id is missing, superfluous or out of order; `cryptography` if the library
+  ///   fails.
   public func deviceMeasurement<Backend: Cryptography & ~Copyable>(
     device: [Component], using cryptography: inout Backend
   ) throws(MeasurementFault) -> Secret<32> {
@@ -146,7 +149,7 @@ extension MeasurementConfiguration {
     return try measurement("holdfast/1 device", of: device, using: &cryptography)
   }
 
-  /// SHA-256 of the configuration's bytes.
+  /// Returns SHA-256 of the configuration's bytes.
   public func digest<Backend: Cryptography & ~Copyable>(
     using cryptography: inout Backend
   ) throws(CryptographyFailure) -> Digest {
@@ -155,7 +158,7 @@ extension MeasurementConfiguration {
     return try hash.finish()
   }
 
-  /// Whether these are exactly the components that the configuration names, in its order.
+  /// Returns whether these are exactly the components that the configuration names, in its order.
   func matches(app: [Component], device: [Component]) -> Bool {
     names(appIDs, app) && names(deviceIDs, device)
   }
@@ -183,7 +186,7 @@ extension MeasurementConfiguration {
   }
 }
 
-/// Why a measurement could not be made from components.
+/// The reason why a measurement could not be made from components.
 public enum MeasurementFault: Error, Equatable {
   /// The components are not exactly those that the configuration names.
   case componentsDiffer

@@ -1,9 +1,10 @@
-/// The key that proves measurements: 16 secret bytes, one for each release of an app, built into it and known to the backend.
+/// The measurement proof key (MPK): 16 secret bytes, one for each release of an app, built into it and known to the
+/// backend.
 public typealias MeasurementProofKey = Secret<16>
 
-/// Names a measurement proof key: the first 8 bytes of `SHA-256("holdfast/1 mpk id" ‖ 0x00 ‖ MPK)`.
+/// Returns the id of a measurement proof key: the first 8 bytes of `SHA-256("holdfast/1 mpk id" ‖ 0x00 ‖ MPK)`.
 ///
-/// - Throws: when the cryptographic library fails.
+/// - Throws: if the cryptographic library fails.
 public func measurementProofKeyID<Backend: Cryptography & ~Copyable>(
   _ key: borrowing MeasurementProofKey, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> KeyID {
@@ -13,16 +14,16 @@ public func measurementProofKeyID<Backend: Cryptography & ~Copyable>(
   return KeyID(startOf: try hash.finish())
 }
 
-/// Proves a measurement without showing it: `HMAC-SHA-256(MPK, nonce ‖ measurement)`.
+/// Computes the proof of a measurement, which does not reveal it: `HMAC-SHA-256(MPK, nonce ‖ measurement)`.
 ///
-/// Both ends compute it, the device in the verify path: no heap. Source: Approov, "Offline Security Mode".
+/// Both ends compute it, the device without a heap. Source: Approov, "Offline Security Mode".
 ///
 /// - Parameters:
-///   - key: 16 bytes.
+///   - key: the measurement proof key, 16 bytes.
 ///   - nonce: 16 bytes, never used before.
 ///   - measurement: IM or DM, 32 bytes.
 /// - Returns: the proof, 32 bytes.
-/// - Throws: when the cryptographic library fails.
+/// - Throws: if the cryptographic library fails.
 public func measurementProof<Backend: Cryptography & ~Copyable>(
   key: borrowing MeasurementProofKey, nonce: FixedBytes<16>, measurement: borrowing Secret<32>,
   using cryptography: inout Backend
@@ -35,15 +36,15 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
   return try mac.finish()
 }
 
-/// The secret from which the two keys of a release follow: 16 bytes, a line of `mpk.key`.
+/// The root secret of a release, from which its two keys are derived: 16 bytes, a line of `mpk.key`.
 ///
 /// Only the build of the app and the owner of the service handle it. Neither the app nor a token contains it.
 public typealias ReleaseRoot = Secret<16>
 
 /// The key that authenticates evidence: 32 secret bytes, one for each release of an app.
 ///
-/// Only the app and the attestation service know it. It never enters a token: every token contains the measurement proof
-/// key, so whoever opened one device could otherwise forge evidence for all.
+/// Only the app and the attestation service know it. It never enters a token: every token contains the measurement
+/// proof key, so anyone who opened one device could otherwise forge evidence for all devices.
 public typealias EvidenceKey = Secret<32>
 
 /// Derives the key that authenticates a release's evidence:
@@ -51,9 +52,9 @@ public typealias EvidenceKey = Secret<32>
 ///
 /// Source: RFC 5869 §2.
 ///
-/// - Parameter root: 16 bytes.
+/// - Parameter root: the root secret of the release, 16 bytes.
 /// - Returns: 32 secret bytes.
-/// - Throws: when the cryptographic library fails.
+/// - Throws: if the cryptographic library fails.
 public func evidenceKey<Backend: Cryptography & ~Copyable>(
   of root: borrowing ReleaseRoot, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> EvidenceKey {
@@ -65,9 +66,9 @@ public func evidenceKey<Backend: Cryptography & ~Copyable>(
 ///
 /// Source: RFC 5869 §2.
 ///
-/// - Parameter root: 16 bytes.
+/// - Parameter root: the root secret of the release, 16 bytes.
 /// - Returns: 16 secret bytes.
-/// - Throws: when the cryptographic library fails.
+/// - Throws: if the cryptographic library fails.
 public func measurementProofKey<Backend: Cryptography & ~Copyable>(
   of root: borrowing ReleaseRoot, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> MeasurementProofKey {

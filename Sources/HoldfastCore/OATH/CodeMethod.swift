@@ -1,13 +1,13 @@
-/// How the codes of an account are made: all but its secret.
+/// The method by which the codes of an account are made: everything but the account's secret.
 public enum CodeMethod: Sendable, Equatable {
-  /// From a counter. Source: RFC 4226.
+  /// Codes from a counter. Source: RFC 4226.
   case hotp(OATHHash, CodeLength)
-  /// From the time, in steps of 1 to 86,400 seconds from 1970 on. Source: RFC 6238.
+  /// Codes from the time, in steps of 1 to 86,400 seconds since 1970. Source: RFC 6238.
   case totp(OATHHash, CodeLength, periodSeconds: UInt64)
-  /// From a question. Source: RFC 6287.
+  /// Codes from a question. Source: RFC 6287.
   case ocra(OCRASuite)
 
-  /// Whether each code takes a counter.
+  /// Whether a counter is part of each code.
   public var isCounted: Bool {
     switch self {
     case .hotp: true
@@ -16,7 +16,7 @@ public enum CodeMethod: Sendable, Equatable {
     }
   }
 
-  /// The seconds of a time step; nil where the time plays no part.
+  /// The length of a time step, in seconds; nil if the time is not part of a code.
   public var timeStepSeconds: UInt64? {
     switch self {
     case .hotp: nil
@@ -51,7 +51,9 @@ extension CodeMethod {
     }
   }
 
-  /// Reads what ``encode(into:)`` writes.
+  /// Decodes a method that ``encode(into:)`` wrote.
+  ///
+  /// - Throws: `malformed`, or `unexpected` for anything but a method.
   public init(_ reader: inout CBORReader) throws(EncodingFault) {
     let count = try reader.arrayHead()
     switch (try reader.unsigned(), count) {

@@ -1,11 +1,12 @@
-/// One-time passwords, answers and signatures from a question.
+/// One-time passwords, responses and signatures from a question.
 ///
 /// Source: RFC 6287 §5.
 public enum OCRA {
-  /// The code of `input` under `key`, of any length.
+  /// Returns the code of `input` under `key`, which may have any length.
   ///
-  /// Throws `missingInput`, `unexpectedInput` and `sessionTooLong` where `input` is not what `suite` names, `noTruncation`
-  /// for a suite of no digits, `cryptography` when that fails. Timing: depends on suite and byte counts alone.
+  /// Throws `missingInput`, `unexpectedInput` and `sessionTooLong` if `input` does not have the parts that `suite`
+  /// names, `noTruncation` for a suite without digits, `cryptography` if that fails. Timing: depends only on the suite
+  /// and on byte counts.
   public static func code<Crypto: Cryptography & ~Copyable>(
     suite: OCRASuite, key: Span<UInt8>, input: borrowing OCRAInput, using cryptography: inout Crypto
   ) throws(OCRAFault) -> BoundedText<16> {
@@ -14,10 +15,10 @@ public enum OCRA {
     return Truncation.code(whole.bytes, length)
   }
 
-  /// The whole HMAC of `input` under `key`, 20, 32 or 64 bytes: the answer where the suite ends in `-0`, and what a code is
-  /// taken from where it does not.
+  /// Returns the whole HMAC of `input` under `key`, 20, 32 or 64 bytes. It is the response if the suite's length is 0
+  /// (`-0`); a code is taken from it if not.
   ///
-  /// Source: RFC 6287 §5.2. Throws and timing as ``code(suite:key:input:using:)``, but for `noTruncation`.
+  /// Source: RFC 6287 §5.2. Errors and timing are those of ``code(suite:key:input:using:)``, except for `noTruncation`.
   public static func untruncated<Crypto: Cryptography & ~Copyable>(
     suite: OCRASuite, key: Span<UInt8>, input: borrowing OCRAInput, using cryptography: inout Crypto
   ) throws(OCRAFault) -> ByteBuffer<64> {
@@ -47,7 +48,7 @@ public enum OCRA {
     }
   }
 
-  /// Suite, zero, C, Q, P, S and T, as far as there are.
+  /// Appends the suite, a zero byte, and the parts of C, Q, P, S and T that are present, in this order.
   ///
   /// Source: RFC 6287 §5.1.
   private static func append<MAC: StreamingDigest>(
@@ -82,7 +83,7 @@ public enum OCRA {
   }
 }
 
-/// Why there is no OCRA code.
+/// The reason why there is no OCRA code.
 public enum OCRAFault: Error, Equatable {
   /// The suite names an input that was not given.
   case missingInput(OCRAInputName)
@@ -90,32 +91,35 @@ public enum OCRAFault: Error, Equatable {
   case unexpectedInput(OCRAInputName)
   /// The session information has more bytes than the suite says.
   case sessionTooLong
-  /// The suite ends in `-0`: it has the whole HMAC in place of a code.
+  /// The suite's length is 0 (`-0`): it gives the whole HMAC instead of a code.
   case noTruncation
   /// The cryptography failed.
   case cryptography
 }
 
-/// The inputs that a suite may name, besides the question.
+/// The inputs that a suite may name in addition to the question.
 public enum OCRAInputName: Sendable {
+  /// The inputs `C`, `P`, `S` and `T`.
   case counter, pin, session, time
 }
 
-/// What an OCRA code is made from, apart from its suite and its key. Which of these there must be, the suite says.
+/// The input of an OCRA code, in addition to its suite and its key. The suite determines which parts must be present.
 ///
 /// Source: RFC 6287 §5.1.
 public struct OCRAInput: ~Escapable {
-  /// `C`.
+  /// The counter, `C`.
   public let counter: UInt64?
-  /// `Q`: 128 bytes.
+  /// The question, `Q`, 128 bytes.
   public let question: Span<UInt8>
-  /// `P`: the PIN as it is typed, hashed when the code is made; any number of bytes.
+  /// The PIN, `P`, as it is typed; any number of bytes. It is hashed when the code is made.
   public let pin: Span<UInt8>?
-  /// `S`: at most as many bytes as the suite says; shorter ones get zeros in front, as the RFC's reference does.
+  /// The session information, `S`, with at most the number of bytes that the suite names. A shorter one gets leading
+  /// zeros, as in the RFC's reference implementation.
   public let session: Span<UInt8>?
-  /// `T`: the number of time steps since 1970, see ``TOTP/timeStep(at:periodSeconds:)``.
+  /// The number of time steps since 1970, `T`: see ``TOTP/timeStep(at:periodSeconds:)``.
   public let timeStep: UInt64?
 
+  /// Creates the input of a code.
   @_lifetime(borrow question, copy pin, copy session)
   public init(
     counter: UInt64? = nil, question: borrowing OCRAQuestion, pin: Span<UInt8>? = nil, session: Span<UInt8>? = nil,
@@ -141,15 +145,16 @@ public struct OCRAInput: ~Escapable {
 ///
 /// Source: RFC 6287 §5.1, §6.3 and appendix A.
 public struct OCRAQuestion: Sendable, Equatable {
-  /// Text as its bytes, a decimal number as a hexadecimal one, hexadecimal digits as they are: written from the left,
-  /// two digits a byte, with zeros behind.
+  /// The bytes: alphanumeric text as it is, a decimal number in hexadecimal digits, hexadecimal digits as they are. Two
+  /// hexadecimal digits make a byte, from the left, and zeros follow.
   public let bytes: FixedBytes<128>
 
-  /// The most characters of a question.
+  /// The most characters of a question, a mutual one included.
   public static let maximumLength = 128
 
-  /// Reads a question as `suite` wants it written; nil for characters that it has not, for none, and for more than twice
-  /// ``OCRASuite/questionLength``: a mutual question is made of two (RFC 6287 §7.2).
+  /// Reads a question in the format of `suite`. Returns nil for characters outside that format, for an empty question,
+  /// and for more than twice ``OCRASuite/questionLength`` characters: a mutual question consists of two (RFC 6287
+  /// §7.2).
   public init?(_ text: Span<UInt8>, for suite: OCRASuite) {
     guard (1...2 * suite.questionLength).contains(text.count) else { return nil }
     let bytes: FixedBytes<128>? =
@@ -180,7 +185,8 @@ public struct OCRAQuestion: Sendable, Equatable {
     return bytes
   }
 
-  /// The number's hexadecimal digits without zeros in front, as the reference's `BigInteger` writes them; zero is one digit.
+  /// Returns the number's hexadecimal digits without leading zeros, as the reference's `BigInteger` writes them; zero
+  /// is one digit.
   private static func numeric(_ text: Span<UInt8>) -> FixedBytes<128>? {
     // 128 decimal digits are 426 bits: 14 words, least significant first.
     var words = InlineArray<14, UInt32>(repeating: 0)
@@ -216,21 +222,22 @@ public struct OCRAQuestion: Sendable, Equatable {
 
 #if !hasFeature(Embedded)
   extension OCRAQuestion {
-    /// Reads a question as `suite` wants it written; nil for any other.
+    /// Reads a question in the format of `suite`; nil for any other text.
     public init?(_ text: String, for suite: OCRASuite) {
       self.init(Array(text.utf8).span, for: suite)
     }
   }
 #endif
 
-/// What a seal is made over: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])` as 64 hexadecimal digits.
+/// Returns the question of a seal: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])` as 64 hexadecimal
+/// digits.
 ///
 /// Source: docs/protocol.md, Codes; an OCRA question (RFC 6287 §5.1).
 ///
 /// - Parameters:
-///   - parameterCount: at most 8; none gives an empty array.
-///   - parameter: the one at an index below `parameterCount`.
-/// - Returns: ASCII, lower case; a suite reads them as a number, so that their case does not matter.
+///   - parameterCount: the number of parameters, at most 8; 0 gives an empty array.
+///   - parameter: returns the parameter at an index below `parameterCount`.
+/// - Returns: ASCII, lower case. A suite reads the digits as a number, so their case does not matter.
 public func sealQuestion<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> FixedBytes<64> {
@@ -241,10 +248,11 @@ public func sealQuestion<Crypto: Cryptography & ~Copyable>(
   return FixedBytes<64>(question.bytes)!
 }
 
-/// Identifies a command and its parameters: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])`, 32 bytes.
+/// Returns the digest that identifies a command and its parameters:
+/// `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])`, 32 bytes.
 ///
-/// Seals cover it, and a device tells by it whether a repeated request is the same one. The parameters are as for
-/// ``sealQuestion(command:parameterCount:parameter:using:)``.
+/// Seals cover it, and a device compares it to find out whether a repeated request is the same one. The parameters are
+/// those of ``sealQuestion(command:parameterCount:parameter:using:)``.
 @inline(never)
 public func commandDigest<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto

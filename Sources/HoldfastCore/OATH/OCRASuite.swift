@@ -1,8 +1,8 @@
-/// Which hash, length and data input an OCRA code has: `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
+/// An OCRA suite: the hash, the length and the inputs of a code, such as `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
 ///
 /// Source: RFC 6287 §6.
 public struct OCRASuite: Sendable, Equatable {
-  /// How a question is written. Source: RFC 6287 §5.1 and §6.3.
+  /// The format of a question. Source: RFC 6287 §5.1 and §6.3.
   public enum QuestionFormat: Sendable, Equatable {
     /// `A`: printable ASCII.
     case alphanumeric
@@ -12,20 +12,22 @@ public struct OCRASuite: Sendable, Equatable {
     case hexadecimal
   }
 
+  /// The hash function of the HMAC.
   public let hash: OATHHash
-  /// Nil for the whole HMAC (`-0`).
+  /// The length of the code; nil for the whole HMAC (`-0`).
   public let length: CodeLength?
-  /// `C`: whether a counter is part of it.
+  /// Whether a counter, `C`, is part of the code.
   public let hasCounter: Bool
+  /// The format of the question, `Q`.
   public let questionFormat: QuestionFormat
   private let question: UInt8
-  /// `P`: the hash of the PIN; nil without one.
+  /// The hash function for the PIN, `P`; nil for a suite without a PIN.
   public let pinHash: OATHHash?
-  /// 0 without a session.
+  /// The bytes of the session information; 0 for a suite without it.
   private let session: UInt16
   private let timeStep: OCRATimeStep?
 
-  /// What seals are made with unless their owner says otherwise: `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
+  /// The suite of seals, unless the owner chooses another: `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
   public static var usualSeal: OCRASuite {
     OCRASuite(.sha256, .eight, question: 64, OCRATimeStep(count: 1, unit: .minutes))
   }
@@ -40,7 +42,7 @@ public struct OCRASuite: Sendable, Equatable {
     (hasCounter, questionFormat, pinHash, session) = (false, .hexadecimal, nil, 0)
   }
 
-  /// Reads a suite, letter by letter as RFC 6287 §6 writes it; nil for anything else.
+  /// Reads a suite exactly as RFC 6287 §6 writes it; nil for any other text.
   public init?(_ bytes: Span<UInt8>) {
     guard bytes.count <= Self.longestText else { return nil }
     var reader = SuiteReader(bytes)
@@ -78,17 +80,18 @@ public struct OCRASuite: Sendable, Equatable {
 
   /// The most characters of one question, 4 to 64.
   public var questionLength: Int { Int(question) }
-  /// `S`: the bytes of the session information, 1 to 512; nil without one.
+  /// The number of bytes of the session information, `S`, 1 to 512; nil for a suite without it.
   public var sessionByteCount: Int? { session == 0 ? nil : Int(session) }
-  /// `T`: the seconds of a time step; nil without one.
+  /// The length of a time step, `T`, in seconds; nil for a suite without the time.
   public var timeStepSeconds: UInt64? { timeStep?.seconds }
 }
 
 extension OCRASuite {
-  /// The longest suite, in characters.
+  /// The length of the longest suite, in characters.
   private static var longestText: Int { 64 }
 
-  /// The suite as it is written, at most 64 characters, which is part of what is authenticated. There is one way to write each.
+  /// The suite's text, at most 64 characters, which is part of the authenticated bytes. There is one way to write each
+  /// suite.
   public var text: BoundedText<64> {
     var text = ByteBuffer<64>()
     do throws(EncodingFault) { try write(into: &text) } catch { return BoundedText() }
@@ -119,7 +122,7 @@ extension OCRASuite {
   }
 }
 
-/// A time step as a suite writes it. Source: RFC 6287 §6.3.
+/// A time step as a suite writes it: a count and a unit. Source: RFC 6287 §6.3.
 struct OCRATimeStep: Sendable, Equatable {
   enum Unit: Sendable, Equatable {
     case seconds, minutes, hours
@@ -166,13 +169,14 @@ extension OATHHash {
 }
 
 extension ByteBuffer {
-  /// Takes a number in decimal, with zeros before it up to so many digits.
+  /// Appends a decimal number, with leading zeros up to `digits` digits.
   fileprivate mutating func append(decimal number: Int, digits: Int) throws(EncodingFault) {
     if number >= 10 || digits > 1 { try append(decimal: number / 10, digits: digits - 1) }
     try append(0x30 + UInt8(number % 10))
   }
 }
 
+/// A reader of a suite's text.
 private struct SuiteReader: ~Escapable {
   private let bytes: Span<UInt8>
   private var position = 0
@@ -184,7 +188,7 @@ private struct SuiteReader: ~Escapable {
 
   var isAtEnd: Bool { position == bytes.count }
 
-  /// Passes over `text` if it is next; says whether it was.
+  /// Skips `text` if it is next, and returns whether it was.
   mutating func skip(_ text: StaticString) -> Bool {
     let end = position + text.utf8CodeUnitCount
     guard end <= bytes.count, bytes.extracting(position..<end).elementsEqual(text) else { return false }
@@ -192,7 +196,8 @@ private struct SuiteReader: ~Escapable {
     return true
   }
 
-  /// A decimal number of so many digits; one of more than one begins with 0 only where its length is fixed.
+  /// Reads a decimal number whose digit count is in `lengths`. A number of more than one digit may begin with 0 only if
+  /// its length is fixed.
   mutating func number(_ lengths: ClosedRange<Int>) -> Int? {
     let start = position
     var value = 0
@@ -220,7 +225,7 @@ private struct SuiteReader: ~Escapable {
     return nil
   }
 
-  /// `[1-59]S`, `[1-59]M` or `[1-48]H`.
+  /// Reads `[1-59]S`, `[1-59]M` or `[1-48]H`.
   mutating func timeStep() -> OCRATimeStep? {
     guard let count = number(1...2), count >= 1 else { return nil }
     let unit: OCRATimeStep.Unit
@@ -240,7 +245,7 @@ private struct SuiteReader: ~Escapable {
 
 #if !hasFeature(Embedded)
   extension OCRASuite {
-    /// Reads a suite; nil for anything else.
+    /// Reads a suite; nil for any other text.
     public init?(_ text: String) {
       self.init(Array(text.utf8).span)
     }

@@ -1,12 +1,13 @@
 /// The limits that a token must keep.
 public struct TokenLimits: Sendable, Equatable {
-  /// The least generation, whatever was accepted so far.
+  /// The least generation of a token, in addition to the floor from accepted tokens.
   public var generationFloor: UInt64
-  /// The least app version.
+  /// The least version of the app.
   public var minimumVersion: AppVersion
-  /// How many seconds after its `iat` a token still counts; nil for as long as its `exp` says.
+  /// The age, in seconds after its `iat`, up to which a token counts; nil for no limit other than its `exp`.
   public var maximumAgeSeconds: UInt64?
 
+  /// Creates limits; the defaults admit every token.
   public init(generationFloor: UInt64 = 0, minimumVersion: AppVersion = .zero, maximumAgeSeconds: UInt64? = nil) {
     self.generationFloor = generationFloor
     self.minimumVersion = minimumVersion
@@ -14,13 +15,16 @@ public struct TokenLimits: Sendable, Equatable {
   }
 }
 
-/// What policy says of one command.
+/// A policy's rule for one command.
 public struct CommandRule: Sendable, Equatable {
+  /// The factors that the command needs.
   public var factors: Factors
+  /// The limits that a token must keep for this command.
   public var limits: TokenLimits
   /// Whether the command may come in a compatibility round.
   public var allowsCompatibility: Bool
 
+  /// Creates a rule; by default, it has no limits and allows no compatibility round.
   public init(factors: Factors, limits: TokenLimits = TokenLimits(), allowsCompatibility: Bool = false) {
     self.factors = factors
     self.limits = limits
@@ -28,56 +32,58 @@ public struct CommandRule: Sendable, Equatable {
   }
 }
 
-/// What a device's owner allows. Whatever is not named is refused.
+/// A device owner's policy. It refuses every command that it does not name.
 public protocol Policy: ~Copyable {
-  /// What `command` needs; nil for a command that is not in the policy.
+  /// Returns the rule for `command`; nil for a command that is not in the policy.
   func rule(for command: BoundedText<32>) -> CommandRule?
   /// The limits for commands that are not in the policy.
   var limits: TokenLimits { get }
-  /// The factors that every command needs: the hint in M1.
+  /// The factors that every command needs, for the hint in M1.
   var commonFactors: Factors { get }
-  /// Whether tokens without a signature are taken.
+  /// Whether the device accepts tokens without a signature or a MAC.
   var acceptsUnsigned: Bool { get }
-  /// Whether tokens are taken whose issuer shares a MAC key with the device.
+  /// Whether the device accepts tokens under a MAC key that it shares with the issuer.
   var acceptsMAC: Bool { get }
-  /// Which codes are looked for.
+  /// The limits of the search for codes.
   var codeLimits: CodeLimits { get }
-  /// How far above the clock floor an `iat` may be, in seconds.
+  /// The most seconds by which a token's `iat` may be above the clock floor.
   var maximumIssueAdvanceSeconds: UInt64 { get }
 }
 
-/// What a command needs beside a valid token.
+/// The factors that a command needs in addition to a valid token.
 public struct Factors: OptionSet, Sendable {
+  /// The sum of the factors' numbers, as in M1.
   public let rawValue: UInt8
 
+  /// Creates a set from the sum of its factors' numbers.
   public init(rawValue: UInt8) {
     self.rawValue = rawValue
   }
 
-  /// The app is untampered: a right integrity proof.
+  /// A right integrity proof: the app is untampered.
   public static let integrity = Factors(rawValue: 1)
-  /// It runs on the same device: a right device proof.
+  /// A right device proof: the app runs on the same host.
   public static let device = Factors(rawValue: 2)
-  /// The right person: a one-time password.
+  /// A one-time password of the right person.
   public static let otp = Factors(rawValue: 4)
-  /// The right person, for exactly this command: a seal.
+  /// A seal of the right person, for exactly this command.
   public static let seal = Factors(rawValue: 8)
 
-  /// All four.
+  /// All four factors.
   public static let all: Factors = [.integrity, .device, .otp, .seal]
 }
 
-/// Why a command was refused, or was accepted but not carried out.
+/// The reason why a command was refused, or was accepted but not carried out.
 ///
-/// The result of a sealed M3 says it as one word in ASCII, under `commandRefused`, `busy` and `internal`: the peer has proved
-/// itself by then. Source: docs/protocol.md, Statuses.
+/// The result of a sealed M3 carries it as one word in ASCII, under `commandRefused`, `busy` and `internal`. The peer
+/// has proved itself by then. Source: docs/protocol.md, Statuses.
 public enum Refusal: UInt8, Sendable, CaseIterable {
   /// Policy does not know the command, or does not allow it in a compatibility round.
   case notInPolicy
   /// The token has a list of commands, and this one is not in it.
   case notInToken
-  /// A code that the command needs is of another user than the token's or the other code's, or `host-code` or `user-sync` names
-  /// another user.
+  /// A code that the command needs belongs to another user than the token's or the other code's, or `host-code` or
+  /// `user-sync` names another user.
   case anotherUser
   /// The command needs a seal, and a parameter is longer than policy lets a person read.
   case parameterTooLong
@@ -85,7 +91,7 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case anotherCommand
   /// `host-code` names a user who was given a challenge less than a minute ago.
   case challengePending
-  /// Policy and token allow the command, but the device has nothing that carries it out.
+  /// Policy and token allow the command, but no part of the device carries it out.
   case unknownToActuator
 
   /// The word in the result, at most 17 bytes of ASCII.
@@ -101,7 +107,7 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
     }
   }
 
-  /// Reads the result of a denial; nil for a word that this version does not know.
+  /// Reads the reason from the result of a denial; nil for a word that this version does not know.
   public init?(word: Span<UInt8>) {
     for refusal in Refusal.allCases where word.elementsEqual(refusal.word) {
       self = refusal

@@ -1,43 +1,56 @@
-/// Whether a proof was given, and was right.
+/// The result of checking a proof.
 public enum ProofResult: Sendable, Equatable {
+  /// The proof was right, was wrong, or was not given.
   case right, wrong, absent
 }
 
-/// What one round is judged by, once its token was opened and its proofs were compared. It holds no secret.
+/// The facts by which one round is judged, after its token was opened and its proofs were compared. It holds no secret.
 public struct Round: ~Copyable, Sendable {
   /// The key that signed or authenticated the token; nil for an unsigned one.
   public let verifyingKey: KeyID?
+  /// The token's id (`jti`), 16 bytes.
   public let tokenID: TokenID
+  /// The app that the token names (`sub`), at most 64 bytes.
   public let subject: BoundedText<64>
+  /// The time when the token was issued (`iat`), in Unix seconds.
   public let issuedAt: UInt64
+  /// The time at which the token expires (`exp`), in Unix seconds.
   public let expires: UInt64
+  /// The token's generation (`gen`).
   public let generation: UInt64
+  /// The number of rounds that may be accepted with the token (`max`); nil for no limit.
   public let maximumUses: UInt64?
+  /// The app version in the token (`ver`).
   public let version: AppVersion
+  /// The result of the integrity proof (IMP).
   public let integrity: ProofResult
+  /// The result of the device proof (DMP), for the prover's host.
   public let device: ProofResult
+  /// The command that the prover requests, at most 32 bytes.
   public let command: BoundedText<32>
-  /// Whether the token's own list, where it has one, names the command.
+  /// Whether the token allows the command: it has no list of commands, or one that names it.
   public let isCommandInToken: Bool
-  /// What the command needs; nil for one that policy does not know.
+  /// The factors that the command needs; nil for a command that policy does not know.
   public let factors: Factors?
-  /// Whether policy lets the command come in a compatibility round.
+  /// Whether policy allows the command in a compatibility round.
   public let allowsCompatibility: Bool
-  /// The limits that apply to the token.
+  /// The limits that the token must keep.
   public let limits: TokenLimits
-  /// The factors that came as codes.
+  /// The factors that were given as codes.
   public let codes: Factors
-  /// Whether a code that the command needs, or the user whom `host-code` or `user-sync` names, is of another user than the
-  /// token's `usr`, or than the other code.
+  /// Whether a code that the command needs, or the user that `host-code` or `user-sync` names, belongs to another user
+  /// than the token's `usr` or the other code.
   public let isAnotherUsersCode: Bool
-  /// Whose codes the command needs, or whom `host-code` or `user-sync` names; nil where there is nobody.
+  /// The user whose codes the command needs, or that `host-code` or `user-sync` names; nil if there is none.
   public let codeUser: BoundedText<32>?
-  /// The challenge that `host-code` is to give to ``codeUser``; nil for any other command, and where its parameters are none.
+  /// The challenge that `host-code` gives to ``codeUser``; nil for any other command, and if its parameters are
+  /// malformed.
   public var freshChallenge: FixedBytes<8>?
-  /// What comparing them gave; nil as long as they were not compared.
+  /// The results of comparing the codes; nil until they are compared.
   public var matches: CodeMatches?
+  /// The policy's limits of the search for codes.
   public let codeLimits: CodeLimits
-  /// The characters of the longest parameter.
+  /// The length of the longest parameter, in characters (Unicode scalars).
   public let longestParameterLength: Int
   /// The nonce of a compatibility round; nil in a session round.
   public let compatibilityNonce: FixedBytes<16>?
@@ -45,39 +58,40 @@ public struct Round: ~Copyable, Sendable {
   public let requestNumber: UInt64?
   /// The first 16 bytes of ``commandDigest(command:parameterCount:parameter:using:)``; zero for a request without a number.
   public let requestDigest: FixedBytes<16>
-  /// The real clock, in Unix seconds, where there is one.
+  /// The real clock, in Unix seconds; nil if there is none.
   public let realClock: UInt64?
-  /// The clock that only goes forward, in milliseconds.
+  /// The monotonic clock, in milliseconds.
   public let monotonicMilliseconds: UInt64
   let pin = Pinned()
 }
 
-/// What the device's store holds for one round, read in the transaction that will record it.
+/// The data that the device's store holds for one round, read in the transaction that will record the round.
 public struct LedgerSnapshot: ~Copyable, Sendable {
-  /// Unix seconds.
+  /// The clock floor, in Unix seconds.
   public var clockFloor: UInt64
   /// The highest generation that was accepted from this verifying key.
   public var generationFloor: UInt64
-  /// How many rounds this token was accepted in.
+  /// The number of rounds that were accepted with this token.
   public var uses: UInt64
-  /// Whether this token's uses can be counted: they are already, or there is room.
+  /// Whether this token's uses can be counted: they are counted already, or there is room.
   public var canCountUses: Bool
   /// Whether this nonce was used before with this token.
   public var isNonceUsed: Bool
   /// Whether there is room for one more nonce.
   public var canKeepNonce: Bool
-  /// Whether the issuer is trusted, as it was when the token was looked at.
+  /// Whether the issuer is still trusted, as it was when the token was checked.
   public var isIssuerTrusted: Bool
-  /// The round's ``Round/codeUser``; nil for one that is not known.
+  /// The record of the round's ``Round/codeUser``; nil for an unknown user.
   public var user: UserRecord?
-  /// The request numbers that were accepted with this token; nil where none is known.
+  /// The request numbers that were accepted with this token; nil if there are none.
   public var request: RequestRecord?
-  /// Whether the request with this round's number is being carried out at this moment.
+  /// Whether the device is carrying out the request with this round's number at this moment.
   public var isActing = false
-  /// Whether this token's request numbers can be kept: they are already, or there is room.
+  /// Whether this token's request numbers can be recorded: they are recorded already, or there is room.
   public var canKeepRequest = true
   private let pin = Pinned()
 
+  /// Creates a snapshot; by default, nothing was used before, there is room, and the issuer is trusted.
   public init(
     clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,
     isNonceUsed: Bool = false, canKeepNonce: Bool = true, isIssuerTrusted: Bool = true,
@@ -91,5 +105,79 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
     self.canKeepNonce = canKeepNonce
     self.isIssuerTrusted = isIssuerTrusted
     self.user = user
+  }
+}
+
+extension Round {
+  @inline(never)
+  init<Rules: Policy & ~Copyable>(
+    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: borrowing Request,
+    digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,
+    monotonicMilliseconds: UInt64
+  ) {
+    verifyingKey = token.verifyingKey
+    tokenID = token.claims.tokenID
+    subject = token.claims.subject
+    issuedAt = token.claims.issuedAt
+    expires = token.claims.expires
+    generation = token.claims.generation
+    maximumUses = token.claims.maximumUses
+    version = token.claims.version
+    integrity = proofs.integrity
+    device = proofs.device
+    command = request.command
+    isCommandInToken = token.claims.commands?.contains(request.command) ?? true
+    let rule = policy.rule(for: request.command)
+    factors = rule?.factors
+    allowsCompatibility = rule?.allowsCompatibility ?? false
+    limits = rule?.limits ?? policy.limits
+    codes = request.codes
+    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser
+    isAnotherUsersCode = request.isAbout(anotherThan: token.claims.user ?? codeUser, needing: factors ?? [])
+    matches = nil
+    codeLimits = policy.codeLimits
+    longestParameterLength = request.longestParameterLength
+    compatibilityNonce = nonce
+    requestNumber = nonce == nil ? request.number : nil
+    requestDigest = digest
+    self.realClock = realClock
+    self.monotonicMilliseconds = monotonicMilliseconds
+  }
+}
+
+extension Request {
+  fileprivate var codes: Factors {
+    var codes: Factors = []
+    if otp != nil { codes.insert(.otp) }
+    if seal != nil { codes.insert(.seal) }
+    return codes
+  }
+
+  /// Returns the user whose code the command needs; that of the one-time password takes precedence.
+  fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
+    if factors.contains(.otp), let otp { return otp.user }
+    if factors.contains(.seal), let seal { return seal.user }
+    return nil
+  }
+
+  /// The length of the longest parameter, in Unicode scalars.
+  fileprivate var longestParameterLength: Int {
+    var longest = 0
+    for index in 0..<(parameterCount ?? 0) {
+      let text = parameter(index)
+      let bytes = text.bytes
+      var length = 0
+      for position in bytes.indices where bytes[position] & 0xc0 != 0x80 { length += 1 }
+      longest = max(longest, length)
+    }
+    return longest
+  }
+
+  fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
+    guard let user else { return false }
+    if let namedUser, namedUser != user { return true }
+    if factors.contains(.otp), let otp, otp.user != user { return true }
+    if factors.contains(.seal), let seal, seal.user != user { return true }
+    return false
   }
 }

@@ -1,10 +1,8 @@
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
-  /// Answers a message of a user without a token; nil for any other message. A right answer is left in `outgoing`.
+extension DeviceSession {
+  /// Answers a message from a user without a token; returns nil for any other message. A positive answer is left in
+  /// `outgoing`.
   @inline(never)
-  mutating func judgeUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
+  mutating func answerUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
     let userMessage: UserMessage
     do throws(EncodingFault) {
       guard let decoded = try UserMessage(message) else { return nil }
@@ -25,7 +23,7 @@ where
     } catch { return .internal }
   }
 
-  /// The owner's code that `mac` was keyed through, if there is one that is still good. All are tried.
+  /// Returns the owner's code whose key made `mac`, if there is one that is still good. It tries all codes.
   private mutating func findCode(
     _ purpose: OneUseCode.Purpose, mac: FixedBytes<32>, over digest: Digest
   ) throws(StoreFailure) -> OneUseCodeRecord? {
@@ -93,7 +91,7 @@ where
     }
   }
 
-  /// The user has the secrets: they count from here on, and the code no more.
+  /// Makes the secrets valid and uses up the code, since the user has stored the secrets.
   @inline(never)
   private mutating func confirm(
     _ mac: FixedBytes<32>, _ pending: consuming PendingActivation
@@ -108,6 +106,7 @@ where
     guard try store.activate(pending.codeID, pending.keys.secrets, realClock: try realClock()) else {
       return .otpRejected
     }
+    isRecorded = true
     credential = .code(pending.codeID)
     return reply(Message.activatedType, answer)
   }
@@ -124,6 +123,7 @@ where
       answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
     } catch { return .internal }
     guard try store.unlock(code.id, realClock: try realClock()) else { return .otpRejected }
+    isRecorded = true
     credential = .code(code.id)
     return reply(Message.unlockedType, answer)
   }
@@ -139,7 +139,7 @@ where
   }
 }
 
-/// An activation that waits for the user's confirmation.
+/// An activation that waits for the user's confirmation, and the number of its code.
 struct PendingActivation: ~Copyable {
   let codeID: UInt64
   let keys: ActivationKeys

@@ -1,21 +1,29 @@
-/// M2, prover to device: `[2, head, imp / null, dmp / null, sealed]`, or a compatibility round's. The spans point into the message.
+/// M2, from prover to device: `[2, head, imp / null, dmp / null, sealed]`, or the M2 of a compatibility round. The
+/// spans point into the message.
 public struct Answer: ~Escapable {
-  /// What only one of the two forms has.
+  /// The parts that only one of the two forms has.
   public enum Form: ~Escapable {
-    /// `head` is what the transcript covers; `sealed` is the encrypted request and its tag.
+    /// A session round. The transcript covers `head`; `sealed` is the encrypted request and its tag.
     case session(head: Span<UInt8>, sealed: Span<UInt8>)
-    /// The app chose the nonce, and the command is in the clear.
+    /// A compatibility round. The app chose the nonce, and the command is in the clear.
     case compatibility(nonce: FixedBytes<16>, command: BoundedText<32>)
   }
 
+  /// The form of the message, with the parts that only this form has.
   public let form: Form
+  /// The encoding of ``token``.
   public let encoding: TokenEncoding
-  /// The token, at most 3072 bytes, or a reference of 16.
+  /// The token, at most 3072 bytes, or a reference of 16 bytes.
   public let token: Span<UInt8>
+  /// The integrity proof (IMP), 32 bytes; nil if none was given.
   public let integrityProof: FixedBytes<32>?
+  /// The device proof (DMP), 32 bytes; nil if none was given.
   public let deviceProof: FixedBytes<32>?
 
   /// Decodes M2.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` above 4096
+  ///   bytes.
   @_lifetime(copy message)
   public init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
@@ -86,9 +94,9 @@ extension CBORReader {
   }
 }
 
-/// What the transcript covers of M2: `[prover_random, encoding, token]`.
+/// The part of M2 that the transcript covers: `[prover_random, encoding, token]`.
 package enum AnswerHead {
-  /// Writes it. `random` is fresh for each M2.
+  /// Writes the head. `random` is fresh for each M2.
   package static func encode<Sink: ByteSink & ~Copyable>(
     random: FixedBytes<16>, encoding: TokenEncoding, token: Span<UInt8>, into sink: inout Sink
   ) throws(Sink.Failure) {

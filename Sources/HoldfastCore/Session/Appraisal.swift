@@ -1,12 +1,11 @@
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
-  /// Goes through the statuses in the order of docs/protocol.md, Statuses; the first that applies is returned.
+/// The appraisal of an M2: the message in, the status out. Each function below stands in the order in which it is needed.
+extension DeviceSession {
+  /// Checks the statuses in the order of docs/protocol.md, Statuses, and returns the first that applies.
   ///
-  /// Once the peer has proved the device measurement, the sealed M3 is left in `outgoing`; before, nothing is.
+  /// In a session round, once the peer has proved the device measurement (DM), the sealed M3 is left in `outgoing`. In
+  /// any other case `outgoing` stays empty.
   @inline(never)
-  mutating func judge<Machine: Actuator & ~Copyable>(
+  mutating func appraise<Machine: Actuator & ~Copyable>(
     _ message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Status {
     let answer: Answer
@@ -17,49 +16,14 @@ where
     credential = .token(verifyingKey: token.verifyingKey, token.claims.tokenID)
     switch answer.form {
     case .session(let head, let sealed):
-      return judgeSession(answer, head: head, sealed: sealed, token: token, actuator: &actuator)
+      return appraiseSession(answer, head: head, sealed: sealed, token: token, actuator: &actuator)
     case .compatibility(let nonce, let command):
-      return judgeCompatibility(answer, nonce: nonce, command: command, token: token, actuator: &actuator)
+      return appraiseCompatibility(answer, nonce: nonce, command: command, token: token, actuator: &actuator)
     }
-  }
-
-  /// Recalls or opens the token; nil when that worked.
-  private mutating func obtain(_ token: inout VerifiedToken, from answer: borrowing Answer) -> Status? {
-    if answer.encoding == .reference {
-      guard let reference = TokenReference(answer.token) else { return .tokenUnknown }
-      return store.recall(reference, into: &token) ? nil : .tokenUnknown
-    }
-    do throws(TokenFault) {
-      try opener.open(
-        answer.token, encoding: answer.encoding, key: &key, keyID: keyID, trust: &store,
-        acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC, using: &cryptography, into: &token)
-      return nil
-    } catch {
-      return .tokenInvalid
-    }
-  }
-
-  /// Nil when the token is for this device, its issuer is trusted now in this way, and its `iat` is not in an unlikely future.
-  private mutating func check(_ token: borrowing VerifiedToken) -> Status? {
-    guard token.claims.audience == deviceID else { return .tokenInvalid }
-    if let verifyingKey = token.verifyingKey {
-      guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
-        return .tokenInvalid
-      }
-    } else {
-      guard policy.acceptsUnsigned else { return .tokenInvalid }
-    }
-    let floor: UInt64
-    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .internal }
-    // A real clock so far behind the floor has lost the time: by it, every token would be one of the future.
-    let latest = min(
-      floor.addingClamped(policy.maximumIssueAdvanceSeconds),
-      clock.unixSeconds().map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
-    return token.claims.issuedAt <= latest ? nil : .tokenInvalid
   }
 
   @inline(never)
-  private mutating func judgeSession<Machine: Actuator & ~Copyable>(
+  private mutating func appraiseSession<Machine: Actuator & ~Copyable>(
     _ answer: borrowing Answer, head: Span<UInt8>, sealed: Span<UInt8>, token: borrowing VerifiedToken,
     actuator: inout Machine
   ) -> Status {
@@ -76,35 +40,14 @@ where
     var request = Request(command: BoundedText())
     guard open(&request, from: sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
-    let settled = settle(token, proofs, request: request, nonce: nil)
-    // Trust ended while the round was under way: nobody has proved anything.
-    if settled.status == .tokenInvalid { return .tokenInvalid }
-    return conclude(settled, request, token, keys: keys, transcript: transcript, actuator: &actuator)
-  }
-
-  /// Carries out what was accepted, unless it was carried out before, and answers under the seal.
-  @inline(never)
-  private mutating func conclude<Machine: Actuator & ~Copyable>(
-    _ settled: SettledRound, _ request: borrowing Request, _ token: borrowing VerifiedToken,
-    keys: borrowing SessionKeys, transcript: Transcript, actuator: inout Machine
-  ) -> Status {
-    var reply = Reply(notice: settled.notice)
-    if let refusal = settled.notice.refusal { reply.result.append(refusal) }
-    var status = settled.status
-    if settled.isToBePerformed {
-      status = perform(request, on: &actuator, result: &reply.result)
-      if let number = request.number {
-        store.keepOutcome(status, of: RequestIdentity(token, number: number))
-      }
-    } else {
-      // The answer to a repetition may say accepted, too, and must not keep its peer's place.
-      credential = nil
-    }
-    return seal(reply, status: status, keys: keys, transcript: transcript)
+    let recorded = record(token, proofs, request: request, nonce: nil)
+    // Trust ended while the round was under way, so the peer has proved nothing.
+    if recorded.status == .tokenInvalid { return .tokenInvalid }
+    return actAndAnswer(recorded, request, token, keys: keys, transcript: transcript, actuator: &actuator)
   }
 
   @inline(never)
-  private mutating func judgeCompatibility<Machine: Actuator & ~Copyable>(
+  private mutating func appraiseCompatibility<Machine: Actuator & ~Copyable>(
     _ answer: borrowing Answer, nonce: FixedBytes<16>, command: BoundedText<32>, token: borrowing VerifiedToken,
     actuator: inout Machine
   ) -> Status {
@@ -119,36 +62,50 @@ where
     case (.right, .absent): break
     }
     let request = Request(command: command)
-    let settled = settle(token, proofs, request: request, nonce: nonce)
-    return settled.isToBePerformed ? performSilently(request, on: &actuator) : settled.status
-  }
-
-  /// Nobody hears what a compatibility round gives.
-  @inline(never)
-  private mutating func performSilently<Machine: Actuator & ~Copyable>(
-    _ request: borrowing Request, on actuator: inout Machine
-  ) -> Status {
-    var result = ByteBuffer<1024>()
-    return perform(request, on: &actuator, result: &result)
+    let recorded = record(token, proofs, request: request, nonce: nonce)
+    return recorded.isToBePerformed ? performSilently(request, on: &actuator) : recorded.status
   }
 }
 
-private var secondsPerDay: UInt64 { 86_400 }
-
-extension UInt64 {
-  /// The sum, or the largest value where it does not fit.
-  fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
-    let (sum, overflows) = addingReportingOverflow(other)
-    return overflows ? .max : sum
+/// The steps of an appraisal.
+extension DeviceSession {
+  /// Recalls or opens the token; returns nil on success.
+  private mutating func obtain(_ token: inout VerifiedToken, from answer: borrowing Answer) -> Status? {
+    if answer.encoding == .reference {
+      guard let reference = TokenReference(answer.token) else { return .tokenUnknown }
+      return store.recall(reference, into: &token) ? nil : .tokenUnknown
+    }
+    do throws(TokenFault) {
+      try opener.open(
+        answer.token, encoding: answer.encoding, key: &key, keyID: keyID, trust: &store,
+        acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC, using: &cryptography, into: &token)
+      return nil
+    } catch {
+      return .tokenInvalid
+    }
   }
-}
 
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
+  /// Returns nil if the token is for this device, its issuer is trusted now in this way, and its `iat` is plausible.
+  private mutating func check(_ token: borrowing VerifiedToken) -> Status? {
+    guard token.claims.audience == deviceID else { return .tokenInvalid }
+    if let verifyingKey = token.verifyingKey {
+      guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
+        return .tokenInvalid
+      }
+    } else {
+      guard policy.acceptsUnsigned else { return .tokenInvalid }
+    }
+    let floor: UInt64
+    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .internal }
+    // A real clock so far behind the floor has lost the time: by that clock, every token would come from the future.
+    let latest = min(
+      floor.addingClamped(policy.maximumIssueAdvanceSeconds),
+      clock.unixSeconds().map { max($0.addingClamped(secondsPerDay), floor) } ?? .max)
+    return token.claims.issuedAt <= latest ? nil : .tokenInvalid
+  }
+
   /// Computes both proofs, whether or not they were given, and compares them in constant time.
-  mutating func compareProofs(
+  private mutating func compareProofs(
     _ answer: borrowing Answer, nonce: FixedBytes<16>, token: borrowing VerifiedToken
   ) throws(CryptographyFailure) -> (integrity: ProofResult, device: ProofResult) {
     let integrity = try measurementProof(
@@ -161,9 +118,9 @@ where
     )
   }
 
-  /// Decrypts and decodes the request; false when it does not open or is none.
+  /// Decrypts and decodes the request; returns false if it does not open or is not a request.
   @inline(never)
-  mutating func open(
+  private mutating func open(
     _ request: inout Request, from sealed: Span<UInt8>, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Bool {
     var plaintext = ByteBuffer<768>()
@@ -177,19 +134,19 @@ where
     return true
   }
 
-  /// Remembers a token that came whole.
-  mutating func remember(_ token: borrowing VerifiedToken, from answer: borrowing Answer) {
+  /// Remembers a token that was sent whole.
+  private mutating func remember(_ token: borrowing VerifiedToken, from answer: borrowing Answer) {
     guard answer.encoding != .reference else { return }
     do throws(CryptographyFailure) {
       store.remember(token, as: try tokenReference(answer.token, using: &cryptography))
     } catch { return }
   }
 
-  /// Lets the store record what the rules decide; a store that fails means no.
-  mutating func settle(
+  /// Lets the store record the decision of the rules. If the store fails, the status is `internal`.
+  private mutating func record(
     _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request, nonce: FixedBytes<16>?
-  ) -> SettledRound {
+  ) -> RecordedRound {
     do throws(StoreFailure) {
       let milliseconds = clock.monotonicMilliseconds()
       var round = Round(
@@ -197,16 +154,18 @@ where
         realClock: try realClock(at: milliseconds), monotonicMilliseconds: milliseconds)
       round.freshChallenge = try freshChallenge(for: request)
       var decision = Decision()
-      try store.settle(round, &decision) { $2.judge($0, against: $1) }
+      try store.record(round, &decision) { $2.decide($0, against: $1) }
       if decision.attempt != nil {
         round.matches = try compareCodes(request, decision, round: round)
-        try store.settle(round, &decision) { $2.judge($0, against: $1) }
+        try store.record(round, &decision) { $2.decide($0, against: $1) }
       }
-      return SettledRound(status: decision.status, notice: decision.notice)
-    } catch { return SettledRound(status: .internal, notice: Notice()) }
+      isRecorded = true
+      return RecordedRound(status: decision.status, notice: decision.notice)
+    } catch { return RecordedRound(status: .internal, notice: Notice()) }
   }
 
-  /// Identifies what a numbered request asks for; zero for a request without a number.
+  /// Returns the bytes that identify the command and parameters of a numbered request; zero for a request without a
+  /// number.
   @inline(never)
   private mutating func digest(of request: borrowing Request) throws(StoreFailure) -> FixedBytes<16> {
     guard request.number != nil else { return FixedBytes() }
@@ -218,7 +177,28 @@ where
     } catch { throw StoreFailure() }
   }
 
-  mutating func perform<Machine: Actuator & ~Copyable>(
+  /// Carries out the accepted command, unless it was carried out before, and answers under the seal.
+  @inline(never)
+  private mutating func actAndAnswer<Machine: Actuator & ~Copyable>(
+    _ recorded: RecordedRound, _ request: borrowing Request, _ token: borrowing VerifiedToken,
+    keys: borrowing SessionKeys, transcript: Transcript, actuator: inout Machine
+  ) -> Status {
+    var reply = Reply(notice: recorded.notice)
+    if let refusal = recorded.notice.refusal { reply.result.append(refusal) }
+    var status = recorded.status
+    if recorded.isToBePerformed {
+      status = perform(request, on: &actuator, result: &reply.result)
+      if let number = request.number {
+        store.keepOutcome(status, of: RequestIdentity(token, number: number))
+      }
+    } else {
+      // The answer to a repetition may also be `accepted`, and must not keep its peer's place.
+      credential = nil
+    }
+    return seal(reply, status: status, keys: keys, transcript: transcript)
+  }
+
+  private mutating func perform<Machine: Actuator & ~Copyable>(
     _ request: borrowing Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
   ) -> Status {
     do throws(ActuatorFailure) {
@@ -232,7 +212,17 @@ where
     }
   }
 
-  /// Leaves the sealed M3 in `outgoing` and gives its status; nothing and `internal` when that fails.
+  /// Carries out the command and drops its result, which no message of a compatibility round carries.
+  @inline(never)
+  private mutating func performSilently<Machine: Actuator & ~Copyable>(
+    _ request: borrowing Request, on actuator: inout Machine
+  ) -> Status {
+    var result = ByteBuffer<1024>()
+    return perform(request, on: &actuator, result: &result)
+  }
+
+  /// Leaves the sealed M3 in `outgoing` and returns its status. If that fails, `outgoing` stays empty and the status is
+  /// `internal`.
   @inline(never)
   mutating func seal(
     _ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript
@@ -259,106 +249,10 @@ where
   }
 }
 
-/// What the store recorded of a round.
-struct SettledRound {
-  let status: Status
-  let notice: Notice
-
-  /// Whether the actuator is to act: the answer to a repetition may say `accepted`, too.
-  var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }
-}
-
-extension ProofResult {
-  fileprivate init(given: FixedBytes<32>?, expected: FixedBytes<32>) {
-    guard let given else {
-      self = .absent
-      return
-    }
-    self = constantTimeEqual(given.bytes, expected.bytes) ? .right : .wrong
-  }
-}
-
-extension Round {
+extension DeviceSession {
+  /// Compares the codes that the command needs with those of the user. The attempt is recorded already.
   @inline(never)
-  fileprivate init<Rules: Policy & ~Copyable>(
-    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: borrowing Request,
-    digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,
-    monotonicMilliseconds: UInt64
-  ) {
-    verifyingKey = token.verifyingKey
-    tokenID = token.claims.tokenID
-    subject = token.claims.subject
-    issuedAt = token.claims.issuedAt
-    expires = token.claims.expires
-    generation = token.claims.generation
-    maximumUses = token.claims.maximumUses
-    version = token.claims.version
-    integrity = proofs.integrity
-    device = proofs.device
-    command = request.command
-    isCommandInToken = token.claims.commands?.contains(request.command) ?? true
-    let rule = policy.rule(for: request.command)
-    factors = rule?.factors
-    allowsCompatibility = rule?.allowsCompatibility ?? false
-    limits = rule?.limits ?? policy.limits
-    codes = request.codes
-    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser
-    isAnotherUsersCode = request.isAbout(anotherThan: token.claims.user ?? codeUser, needing: factors ?? [])
-    matches = nil
-    codeLimits = policy.codeLimits
-    longestParameterLength = request.longestParameterLength
-    compatibilityNonce = nonce
-    requestNumber = nonce == nil ? request.number : nil
-    requestDigest = digest
-    self.realClock = realClock
-    self.monotonicMilliseconds = monotonicMilliseconds
-  }
-}
-
-extension Request {
-  fileprivate var codes: Factors {
-    var codes: Factors = []
-    if otp != nil { codes.insert(.otp) }
-    if seal != nil { codes.insert(.seal) }
-    return codes
-  }
-
-  /// Whose code the command needs, the one-time password's first.
-  fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
-    if factors.contains(.otp), let otp { return otp.user }
-    if factors.contains(.seal), let seal { return seal.user }
-    return nil
-  }
-
-  /// In Unicode scalars.
-  fileprivate var longestParameterLength: Int {
-    var longest = 0
-    for index in 0..<(parameterCount ?? 0) {
-      let text = parameter(index)
-      let bytes = text.bytes
-      var length = 0
-      for position in bytes.indices where bytes[position] & 0xc0 != 0x80 { length += 1 }
-      longest = max(longest, length)
-    }
-    return longest
-  }
-
-  fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
-    guard let user else { return false }
-    if let namedUser, namedUser != user { return true }
-    if factors.contains(.otp), let otp, otp.user != user { return true }
-    if factors.contains(.seal), let seal, seal.user != user { return true }
-    return false
-  }
-}
-
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
-  /// Compares the codes that the command needs with those of the user, whose attempt is recorded already.
-  @inline(never)
-  mutating func compareCodes(
+  private mutating func compareCodes(
     _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing Round
   ) throws(StoreFailure) -> CodeMatches? {
     guard let user = decision.user else { return nil }
@@ -383,7 +277,7 @@ where
     _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
     question: Span<UInt8>?, now: UInt64
   ) throws(StoreFailure) -> CodeMatch {
-    // Whose secret is gone was removed since the attempt was recorded.
+    // A user whose secret is missing was removed after the attempt was recorded.
     guard let secret = try store.codeSecret(of: user.id, purpose) else { return .none }
     let search = CodeSearch(
       account: account, window: CodeWindow(account, of: user, now: now, limits: policy.codeLimits), question: question)
@@ -392,7 +286,7 @@ where
     } catch { throw StoreFailure() }
   }
 
-  /// What a seal over `request` is made from: the device's challenge, where the suite needs one, and the digest.
+  /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest.
   @inline(never)
   private mutating func question(
     of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
@@ -410,5 +304,34 @@ where
       try text.append(digest.bytes)
     } catch { throw StoreFailure() }
     return OCRAQuestion(text.bytes, for: suite)
+  }
+}
+
+/// The outcome of a round, as the store recorded it.
+struct RecordedRound {
+  let status: Status
+  let notice: Notice
+
+  /// Whether the actuator must act. The answer to a repetition may also be `accepted`.
+  var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }
+}
+
+extension ProofResult {
+  fileprivate init(given: FixedBytes<32>?, expected: FixedBytes<32>) {
+    guard let given else {
+      self = .absent
+      return
+    }
+    self = constantTimeEqual(given.bytes, expected.bytes) ? .right : .wrong
+  }
+}
+
+private var secondsPerDay: UInt64 { 86_400 }
+
+extension UInt64 {
+  /// Returns the sum, or the largest value if the sum does not fit.
+  fileprivate func addingClamped(_ other: UInt64) -> UInt64 {
+    let (sum, overflows) = addingReportingOverflow(other)
+    return overflows ? .max : sum
   }
 }

@@ -1,15 +1,17 @@
-/// M1, device to prover: `[1, 1, device_id, challenge, kid, required, clock / null]`.
+/// M1, from device to prover: `[1, 1, device_id, challenge, kid, required, clock / null]`.
 public struct Challenge: Sendable {
+  /// The id of the device, 16 bytes.
   public let deviceID: DeviceID
-  /// 16 bytes that this device sends once.
+  /// The challenge: 16 bytes that this device never repeats.
   public let nonce: FixedBytes<16>
-  /// Names the device's key.
+  /// The id of the device's key, 8 bytes.
   public let keyID: KeyID
-  /// What every command needs: a hint.
+  /// The factors that every command needs: a hint, which proves nothing.
   public let required: Factors
-  /// The device's time in Unix seconds; nil where it has none.
+  /// The device's time, in Unix seconds; nil if it has none.
   public let clock: UInt64?
 
+  /// Creates a challenge from its parts.
   public init(deviceID: DeviceID, nonce: FixedBytes<16>, keyID: KeyID, required: Factors, clock: UInt64?) {
     self.deviceID = deviceID
     self.nonce = nonce
@@ -19,6 +21,8 @@ public struct Challenge: Sendable {
   }
 
   /// Decodes M1.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, version or factor.
   public init(_ message: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(message)
     try reader.array(of: 7)
@@ -49,27 +53,29 @@ public struct Challenge: Sendable {
   }
 }
 
-/// Makes challenges that never repeat, even where the random source at boot is poor.
+/// A source of challenges that never repeat, even if the random source is poor at boot.
 ///
-/// `HMAC-SHA-256(seed, "holdfast/1 challenge" ‖ 0x00 ‖ boot ‖ connection ‖ round ‖ entropy)[0..<16]`: the counters, 64 bits
-/// each, make it unique, the seed makes it unpredictable, and entropy helps where there is some.
+/// `HMAC-SHA-256(seed, "holdfast/1 challenge" ‖ 0x00 ‖ boot ‖ connection ‖ round ‖ entropy)[0..<16]`: the counters, 64
+/// bits each, make a challenge unique, the seed makes it unpredictable, and entropy helps if there is some.
 public struct ChallengeSource: ~Copyable {
   private let seed: Secret<32>
   private let bootCount: UInt64
   private let connection: UInt64
   private var round: UInt64 = 0
 
+  /// Creates the source of one connection.
+  ///
   /// - Parameters:
   ///   - seed: a secret of the device, made with its key.
-  ///   - bootCount: counts the starts of the device, durably.
-  ///   - connection: counts the connections since.
+  ///   - bootCount: the number of the device's starts, counted durably.
+  ///   - connection: the number of connections since the start.
   public init(seed: consuming Secret<32>, bootCount: UInt64, connection: UInt64) {
     self.seed = seed
     self.bootCount = bootCount
     self.connection = connection
   }
 
-  /// The seed that goes with a device's private key.
+  /// Derives the seed from a device's private key, `scalar`, which is big-endian.
   public static func seed<Crypto: Cryptography & ~Copyable>(
     from scalar: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
@@ -95,11 +101,11 @@ public struct ChallengeSource: ~Copyable {
   }
 }
 
-/// What all messages of a session share.
+/// The constants that all messages of a session share.
 ///
-/// Each message is one deterministic CBOR array whose first element says which it is (docs/protocol.md, Session).
+/// Each message is one deterministic CBOR array whose first element is its type (docs/protocol.md, Session).
 public enum Message {
-  /// The longest message, in bytes.
+  /// The length of the longest message, in bytes.
   public static let maximumByteCount = 4096
   /// The version of the protocol, in M1.
   public static let version: UInt64 = 1
@@ -109,5 +115,5 @@ public enum Message {
   package static let compatibilityType: UInt64 = 12
 }
 
-/// A buffer for one message.
+/// A buffer for one message, 4096 bytes.
 public typealias MessageBuffer = ByteBuffer<4096>

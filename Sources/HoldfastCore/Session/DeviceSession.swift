@@ -1,32 +1,32 @@
-/// The device's side of one connection: makes challenges, judges answers. It does no I/O.
+/// The device's side of one connection, which makes challenges and judges answers. It does no I/O.
 ///
-/// Call ``makeChallenge()`` and send ``challenge``; then ``respond(to:waitedMilliseconds:actuator:)`` with what came, send
-/// ``outgoing``, and begin again. Its buffers are its only memory; nothing is allocated.
-public struct DeviceSession<
-  Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Store: DeviceStore & ~Copyable,
-  Rules: Policy & ~Copyable, Random: RandomSource & ~Copyable, Time: Clock & ~Copyable
->: ~Copyable {
-  /// How long a challenge waits for the first byte of its answer, in milliseconds.
+/// Call ``makeChallenge()`` and send ``challenge``; then pass the peer's message to
+/// ``respond(to:waitedMilliseconds:actuator:)``, send ``outgoing``, and begin again. The buffers of the session are its
+/// only memory; it allocates nothing.
+public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
+  /// The time that a challenge waits for the first byte of its answer, in milliseconds.
   public static var challengeLifetimeMilliseconds: UInt64 { 30_000 }
 
   let deviceID: DeviceID
   let keyID: KeyID
-  var cryptography: Crypto
-  var key: Key
-  package var store: Store
-  var policy: Rules
-  var random: Random
-  var clock: Time
+  var cryptography: Environment.Crypto
+  var key: Environment.Key
+  package var store: Environment.Store
+  var policy: Environment.Rules
+  var random: Environment.Random
+  var clock: Environment.Time
   var challenges: ChallengeSource
   var opener = TokenOpener()
   var failures = FailureWindow()
-  /// Whether the last answer was `tokenUnknown`: what an honest prover sends next is the token as a whole.
+  /// Whether the last answer was `tokenUnknown`, after which an honest prover sends the whole token.
   private var awaitsWholeToken = false
-  /// What the message that is being judged shows, before it is known whether the round is accepted.
+  /// The credential of the message that is being judged, before it is known whether the round is accepted.
   var credential: RoundCredential?
   var running = RunningTime()
-  /// Whether the last challenge is still to be answered: it is good for one answer.
+  /// Whether the last challenge can still be answered. It is good for one answer.
   var isChallengeOpen = false
+  /// Whether the store has recorded the message that is being answered: a round, an activation or an unlocking.
+  var isRecorded = false
   /// An activation that was granted and waits for its confirmation.
   var activation: PendingActivation?
 
@@ -35,11 +35,12 @@ public struct DeviceSession<
   /// M3, ready to be sent.
   public internal(set) var outgoing = ByteBuffer<1152>()
 
-  /// `keyID` is the id of `key`'s public point.
+  /// Creates the session of one connection. `keyID` is the id of `key`'s public point.
   @inline(__always)
   public init(
-    deviceID: DeviceID, keyID: KeyID, cryptography: consuming Crypto, key: consuming Key, store: consuming Store,
-    policy: consuming Rules, random: consuming Random, clock: consuming Time, challenges: consuming ChallengeSource
+    deviceID: DeviceID, keyID: KeyID, cryptography: consuming Environment.Crypto, key: consuming Environment.Key,
+    store: consuming Environment.Store, policy: consuming Environment.Rules, random: consuming Environment.Random,
+    clock: consuming Environment.Time, challenges: consuming ChallengeSource
   ) {
     self.deviceID = deviceID
     self.keyID = keyID
@@ -52,13 +53,13 @@ public struct DeviceSession<
     self.challenges = challenges
   }
 
-  /// Begins a round: leaves M1 in ``challenge``. Throws when the store, the random source or the cryptography fails, and
-  /// the connection must then be closed.
+  /// Begins a round: leaves M1 in ``challenge``.
+  ///
+  /// - Throws: if the store, the random source or the cryptography fails; the connection must then be closed.
   public mutating func makeChallenge() throws(SessionFault) {
     isChallengeOpen = false
     activation = nil
     challenge.removeAll()
-    store.beginRound()
     let entropy: Secret<32>
     do throws(RandomFailure) { entropy = try random.secret() } catch { throw .random }
     let nonce: FixedBytes<16>
@@ -74,7 +75,7 @@ public struct DeviceSession<
     isChallengeOpen = true
   }
 
-  /// Begins a round with an M1 that was made elsewhere: for the replay of test vectors.
+  /// Begins a round with an M1 that was made elsewhere, for the replay of test vectors.
   package mutating func beginRound(challenge message: Span<UInt8>) throws(EncodingFault) {
     isChallengeOpen = false
     challenge.removeAll()
@@ -82,25 +83,27 @@ public struct DeviceSession<
     isChallengeOpen = true
   }
 
-  /// Answers a message: leaves M3 in ``outgoing``, after the command was carried out if it was accepted.
+  /// Answers a message: leaves M3 in ``outgoing``. An accepted command has been carried out by then.
   ///
   /// - Parameters:
-  ///   - message: what came; longer than 4096 bytes is malformed.
-  ///   - waitedMilliseconds: from sending M1 to the first byte of `message`.
+  ///   - message: the peer's message; one of more than 4096 bytes is malformed.
+  ///   - waitedMilliseconds: the time from sending M1 to the first byte of `message`.
   ///   - actuator: carries out an accepted command.
+  /// - Returns: the status, and the instructions for sending M3.
   public mutating func respond<Machine: Actuator & ~Copyable>(
     to message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Response {
     outgoing.removeAll()
     credential = nil
     let status =
-      judgeUser(message, waitedMilliseconds: waitedMilliseconds)
-      ?? judge(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
+      answerUser(message, waitedMilliseconds: waitedMilliseconds)
+      ?? appraise(message, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
     isChallengeOpen = false
     let isProved = outgoing.count > 0
     if !isProved {
       refuse(status)
     }
+    isRecorded = false
     let now = clock.monotonicMilliseconds()
     if isFailure(status, isProved: isProved) { failures.record(at: now) }
     return Response(
@@ -109,10 +112,10 @@ public struct DeviceSession<
       awaitsConfirmation: activation != nil, delayMilliseconds: failures.delayMilliseconds(at: now))
   }
 
-  /// Whether an answer counts towards slowing the connection.
+  /// Returns whether an answer counts towards slowing the connection.
   ///
-  /// The first `tokenUnknown` does not, since an honest prover causes it, and then sends its token as a whole. A sealed M3
-  /// lets the next one be the first again.
+  /// The first `tokenUnknown` does not count, since an honest prover causes it and then sends its whole token. After a
+  /// sealed M3, the next one is the first again.
   private mutating func isFailure(_ status: Status, isProved: Bool) -> Bool {
     let isRepeated = awaitsWholeToken
     if isProved { awaitsWholeToken = false }
@@ -126,7 +129,7 @@ public struct DeviceSession<
     }
   }
 
-  /// Leaves an M3 without a seal in ``outgoing``: for a message that never came, or not whole.
+  /// Leaves an M3 without a seal in ``outgoing``, for a message that never came or was not whole.
   public mutating func refuse(_ status: Status) {
     isChallengeOpen = false
     activation = nil
@@ -134,40 +137,46 @@ public struct DeviceSession<
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: status, into: &outgoing) } catch {
       outgoing.removeAll()
     }
-    store.countUnproved(status)
+    // A round that was recorded and has no sealed answer, a compatibility round, is in the audit log already.
+    if !isRecorded { store.countUnproved(status) }
   }
 }
 
-/// What the caller does with an answered round.
+/// The outcome of a round, from which the caller learns how to send M3.
 public struct Response: Sendable, Equatable {
+  /// The status in M3, or `accepted` for an activation or an unlocking.
   public let status: Status
-  /// Whether the peer has proved here and now that it holds a token's keys: M3 is sealed, or a compatibility round was
-  /// accepted. A denied compatibility round shows nothing, since it may be a recorded one that comes again.
+  /// Whether the peer has just proved that it holds a token's keys or an owner's code: the answer is sealed or carries
+  /// a MAC, or a compatibility round was accepted. A denied compatibility round proves nothing, since it may be a
+  /// recorded one that comes again.
   public let isPeerProved: Bool
-  /// What the round was accepted by; nil when it was not accepted.
+  /// The credential by which the round was accepted; nil if it was not accepted, and for a repetition.
   public let credential: RoundCredential?
-  /// Whether the connection ends after M3.
+  /// Whether the caller must end the connection after M3.
   public let closesConnection: Bool
-  /// Whether the same round goes on: the peer confirms an activation, without another challenge.
+  /// Whether the same round continues: the peer confirms an activation, without another challenge.
   public let awaitsConfirmation: Bool
-  /// How long M3 waits before it is sent.
+  /// The time that the caller must wait before it sends M3, in milliseconds.
   public let delayMilliseconds: UInt64
 }
 
-/// What an accepted round was accepted by: a server counts the places that one of them keeps.
+/// The credential by which a round was accepted. A server counts the places that each credential keeps.
 public enum RoundCredential: Sendable, Equatable {
-  /// A token, by the id of the key that its signature or tag was checked with (nil for one without) and its `cti` or `jti`.
+  /// A token, by the id of the key that checked its signature or tag (nil for an unsigned token), and by its `cti` or
+  /// `jti`.
   case token(verifyingKey: KeyID?, TokenID)
   /// An owner's code, by its number in the store.
   case code(UInt64)
 }
 
-/// Why a round could not even begin.
+/// The reason why a round could not begin.
 public enum SessionFault: Error {
+  /// The store, the random source, the cryptography or the encoding failed.
   case store, random, cryptography, encoding
 }
 
-/// Slows a connection whose proofs keep failing: never locks anybody out, since anybody can send wrong ones.
+/// A window that slows a connection whose proofs keep failing. It never locks a peer out, since any peer can send wrong
+/// proofs.
 ///
 /// Source: docs/protocol.md, Once is once: from the 10th failure in a minute on, each answer waits a second.
 struct FailureWindow {
@@ -180,7 +189,7 @@ struct FailureWindow {
     count += 1
   }
 
-  /// How long an answer at `milliseconds` has to wait.
+  /// Returns the time that an answer at `milliseconds` must wait, in milliseconds.
   func delayMilliseconds(at milliseconds: UInt64) -> UInt64 {
     guard count >= times.count else { return 0 }
     let oldest = times[count % times.count]
@@ -188,49 +197,50 @@ struct FailureWindow {
   }
 }
 
-/// The time of a device without a clock: the last time that it knew, and what has passed since then, within one start.
+/// The time of a device without a clock: the last time that it knew, and the time that has passed since then, within
+/// one start.
 ///
-/// It goes back only where the owner lowers the floor, and is never written as a floor: after a start it begins again at what
-/// the store knows.
+/// It goes back only if the owner lowers the floor. It is never written as a floor, so after a start it begins again at
+/// the time that the store knows.
 struct RunningTime {
-  /// Unix seconds.
+  /// The last known time, in Unix seconds.
   private var time: UInt64 = 0
-  /// The earliest that it could be when it was asked for last.
+  /// The earliest possible time at the last call, in Unix seconds.
   private var least: UInt64 = 0
-  /// When `time` was so, in the milliseconds of the clock that only goes forward.
+  /// The reading of the monotonic clock, in milliseconds, that belongs to `time`.
   private var sinceMilliseconds: UInt64 = 0
 
-  /// Returns the time at `milliseconds`, in Unix seconds; `least` is the earliest that it can be by now.
+  /// Returns the time at `milliseconds`, in Unix seconds; `least` is the earliest possible time by now.
   mutating func unixSeconds(at milliseconds: UInt64, least: UInt64) -> UInt64 {
-    // Whole seconds, by a division of 32 bits: a microcontroller has none of 64. A device asks more often than once a year.
+    // A division of 32 bits counts whole seconds, since a microcontroller has none of 64. A device asks more often than
+    // once a year.
     let elapsed = UInt64(UInt32(truncatingIfNeeded: (milliseconds - sinceMilliseconds) >> 3) / 125)
     time += elapsed
     sinceMilliseconds += elapsed * 1000
-    // Only the owner lowers a floor, and then means it.
+    // Only the owner lowers a floor, and does so on purpose.
     if time < least || least < self.least { (time, sinceMilliseconds) = (least, milliseconds) }
     self.least = least
     return time
   }
 }
 
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
-  /// The real clock, in Unix seconds; where there is none, the time that has passed since the device knew it last.
+extension DeviceSession {
+  /// Returns the real clock, in Unix seconds; without one, the last time that the device knew plus the time that has
+  /// passed since.
   ///
-  /// Everything that asks for the time asks here, but for how far a token's `iat` may be ahead: only a real clock says that.
+  /// All code that needs the time calls this, except for the check how far a token's `iat` is ahead, which needs a real
+  /// clock.
   package mutating func realClock() throws(StoreFailure) -> UInt64 {
     try realClock(at: clock.monotonicMilliseconds())
   }
 
-  /// The same, where the clock that only goes forward has just been read: `milliseconds`.
+  /// Returns the same time; `milliseconds` is a reading of the monotonic clock that was just taken.
   mutating func realClock(at milliseconds: UInt64) throws(StoreFailure) -> UInt64 {
     if let seconds = clock.unixSeconds() { return seconds }
     return running.unixSeconds(at: milliseconds, least: try store.knownTime())
   }
 
-  /// The device's time, in Unix seconds: the later of the clock floor and ``realClock()``.
+  /// Returns the device's time, in Unix seconds: the later of the clock floor and ``realClock()``.
   mutating func now() throws(StoreFailure) -> UInt64 {
     max(try store.clockFloor(), try realClock())
   }

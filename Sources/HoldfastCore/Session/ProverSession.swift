@@ -1,10 +1,11 @@
-/// The prover's side of one connection: answers challenges, reads verdicts. It does no I/O.
+/// The prover's side of one connection, which answers challenges and reads verdicts. It does no I/O.
 ///
-/// Give it every message that comes, by ``receive(_:)``, and do what it says. It sends nothing to a device that is not the
-/// one it expects, sends the token whole when the device does not remember it, once a connection, and tries again without
-/// an integrity proof when that proof was wrong and not every command needs one.
+/// Pass every message from the device to ``receive(_:)``, and carry out the step that it returns. The session sends
+/// nothing to a device other than the one it expects. If the device does not remember the token, it sends the token
+/// whole, once a connection. If the integrity proof was wrong and not every command needs one, it tries again without
+/// it.
 public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
-  /// What is proved, and to whom.
+  /// The secrets that the prover proves, and the device to which it proves them.
   public struct Identity: ~Copyable {
     let deviceID: DeviceID
     let keyID: KeyID
@@ -12,11 +13,14 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
     let integrity: Secret<32>
     let device: Secret<32>
 
+    /// Creates an identity from its parts.
+    ///
     /// - Parameters:
-    ///   - deviceID: the device's, from its descriptor, as is `keyID`.
+    ///   - deviceID: the id of the device, from its descriptor.
+    ///   - keyID: the id of the device's key, from the same descriptor.
     ///   - proofKey: the app's measurement proof key, 16 bytes.
-    ///   - integrity: IM of the live process, 32 bytes.
-    ///   - device: DM of the live process, 32 bytes.
+    ///   - integrity: the integrity measurement (IM) of the running process, 32 bytes.
+    ///   - device: the device measurement (DM) of the prover's host, taken by the running process, 32 bytes.
     public init(
       deviceID: DeviceID, keyID: KeyID, proofKey: consuming Secret<16>, integrity: consuming Secret<32>,
       device: consuming Secret<32>
@@ -41,17 +45,20 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   var required: Factors = []
   /// The transcript and keys of the round that waits for its verdict.
   var pending: PendingRound?
-  /// A verdict that stands unless another round betters it.
+  /// The verdict to report unless another round brings a better one.
   var standing: ProverVerdict?
 
-  /// What the device said under its seal in the last round; empty otherwise.
+  /// The reply under the device's seal in the last round; empty if there was none.
   public internal(set) var reply = Reply()
   /// M2, ready to be sent.
   public internal(set) var outgoing = MessageBuffer()
 
+  /// Creates a session for one request.
+  ///
   /// - Parameters:
   ///   - token: the measurement token, at most 3072 bytes, in `encoding`.
-  ///   - isRemembered: whether this device accepted the token before, so that a reference may do.
+  ///   - isRemembered: whether this device accepted the token before, so that a reference may be enough.
+  /// - Throws: `tooLong` for a longer token, or if `encoding` is a reference.
   public init(
     identity: consuming Identity, request: consuming Request, token: Span<UInt8>, encoding: TokenEncoding,
     isRemembered: Bool,
@@ -69,18 +76,18 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
     self.random = random
   }
 
-  /// The number of the request. Each request to the device must have a larger one than those before it, and keeps it when it is
-  /// sent once more: set it only when the last verdict was the end of a request.
+  /// The number of the request. Each request to the device must have a larger number than those before it, and keeps it
+  /// when it is sent once more. Set it only if the last verdict ended a request.
   public var requestNumber: UInt64? {
     get { request.number }
     set { request.number = newValue }
   }
 
-  /// Takes a message from the device and says what to do next.
+  /// Takes a message from the device and returns the next step.
   public mutating func receive(_ message: Span<UInt8>) throws(ProverFault) -> ProverStep {
     outgoing.removeAll()
     if let round = pending.take() {
-      return try conclude(message, round)
+      return try finish(message, round)
     }
     switch try DeviceGreeting(message) {
     case .verdict(let verdict): return .done(verdict)
@@ -90,7 +97,7 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
     }
   }
 
-  /// What to report when the connection ends before the next message: the last verdict, if there was one.
+  /// The verdict to report if the connection ends before the next message; nil if there was none.
   public var verdictSoFar: ProverVerdict? { standing }
 }
 
@@ -98,14 +105,15 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
 ///
 /// Nothing in it is authenticated. A prover that knows several devices reads it to find the enrolment that it needs.
 public enum DeviceGreeting: Sendable {
-  /// M1.
+  /// A challenge, M1.
   case challenge(Challenge)
-  /// An unsealed verdict in place of M1, such as busy.
+  /// An unsealed verdict that was sent instead of M1, such as busy.
   case verdict(ProverVerdict)
 
-  /// Reads the message.
+  /// Decodes the message.
   ///
-  /// - Throws: `malformed` when it is neither; `impostor` for a verdict that needs a seal, or has one: there are no keys yet.
+  /// - Throws: `malformed` if it is neither; `impostor` for a verdict that needs a seal, or has one, since there are no
+  ///   keys yet.
   public init(_ message: Span<UInt8>) throws(ProverFault) {
     if let verdict = try Self.earlyVerdict(message) {
       self = .verdict(verdict)
@@ -122,29 +130,32 @@ public enum DeviceGreeting: Sendable {
   }
 }
 
-/// What the caller does next.
+/// The next step of the caller of a ``ProverSession``.
 public enum ProverStep: Sendable {
-  /// Send ``ProverSession/outgoing``, then wait for the verdict.
+  /// The caller sends ``ProverSession/outgoing``, then waits for the verdict.
   case send
-  /// Wait for the next challenge on the same connection.
+  /// The caller waits for the next challenge on the same connection.
   case awaitChallenge
-  /// It is over.
+  /// The session is over, with this verdict.
   case done(ProverVerdict)
 }
 
-/// How a round ended for the prover.
+/// The outcome of a round for the prover.
 public struct ProverVerdict: Sendable {
+  /// The status in M3.
   public let status: Status
-  /// Whether the device proved, by its seal, that it could open the token. If not, nothing that is stored may change.
+  /// Whether the device proved by its seal that it could open the token. If not, the prover must not change anything
+  /// that it stores.
   public let isAuthenticated: Bool
+  /// The details under the device's seal; empty if there was none.
   public var notice = Notice()
 
-  /// Whether the device had accepted the request before this round, and did not act on it again: ``status`` is then the outcome
-  /// of the earlier round as far as the device knows it.
+  /// Whether the device had accepted the request before this round, and did not act on it again. ``status`` is then the
+  /// outcome of the earlier round as far as the device knows it.
   public var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
 }
 
-/// Why a prover ends a session without a verdict.
+/// The reason why a prover ends a session without a verdict.
 public enum ProverFault: Error {
   /// The message is not one of this protocol.
   case malformed
@@ -152,13 +163,15 @@ public enum ProverFault: Error {
   case anotherDevice
   /// M1 names the right device with another key. Nothing was sent in answer.
   case anotherKey
-  /// The other end named the right device, and could not prove that it is this device.
+  /// The peer named the right device, but could not prove that it is this device.
   case impostor
+  /// The random source or the cryptography failed.
   case random, cryptography
 }
 
 extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
-  /// Answers M1, whose bytes are `message`: leaves M2 in `outgoing`, or nothing when the device is not the expected one.
+  /// Answers M1, whose bytes are `message`: leaves M2 in `outgoing`. Throws, and leaves nothing, for an unexpected
+  /// device.
   mutating func answer(_ challenge: Challenge, _ message: Span<UInt8>) throws(ProverFault) {
     guard challenge.deviceID == identity.deviceID else { throw .anotherDevice }
     guard challenge.keyID == identity.keyID else { throw .anotherKey }
@@ -215,7 +228,7 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
   }
 }
 
-/// A round whose verdict is still to come.
+/// A round whose verdict has not arrived yet.
 struct PendingRound: ~Copyable {
   let transcript: Transcript
   let keys: SessionKeys
@@ -233,8 +246,8 @@ struct PendingRound: ~Copyable {
 }
 
 extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
-  /// Reads M3 and says whether it is over.
-  mutating func conclude(
+  /// Reads M3 and returns the next step.
+  mutating func finish(
     _ message: Span<UInt8>, _ round: borrowing PendingRound
   ) throws(ProverFault) -> ProverStep {
     let verdict: VerdictMessage
@@ -257,7 +270,8 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     return .done(standing ?? ProverVerdict(status: status, isAuthenticated: false))
   }
 
-  /// A command that needs no integrity may still go through without that proof; otherwise the first verdict stands.
+  /// Returns the next step after a sealed M3. A command that needs no integrity may still succeed without that proof;
+  /// if it does not, the first verdict is the one to report.
   private mutating func afterSealed(_ verdict: ProverVerdict, _ round: borrowing PendingRound) -> ProverStep {
     sendsReference = true
     if verdict.status == .integrityMismatch, round.sentIntegrity, !required.contains(.integrity) {

@@ -1,32 +1,39 @@
-/// A code and whose it is.
+/// A code and its user.
 public struct UserCode: Sendable {
+  /// The name of the user whose code it is, at most 32 bytes.
   public let user: BoundedText<32>
+  /// The code, at most 16 bytes.
   public let code: BoundedText<16>
 
+  /// Creates a code from its parts.
   public init(user: BoundedText<32>, code: BoundedText<16>) {
     self.user = user
     self.code = code
   }
 }
 
-/// What a prover asks for: a command of at most 32 bytes, at most 8 parameters of at most 64 bytes, and codes.
+/// A prover's request: a command of at most 32 bytes, at most 8 parameters of at most 64 bytes, and codes.
 public struct Request: ~Copyable, Sendable {
+  /// The name of the command, at most 32 bytes.
   public private(set) var command: BoundedText<32>
   private var parameters = InlineArray<8, BoundedText<64>>(repeating: BoundedText())
-  /// How many parameters there are; nil when the list itself is absent.
+  /// The number of parameters; nil if the list itself is absent.
   public private(set) var parameterCount: Int?
+  /// The one-time password; nil if none is given.
   public var otp: UserCode?
+  /// The seal; nil if none is given.
   public var seal: UserCode?
-  /// Larger than that of every earlier request to the device, at most 2^53 - 1; nil for a request without one. The device
-  /// carries out no number twice.
+  /// The number of the request, larger than that of every earlier request to the device and at most 2^53 - 1; nil for a
+  /// request without one. The device carries out no number twice.
   public var number: UInt64?
   private let pin = Pinned()
 
+  /// Creates a request without parameters, codes and number.
   public init(command: BoundedText<32>) {
     self.command = command
   }
 
-  /// A second one, for another round.
+  /// Returns a second copy, for another round.
   public borrowing func copy() -> Request {
     var other = Request(command: command)
     (other.parameters, other.parameterCount) = (parameters, parameterCount)
@@ -34,7 +41,7 @@ public struct Request: ~Copyable, Sendable {
     return other
   }
 
-  /// Takes one more parameter; `unexpected` when there are 8 already.
+  /// Appends a parameter. Throws `unexpected` if there are 8 already.
   public mutating func append(parameter: BoundedText<64>) throws(EncodingFault) {
     let count = parameterCount ?? 0
     guard count < parameters.count else { throw .unexpected }
@@ -42,7 +49,7 @@ public struct Request: ~Copyable, Sendable {
     parameterCount = count + 1
   }
 
-  /// The parameter at `index`, below ``parameterCount``.
+  /// Returns the parameter at `index`, below ``parameterCount``.
   public borrowing func parameter(_ index: Int) -> BoundedText<64> {
     precondition(index < parameterCount ?? 0)
     return parameters[index]
@@ -52,12 +59,14 @@ public struct Request: ~Copyable, Sendable {
 extension Request {
   /// Decodes `{1: command, 2: [parameter …], 3: [user, otp], 4: [user, seal], 5: number}`, of which only the command is
   /// required.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure.
   public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     self.init(command: BoundedText())
     try decode(plaintext)
   }
 
-  /// The same, into a request that has nothing but a command.
+  /// Decodes the same into a request that has nothing but a command.
   mutating func decode(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
@@ -80,7 +89,7 @@ extension Request {
     try reader.finish()
   }
 
-  /// Writes the request.
+  /// Writes the request as deterministic CBOR.
   public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(
       map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) + (number == nil ? 0 : 1))

@@ -1,11 +1,12 @@
-/// What both ends have seen of a round, and what they derive from it.
+/// The transcript of a round, which both ends have seen, and from which they derive keys and a nonce.
 ///
-/// Source: docs/protocol.md, Transcript, nonce and keys. Its proof nonce is fresh by the device's challenge, and bound to
-/// this device, prover and token.
+/// Source: docs/protocol.md, Transcript, nonce and keys. The device's challenge makes its proof nonce fresh, and the
+/// nonce is bound to this device, prover and token.
 package struct Transcript {
   /// `th`: SHA-256 over M1 and the head of M2.
   package let hash: Digest
 
+  /// Hashes M1 and the head of M2, as they are on the wire.
   package init<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, head: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
@@ -18,7 +19,8 @@ package struct Transcript {
     hash = try digest.finish()
   }
 
-  /// The first 16 bytes with the top bit set, which no compatibility round may use.
+  /// The nonce of the proofs: the first 16 bytes of ``hash`` with the top bit set, which no compatibility round may
+  /// use.
   package var proofNonce: FixedBytes<16> {
     var nonce = FixedBytes<16>()
     for index in 0..<16 { nonce[index] = hash[index] }
@@ -27,13 +29,16 @@ package struct Transcript {
   }
 }
 
-/// The two keys of a session round: each seals one message, so its nonce may be zero.
+/// The two keys of a session round. Each seals one message, so its nonce may be zero.
 ///
 /// Source: RFC 5869; docs/protocol.md, Transcript, nonce and keys.
 package struct SessionKeys: ~Copyable {
+  /// The key that seals the request in M2.
   package let proverToDevice: Secret<32>
+  /// The key that seals the reply in M3.
   package let deviceToProver: Secret<32>
 
+  /// Derives the keys from the measurement proof key, from DM (`device`) and from the transcript.
   package init<Crypto: Cryptography & ~Copyable>(
     proofKey: borrowing Secret<16>, device: borrowing Secret<32>, transcript: Transcript,
     using cryptography: inout Crypto
@@ -55,7 +60,7 @@ package struct SessionKeys: ~Copyable {
 }
 
 extension Secret {
-  /// A copy of `partCount` bytes from `offset` on.
+  /// Copies `partCount` bytes from `offset` on.
   borrowing func part<let partCount: Int>(at offset: Int) -> Secret<partCount> {
     var part = Secret<partCount>()
     do throws(EncodingFault) {

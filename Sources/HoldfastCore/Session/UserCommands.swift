@@ -1,19 +1,17 @@
-/// The commands by which a user and a device come to agree: where their codes are, and that the device is the right one.
+/// The commands that synchronise a user with a device: they return the positions of the user's codes, and prove the
+/// device to the user.
 ///
-/// Both are for policy to allow. The user is the first parameter: the token's own, where it has one. For a user who is not
-/// known the answer is empty.
+/// Both need the permission of policy. The user is the first parameter, and must be the token's own user if the token
+/// has one. For an unknown user, the result is empty.
 public enum UserCommandName {
-  /// `user-sync`, with a user.
+  /// `user-sync`, whose parameter is a user.
   public static let synchronise: BoundedText<32> = BoundedText("user-sync")
-  /// `host-code`, with a user and a challenge of 16 hexadecimal digits.
+  /// `host-code`, whose parameters are a user and a challenge of 16 hexadecimal digits.
   public static let hostCode: BoundedText<32> = BoundedText("host-code")
 }
 
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
-  /// Carries out a command of users; says whether it is one.
+extension DeviceSession {
+  /// Carries out a command of users, and returns whether `request` is one.
   package mutating func performUserCommand(
     _ request: borrowing Request, result: inout ByteBuffer<1024>
   ) throws(ActuatorFailure) -> Bool {
@@ -28,8 +26,8 @@ where
     return false
   }
 
-  /// CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position that would be accepted
-  /// of each account, or null.
+  /// Writes CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position of
+  /// each account that would be accepted, or null.
   @inline(never)
   private mutating func synchronise(
     _ request: borrowing Request, result: inout ByteBuffer<1024>
@@ -50,8 +48,9 @@ where
     } catch { throw ActuatorFailure() }
   }
 
-  /// Text of two words, the device's challenge of 16 hexadecimal digits, and the host code: OCRA over the user's challenge,
-  /// the second parameter, and the device's, which was noted with the round. Source: RFC 6287 §7.2.
+  /// Writes two words: the device's challenge of 16 hexadecimal digits, and the host code. The code is OCRA over the
+  /// user's challenge, which is the second parameter, and the device's, which was recorded with the round. Source: RFC
+  /// 6287 §7.2.
   @inline(never)
   private mutating func answerHost(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
   {
@@ -79,7 +78,8 @@ where
     } catch { throw ActuatorFailure() }
   }
 
-  /// The user's challenge and the secret of their host codes; nil where the user is not known or has none.
+  /// Returns the secret of the user's host codes, and writes the device's challenge; nil if the user is unknown or has
+  /// none.
   private mutating func hostSecret(
     for request: borrowing Request, _ challenge: inout FixedBytes<8>
   ) throws(StoreFailure) -> CodeSecret? {
@@ -90,7 +90,7 @@ where
     return try store.codeSecret(of: user.id, .host)
   }
 
-  /// What `host-code` gives to the user whom it names; nil for any other request.
+  /// Returns a challenge for the user whom `host-code` names; nil for any other request.
   mutating func freshChallenge(for request: borrowing Request) throws(StoreFailure) -> FixedBytes<8>? {
     guard request.hasHostChallenge else { return nil }
     do throws(RandomFailure) { return try random.fixedBytes() } catch { throw StoreFailure() }
@@ -98,7 +98,8 @@ where
 }
 
 extension Request {
-  /// Whom a command of users names in its first parameter; nil for any other command, and for what is no name.
+  /// The user whom a command of users names in its first parameter; nil for any other command, and if that is not a
+  /// name.
   var namedUser: BoundedText<32>? {
     guard command == UserCommandName.synchronise || command == UserCommandName.hostCode, (parameterCount ?? 0) > 0
     else { return nil }
@@ -106,7 +107,7 @@ extension Request {
     return BoundedText(parameter.bytes)
   }
 
-  /// Whether it is `host-code` with a user and a challenge of 16 hexadecimal digits.
+  /// Whether this is `host-code` with a user and a challenge of 16 hexadecimal digits.
   fileprivate var hasHostChallenge: Bool {
     guard command == UserCommandName.hostCode, parameterCount == 2 else { return false }
     let challenge = parameter(1)

@@ -1,11 +1,16 @@
-/// M3, device to prover: `[3, status, sealed / null]`. The span points into the message.
+/// M3, from device to prover: `[3, status, sealed / null]`. The span points into the message.
 public struct VerdictMessage: ~Escapable {
+  /// The status of the round.
   public let status: Status
-  /// The encrypted reply and its 16-byte tag; empty when the device sent null.
+  /// The encrypted reply and its 16-byte tag; empty if the device sent null.
   public let sealed: Span<UInt8>
+  /// Whether there is a sealed reply.
   public let isSealed: Bool
 
   /// Decodes M3.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure or status, `tooLong`
+  ///   above 4096 bytes.
   @_lifetime(copy message)
   public init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
@@ -41,22 +46,27 @@ public struct VerdictMessage: ~Escapable {
   }
 }
 
-/// What M3 holds under its seal: `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?,
-/// 6: highest request number?}`.
+/// The contents of M3 under its seal:
+/// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
 public struct Reply: ~Copyable {
-  /// The longest result, in bytes.
+  /// The length of the longest result, in bytes.
   public static let maximumResultByteCount = 1024
 
-  /// What the command gave; when it was denied, a ``Refusal`` or nothing.
+  /// The command's result; for a denial, the word of a ``Refusal`` or nothing.
   public var result = ByteBuffer<1024>()
+  /// The optional parts of the reply.
   public var notice: Notice
 
+  /// Creates a reply with an empty result.
   public init(notice: Notice = Notice()) {
     self.notice = notice
   }
 
-  /// Decodes it. A later version of the protocol may add labels above 6: those are checked for deterministic encoding, and
-  /// ignored.
+  /// Decodes a reply. A later version of the protocol may add labels above 6. Those are checked for deterministic
+  /// encoding, and ignored.
+  ///
+  /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` for a result
+  ///   above 1024 bytes.
   public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     notice = Notice()
     var reader = CBORReader(plaintext)
@@ -81,7 +91,7 @@ public struct Reply: ~Copyable {
     try reader.finish()
   }
 
-  /// Writes it.
+  /// Writes the reply as deterministic CBOR.
   public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     let missing = notice.missingFactors.map { UInt64($0.rawValue) }
     var count = 1
@@ -102,7 +112,7 @@ public struct Reply: ~Copyable {
 }
 
 extension ByteBuffer<1024> {
-  /// Says in a result why there is none. A word is shorter than any buffer.
+  /// Appends the word of `refusal`, which always fits into an empty buffer.
   mutating func append(_ refusal: Refusal) {
     do throws(EncodingFault) { try append(refusal.word) } catch { return }
   }
@@ -116,31 +126,50 @@ extension ByteSink where Self: ~Copyable {
   }
 }
 
-/// What a device answers, as one byte in M3.
+/// The status of a round, one byte in M3.
+///
+/// Source: docs/protocol.md, Statuses.
 public enum Status: UInt8, Sendable, CaseIterable {
+  /// The device carried out the command, in this round or, for a repetition, in an earlier one.
   case accepted = 0
-  /// Any cryptographic or structural fault of the token.
+  /// The token has any cryptographic or structural fault, its issuer is not trusted, it is for another device, or its
+  /// `iat` is implausible.
   case tokenInvalid = 1
+  /// The token's `exp` is not above the device's time, or the token is older than policy allows.
   case tokenExpired = 2
+  /// The token's generation is below the floor.
   case tokenRevoked = 3
+  /// The device remembers no token under this reference.
   case tokenUnknown = 4
+  /// An integrity proof (IMP) was given and is wrong.
   case integrityMismatch = 5
+  /// The device proof (DMP), for the prover's host, is wrong or absent, or a compatibility nonce was used before.
   case deviceMismatch = 6
+  /// The command needs a proof or a code that was not given.
   case factorMissing = 7
+  /// The one-time password is wrong; in an activation or an unlocking, the owner's code or a MAC is not valid.
   case otpRejected = 8
+  /// The seal is wrong.
   case sealRejected = 9
+  /// The user gave too many wrong codes.
   case lockedOut = 10
+  /// The device refuses the command; a ``Refusal`` says why.
   case commandRefused = 11
+  /// M2 began more than 30 s after M1, or the challenge was answered before.
   case challengeExpired = 12
+  /// The message is not as the protocol defines it.
   case malformed = 13
-  /// Too many peers, or a bounded store is full.
+  /// The device has no room for the peer or in a bounded store, it is still carrying out the same request, or a user's
+  /// challenge is pending.
   case busy = 14
+  /// All rounds that the token allows (`max`) were accepted.
   case usesExhausted = 15
+  /// The app version is below policy's minimum.
   case versionTooOld = 16
-  /// A fault of the device's own.
+  /// The device itself has a fault; in a repetition, the outcome may also be unknown.
   case `internal` = 17
 
-  /// Whether only a device that could open the token may say so: its M3 is sealed.
+  /// Whether only a device that could open the token may send this status: its M3 is always sealed.
   public var needsAuthentication: Bool {
     switch self {
     case .accepted, .tokenRevoked, .tokenExpired, .versionTooOld, .usesExhausted, .integrityMismatch, .commandRefused,

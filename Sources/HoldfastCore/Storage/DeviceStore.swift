@@ -1,68 +1,70 @@
-/// What a device must keep, and how.
+/// The storage of a device.
 ///
-/// Tokens may be forgotten at any time. What ``settle(_:judge:)`` records must survive a crash and a power cut.
+/// It may forget tokens at any time. The records of ``record(_:_:decide:)`` must survive a crash and a power cut.
 public protocol DeviceStore: IssuerTrust, ~Copyable {
-  /// A round begins: what was settled before is over.
-  mutating func beginRound()
-
-  /// The clock floor in Unix seconds: the device's time is never before it.
+  /// Returns the clock floor, in Unix seconds. The device's time is never before it.
   mutating func clockFloor() throws(StoreFailure) -> UInt64
 
-  /// The least that the device's time can be where it has no clock, in Unix seconds: the clock floor, or what the store knows to
-  /// be later.
+  /// Returns the least time that is possible for a device without a clock, in Unix seconds: the clock floor, or a later
+  /// time that the store knows.
   mutating func knownTime() throws(StoreFailure) -> UInt64
 
-  /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
+  /// Makes `token` a copy of the token that is remembered under `reference`; returns false, and changes nothing, if
+  /// there is none.
   mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
 
-  /// Remembers a token whose holder has proved the device measurement.
+  /// Remembers a token whose holder has proved the device measurement (DM).
   mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference)
 
-  /// Reads what it holds for `round`, lets `judge` make `decision`, and records it and its audit entry, all in one
-  /// transaction that is durable before this returns. A decision that changes nothing (``Decision/isRecorded(over:_:)``) is
-  /// counted in memory instead. When it throws, `decision` must not be acted upon.
-  mutating func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure)
+  /// Reads its data for `round`, lets `decide` make `decision`, and records the decision and its audit entry, all in one
+  /// transaction that is durable before this returns. A decision that changes nothing
+  /// (``Decision/isRecorded(over:_:)``) is counted in memory instead. If this throws, the device must not act upon
+  /// `decision`.
+  mutating func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure)
 
-  /// Keeps what came of an accepted round whose request has a number: `accepted`, or `internal` where the actuator failed.
-  /// Called once the actuator has acted. The round is answered without waiting until this is durable; while it is not known,
-  /// a repetition is answered `internal`.
+  /// Records the outcome of an accepted round whose request has a number: `accepted`, or `internal` if the actuator
+  /// failed. The device calls it once the actuator has acted, and answers without waiting until the outcome is durable.
+  /// While the outcome is unknown, a repetition is answered `internal`.
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity)
 
-  /// The user of that name; nil for one that is not known.
+  /// Returns the user with this name; nil for an unknown user.
   mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord?
 
-  /// A user's secret for one kind of codes, asked for once their attempt is recorded; nil where there is none.
+  /// Returns a user's secret for one kind of codes; nil if there is none. The device asks for it once the attempt is
+  /// recorded.
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret?
 
-  /// One of the owner's codes, from 0 on without gaps; nil past the last.
+  /// Returns one of the owner's codes, counted from 0 without gaps; nil past the last one.
   mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?
 
-  /// Makes the user of an activation code and uses the code up, all in one transaction that is durable before this returns;
-  /// false where the code is gone or out of time. `realClock` is in Unix seconds.
+  /// Makes the user of an activation code and uses up the code, in one transaction that is durable before this returns.
+  /// Returns false if the code no longer exists or has expired. `realClock` is in Unix seconds.
   mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(StoreFailure) -> Bool
 
-  /// Lets the user of an unlocking code try again and uses the code up, likewise.
+  /// Ends the lockout of the user of an unlocking code and uses up the code, in the same way as
+  /// ``activate(_:_:realClock:)``.
   mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool
 
-  /// Adds one to the totals of answers to peers that proved nothing; not durable at once.
+  /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnproved(_ status: Status)
 }
 
 extension DeviceStore where Self: ~Copyable {
-  public mutating func beginRound() {}
-
+  /// Does nothing.
+  /// Returns the clock floor.
   public mutating func knownTime() throws(StoreFailure) -> UInt64 { try clockFloor() }
 }
 
-/// Makes a decision on a round, from what the store holds.
-public typealias Judge = (borrowing Round, borrowing LedgerSnapshot, inout Decision) -> Void
+/// A function that makes a decision on a round from the store's data.
+public typealias Decide = (borrowing Round, borrowing LedgerSnapshot, inout Decision) -> Void
 
-/// A user's secret, at most 64 bytes.
+/// A user's secret for one kind of codes, at most 64 bytes.
 public typealias CodeSecret = ByteBuffer<64>
 
-/// The store failed: nothing may be acted upon.
+/// The failure of a store. The device must not act upon anything.
 public struct StoreFailure: Error {
+  /// Creates the failure.
   public init() {}
 }

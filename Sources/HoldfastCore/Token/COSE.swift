@@ -1,33 +1,42 @@
-/// The constants of COSE that a measurement token is made of.
+/// The constants of COSE in a measurement token.
 ///
 /// Source: RFC 9052 §3.1, §4.4 and §6.3, RFC 9053 §2.1, §3.1, §4.1 and §6.3, RFC 9596 §2 (`typ`).
 public enum COSE {
+  /// The CBOR tag of `COSE_Encrypt`.
   public static let encryptTag: UInt64 = 96
+  /// The CBOR tag of `COSE_Sign1`.
   public static let sign1Tag: UInt64 = 18
+  /// The CBOR tag of `COSE_Mac0`.
   public static let mac0Tag: UInt64 = 17
+  /// The header label of the algorithm, `alg`.
   public static let algorithmLabel: Int64 = 1
+  /// The header label of the key id, `kid`.
   public static let keyIDLabel: Int64 = 4
+  /// The header label of the initialisation vector, `IV`.
   public static let ivLabel: Int64 = 5
+  /// The header label of the type, `typ`.
   public static let typeLabel: Int64 = 16
+  /// The header label of the sender's ephemeral key.
   public static let ephemeralKeyLabel: Int64 = -1
-  /// ES256.
+  /// The algorithm ES256.
   public static let es256: Int64 = -7
-  /// HMAC with SHA-256 and the whole tag of 32 bytes.
+  /// The algorithm HMAC with SHA-256 and the whole tag of 32 bytes.
   public static let hmac256: Int64 = 5
-  /// ECDH-ES + HKDF-256.
+  /// The algorithm ECDH-ES + HKDF-256.
   public static let ecdhHKDF256: Int64 = -25
-  /// AES-256 in GCM with a 16-byte tag.
+  /// The algorithm AES-256 in GCM with a 16-byte tag.
   public static let aes256GCM: Int64 = 3
   /// The `typ` of a measurement token.
   public static let measurementTokenType: StaticString = "holdfast-mt"
-  /// What a signature of a `COSE_Sign1` is over begins with.
+  /// The text that begins the bytes under a signature of `COSE_Sign1`.
   public static let signatureContext: StaticString = "Signature1"
-  /// What the tag of a `COSE_Mac0` is over begins with.
+  /// The text that begins the bytes under the tag of `COSE_Mac0`.
   public static let macContext: StaticString = "MAC0"
 }
 
 extension ByteSink where Self: ~Copyable {
-  /// Writes what AES-GCM authenticates beside the ciphertext, `Enc_structure` with the protected header `{1: 3}`.
+  /// Writes the bytes that AES-GCM authenticates in addition to the ciphertext: `Enc_structure` with the protected
+  /// header `{1: 3}`.
   ///
   /// Source: RFC 9052 §5.3.
   public mutating func appendCOSEEncryptionContext() throws(Failure) {
@@ -47,7 +56,7 @@ extension ByteSink where Self: ~Copyable {
 
   /// Writes `COSE_KDF_Context` for a 256-bit content key with null parties.
   ///
-  /// Source: RFC 9053 §5.2. `recipientProtected` is the recipient's protected header as it stands in the token.
+  /// Source: RFC 9053 §5.2. `recipientProtected` is the recipient's protected header as it is in the token.
   public mutating func appendCOSEKeyContext(recipientProtected: Span<UInt8>) throws(Failure) {
     try appendCBOR(array: 4)
     try appendCBOR(integer: COSE.aes256GCM)
@@ -60,8 +69,8 @@ extension ByteSink where Self: ~Copyable {
     try appendCBOR(bytes: recipientProtected)
   }
 
-  /// Writes what an issuer signs or authenticates: `Sig_structure` of a `COSE_Sign1` or `MAC_structure` of a `COSE_Mac0`,
-  /// without external data.
+  /// Writes the bytes that an issuer signs or authenticates: `Sig_structure` of a `COSE_Sign1` or `MAC_structure` of a
+  /// `COSE_Mac0`, without external data.
   ///
   /// Source: RFC 9052 §4.4 and §6.3. `context` is ``COSE/signatureContext`` or ``COSE/macContext``.
   public mutating func appendCOSEClaimsContext(
@@ -75,13 +84,13 @@ extension ByteSink where Self: ~Copyable {
   }
 }
 
-/// A `COSE_Encrypt` with one ECDH-ES recipient, taken apart. The spans point into the token.
+/// A `COSE_Encrypt` with one ECDH-ES recipient, split into its parts. The spans point into the token.
 ///
 /// Source: RFC 9052 §5.1, RFC 9053 §6.3.1. Header maps hold exactly the labels that docs/protocol.md names under COSE.
 struct COSEEnvelope: ~Escapable {
-  /// 12 bytes.
+  /// The initialisation vector, 12 bytes.
   let iv: Span<UInt8>
-  /// At least 16 bytes; the last 16 are the tag.
+  /// The ciphertext, at least 16 bytes, of which the last 16 are the tag.
   let ciphertext: Span<UInt8>
   let recipientProtected: Span<UInt8>
   let recipientKeyID: KeyID
@@ -155,7 +164,7 @@ struct COSEEnvelope: ~Escapable {
   }
 }
 
-/// A `COSE_Sign1` or a `COSE_Mac0` around a claims map, taken apart. The spans point into the decrypted token.
+/// A `COSE_Sign1` or a `COSE_Mac0` around a claims map, split into its parts. The spans point into the decrypted token.
 ///
 /// Source: RFC 9052 §4.2 and §6.2.
 struct COSEIssuedClaims: ~Escapable {
@@ -194,10 +203,10 @@ struct COSEIssuedClaims: ~Escapable {
   }
 }
 
-/// What shows whose claims they are.
+/// The signature or the tag that authenticates the claims.
 enum COSESeal {
-  /// r ‖ s of ES256.
+  /// The signature of ES256, r ‖ s, 64 bytes.
   case signature(FixedBytes<64>)
-  /// The tag of HMAC 256/256.
+  /// The tag of HMAC 256/256, 32 bytes.
   case mac(FixedBytes<32>)
 }

@@ -3,10 +3,10 @@
 /// Source: RFC 7515 §7.1, RFC 7516 §7.1.
 struct CompactJOSE<let count: Int>: ~Escapable {
   private let text: Span<UInt8>
-  /// Where each part ends: at its dot, the last one at the end of the text.
+  /// The end of each part: the index of its dot, or the end of the text for the last part.
   private let ends: InlineArray<count, Int>
 
-  /// `malformed` unless there are exactly `count` parts.
+  /// Splits `text`. Throws `malformed` unless there are exactly `count` parts.
   @_lifetime(copy text)
   init(_ text: Span<UInt8>) throws(EncodingFault) {
     var ends = InlineArray<count, Int>(repeating: text.count)
@@ -26,14 +26,14 @@ struct CompactJOSE<let count: Int>: ~Escapable {
     get { text.extracting((part == 0 ? 0 : ends[part - 1] + 1)..<ends[part]) }
   }
 
-  /// Everything before the last dot: what a JWS signs.
+  /// The text before the last dot, which a JWS signs.
   var signingInput: Span<UInt8> {
     @_lifetime(copy self)
     get { text.extracting(0..<ends[count - 2]) }
   }
 }
 
-/// What a compact JWE says about its own encryption, decoded.
+/// The parts of a compact JWE that describe its encryption, decoded.
 ///
 /// Source: RFC 7516 §4 and §5.2, RFC 7518 §4.6.
 struct JOSEEnvelope: ~Copyable {
@@ -41,10 +41,10 @@ struct JOSEEnvelope: ~Copyable {
   let algorithm: JOSEAlgorithm
   let point: P256Point
   let iv: FixedBytes<12>
-  /// 40 bytes with a wrapped key, none with direct agreement.
+  /// The wrapped content key, 40 bytes; empty for direct agreement.
   private let wrappedKey: ByteBuffer<40>
 
-  /// The second and third part of the serialisation stand beside the header; both are base64url.
+  /// Decodes the second and third part of the serialisation, which are base64url.
   init(
     header: consuming JOSEHeader, encryptedKey: Span<UInt8>, iv: Span<UInt8>
   ) throws(EncodingFault) {
@@ -61,7 +61,7 @@ struct JOSEEnvelope: ~Copyable {
     self.wrappedKey = wrappedKey
   }
 
-  /// The key of the content, derived or unwrapped.
+  /// Returns the key of the content, derived or unwrapped.
   borrowing func contentKey<Crypto: Cryptography & ~Copyable>(
     from shared: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
@@ -72,7 +72,7 @@ struct JOSEEnvelope: ~Copyable {
     return unwrapped
   }
 
-  /// One round of Concat KDF gives the 256 bits that are needed.
+  /// Derives the 256 bits that are needed, with one round of Concat KDF.
   ///
   /// Source: RFC 7518 §4.6.2, SP 800-56A §5.8.1.
   private borrowing func concatKDF<Crypto: Cryptography & ~Copyable>(
@@ -92,7 +92,7 @@ struct JOSEEnvelope: ~Copyable {
   }
 }
 
-/// Exactly `count` bytes, at most 64, from base64url.
+/// Decodes exactly `count` bytes, at most 64, from base64url.
 func decodeFixed<let count: Int>(
   _ text: Span<UInt8>, as type: FixedBytes<count>.Type = FixedBytes<count>.self
 ) throws(EncodingFault) -> FixedBytes<count> {
@@ -102,7 +102,7 @@ func decodeFixed<let count: Int>(
   return fixed
 }
 
-/// The members of a JOSE header that Holdfast looks at. Others are ignored, but for those that are refused.
+/// The members of a JOSE header that Holdfast reads. Some others are refused, and all the rest are ignored.
 ///
 /// Source: RFC 7515 §4.1, RFC 7516 §4.1, RFC 7518 §4.6.1.
 struct JOSEHeader: ~Copyable {
@@ -112,9 +112,9 @@ struct JOSEHeader: ~Copyable {
   var isMeasurementToken = false
   var keyID: KeyID?
   var ephemeralPoint: P256Point?
-  /// `apu`, decoded; empty where absent.
+  /// The decoded `apu`; empty if it is absent.
   var partyU = ByteBuffer<256>()
-  /// `apv`, decoded; empty where absent.
+  /// The decoded `apv`; empty if it is absent.
   var partyV = ByteBuffer<256>()
 
   init(_ json: Span<UInt8>) throws(EncodingFault) {
@@ -150,7 +150,8 @@ struct JOSEHeader: ~Copyable {
     }
   }
 
-  /// Whether a sender would choose keys, compression, extensions or the form of the payload (RFC 7797) by a member.
+  /// Returns whether Holdfast refuses a member, since a sender would use it to choose keys, compression, extensions or
+  /// the form of the payload (RFC 7797).
   private static func isRefused(_ name: borrowing JSONString) -> Bool {
     name.equals("b64") || name.equals("zip") || name.equals("crit") || name.equals("jku") || name.equals("jwk")
       || name.equals("x5u") || name.equals("x5c") || name.equals("x5t") || name.equals("x5t#S256")
@@ -189,7 +190,7 @@ struct JOSEHeader: ~Copyable {
   }
 }
 
-/// The algorithms that a measurement token may name.
+/// An algorithm that a measurement token may name.
 ///
 /// Source: RFC 7518 §3.1 and §4.1.
 enum JOSEAlgorithm {
@@ -209,7 +210,7 @@ enum JOSEAlgorithm {
     }
   }
 
-  /// The AlgorithmID that goes into Concat KDF. Source: RFC 7518 §4.6.2.
+  /// The AlgorithmID in Concat KDF. Source: RFC 7518 §4.6.2.
   var keyDerivationID: StaticString {
     self == .ecdhES ? "A256GCM" : "ECDH-ES+A256KW"
   }

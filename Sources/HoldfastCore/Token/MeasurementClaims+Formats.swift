@@ -1,25 +1,39 @@
 /// The labels of the claims in CBOR.
 ///
-/// Source: RFC 8392 §3.1; from -75001 on Holdfast's own.
+/// Source: RFC 8392 §3.1; the labels from -75001 on are Holdfast's own.
 public enum ClaimLabel {
+  /// The label of `iss`, text.
   public static let issuer: Int64 = 1
+  /// The label of `sub`, text.
   public static let subject: Int64 = 2
+  /// The label of `aud`, text.
   public static let audience: Int64 = 3
+  /// The label of `exp`, Unix seconds.
   public static let expires: Int64 = 4
+  /// The label of `iat`, Unix seconds.
   public static let issuedAt: Int64 = 6
+  /// The label of `cti`, which Holdfast calls `jti`, 16 bytes.
   public static let tokenID: Int64 = 7
+  /// The label of IM (`imh`), 32 bytes.
   public static let integrity: Int64 = -75001
+  /// The label of DM (`dmh`), 32 bytes.
   public static let device: Int64 = -75002
+  /// The label of the measurement proof key (`mpk`), 16 bytes.
   public static let proofKey: Int64 = -75003
+  /// The label of the generation (`gen`).
   public static let generation: Int64 = -75004
+  /// The label of the maximum number of uses (`max`).
   public static let maximumUses: Int64 = -75005
+  /// The label of the commands (`cmd`), an array of texts.
   public static let commands: Int64 = -75006
+  /// The label of the app version (`ver`), an array of three integers.
   public static let version: Int64 = -75007
+  /// The label of the user (`usr`), text.
   public static let user: Int64 = -75008
 }
 
 extension MeasurementClaims {
-  /// Decodes a CWT claims set; an unknown claim makes it `unexpected`.
+  /// Decodes a CWT claims set. Throws `unexpected` for an unknown claim.
   ///
   /// Source: RFC 8392 §3.
   mutating func decode(cbor: Span<UInt8>) throws(EncodingFault) {
@@ -86,7 +100,7 @@ extension CommandList {
 }
 
 extension CBORReader {
-  /// Reads a text string of at most `capacity` bytes.
+  /// Reads a text string of at most `capacity` bytes. Throws `unexpected` for a longer one.
   mutating func boundedText<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
     guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
     return text
@@ -99,7 +113,7 @@ extension CBORReader {
 }
 
 extension MeasurementClaims {
-  /// Decodes a JWT claims set; an unknown claim makes it `unexpected`.
+  /// Decodes a JWT claims set. Throws `unexpected` for an unknown claim.
   ///
   /// Source: RFC 7519 §4. `imh`, `dmh` and `mpk` are padded standard base64, `jti` is base64url.
   mutating func decode(json: Span<UInt8>) throws(EncodingFault) {
@@ -206,9 +220,9 @@ extension JSONReader {
 }
 
 extension MeasurementClaims {
-  /// Writes the claims as a CWT claims set, deterministically.
+  /// Writes the claims as a CWT claims set in deterministic CBOR.
   ///
-  /// Source: RFC 8392 §3; labels from -75001 on are Holdfast's own.
+  /// Source: RFC 8392 §3; the labels from -75001 on are Holdfast's own.
   package borrowing func appendCBOR<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
     var count = 10
     if maximumUses != nil { count += 1 }
@@ -222,7 +236,7 @@ extension MeasurementClaims {
     try sink.appendCBOR(text: subject.bytes)
     try sink.appendCBOR(integer: ClaimLabel.audience)
     var audienceText = ByteBuffer<22>()
-    // 16 bytes are 22 characters.
+    // This cannot fail: 16 bytes are 22 characters.
     try? audienceText.append(asBase64URL: audience.bytes)
     try sink.appendCBOR(text: audienceText.bytes)
     try sink.appendCBOR(integer: ClaimLabel.expires)

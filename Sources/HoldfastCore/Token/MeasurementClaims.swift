@@ -1,40 +1,40 @@
-/// What a measurement token says, decoded and complete but not yet believed.
+/// The claims of a measurement token, decoded and complete but not yet verified.
 ///
-/// The two measurements and the proof key are secrets: who knows them can prove in the app's place.
+/// The two measurements and the proof key are secrets: anyone who knows them can make the app's proofs.
 public struct MeasurementClaims: ~Copyable, Sendable {
-  /// `iss`, at most 64 bytes; informative.
+  /// The issuer's name (`iss`), at most 64 bytes; informative.
   public internal(set) var issuer: BoundedText<64>
-  /// `sub`, at most 64 bytes: the app that was approved.
+  /// The app that was approved (`sub`), at most 64 bytes.
   public internal(set) var subject: BoundedText<64>
-  /// `aud`: the device that it is for.
+  /// The id of the device that the token is for (`aud`), 16 bytes.
   public internal(set) var audience: DeviceID
-  /// `exp`, Unix seconds: expired when not above now.
+  /// The expiry (`exp`), in Unix seconds: the token has expired if it is not above the device's time.
   public internal(set) var expires: UInt64
-  /// `iat`, Unix seconds, below ``expires``.
+  /// The time of issue (`iat`), in Unix seconds, below ``expires``.
   public internal(set) var issuedAt: UInt64
-  /// `jti`, 16 bytes.
+  /// The token's id (`jti`), 16 bytes.
   public internal(set) var tokenID: TokenID
-  /// `imh`: the integrity measurement, 32 bytes.
+  /// The integrity measurement, IM (`imh`), 32 bytes.
   public internal(set) var integrity: Secret<32>
-  /// `dmh`: the device measurement, 32 bytes.
+  /// The device measurement, DM, of the prover's host (`dmh`), 32 bytes.
   public internal(set) var device: Secret<32>
-  /// `mpk`: the measurement proof key, 16 bytes.
+  /// The measurement proof key, MPK (`mpk`), 16 bytes.
   public internal(set) var proofKey: Secret<16>
-  /// `gen`: raised by the issuer to revoke older tokens.
+  /// The generation (`gen`), which the issuer raises to revoke older tokens.
   public internal(set) var generation: UInt64
-  /// `max`: how many rounds may be accepted; nil without a limit.
+  /// The number of rounds that may be accepted (`max`); nil for no limit.
   public internal(set) var maximumUses: UInt64?
-  /// `cmd`: what it may do; nil for all that policy allows.
+  /// The commands that the token allows (`cmd`); nil for all that policy allows.
   public internal(set) var commands: CommandList?
-  /// `ver`; 0.0.0 where absent.
+  /// The app version (`ver`); 0.0.0 if it is absent.
   public internal(set) var version: AppVersion
-  /// `usr`, at most 32 bytes: whose codes go with it; nil for any enrolled user's.
+  /// The user whose codes go with the token (`usr`), at most 32 bytes; nil for any enrolled user.
   public internal(set) var user: BoundedText<32>?
   private let pin = Pinned()
 
-  /// Puts claims together, as an issuer does and a decoder; that makes nobody believe them.
+  /// Creates claims from their parts, as an issuer and a decoder do. This does not make them verified.
   ///
-  /// Numbers are at most 2^53 - 1, and `issuedAt` is below `expires`; a version of 0.0.0 is written as none.
+  /// Numbers are at most 2^53 - 1, and `issuedAt` is below `expires`. A version of 0.0.0 is not written.
   public init(
     issuer: BoundedText<64>, subject: BoundedText<64>, audience: DeviceID, expires: UInt64, issuedAt: UInt64,
     tokenID: TokenID, integrity: consuming Secret<32>, device: consuming Secret<32>, proofKey: consuming Secret<16>,
@@ -57,7 +57,7 @@ public struct MeasurementClaims: ~Copyable, Sendable {
     self.user = user
   }
 
-  /// Nothing yet, to be decoded in place.
+  /// Creates empty claims, to be decoded in place.
   @inline(never)
   init() {
     (issuer, subject, audience, tokenID) = (BoundedText(), BoundedText(), DeviceID(), TokenID())
@@ -69,7 +69,7 @@ public struct MeasurementClaims: ~Copyable, Sendable {
     (version, user) = (.zero, nil)
   }
 
-  /// Becomes a second copy.
+  /// Becomes a second copy of `other`.
   mutating func set(_ other: borrowing MeasurementClaims) {
     issuer = other.issuer
     subject = other.subject
@@ -89,19 +89,19 @@ public struct MeasurementClaims: ~Copyable, Sendable {
 }
 
 extension MeasurementClaims {
-  /// Forgets the claims that need not be there.
+  /// Removes the optional claims.
   mutating func removeOptional() {
     (maximumUses, version, user) = (nil, .zero, nil)
     commands = nil
   }
 
-  /// Throws unless all claims that are required were seen, and `iat` is below `exp`.
+  /// Throws `unexpected` unless all required claims were seen and `iat` is below `exp`.
   borrowing func check(_ seen: ClaimNames) throws(EncodingFault) {
     guard seen.isSuperset(of: .required), issuedAt < expires else { throw .unexpected }
   }
 }
 
-/// Which claims there are.
+/// The required claims that were seen.
 struct ClaimNames: OptionSet {
   let rawValue: UInt16
 
@@ -119,7 +119,7 @@ struct ClaimNames: OptionSet {
 }
 
 extension FixedBytes where count == 16 {
-  /// Reads a device id as `aud` writes it: 22 characters of base64url.
+  /// Decodes a device id from `aud`: 22 characters of base64url.
   init(audience text: Span<UInt8>) throws(EncodingFault) {
     guard text.count == 22 else { throw .unexpected }
     var buffer = ByteBuffer<16>()
@@ -129,19 +129,24 @@ extension FixedBytes where count == 16 {
   }
 }
 
-/// An app's version, three numbers, compared from the left.
+/// An app's version: three numbers, compared from the left.
 public struct AppVersion: Sendable, Hashable, Comparable {
+  /// The first number.
   public let major: UInt64
+  /// The second number.
   public let minor: UInt64
+  /// The third number.
   public let patch: UInt64
 
+  /// Creates a version from its three numbers.
   public init(major: UInt64, minor: UInt64, patch: UInt64) {
     (self.major, self.minor, self.patch) = (major, minor, patch)
   }
 
-  /// What a token without a version counts as.
+  /// The version of a token that names none.
   public static let zero = AppVersion(major: 0, minor: 0, patch: 0)
 
+  /// Returns whether `left` is the older version.
   public static func < (left: AppVersion, right: AppVersion) -> Bool {
     if left.major != right.major { return left.major < right.major }
     if left.minor != right.minor { return left.minor < right.minor }
@@ -149,23 +154,24 @@ public struct AppVersion: Sendable, Hashable, Comparable {
   }
 }
 
-/// The commands that a token allows: at most 16 of at most 32 bytes each.
+/// A list of the commands that a token allows: at most 16 of at most 32 bytes each.
 public struct CommandList: ~Copyable, Sendable {
   private var commands = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
-  /// How many there are.
+  /// The number of commands.
   public private(set) var count = 0
   private let pin = Pinned()
 
-  /// No command.
+  /// Creates an empty list.
   public init() {}
 
-  /// Takes one more; `unexpected` when there are 16 already.
+  /// Appends a command. Throws `unexpected` if there are 16 already.
   public mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
     guard count < commands.count else { throw .unexpected }
     commands[count] = command
     count += 1
   }
 
+  /// The command at `index`, below ``count``.
   public subscript(index: Int) -> BoundedText<32> {
     precondition(index < count)
     return commands[index]
@@ -178,7 +184,7 @@ public struct CommandList: ~Copyable, Sendable {
     return other
   }
 
-  /// Whether `command` is among them.
+  /// Returns whether the list contains `command`.
   public func contains(_ command: BoundedText<32>) -> Bool {
     for index in 0..<count where commands[index] == command { return true }
     return false

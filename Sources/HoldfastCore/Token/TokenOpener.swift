@@ -1,26 +1,28 @@
-/// Opens measurement tokens for one device. Its buffers are its only memory; nothing is allocated.
+/// An opener of measurement tokens for one device. Its buffers are its only memory; it allocates nothing.
 public struct TokenOpener: ~Copyable {
-  /// The longest token, in bytes.
+  /// The length of the longest token, in bytes.
   public static let maximumTokenByteCount = 3072
 
-  /// What a COSE key is derived with.
+  /// The context from which the content key of a COSE token is derived.
   var context = ByteBuffer<64>()
   var plaintext = ByteBuffer<3072>()
   /// A decoded part of a JOSE token: a header, then the claims.
   var part = ByteBuffer<2304>()
 
+  /// Creates an opener with empty buffers.
   public init() {}
 
   /// Decrypts a token, checks its signature or MAC and decodes its claims.
   ///
   /// - Parameters:
   ///   - token: `COSE_Encrypt` or a compact JWE, at most 3072 bytes.
-  ///   - encoding: which of the two; a reference is `malformed`.
+  ///   - encoding: one of these two encodings; a reference is `malformed`.
   ///   - key: the device's key; `keyID` is its id, which the token must name.
-  ///   - trust: whose signatures and MACs count.
-  ///   - acceptsUnsigned: whether bare claims (COSE alone) are taken too.
-  ///   - acceptsMAC: whether claims under a MAC (COSE alone) are taken too.
-  ///   - verified: becomes the token, whose audience and times are not looked at yet; of no use when this throws.
+  ///   - trust: the issuer keys whose signatures and MACs count.
+  ///   - acceptsUnsigned: whether bare claims (COSE only) are accepted, too.
+  ///   - acceptsMAC: whether claims under a MAC (COSE only) are accepted, too.
+  ///   - verified: becomes the token, whose audience and times are not checked yet; not to be used if this throws.
+  /// - Throws: the first fault that is found; see ``TokenFault``.
   public mutating func open<
     Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Trust: IssuerTrust & ~Copyable
   >(
@@ -48,7 +50,7 @@ public struct TokenOpener: ~Copyable {
 }
 
 extension TokenOpener {
-  /// Leaves what a `COSE_Encrypt` holds in `plaintext`.
+  /// Decrypts a `COSE_Encrypt` and leaves its contents in `plaintext`.
   ///
   /// Source: RFC 9052 §5.3, RFC 9053 §5.2 and §6.3.1.
   mutating func decryptCOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
@@ -84,8 +86,8 @@ extension TokenOpener {
     return contentKey
   }
 
-  /// Checks the `COSE_Sign1` or `COSE_Mac0` in `plaintext` and decodes its claims; bare claims, and claims under a MAC, only
-  /// where they are accepted.
+  /// Checks the `COSE_Sign1` or `COSE_Mac0` in `plaintext` and decodes its claims. Bare claims, and claims under a MAC,
+  /// count only if the caller accepts them.
   ///
   /// Source: RFC 9052 §4.4 and §6.3.
   func verifyCOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
@@ -108,7 +110,8 @@ extension TokenOpener {
 }
 
 extension IssuerKey {
-  /// Throws unless the claims were signed with this key, or authenticated where it is a MAC key: the key decides which.
+  /// Throws unless the claims were signed with this key or, for a MAC key, authenticated with it: the key decides
+  /// which.
   fileprivate borrowing func verify<Crypto: Cryptography & ~Copyable>(
     _ issued: borrowing COSEIssuedClaims, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
@@ -131,7 +134,7 @@ extension IssuerKey {
 }
 
 extension TokenOpener {
-  /// Leaves what a compact JWE holds, a compact JWS, in `plaintext`.
+  /// Decrypts a compact JWE and leaves its contents, a compact JWS, in `plaintext`.
   ///
   /// Source: RFC 7516 §5.2, RFC 7518 §4.6 and §5.3.
   mutating func decryptJOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(

@@ -1,22 +1,24 @@
-/// Claims that were decrypted with the device's key and, unless policy accepts unsigned ones, signed by a trusted issuer or
-/// authenticated with the key that the device shares with one.
+/// Claims that were decrypted with the device's key, and that a trusted issuer signed or authenticated with a key that
+/// it shares with the device. If policy accepts unsigned claims, these may be of any origin.
 ///
-/// Only ``TokenOpener`` fills one; an empty one expired in 1970. That its issuer is still trusted, and that the claims apply now, is looked at in every round.
+/// Only ``TokenOpener`` fills a token; an empty one expired in 1970. Every round checks that the issuer is still
+/// trusted, and that the claims apply now.
 public struct VerifiedToken: ~Copyable, Sendable {
+  /// The claims of the token.
   public internal(set) var claims = MeasurementClaims()
-  /// The key that signed or authenticated it; nil for an unsigned token.
+  /// The key that signed or authenticated the token; nil for an unsigned one.
   public internal(set) var verifyingKey: KeyID?
 
-  /// Room for a token: of no issuer, and expired.
+  /// Creates an empty token, which has no issuer and has expired.
   public init() {}
 
-  /// Becomes a second copy, for whoever remembers tokens.
+  /// Becomes a copy of `other`, for code that remembers tokens.
   public mutating func set(_ other: borrowing VerifiedToken) {
     claims.set(other.claims)
     verifyingKey = other.verifyingKey
   }
 
-  /// A second copy.
+  /// Returns a second copy.
   public borrowing func copy() -> VerifiedToken {
     var other = VerifiedToken()
     other.set(self)
@@ -24,17 +26,17 @@ public struct VerifiedToken: ~Copyable, Sendable {
   }
 }
 
-/// Why a token was not believed. To a peer it is one status for all of them.
+/// The reason why a token was not accepted. A peer gets the same status for all of them.
 public enum TokenFault: Error {
-  /// Not deterministic CBOR, strict JSON or a compact serialisation.
+  /// The token is not deterministic CBOR, strict JSON or a compact serialisation.
   case malformed
-  /// Well-formed, but not a measurement token.
+  /// The token is well-formed, but not a measurement token.
   case structure
-  /// Its `kid` is another device's.
+  /// The token's `kid` names another device's key.
   case anotherDevice
-  /// Its issuer is not trusted, or there is none.
+  /// The device trusts no key with the issuer's key id, or does not accept this kind of key here.
   case untrusted
-  /// Something did not decrypt or verify; opaque on purpose.
+  /// A decryption or a check of a signature or MAC failed; opaque on purpose.
   case cryptography
 
   init(_ fault: EncodingFault) {
@@ -42,20 +44,20 @@ public enum TokenFault: Error {
   }
 }
 
-/// How a token is written in M2.
+/// The encoding of a token in M2.
 public enum TokenEncoding: UInt8, Sendable {
-  /// The first 16 bytes of SHA-256 over a token that the device remembers.
+  /// A reference: the first 16 bytes of SHA-256 over a token that the device remembers.
   case reference = 0
-  /// `COSE_Encrypt` around `COSE_Sign1` or `COSE_Mac0` (RFC 9052).
+  /// A `COSE_Encrypt` around a `COSE_Sign1` or a `COSE_Mac0` (RFC 9052).
   case cose = 1
-  /// Compact JWE around compact JWS (RFC 7516, RFC 7515).
+  /// A compact JWE around a compact JWS (RFC 7516, RFC 7515).
   case jose = 2
 }
 
-/// The first 16 bytes of SHA-256 over a whole token.
+/// A reference to a token: the first 16 bytes of SHA-256 over the whole token.
 public typealias TokenReference = FixedBytes<16>
 
-/// The reference under which a token is remembered.
+/// Returns the reference under which a token is remembered.
 public func tokenReference<Crypto: Cryptography & ~Copyable>(
   _ token: Span<UInt8>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> TokenReference {
@@ -67,14 +69,16 @@ public func tokenReference<Crypto: Cryptography & ~Copyable>(
   return reference
 }
 
-/// A key by which a device knows an issuer's tokens. Its kind alone decides how a token is checked, never the token.
+/// A key by which a device recognises an issuer's tokens. Only the key's kind decides how a token is checked, never the
+/// token.
 public enum IssuerKey: ~Copyable, Sendable {
   /// The public half of the issuer's signing key, for ES256.
   case signing(P256Point)
-  /// 32 bytes that the issuer shares with this device alone, for HMAC 256/256: who has them can make tokens for it.
+  /// 32 bytes that the issuer shares only with this device, for HMAC 256/256. Anyone who has them can make tokens for
+  /// it.
   case mac(Secret<32>)
 
-  /// Whether it is a MAC key.
+  /// Whether this is a MAC key.
   public var isMAC: Bool {
     switch self {
     case .signing: false
@@ -82,7 +86,7 @@ public enum IssuerKey: ~Copyable, Sendable {
     }
   }
 
-  /// Whether both are the same key; the time taken says nothing of a MAC key.
+  /// Returns whether both are the same key. The time taken reveals nothing about a MAC key.
   public borrowing func isSame(as other: borrowing IssuerKey) -> Bool {
     switch self {
     case .signing(let point):
@@ -99,16 +103,16 @@ public enum IssuerKey: ~Copyable, Sendable {
   }
 }
 
-/// The keys whose tokens a device believes.
+/// The issuer keys that a device trusts.
 public protocol IssuerTrust: ~Copyable {
-  /// The trusted issuer key whose id is `keyID`; nil when there is none.
+  /// Returns the trusted issuer key whose id is `keyID`; nil if there is none.
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey?
 }
 
-/// The key id of an issuer's key: of a public key as of any other, of a MAC key the first 8 bytes of
-/// `SHA-256("holdfast/1 mac kid" ‖ 0x00 ‖ key)`.
+/// Returns the key id of an issuer's key. For a public key, it is the first 8 bytes of SHA-256 over the point; for a
+/// MAC key, it is the first 8 bytes of `SHA-256("holdfast/1 mac kid" ‖ 0x00 ‖ key)`.
 ///
-/// A MAC key is 32 random bytes or looks like them, so that its id, which is public, does not help to guess it.
+/// A MAC key is 32 random bytes or looks like them, so its id, which is public, does not help to guess it.
 public func keyID<Crypto: Cryptography & ~Copyable>(
   of issuer: borrowing IssuerKey, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> KeyID {

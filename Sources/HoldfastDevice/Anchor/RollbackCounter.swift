@@ -3,7 +3,7 @@ import HoldfastFormats
 import HoldfastStorage
 import Synchronization
 
-/// The counter of one device, which can only be raised, with what authorizes its use.
+/// The counter of one device, which can only be raised, and the secret that authorizes its use.
 final class RollbackCounter: Sendable {
   let place: CounterPlace
   private let authorization: Secret<32>
@@ -14,13 +14,13 @@ final class RollbackCounter: Sendable {
     self.authorization = authorization
   }
 
-  /// Makes the counter and returns how far it has counted, which is above every counter that the TPM ever had.
+  /// Defines the counter and returns its value, which is higher than that of every counter that the TPM ever had.
   ///
-  /// Throws `taken` where its index is in use; what it made is removed again where it throws later.
+  /// - Throws: `taken` if the index is in use. If a later step fails, the counter is removed again.
   func define() throws(CounterFault) -> UInt64 {
     try operations.define(place, authorization)
     do throws(CounterFault) {
-      // A counter counts from its first increment on.
+      // A counter has no value before its first increment.
       try increment()
       return try read()
     } catch {
@@ -39,7 +39,7 @@ final class RollbackCounter: Sendable {
 }
 
 extension DeviceSecrets {
-  /// The counter at `place`, which only this device's key can raise or read.
+  /// Returns the counter at `place`, which only this device's key can raise or read.
   func counter(
     at place: CounterPlace, _ operations: CounterOperations
   ) throws(DeviceFolderFault) -> RollbackCounter {
@@ -49,53 +49,54 @@ extension DeviceSecrets {
   }
 }
 
-/// Why the counter that anchors a device could not be used.
+/// The reason that the counter that anchors a device could not be used.
 package enum CounterFault: Error, Equatable, Sendable {
-  /// There is no TPM: nothing at its path, nothing that could be one, or nobody who listens.
+  /// There is no TPM: nothing exists at its path, or something else, or no process listens there.
   case notThere
+  /// This user has no permission to use the TPM.
   case noPermission
-  /// It did not answer in time, or went away in the middle.
+  /// The TPM did not answer in time, or closed the connection early.
   case silent
-  /// What it answered is no answer of a TPM 2.0.
+  /// The answer is not one of a TPM 2.0.
   case malformed
-  /// It has no such counter: another TPM, or the counter was removed.
+  /// The TPM has no such counter: it is another TPM, or the counter was removed.
   case notDefined
-  /// Something else stands at the counter's index: it does not take this device's authorization, or does not count.
+  /// The index holds something else: it does not accept this device's authorization, or is not a counter.
   case notOurs
-  /// Defining: the index is in use.
+  /// The index to be defined is in use.
   case taken
-  /// Defining: it has no room left.
+  /// The TPM has no room for another counter.
   case full
-  /// Defining or removing: its owner has set a password.
+  /// Defining or removing a counter needs the password that the TPM's owner has set.
   case ownerOnly
-  /// It refused for another reason: a response code of Part 2 §6.6.
+  /// The TPM refused for another reason. `code` is a response code of TPM 2.0 Library, Part 2 §6.6.
   case refused(code: UInt32)
 }
 
-/// What is done with a counter in a TPM, so that a test can let each of it fail.
+/// The operations on a counter in a TPM. Tests replace them to make each one fail.
 ///
-/// The authorization value is what the counter was defined with.
+/// The authorization value is the one with which the counter was defined.
 struct CounterOperations: Sendable {
-  /// Makes a counter that has not counted yet. Throws `taken` where there is something at its place.
+  /// Defines a counter, which has no value yet. Throws `taken` if the index is in use.
   var define: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
-  /// Removes what is there, for good. Throws `notDefined` where there is nothing.
+  /// Removes the counter permanently. Throws `notDefined` if there is none.
   var undefine: @Sendable (CounterPlace) throws(CounterFault) -> Void
-  /// Raises the counter by one; where it throws, it may have been raised or not.
+  /// Raises the counter by one. If it throws, the counter may have been raised or not.
   var increment: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
-  /// How far it has counted; throws for one that has not counted yet.
+  /// Returns the counter's value. Throws for a counter that was never raised.
   var read: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> UInt64
 }
 
-/// Which counter anchors a device: a TPM, and the index of a counter in it.
+/// The place of the counter that anchors a device: a TPM, and an index in it.
 package struct CounterPlace: Sendable, Equatable {
-  /// A device of the kernel's resource manager or a Unix socket, as an absolute path of at most 107 bytes.
+  /// The absolute path of at most 107 bytes of a TPM device file of the kernel's resource manager, or of a Unix socket.
   package let tpm: String
-  /// From 0x01800000 to 0x01BFFFFF, the owner's range: 22 bits of the device id.
+  /// The NV index, from 0x01800000 to 0x01BFFFFF, the owner's range. Its lower 22 bits come from the device id.
   ///
   /// Source: Registry of Reserved TPM 2.0 Handles and Localities, §2.2.
   package let index: UInt32
 
-  /// The place of a device's counter; nil unless `tpm` is such a path.
+  /// Makes the place of a device's counter; nil unless `tpm` is such a path.
   package init?(tpm: String, deviceID: DeviceID) {
     let path = tpm.utf8
     guard path.first == UInt8(ascii: "/"), path.count <= 107, !path.contains(0) else { return nil }
@@ -106,7 +107,7 @@ package struct CounterPlace: Sendable, Equatable {
 }
 
 extension CounterPlace {
-  /// Reads `{"tpm": path, "index": number}`; nil unless it is exactly that, and the counter of `deviceID`.
+  /// Reads `{"tpm": path, "index": number}`; nil unless it has exactly these members and is the place for `deviceID`.
   init?(_ value: JSONValue, deviceID: DeviceID) {
     guard value.hasOnly(["tpm", "index"]), let tpm = value["tpm"]?.text, let index = value["index"]?.number else {
       return nil
@@ -118,32 +119,39 @@ extension CounterPlace {
   var json: JSONValue { .object([("tpm", .string(tpm)), ("index", .integer(UInt64(index)))]) }
 }
 
-/// Ties a ledger to a counter outside of its folder, so that an older copy of the ledger is told from the newest one.
+/// A link between a ledger and a counter outside its folder, which distinguishes the newest ledger from an older copy.
 ///
-/// Every write raises the ledger's epoch and, once it is durable and before anything is acted upon, the counter. So the epoch
-/// is the count, or one ahead of it where a write was cut off between the two; any other is not the newest ledger. Processes
-/// take turns: no one sees another's write half done and counts for it.
+/// Every write raises the ledger's epoch. Once the write is durable, and before anything is acted upon, it raises the counter
+/// too. So the epoch equals the count, or is one ahead of it if a write was cut off between the two. With any other epoch,
+/// the ledger is not the newest one. Processes take turns: none sees another's unfinished write and raises the counter for
+/// it.
 ///
-/// A write that was cut off is one ahead of the counter, and so would be the next write on a copy from before it: the count
-/// alone would then fit both. Therefore who does not know the epoch as one that he counted himself writes nothing at first but
-/// the next epoch. What was cut off before is then either the ledger he goes on with or two behind the next one that matters.
+/// A ledger whose last write was cut off is one ahead of the counter. The next write to an older copy, taken before that
+/// write, would be one ahead as well, so both would fit the count. Therefore a process that did not count the current epoch
+/// itself first writes nothing but the next epoch. The ledger with the cut-off write is then either the one that the process
+/// continues, or two behind the next write that matters.
 final class LedgerAnchor: Sendable {
   private let deviceID: DeviceID
   private let counter: RollbackCounter
   private let turns: FolderTurns
-  /// The last epoch that was counted here; nil before, and after a failure.
+  /// The last epoch that this object counted; nil before the first one, and after a failure.
   private let counted = Mutex<UInt64?>(nil)
 
   init(of deviceID: DeviceID, _ counter: RollbackCounter, turns: FolderTurns) {
     (self.deviceID, self.counter, self.turns) = (deviceID, counter, turns)
   }
 
-  /// Runs `body` while no other holder of a ledger in this folder is in a turn. Throws `busy` after ten seconds.
+  /// Runs `body` while no other holder of a ledger in this folder is in a turn.
+  ///
+  /// - Throws: `busy` after ten seconds.
   func takeTurn<Result>(_ body: () throws(LedgerError) -> Result) throws(LedgerError) -> Result {
     try turns.take(orThrow: .database(.busy), body)
   }
 
-  /// Throws unless `state` is that of the newest ledger; counts for a write that was cut off. Within a turn.
+  /// Checks that `state` is that of the newest ledger, and raises the counter for a write that was cut off. Call it within a
+  /// turn.
+  ///
+  /// - Throws: `otherDevice`, `rolledBack`, `counter`.
   func catchUp(with state: LedgerState) throws(LedgerError) {
     guard state.deviceID == deviceID else { throw .otherDevice }
     guard let epoch = state.epoch, epoch > 0 else { throw .rolledBack }
@@ -155,12 +163,12 @@ final class LedgerAnchor: Sendable {
     throw .rolledBack
   }
 
-  /// Whether `epoch` was counted here.
+  /// Returns whether this object counted `epoch`.
   func hasCounted(_ epoch: UInt64?) -> Bool {
     counted.withLock { $0 != nil && $0 == epoch }
   }
 
-  /// Counts for a write that is durable now. Within its turn.
+  /// Raises the counter for a write that is durable. Call it within the turn of that write.
   func count(_ epoch: UInt64?) throws(LedgerError) {
     counted.withLock { $0 = nil }
     do throws(CounterFault) { try counter.increment() } catch { throw .counter(error) }

@@ -3,12 +3,15 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
 
-/// One command at a time, each over a connection of its own: a socket serves one peer, and others wait.
+/// The TPM's commands. Each runs over a separate connection, because a TPM's socket serves one peer at a time.
 enum TPM {
-  /// The longest that a command may take, with its connection and all repetitions.
+  /// The most time for one command, with its connection and all repetitions, in milliseconds.
   static let timeoutMilliseconds = 5000
 
-  /// Runs a command and returns the parameters of its response, of which there must be `byteCount` bytes.
+  /// Runs a command and returns the parameters of its response, exactly `byteCount` bytes.
+  ///
+  /// - Throws: `malformed` for a response of another length, `silent` once the time is over, and as the TPM's response code
+  ///   says.
   @discardableResult
   static func run(
     _ command: TPMCommand, authorization: Span<UInt8>, parameters: Span<UInt8>, at path: String,
@@ -35,12 +38,13 @@ enum TPM {
 }
 
 extension CounterOperations {
-  /// The counters of a TPM 2.0.
+  /// The operations on the counters of a TPM 2.0.
   ///
-  /// Source: TPM 2.0 Library, Part 3 §31: TPM2_NV_DefineSpace, NV_UndefineSpace, NV_Increment, NV_Read. All in password
-  /// sessions, the owner's password being empty. A counter that is removed and defined again goes on above every one before
-  /// (Part 1 §37.2.4.3), and only who knows the authorization value can read or raise it. That something is a counter need
-  /// not be asked: nothing else can be incremented, and a device does nothing before it was.
+  /// Source: TPM 2.0 Library, Part 3 §31: TPM2_NV_DefineSpace, NV_UndefineSpace, NV_Increment, NV_Read. All use password
+  /// sessions with an empty owner password. A counter that is removed and defined again continues above every earlier one
+  /// (Part 1 §37.2.4.3), and only a holder of the authorization value can read or raise it. A check that the index is a
+  /// counter is not necessary: nothing else can be incremented, and a device does nothing before it has incremented the
+  /// counter.
   static let tpm = CounterOperations(
     define: { (place, authorization) throws(CounterFault) in
       try authorization.withBytes { (value: Span<UInt8>) throws(CounterFault) in
@@ -73,14 +77,14 @@ extension CounterOperations {
       }
     })
 
-  /// TPM_RH_OWNER.
+  /// The permanent handle TPM_RH_OWNER.
   private static let ownerHandle: UInt32 = 0x4000_0001
 }
 
 extension ByteBuffer {
-  /// TPM2B_AUTH and TPM2B_NV_PUBLIC of a counter of 8 bytes, for those who know `authorization` alone.
+  /// Appends TPM2B_AUTH and TPM2B_NV_PUBLIC of an 8-byte counter that only a holder of `authorization` can use.
   ///
-  /// Source: Part 2 §13.4 (TPMA_NV) and §13.5: TPM_NT_COUNTER, AUTHWRITE, AUTHREAD, NO_DA; the name's hash is SHA-256.
+  /// Source: Part 2 §13.4 (TPMA_NV) and §13.5: TPM_NT_COUNTER, AUTHWRITE, AUTHREAD, NO_DA. The name's hash is SHA-256.
   fileprivate mutating func append(
     definitionOf place: CounterPlace, authorization: Span<UInt8>
   ) throws(EncodingFault) {
@@ -97,22 +101,23 @@ extension ByteBuffer {
 
 /// A command of a TPM 2.0 with one password session.
 ///
-/// Written here, not linked: the prover hashes every byte of this executable for each proof, and tpm2-tss would be hundreds
-/// of kilobytes for four commands. Source: TPM 2.0 Library, Part 1 §18 (structure), §19.4 (password authorizations).
+/// It is implemented here and not taken from tpm2-tss, which would add hundreds of kilobytes for four commands: the prover
+/// hashes every byte of this executable for each proof. Source: TPM 2.0 Library, Part 1 §18 (structure), §19.4 (password
+/// authorizations).
 struct TPMCommand {
-  /// Source: Part 2 §6.5.2.
+  /// A command code. Source: Part 2 §6.5.2.
   enum Code: UInt32 {
     case undefineSpace = 0x122
     case defineSpace = 0x12a
     case increment = 0x134
     case read = 0x14e
 
-    /// Whether the TPM's owner authorizes it.
+    /// Whether the TPM's owner authorizes the command.
     var isOwners: Bool { self == .undefineSpace || self == .defineSpace }
   }
 
   let code: Code
-  /// The first one is authorized.
+  /// The handles. The first one is authorized.
   let handles: [UInt32]
 
   /// Appends tag, size, code, handles, the session with `authorization`, and `parameters`.
@@ -125,7 +130,7 @@ struct TPMCommand {
     try bytes.append(bigEndian: code.rawValue)
     for handle in handles { try bytes.append(bigEndian: handle) }
     try bytes.append(bigEndian: UInt32(sessionByteCount))
-    // TPM_RS_PW, no nonce, continueSession.
+    // The session is TPM_RS_PW without a nonce, with continueSession.
     try bytes.append(bigEndian: 0x4000_0009 as UInt32)
     try bytes.append(bigEndian: 0 as UInt16)
     try bytes.append(1)
@@ -135,26 +140,27 @@ struct TPMCommand {
   }
 }
 
-/// What a TPM answered to a command with one password session, read strictly.
+/// The response of a TPM to a command with one password session, decoded strictly.
 ///
 /// Source: TPM 2.0 Library, Part 1 §18.
 enum TPMResponse: Equatable {
   case success(parameters: [UInt8])
   case failure(TPMResponseCode)
 
-  /// The size of tag, size and response code.
+  /// The length of tag, size and response code, in bytes.
   static let headByteCount = 10
-  /// None that is asked for here is longer.
+  /// The most bytes of a response. No command here has a longer one.
   static let maximumByteCount = 64
 
-  /// How many bytes it says that it has; nil unless that may be. `head` has 10 bytes or more.
+  /// Returns the length that a response's head gives; nil if no response can have it. `head` has at least 10 bytes.
   static func byteCount(of head: Span<UInt8>) -> Int? {
     let count = head.bigEndian(at: 2)
     return (UInt32(headByteCount)...UInt32(maximumByteCount)).contains(count) ? Int(count) : nil
   }
 
-  /// Throws `malformed` unless `bytes` are one whole response: a failure is a head alone, a success has parameters and the
-  /// empty session of a password.
+  /// Decodes one whole response. A failure is only a head; a success has parameters and the empty session of a password.
+  ///
+  /// - Throws: `malformed` for anything else.
   init(_ bytes: Span<UInt8>) throws(CounterFault) {
     guard bytes.count >= Self.headByteCount, Self.byteCount(of: bytes) == bytes.count else { throw .malformed }
     let tag = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
@@ -174,25 +180,25 @@ enum TPMResponse: Equatable {
 }
 
 extension Span where Element == UInt8 {
-  /// The four bytes from `offset` on, most significant first.
+  /// Returns the four bytes at `offset`, most significant first.
   fileprivate func bigEndian(at offset: Int) -> UInt32 {
     (0..<4).reduce(0) { $0 << 8 | UInt32(self[offset + $1]) }
   }
 }
 
-/// Why a TPM did not do what it was asked.
+/// A response code that says why a TPM refused a command.
 ///
-/// Source: TPM 2.0 Library, Part 2 §6.6. Codes of format one (bit 7) say in other bits which handle, session or parameter
-/// is meant; that is left out here.
+/// Source: TPM 2.0 Library, Part 2 §6.6. In codes of format one (bit 7), other bits name the handle, session or parameter
+/// that the code is about. They are ignored here.
 struct TPMResponseCode: Equatable {
   let rawValue: UInt32
 
-  /// Whether it did nothing and wants the same command again: TPM_RC_YIELDED, TESTING, NV_RATE, RETRY.
+  /// Whether the TPM did nothing and asks for the same command again: TPM_RC_YIELDED, TESTING, NV_RATE, RETRY.
   var wantsRetry: Bool {
     [0x908, 0x90a, 0x920, 0x922].contains(rawValue)
   }
 
-  /// What it means for the counter, where `isOwners` says whether the TPM's owner was to authorize the command.
+  /// Returns the fault that the code means for the counter. `isOwners` says whether the TPM's owner authorizes the command.
   func fault(isOwners: Bool) -> CounterFault {
     let isFormatOne = rawValue & 0x80 != 0
     switch isFormatOne ? rawValue & 0xbf : rawValue {

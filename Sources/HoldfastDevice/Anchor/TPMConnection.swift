@@ -3,12 +3,14 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
 
-/// An open way to a TPM: a device of the kernel, or a Unix socket that takes bare commands.
+/// An open connection to a TPM: a device file of the kernel, or a Unix socket that takes bare commands.
 struct TPMConnection: ~Copyable {
   private let descriptor: CInt
   private let deadline: Deadline
 
-  /// Throws `notThere`, `noPermission`, `silent`.
+  /// Opens the TPM at `path`.
+  ///
+  /// - Throws: `notThere`, `noPermission`, `silent`.
   init(path: String, deadline: Deadline) throws(CounterFault) {
     var status = stat()
     guard unsafe stat(path, &status) == 0 else { throw CounterFault(errno: errno) }
@@ -24,7 +26,9 @@ struct TPMConnection: ~Copyable {
     close(descriptor)
   }
 
-  /// Sends a command and reads what is answered. Throws `silent` once the deadline has passed, `malformed`.
+  /// Sends a command and reads the response.
+  ///
+  /// - Throws: `silent` once the deadline has passed or the connection breaks, `malformed` for an invalid response.
   func exchange(_ command: Span<UInt8>) throws(CounterFault) -> TPMResponse {
     try send(command)
     return try receive()
@@ -35,7 +39,8 @@ struct TPMConnection: ~Copyable {
     while sent < command.count {
       try wait(for: POLLOUT)
       let rest = command.extracting(sent...)
-      // A peer that is gone must not raise SIGPIPE, and only sockets have a flag for that: a device takes it all at once.
+      // A closed socket must not raise SIGPIPE, and send(2), which has a flag for that, works only on sockets. A device file
+      // takes the whole command at once.
       let count = unsafe rest.withUnsafeBytes { bytes in
         let count = unsafe Glibc.send(descriptor, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL))
         guard count < 0, errno == ENOTSOCK else { return count }
@@ -67,7 +72,9 @@ struct TPMConnection: ~Copyable {
     }
   }
 
-  /// Waits until there is something to do or to hear, hang-ups among it.
+  /// Waits until the descriptor is ready for `events` or the peer has hung up.
+  ///
+  /// - Throws: `silent` once the deadline has passed.
   private func wait(for events: CInt) throws(CounterFault) {
     var entry = pollfd(fd: descriptor, events: CShort(events), revents: 0)
     while true {
@@ -81,7 +88,7 @@ struct TPMConnection: ~Copyable {
     guard number == EINTR || number == EAGAIN else { throw CounterFault(errno: number) }
   }
 
-  /// Not blocking: the kernel then takes the command at once, and its answer is waited for with a deadline.
+  /// Opens the device file without blocking: the kernel takes the command at once, and reading its response has a deadline.
   private static func openDevice(_ path: String) throws(CounterFault) -> CInt {
     let descriptor = unsafe open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
     guard descriptor >= 0 else { throw CounterFault(errno: errno) }
@@ -99,7 +106,7 @@ struct TPMConnection: ~Copyable {
     return descriptor
   }
 
-  /// Connecting waits for as long as the queue of the socket is full, so it has a limit of its own. Returns 0, or errno.
+  /// Connects. A full queue of the socket makes connecting wait, so it has a separate time limit. Returns 0 or errno.
   private static func connect(_ descriptor: CInt, to path: String, _ deadline: Deadline) -> CInt {
     let milliseconds = max(deadline.remainingMilliseconds, 1)
     var limit = timeval(tv_sec: milliseconds / 1000, tv_usec: milliseconds % 1000 * 1000)
@@ -125,7 +132,7 @@ struct TPMConnection: ~Copyable {
 }
 
 extension CounterFault {
-  /// A way to the TPM could not be had, or broke.
+  /// Makes the fault for an error number from opening or using the connection.
   fileprivate init(errno number: CInt) {
     self =
       switch number {

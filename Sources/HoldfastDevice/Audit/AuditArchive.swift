@@ -3,34 +3,36 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// Entries of an audit log that were cut off into a file. They are not secret, but name users and tokens.
+/// Entries that were cut off from an audit log into a file. They are not secret, but name users and tokens.
 ///
-/// The file has a JSON object on each line. The first is `{"holdfast_audit":1,"device_id":…,"after":…,"head":…}`: which device's
-/// log it is, the number of the entry before the first one here, and its hash, 64 hexadecimal digits. Then comes one
-/// `{"entry":…}` for each entry, its bytes in hexadecimal digits (see ``AuditEntry/encode(into:)``). The last is
-/// `{"through":…,"head":…}`: the number of the last entry, and its hash. Each hash follows from the one before it and the entry
-/// (see ``AuditChain``), so that the whole file can be checked against the two heads, and both against the log that goes on.
+/// The file has a JSON object on each line. The first is `{"holdfast_audit":1,"device_id":…,"after":…,"head":…}`: the device
+/// whose log it is, the number of the entry before the first one here, and that entry's hash, 64 hexadecimal digits. Then
+/// comes one `{"entry":…}` for each entry, its bytes in hexadecimal digits (see ``AuditEntry/encode(into:)``). The last is
+/// `{"through":…,"head":…}`: the number of the last entry, and its hash. Each hash follows from the one before it and the
+/// entry (see ``AuditChain``). So the whole file can be checked against the two heads, and both heads against the rest of the
+/// log.
 package struct AuditArchive: Sendable {
   /// The longest file that is read, in bytes.
   static let maximumByteCount = 1 << 30
   private static let version: UInt64 = 1
 
+  /// The id of the device whose log the entries are from.
   package let deviceID: DeviceID
   /// The chain before the first entry.
   package let base: AuditChain
-  /// What the last line says that the last entry leads to.
+  /// The chain after the last entry, as the last line records it.
   package let end: AuditChain
-  /// The bytes of the entries.
+  /// The entries, in their encoding.
   let entries: [[UInt8]]
 
   init(deviceID: DeviceID, base: AuditChain, end: AuditChain, entries: [[UInt8]]) {
     (self.deviceID, self.base, self.end, self.entries) = (deviceID, base, end, entries)
   }
 
-  /// Reads a file of at most 1 GiB.
+  /// Reads a file of at most 1 GiB. It does not check that the entries lead from one head to the other; see
+  /// ``verifyAudit()``.
   ///
-  /// Throws `file` where it cannot be read, `malformed` for anything that ``encoded()`` does not write, and `newerVersion`. Whether
-  /// the entries lead from one head to the other is for ``verifyAudit()`` to say.
+  /// - Throws: `file` if it cannot be read, `malformed` for anything that ``encoded()`` does not write, `newerVersion`.
   package init(path: String) throws(AuditArchiveFault) {
     let bytes: [UInt8]
     do throws(FileError) { bytes = try Files.readFile(at: path, limit: Self.maximumByteCount) } catch {
@@ -40,7 +42,7 @@ package struct AuditArchive: Sendable {
   }
 
   init(_ bytes: [UInt8]) throws(AuditArchiveFault) {
-    // Each line ends in a line feed, the last one too: a file that was cut off within a line is none.
+    // Each line ends with a line feed, including the last one. So a file that was cut off within a line is refused.
     guard bytes.last == 0x0a else { throw .malformed }
     let lines = bytes.dropLast().split(separator: 0x0a, omittingEmptySubsequences: false)
     guard lines.count >= 2, let first = lines.first, let last = lines.last else { throw .malformed }
@@ -64,7 +66,7 @@ package struct AuditArchive: Sendable {
       deviceID: deviceID, base: try Self.chain(head, "after"), end: try Self.chain(tail, "through"), entries: entries)
   }
 
-  /// The bytes of the file.
+  /// Returns the contents of the file.
   func encoded() -> [UInt8] {
     var bytes = JSONValue.object([
       ("holdfast_audit", .integer(Self.version)), ("device_id", .string(hexadecimal(deviceID))),
@@ -103,14 +105,18 @@ package struct AuditArchive: Sendable {
 }
 
 extension AuditArchive: AuditLog {
+  /// Returns the chain after the last entry, as the last line records it.
   package func auditHead() -> AuditChain { end }
 
+  /// Returns at most `limit` entries, from the one after `sequence` on. Entries that cannot be decoded are left out.
   package func auditEntries(after sequence: UInt64, limit: UInt64) -> [AuditEntry] {
     let skipped = sequence > base.count ? Int(clamping: sequence - base.count) : 0
     return entries.dropFirst(skipped).prefix(Int(clamping: limit)).compactMap { try? AuditEntry($0.span) }
   }
 
-  /// Walks from the first head to the last. Throws `failed` where libcrypto does.
+  /// Checks that the entries lead from the first head to the last.
+  ///
+  /// - Throws: `failed` if libcrypto fails.
   package func verifyAudit() throws(LedgerFault) -> AuditReport {
     var report = AuditReport(recorded: end, firstKept: base.count + 1)
     var chain = base
@@ -124,27 +130,28 @@ extension AuditArchive: AuditLog {
         return report
       }
     }
-    // A chain says that something in it was changed, and not what.
+    // The hash chain shows that something was changed, but not which entry.
     if chain != end { report.firstBroken = base.count + 1 }
     return report
   }
 }
 
-/// Why a file of audit entries could not be read.
+/// The reason that a file of audit entries could not be read.
 package enum AuditArchiveFault: Error, Equatable {
+  /// The file cannot be read.
   case file(FileError)
-  /// It is none, or only the beginning of one.
+  /// The file is not an archive of audit entries, or only the beginning of one.
   case malformed
-  /// Of a version that this program does not know.
+  /// The file has a version that this program does not know.
   case newerVersion
 }
 
-/// What a walk along the audit log found.
+/// The result of checking an audit log.
 package struct AuditReport: Sendable, Equatable {
-  /// What the ledger says the last entry is.
+  /// The last entry's number and hash, as the ledger records them.
   package var recorded: AuditChain
   /// The sequence number of the first entry that is kept.
   package var firstKept: UInt64 = 1
-  /// The sequence number of the first entry that is missing, changed or out of place; nil when the whole chain holds.
+  /// The sequence number of the first entry that is missing, changed or out of place; nil if the whole chain is intact.
   package var firstBroken: UInt64?
 }

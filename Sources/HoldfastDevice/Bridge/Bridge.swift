@@ -3,12 +3,15 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// The front end of a device behind a serial line: it carries messages between one prover at a time and the line, and knows
-/// nothing of them but where they end (docs/protocol.md, "A device behind a serial line").
+/// The front end of a device behind a serial line. It carries messages between the line and one prover at a time, and reads
+/// nothing of them except their length and their status.
 ///
-/// Threads: one for each endpoint accepts, and one carries. ``run()`` blocks; ``stop()`` ends it from any other thread.
+/// One thread for each endpoint accepts provers, and one thread carries messages. ``run()`` blocks; ``stop()`` ends it from
+/// any other thread.
+///
+/// Source: docs/protocol.md, "A device behind a serial line".
 package final class Bridge: Sendable {
-  /// How many provers may wait for a moment until they are told that they cannot come in.
+  /// The number of provers that may wait briefly until they are refused.
   private static let waitingCount = 16
 
   let hardware: Endpoint
@@ -17,16 +20,16 @@ package final class Bridge: Sendable {
   let reception: Reception
   let place: ProverPlace
   let stopFlag: WakeUp
-  /// The line while it is open, to be ended with the bridge.
+  /// The open line, which is closed together with the bridge.
   let line: Mutex<Connection?>
 
-  /// Opens the line and begins to listen; provers wait until ``run()``.
+  /// Opens the line and begins to listen. Provers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - endpoints: where provers come, at least one.
-  ///   - hardware: a terminal, or a socket of bytes in the file system.
+  ///   - endpoints: the addresses at which provers connect, at least one.
+  ///   - hardware: a terminal, or a stream socket in the file system.
   ///   - notify: called from any thread; it must not block for long.
-  /// - Throws: `endpoint`, `noDescriptors`.
+  /// - Throws: `hardware` if the line cannot be opened, and `server` with `endpoint` or `noDescriptors`.
   package init(
     endpoints: [Endpoint], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
     notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
@@ -44,12 +47,12 @@ package final class Bridge: Sendable {
     (self.hardware, self.timing, self.notify, self.stopFlag) = (hardware, timing, notify, stopFlag)
   }
 
-  /// Where provers come; a Bluetooth port that was left open is filled in.
+  /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
   package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
 
-  /// Carries messages until ``stop()``, then ends every connection. Once only.
+  /// Carries messages until ``stop()``, then ends every connection. Call it only once.
   ///
-  /// Throws `server` when an endpoint is gone, after everything was ended all the same.
+  /// - Throws: `server` if an endpoint is lost. Everything else is ended before that.
   package func run() throws(BridgeFault) {
     guard let carriers = WorkerGate(limit: 1), carriers.enter() else { throw .server(.noDescriptors) }
     let isStarted = Thread.detach { [self] in
@@ -64,7 +67,7 @@ package final class Bridge: Sendable {
     if let fault = reception.fault { throw .server(fault) }
   }
 
-  /// Ends ``run()``: from any thread, any number of times, also before it began.
+  /// Ends ``run()``. It may be called from any thread, any number of times, also before ``run()``.
   package func stop() {
     stopFlag.raise()
     reception.stop()
@@ -72,10 +75,12 @@ package final class Bridge: Sendable {
     line.withLock { $0?.shutdown() }
   }
 
-  /// Lets the line go: a terminal or an emulator takes one connection at a time.
+  /// Closes the line: a terminal or an emulator takes one connection at a time.
   func closeLine() { line.withLock { $0 = nil } }
 
   /// Opens the line again.
+  ///
+  /// - Throws: a `TransportError` if that fails.
   func openLine() throws(TransportError) -> Connection {
     let opened = try Bridge.open(hardware, timing)
     line.withLock { $0 = opened }
@@ -88,14 +93,14 @@ package final class Bridge: Sendable {
       to: hardware, timeoutMilliseconds: timing.openMilliseconds, silenceMilliseconds: timing.silenceMilliseconds)
   }
 
-  /// How far the peers of a Bluetooth host have come, those over Low Energy: what an ``Advertisement`` asks for before it ends a
-  /// link that keeps others out.
+  /// Returns the standing of a Bluetooth host's Low Energy connections. An ``Advertisement`` asks for it before it ends a
+  /// link that keeps other hosts out.
   ///
   /// - Parameters:
   ///   - host: the address of the host's adapter.
   package func standing(of host: BluetoothAddress) -> LinkStanding { place.standing(of: host) }
 
-  /// Gives a prover the place, or sends it away. What does not fit into its socket is not said.
+  /// Gives a prover the place, or refuses it. The refusal is dropped if the prover's socket does not take it at once.
   private func admit(_ prover: Connection) {
     switch place.take(prover) {
     case .admitted: return
@@ -105,7 +110,7 @@ package final class Bridge: Sendable {
     notify(.busy)
   }
 
-  /// Answers without a seal, as far as the peer takes it.
+  /// Sends an unsealed status, if the prover takes it within that time.
   static func refuse(_ prover: Connection, _ status: Status, milliseconds: Int) {
     let message = refusal(status)
     try? prover.send(message.span, timeoutMilliseconds: milliseconds)
@@ -118,39 +123,41 @@ package final class Bridge: Sendable {
   }
 }
 
-/// Why a bridge could not start, or ended by itself.
+/// The reason that a bridge could not start, or stopped unexpectedly.
 package enum BridgeFault: Error, Equatable {
-  /// What provers come to.
+  /// An endpoint for provers failed, or the process has no descriptors left.
   case server(ServerFault)
   /// The line could not be opened.
   case hardware(Endpoint, TransportError)
 }
 
-/// How long a bridge waits, in milliseconds.
+/// The timeouts of a bridge, in milliseconds.
 package struct BridgeTiming: Sendable {
-  /// For the first byte of a prover's message.
+  /// The timeout for the first byte of a prover's message.
   package var answerMilliseconds: Int
-  /// From the first byte of a prover's message to its last.
+  /// The timeout from the first byte of a prover's message to its last.
   package var messageMilliseconds: Int
-  /// For the hardware to answer an empty frame, before it gets another one; after that one, the line is lost.
+  /// The timeout for the hardware's answer to an empty frame. After it, the bridge sends a second one; if that is not
+  /// answered in time either, the line is lost.
   package var freshMilliseconds: Int
-  /// For the hardware to answer a message.
+  /// The timeout for the hardware's answer to a message.
   package var judgingMilliseconds: Int
-  /// From the first byte of a message of the hardware to its last.
+  /// The timeout from the first byte of a hardware message to its last.
   package var frameMilliseconds: Int
-  /// For a terminal to be silent, after bytes that are no message, before it is listened to again.
+  /// The silence that a terminal must keep, after bytes that are no message, before the bridge reads it again.
   package var silenceMilliseconds: Int
-  /// For either end to take a message.
+  /// The timeout for either end to take a message.
   package var sendMilliseconds: Int
-  /// For a socket of the hardware to take a connection.
+  /// The timeout for a socket of the hardware to accept a connection.
   package var openMilliseconds: Int
-  /// Between two tries to open the line.
+  /// The interval between two attempts to open the line.
   package var retryMilliseconds: Int
-  /// For a prover to read the last message before its connection is closed, where closing could take it back.
+  /// The time that a prover has to read the last message before its connection is closed, where closing could discard it.
   package var farewellMilliseconds: Int
-  /// For a new prover to have something accepted before its place may go to another one.
+  /// The time that a new prover has to get a message accepted before a newcomer may take its place.
   package var provingMilliseconds: Int
 
+  /// Makes the timeouts, in milliseconds.
   package init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
@@ -172,30 +179,30 @@ package struct BridgeTiming: Sendable {
   }
 }
 
-/// Something that whoever runs a bridge may want to say. It may come from any thread.
+/// An event for the operator of a bridge. It may come from any thread.
 package enum BridgeNotice: Sendable, Equatable {
-  /// A prover got the place; `connection` counts them from 1. `peer` is nil where the transport does not know it.
+  /// A prover got the place. `connection` counts provers from 1. `peer` is nil if the transport does not know it.
   case connected(connection: UInt64, Peer?)
-  /// A prover is gone, after so many messages from the hardware.
+  /// A prover disconnected. `messageCount` messages from the hardware were passed on to it.
   case disconnected(connection: UInt64, messageCount: UInt64)
   /// The bridge ended a prover's connection.
   case refused(connection: UInt64, Status)
-  /// A prover's connection ended for a newcomer: nothing of it had been accepted in time.
+  /// A prover's connection was ended for a newcomer, because none of its messages had been accepted in time.
   case displaced(connection: UInt64)
-  /// A prover was sent away: another has the place.
+  /// A prover was refused, because another one has the place.
   case busy
-  /// The line cannot be used; it is opened again.
+  /// The line cannot be used. The bridge opens it again.
   case hardwareLost(HardwareFault)
   /// A line that was lost is open again.
   case hardwareBack
-  /// No prover could be accepted just now; it is tried again.
+  /// A prover could not be accepted. The bridge tries again.
   case acceptFault(TransportError)
 }
 
-/// What is wrong with a line.
+/// The reason that a line cannot be used.
 package enum HardwareFault: Error, Equatable {
-  /// It cannot be opened, ended, or sent what is no message.
+  /// The line could not be opened, was closed, or sent something that is not a message.
   case transport(TransportError)
-  /// An empty frame, or a prover's message, was not answered in time.
+  /// An empty frame or a prover's message was not answered in time.
   case silent
 }

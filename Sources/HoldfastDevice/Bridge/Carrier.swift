@@ -2,14 +2,15 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
 
-/// What a bridge does on the thread that owns the line: it keeps the line open and read, and serves one prover after the other.
+/// The loop of a bridge, on the thread that owns the line. It keeps the line open, reads it, and serves one prover after
+/// another.
 struct Carrier {
   private let bridge: Bridge
-  /// nil while the line is lost.
+  /// The line; nil while it is lost.
   private var line: HardwareLine?
-  /// Before it, the line is not opened again: one that ends at once must not keep the bridge busy.
+  /// The earliest time at which the line is opened again. A line that ends at once must not keep the bridge busy.
   private var nextOpening: Deadline
-  /// Whether the loss of the line was said.
+  /// Whether the loss of the line was reported.
   private var isLossKnown = false
   private var connectionCount: UInt64 = 0
 
@@ -34,7 +35,7 @@ struct Carrier {
     }
   }
 
-  /// Drops what has come on the line, or serves a prover that has come.
+  /// Drops a message that has arrived on the line, or serves a prover that has arrived.
   private mutating func step(_ line: inout HardwareLine) throws(HardwareFault) {
     let (hasArrived, hasRung) = try line.wait(or: .arrival(on: bridge.place.bell), until: .never)
     if hasArrived { _ = try line.take() }
@@ -67,14 +68,14 @@ struct Carrier {
     Bridge.refuse(prover, status, milliseconds: bridge.timing.farewellMilliseconds)
   }
 
-  /// Says whether the prover had its place to the end.
+  /// Closes a prover's connection. Returns whether the prover had its place until the end.
   @discardableResult
   private func end(_ prover: Connection) -> Bool {
     prover.linger(milliseconds: bridge.timing.farewellMilliseconds)
     return bridge.place.leave(prover)
   }
 
-  /// Tries to open the line, at once where it was open for long enough, and tells the provers that come meanwhile.
+  /// Tries to open the line, at once if it was open for long enough. Refuses the provers that arrive meanwhile.
   private mutating func reopen() {
     waitForOpening()
     guard !bridge.stopFlag.isRaised else { return }
@@ -97,7 +98,7 @@ struct Carrier {
     }
   }
 
-  /// Says it once, until the line is back.
+  /// Reports a loss once, until the line is open again.
   private mutating func sayLost(_ fault: HardwareFault) {
     guard !isLossKnown, !bridge.stopFlag.isRaised else { return }
     isLossKnown = true
@@ -109,14 +110,14 @@ struct Carrier {
 struct HardwareLine {
   private var link: DeviceLink
   private let timing: BridgeTiming
-  /// Whether an empty frame was sent that was not answered yet: who comes then needs no other.
+  /// Whether an empty frame was sent that is not answered yet. The next prover then needs no other.
   private var isAsked = false
 
-  /// What came on the line.
+  /// The result of reading the line.
   enum Arrival {
-    /// Nothing that counts: a repetition, or bytes that are dropped.
+    /// A repetition, or bytes that are dropped.
     case nothing
-    /// The answer to an empty frame: a fresh challenge follows.
+    /// The answer to an empty frame. A fresh challenge follows.
     case fresh
     case message([UInt8])
   }
@@ -126,7 +127,7 @@ struct HardwareLine {
     self.timing = timing
   }
 
-  /// Asks for a fresh challenge, unless that was done and is not answered yet.
+  /// Asks for a fresh challenge, unless an earlier request is not answered yet. `isAgain` asks in any case.
   mutating func ask(isAgain: Bool = false) throws(HardwareFault) {
     guard !isAsked || isAgain else { return }
     do throws(TransportError) {
@@ -141,7 +142,7 @@ struct HardwareLine {
     } catch { throw .transport(error) }
   }
 
-  /// Takes what is there.
+  /// Takes one message if it has begun to arrive.
   mutating func take() throws(HardwareFault) -> Arrival {
     do throws(TransportError) {
       return .message(
@@ -157,7 +158,7 @@ struct HardwareLine {
     }
   }
 
-  /// Waits until something is there, or for `other`; says which.
+  /// Waits until bytes arrive on the line, or for `other`. Returns which of them happened.
   func wait(
     or other: Connection.Watch, until deadline: Deadline
   ) throws(HardwareFault) -> (hasArrived: Bool, other: Bool) {

@@ -3,13 +3,13 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// The one place of a bridge: a prover takes it on the thread that accepted it, and is served on another one.
+/// The only place for a prover on a bridge. A prover takes it on the thread that accepted it, and is served on another one.
 ///
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
 /// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges
-/// its message. The first `tokenUnknown` gives as long again, since an honest prover then sends its token as a whole.
+/// its message. The first `tokenUnknown` starts that time again, because an honest prover then sends its whole token.
 final class ProverPlace: Sendable {
-  /// Something arrives on it when a prover has taken the place, and it ends when the place is closed.
+  /// A connection on which a byte arrives when a prover has taken the place. It ends when the place is closed.
   let bell: Connection
   private let knocker: Connection
   private let provingMilliseconds: Int
@@ -19,7 +19,7 @@ final class ProverPlace: Sendable {
     var prover: Connection?
     /// Whether the prover has the place and is not served yet.
     var isWaiting = false
-    /// When a newcomer may have the place.
+    /// The time from which a newcomer may take the place.
     var deadline = Deadline.never
     var isJudged = false
     var isProved = false
@@ -27,20 +27,22 @@ final class ProverPlace: Sendable {
     var isClosed = false
   }
 
-  /// Throws where the process has no descriptors left.
+  /// Makes an empty place.
+  ///
+  /// - Throws: a `TransportError` if the process has no descriptors left.
   init(provingMilliseconds: Int) throws(TransportError) {
     self.provingMilliseconds = provingMilliseconds
     (bell, knocker) = try Connection.pair()
   }
 
-  /// Gives a newcomer the place, if need be that of another one, which is ended.
+  /// Gives a newcomer the place. If another prover has it and may lose it, that prover's connection is ended.
   func take(_ newcomer: Connection) -> Admission {
     let admission = state.withLock { state -> Admission in
       guard !state.isClosed else { return .refused }
       let wasWaiting = state.isWaiting
       if let prover = state.prover {
         guard !state.isProved, !state.isJudged, state.deadline.hasPassed else { return .refused }
-        // The thread that serves it finds out by itself.
+        // The thread that serves this prover notices the end of the connection.
         prover.shutdown()
       }
       state = State(prover: newcomer, isWaiting: true, deadline: Deadline(afterMilliseconds: provingMilliseconds))
@@ -53,7 +55,7 @@ final class ProverPlace: Sendable {
     return admission
   }
 
-  /// The prover that took the place and is not served yet; nil where the bell rang for nobody.
+  /// Returns the prover that took the place and is not served yet; nil if there is none any more.
   func next() -> Connection? {
     var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
     var span = buffer.mutableSpan
@@ -65,7 +67,7 @@ final class ProverPlace: Sendable {
     }
   }
 
-  /// Keeps the place of a prover while the device judges its message; false when it was lost already.
+  /// Keeps the place of a prover while the device judges its message. Returns false if the prover has lost it already.
   func beginJudging(_ prover: Connection) -> Bool {
     state.withLock { state in
       guard state.prover === prover else { return false }
@@ -74,7 +76,7 @@ final class ProverPlace: Sendable {
     }
   }
 
-  /// The device has answered a message of a prover.
+  /// Records that the device has answered a prover's message.
   func endJudging(_ prover: Connection, _ judgement: Judgement) {
     state.withLock { state in
       guard state.prover === prover else { return }
@@ -89,7 +91,7 @@ final class ProverPlace: Sendable {
     }
   }
 
-  /// How far the prover has come, where it is of that Bluetooth host and came by Low Energy.
+  /// Returns the standing of the prover, if it is on that Bluetooth host and connected over Low Energy.
   func standing(of host: BluetoothAddress) -> LinkStanding {
     state.withLock { state in
       guard let prover = state.prover, prover.isLowEnergy, prover.peer == .bluetooth(host) else { return .absent }
@@ -99,7 +101,7 @@ final class ProverPlace: Sendable {
     }
   }
 
-  /// A prover has been served; false when a newcomer had taken its place.
+  /// Frees the place after a prover was served. Returns false if a newcomer had taken it.
   func leave(_ prover: Connection) -> Bool {
     state.withLock { state in
       guard state.prover === prover else { return false }
@@ -108,7 +110,7 @@ final class ProverPlace: Sendable {
     }
   }
 
-  /// Ends the connection of the prover that has the place, and lets nobody in any more.
+  /// Ends the connection of the prover that has the place, and refuses every prover from then on.
   func close() {
     state.withLock { state in
       state.isClosed = true
@@ -118,15 +120,15 @@ final class ProverPlace: Sendable {
   }
 }
 
-/// The result of a newcomer's asking for the place.
+/// The result of a newcomer's request for the place.
 enum Admission {
   case admitted
-  /// Admitted in place of another prover, which was not served yet: no notice tells of that one.
+  /// The newcomer took the place of another prover that was not served yet. That prover appears in no other notice.
   case inPlaceOfUnserved
   case refused
 }
 
-/// What a bridge can see of a device's answer: it comes over the line, so no prover can make it.
+/// The outcome that a bridge can read from a device's answer. The answer comes over the line, so no prover can forge it.
 enum Judgement {
   /// A round, or a user's activation or unlocking, was accepted.
   case accepted
@@ -145,7 +147,7 @@ enum Judgement {
     }
   }
 
-  /// Whether it grants or ends an activation, or unlocks a user: each takes a right code.
+  /// Returns whether a message grants or ends an activation, or unlocks a user. Each of these takes a right code.
   private static func isUserReply(_ message: [UInt8]) -> Bool {
     do throws(EncodingFault) {
       _ = try UserReply(message.span)

@@ -2,35 +2,35 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
 
-/// Carries messages between one prover and the line. It reads one end at a time: a prover's message once the hardware has
-/// answered the one before, and each message whole before its first byte is passed on.
+/// A relay of messages between one prover and the line. It reads one end at a time: a prover's message only after the
+/// hardware has answered the previous one. It passes on the first byte of a message only when the whole message has arrived.
 struct Relay {
   let prover: Connection
   let place: ProverPlace
   let timing: BridgeTiming
-  /// Messages of the hardware that were passed on.
+  /// The number of hardware messages that were passed on.
   private(set) var messageCount: UInt64 = 0
   private var turn = Turn.asking(isAgain: false)
-  /// When the turn is over.
+  /// The time at which the turn is over.
   private var deadline = Deadline.never
-  /// How many messages the hardware may still send in this round: M1 after an empty frame, M3 and M1 after M2.
+  /// The number of messages that the hardware may still send in this round: M1 after an empty frame, M3 and M1 after M2.
   private var dueCount = 0
-  /// Whether the prover itself, on a serial line of its own, asked for a fresh challenge.
+  /// Whether the prover, on a separate serial line, has asked for a fresh challenge itself.
   private var isAskedByProver = false
 
-  /// Who has to speak.
+  /// The end that the relay waits for.
   private enum Turn: Equatable {
-    /// The hardware: the answer to an empty frame.
+    /// The relay waits for the hardware's answer to an empty frame.
     case asking(isAgain: Bool)
-    /// The hardware: a message.
+    /// The relay waits for a message from the hardware.
     case judging
-    /// The prover.
+    /// The relay waits for a message from the prover.
     case answering
   }
 
-  /// How a prover's connection ends.
+  /// The way in which a prover's connection ends.
   enum Ending: Equatable {
-    /// Without a word: the prover is gone, or the last word was said.
+    /// The connection ends without another message: the prover disconnected, or has its last answer.
     case silent
     case refused(Status)
   }
@@ -41,7 +41,9 @@ struct Relay {
     self.timing = timing
   }
 
-  /// Serves the prover to the end of its connection. Throws what is wrong with the line.
+  /// Serves the prover until its connection ends.
+  ///
+  /// - Throws: a ``HardwareFault`` if the line fails.
   mutating func run(over line: inout HardwareLine) throws(HardwareFault) -> Ending {
     try ask(line: &line)
     while true {
@@ -65,7 +67,7 @@ struct Relay {
     deadline = Deadline(afterMilliseconds: milliseconds)
   }
 
-  /// The time of a turn has passed.
+  /// Handles the end of a turn's time.
   private mutating func endTurn(line: inout HardwareLine) throws(HardwareFault) -> Ending? {
     switch turn {
     case .asking(false): try ask(line: &line, isAgain: true)
@@ -75,13 +77,13 @@ struct Relay {
     return nil
   }
 
-  /// Something came on the line.
+  /// Handles an arrival on the line, and passes a message on to the prover.
   private mutating func passOn(from line: inout HardwareLine) throws(HardwareFault) -> Ending? {
     switch try line.take() {
     case .nothing:
       return deadline.hasPassed ? try endTurn(line: &line) : nil
     case .fresh:
-      // Without having been asked: the challenge that the prover has is void.
+      // The hardware sent this without being asked: the prover's challenge is void.
       guard case .asking = turn else { return .refused(.challengeExpired) }
       dueCount = 1
       begin(.judging, milliseconds: timing.judgingMilliseconds)
@@ -97,7 +99,7 @@ struct Relay {
     }
   }
 
-  /// The prover has its turn, and something came from it.
+  /// Receives the prover's message and passes it on to the line.
   private mutating func passOn(to line: inout HardwareLine) throws(HardwareFault) -> Ending? {
     var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
     var span = buffer.mutableSpan
@@ -123,7 +125,7 @@ struct Relay {
     return nil
   }
 
-  /// Says whether the prover has taken it.
+  /// Sends a message to the prover. Returns whether the prover has taken it.
   private mutating func send(_ message: [UInt8]) -> Bool {
     do throws(TransportError) {
       try prover.send(message.span, timeoutMilliseconds: timing.sendMilliseconds)
@@ -132,7 +134,7 @@ struct Relay {
     return true
   }
 
-  /// Tells the prover that what follows is fresh.
+  /// Sends the prover an empty frame: the messages after it are fresh. Returns whether the prover has taken it.
   private func sayFresh() -> Bool {
     do throws(TransportError) {
       try prover.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))

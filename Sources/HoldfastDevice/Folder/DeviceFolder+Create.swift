@@ -4,15 +4,17 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 extension DeviceFolder {
-  /// Makes a device: a new key and id, a policy and a lock that is locked. The clock floor starts at the real clock.
+  /// Creates a device: a new key and id, a policy, and a lock that is locked. The clock floor starts at the real clock.
   ///
-  /// Where `tpm` is the path of a TPM, a counter in it anchors the device: older copies of its ledger are then refused.
-  /// All of it is made, or nothing counts: a folder whose making was interrupted is marked as such, is
-  /// ``DeviceFolderFault/halfMade`` for every verb, and is cleared and made anew by the next call. (A process that is
-  /// killed may leave its counter in the TPM.)
-  /// Throws `alreadyMade`, `incomplete` or `inUse` for a folder that is not free, `notFolder`, `tooOpen`, `wrongOwner`,
-  /// `missing` without a folder above it, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and `failed` without a
-  /// real clock.
+  /// If `tpm` is the path of a TPM, a counter in it anchors the device, and older copies of its ledger are then refused.
+  ///
+  /// A folder is created completely, or does not count. While it is being made, it carries a mark. A folder that was
+  /// interrupted keeps the mark: every other command refuses it as ``DeviceFolderFault/halfMade``, and the next call clears
+  /// it and starts again. (A process that is killed may leave its counter in the TPM.)
+  ///
+  /// - Throws: `alreadyMade`, `incomplete`, `inUse` or `folder` for a folder that is not free, `notFolder`, `tooOpen`,
+  ///   `wrongOwner`, `missing` if its parent does not exist, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and
+  ///   `failed`, also without a real clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, random: inout Random,
     clock: borrowing Time
@@ -43,13 +45,13 @@ extension DeviceFolder {
       try folder.fill(with: key, policy: policy, realClock: now, epoch: epoch, tpm: tpm)
       return folder
     } catch {
-      // Where this fails as well, the mark stays, and the next call clears the folder.
+      // If this fails as well, the mark stays, and the next call clears the folder.
       do throws(DeviceFolderFault) { try clear(path) } catch {}
       throw error
     }
   }
 
-  /// Writes everything into a marked folder, then removes the mark. A counter that was made for it goes again on failure.
+  /// Writes every file into a marked folder, then removes the mark. On failure it removes the counter that was made for it.
   private func fill(
     with key: borrowing P256PrivateKey, policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?
   ) throws(DeviceFolderFault) {
@@ -68,14 +70,14 @@ extension DeviceFolder {
     }
   }
 
-  /// Whether the making of the folder began and did not end.
+  /// Returns whether the making of the folder began and did not end.
   static func isHalfMade(_ path: String) throws(DeviceFolderFault) -> Bool {
     do throws(FileError) { return try HalfMadeFolder.isHalfMade(path) } catch {
       throw DeviceFolderFault(lock: error, in: path)
     }
   }
 
-  /// Removes everything that the making makes, and the mark.
+  /// Removes every file that creating a device writes, and the mark.
   private static func clear(_ path: String) throws(DeviceFolderFault) {
     let names = DeviceFile.allCases.flatMap { file in
       file == .ledger ? ["", "-wal", "-shm", "-journal"].map { file.rawValue + $0 } : [file.rawValue]
@@ -85,12 +87,14 @@ extension DeviceFolder {
     }
   }
 
-  /// Makes another device of it, with a new key and id, so that no token counts any more: trusted issuers, floors, uses
-  /// and nonces go, and the lock is locked. Policy, the count of starts and the audit log stay. One that is anchored gets a
-  /// new counter, and the old one is removed, so that no copy of the old device can come back.
+  /// Replaces the device by another one with a new key and id, so that no token counts any more. Trusted issuers, floors,
+  /// uses, nonces and users are deleted, and the lock is locked. The policy, the number of starts and the audit log stay. If
+  /// the device is anchored, a new counter replaces the old one, so that no copy of the old device can come back.
   ///
-  /// Also for a folder whose making or reset was interrupted, as long as its ledger is whole. Throws `inUse` while it is
-  /// served, `missing` without a ledger, and as ``create(at:policy:tpm:random:clock:)`` does.
+  /// It also works for a folder whose making or reset was interrupted, provided that its ledger is complete.
+  ///
+  /// - Throws: `inUse` while the folder is served, `missing` if it has no ledger, and as
+  ///   ``create(at:policy:tpm:random:clock:)`` does.
   package static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
@@ -116,9 +120,9 @@ extension DeviceFolder {
     let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
     let key = try newKey(&random)
     let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
-    // From here on the old device is no more, and the new one is not yet.
+    // From here on the old device no longer exists, and the new one does not exist yet.
     try folder.removeDescription()
-    // Before the ledger forgets which one it is: an interrupted reset finds it again.
+    // This comes before the ledger drops the old device id, so that an interrupted reset finds the counter again.
     if let tpm, let old = CounterPlace(tpm: tpm, deviceID: ledger.deviceID) {
       do throws(CounterFault) { try operations.undefine(old) } catch {
         guard error == .notDefined else { throw .counter(error) }
@@ -144,7 +148,7 @@ extension DeviceFolder {
     do throws(CryptographyFailure) { return try P256PrivateKey(random: &random) } catch { throw .failed }
   }
 
-  /// A new id, with a counter in `tpm` where one is named, and how far that has counted.
+  /// Makes a new id, and a counter in `tpm` if there is one. Returns the folder and the counter's value.
   private static func newDevice<Random: RandomSource & ~Copyable>(
     at path: String, _ key: borrowing P256PrivateKey, tpm: String?, _ operations: CounterOperations,
     _ random: inout Random
@@ -160,7 +164,7 @@ extension DeviceFolder {
       do throws(CryptographyFailure) { secrets = try DeviceSecrets(scalar: key.scalar()) } catch { throw .failed }
       let counter = try secrets.counter(at: place, operations)
       do throws(CounterFault) { return (folder, try counter.define()) } catch {
-        // The index follows from the id: another id has another one.
+        // The index follows from the id, so another id gives another index.
         guard error == .taken else { throw .counter(error) }
       }
     }
@@ -173,12 +177,12 @@ extension DeviceFolder {
     do throws(CryptographyFailure) { return try DeviceDescriptor(of: key, random: &random) } catch { throw .failed }
   }
 
-  /// Where the description of the device at `path` says that its TPM is; the owner may have changed that.
+  /// Returns the TPM's path in the description of the device at `path`. The owner may have changed it.
   private static func currentTPM(of path: String) -> String? {
     do throws(DeviceFolderFault) { return try readDescription(path).counter?.tpm } catch { return nil }
   }
 
-  /// Writes what belongs to the device's id and key, the description last.
+  /// Writes the files that depend on the device's id and key, the description last.
   private func complete(with key: borrowing P256PrivateKey) throws(DeviceFolderFault) {
     var keyText = ByteBuffer<512>()
     do throws(KeyFault) { try DeviceKeyFile.encode(key, into: &keyText) } catch { throw .failed }
@@ -206,9 +210,11 @@ extension DeviceFolder {
 }
 
 extension P256PrivateKey {
-  /// A new key. Throws also where the random source fails.
+  /// Makes a new key.
   ///
-  /// Source: FIPS 186-5 §A.2.2, testing candidates: hardly ever is the first one not a scalar.
+  /// Source: FIPS 186-5 §A.2.2, testing candidates. The first candidate is nearly always a valid scalar.
+  ///
+  /// - Throws: `CryptographyFailure`, also if the random source fails.
   init<Random: RandomSource & ~Copyable>(random: inout Random) throws(CryptographyFailure) {
     for _ in 0..<8 {
       let scalar: Secret<32>
@@ -223,7 +229,9 @@ extension P256PrivateKey {
 }
 
 extension DeviceDescriptor {
-  /// A new device of this key, with a random id. Throws also where the random source fails.
+  /// Makes the descriptor of a new device with this key and a random id.
+  ///
+  /// - Throws: `CryptographyFailure`, also if the random source fails.
   init<Random: RandomSource & ~Copyable>(
     of key: borrowing P256PrivateKey, random: inout Random
   ) throws(CryptographyFailure) {

@@ -4,12 +4,13 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// A folder that holds one device: keys, ledger, policy and the simulated lock. It has mode 0700, its files 0600.
+/// A folder that holds one device: key, ledger, policy and the simulated lock. It has mode 0700, its files 0600.
 package struct DeviceFolder: Sendable {
+  /// The path of the folder.
   package let path: String
-  /// What the world may know of the device.
+  /// The public facts about the device: its id and public key.
   package let descriptor: DeviceDescriptor
-  /// The counter that anchors the device's ledger; nil where nothing does.
+  /// The place of the counter that anchors the device's ledger; nil if the ledger is not anchored.
   package let counter: CounterPlace?
   let operations: CounterOperations
 
@@ -19,8 +20,8 @@ package struct DeviceFolder: Sendable {
 
   /// Opens a folder and checks its description and key.
   ///
-  /// Throws `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `halfMade`, `incomplete`, `folder` for one of another
-  /// kind, or `file` with what is wrong with which.
+  /// - Throws: `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `halfMade`, `incomplete`, `folder` for a folder of another
+  ///   kind, or `file` with the file and its fault.
   package static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
@@ -39,7 +40,9 @@ package struct DeviceFolder: Sendable {
     return folder
   }
 
-  /// Refuses a folder of another kind, and one whose making did not end.
+  /// Checks that the folder holds a device, and that its making was completed.
+  ///
+  /// - Throws: `folder` for a folder of another kind, `halfMade`.
   static func requireWholeDevice(_ path: String) throws(DeviceFolderFault) {
     do throws(FileError) { try FolderKind.device.require(ofFolder: path) } catch {
       throw DeviceFolderFault(lock: error, in: path)
@@ -47,7 +50,9 @@ package struct DeviceFolder: Sendable {
     if try isHalfMade(path) { throw .halfMade }
   }
 
-  /// Opens the ledger, which must be the newest one where a counter anchors it. Throws `file` for it, `counter`.
+  /// Opens the ledger. If a counter anchors it, it must be the newest one.
+  ///
+  /// - Throws: `file` for a fault of the ledger or the description, `counter` for one of the counter.
   package func openLedger(limits: LedgerLimits = LedgerLimits()) throws(DeviceFolderFault) -> Ledger {
     let ledger: Ledger
     let anchor = try openAnchor()
@@ -68,19 +73,23 @@ package struct DeviceFolder: Sendable {
     } catch { throw DeviceFolderFault(folder: error) }
   }
 
-  /// The policy file, which need not be a good one.
+  /// The policy file, which may be invalid.
   package var policy: PolicyFile {
     PolicyFile(path: DeviceFile.policy.path(in: path))
   }
 
-  /// Puts `policy` in the place of the one that is there, all at once. Throws `file` for it.
+  /// Replaces the policy file atomically.
+  ///
+  /// - Throws: `file` if it cannot be written.
   package func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)
     } catch { throw .file(.policy, DeviceFileFault(error)) }
   }
 
-  /// Where the simulated lock stands. Throws `file` for it.
+  /// Opens the simulated lock at its recorded state.
+  ///
+  /// - Throws: `file` if the state cannot be read.
   package func openLock() throws(DeviceFolderFault) -> SimulatedLock {
     do throws(DeviceFileFault) {
       return try SimulatedLock(lockStateFile)
@@ -91,7 +100,9 @@ package struct DeviceFolder: Sendable {
     LockStateFile(path: DeviceFile.actuator.path(in: path), deviceID: descriptor.deviceID)
   }
 
-  /// Reads the private key, and makes what follows from it.
+  /// Reads the private key and derives the secrets that follow from it.
+  ///
+  /// - Throws: `file` if the key cannot be read or is not a private key.
   func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
     let scalar: Secret<32>?
     do throws(FileError) {
@@ -135,7 +146,9 @@ extension DeviceFolder {
     return (descriptor, counter)
   }
 
-  /// The folder must be this user's alone, and not a symbolic link.
+  /// Checks that the folder belongs to this user, gives others no access, and is not a symbolic link.
+  ///
+  /// - Throws: `missing`, `noPermission`, `notFolder`, `wrongOwner`, `tooOpen`.
   static func checkFolder(_ path: String) throws(DeviceFolderFault) {
     guard !path.utf8.contains(0) else { throw .missing }
     var status = stat()
@@ -149,7 +162,7 @@ extension DeviceFolder {
 }
 
 extension DeviceFile {
-  /// Whether anything has its name.
+  /// Returns whether anything with the file's name exists in the folder.
   func isPresent(in folder: String) throws(DeviceFolderFault) -> Bool {
     var status = stat()
     if unsafe lstat(path(in: folder), &status) == 0 { return true }
@@ -160,49 +173,52 @@ extension DeviceFile {
 
 /// A file of a device's folder.
 package enum DeviceFile: String, Sendable, CaseIterable {
-  /// The device's id and public key, and the version of the folder; written last, so that a folder without it is half-made.
+  /// The device's id and public key, and the version of the folder. It is written last, so a folder without it is incomplete.
   case description = "device.json"
-  /// The private key, a JWK.
+  /// The device's private key, as a JWK.
   case key = "device.key"
-  /// What the owner allows.
+  /// The policy of the device's owner.
   case policy = "policy.json"
-  /// What must never be forgotten.
+  /// The ledger, an SQLite database: the facts that the device must never lose.
   case ledger = "ledger.sqlite"
-  /// Where the simulated lock stands.
+  /// The state of the simulated lock.
   case actuator = "actuator.state"
 
-  /// Where it is, in the folder at `folder`.
+  /// Returns the file's path in the folder at `folder`.
   package func path(in folder: String) -> String {
     folder + "/" + rawValue
   }
 }
 
-/// What is wrong with a file of the folder.
+/// The fault of a file of the folder.
 package enum DeviceFileFault: Error, Equatable {
+  /// The file does not exist.
   case missing
-  /// The group or others may read or write it.
+  /// The group or others may read or write the file.
   case tooOpen
-  /// Another user owns it.
+  /// Another user owns the file.
   case wrongOwner
-  /// A symbolic link, a folder, or anything else that is no regular file.
+  /// The file is a symbolic link, a folder, or anything else that is not a regular file.
   case notRegular
-  /// It does not hold what was written there.
+  /// The file does not have the contents that Holdfast writes.
   case corrupt
-  /// It is another device's.
+  /// The file belongs to another device.
   case otherDevice
-  /// A later version of the program wrote it.
+  /// A later version of the program wrote the file.
   case newerVersion
-  /// A version wrote it that this one no longer reads.
+  /// A version wrote the file whose format this version no longer reads.
   case olderVersion
+  /// This user has no permission for the file.
   case noPermission
+  /// The disk is full.
   case diskFull
-  /// It or its file system is read-only.
+  /// The file or its file system is read-only.
   case readOnly
-  /// It is an older copy, as the counter that anchors it tells.
+  /// The file is an older copy, according to the counter that anchors it.
   case rolledBack
-  /// Another process held it for too long.
+  /// Another process held the file for too long.
   case busy
-  /// The system failed otherwise.
+  /// The system failed for another reason.
   case failed
 }
 
@@ -241,45 +257,47 @@ extension DeviceFileFault {
   }
 }
 
-/// Why a device's folder could not be made or opened.
+/// The reason that a device's folder could not be made or opened.
 package enum DeviceFolderFault: Error, Equatable {
   /// There is no such folder, or no device in it.
   case missing
-  /// There is something else than a folder.
+  /// The path names something other than a folder.
   case notFolder
-  /// The group or others may enter it.
+  /// The group or others may access the folder.
   case tooOpen
-  /// Another user owns it.
+  /// Another user owns the folder.
   case wrongOwner
-  /// Making: there is a device already.
+  /// The folder to be made holds a device already.
   case alreadyMade
-  /// Its description is missing: a reset was interrupted, or somebody removed it.
+  /// The folder's description is missing: a reset was interrupted, or the file was removed.
   case incomplete
-  /// Making it was interrupted before anybody could use it: it is to be made again.
+  /// The making of the folder was interrupted. It must be made again.
   case halfMade
-  /// Another process serves it, or is making it.
+  /// Another process serves or makes the folder.
   case inUse
+  /// This user has no permission for the folder.
   case noPermission
+  /// The disk is full.
   case diskFull
-  /// One of its files is not as it should be.
+  /// A file of the folder has a fault.
   case file(DeviceFile, DeviceFileFault)
   /// The counter that anchors the device could not be used.
   case counter(CounterFault)
-  /// The path of a TPM is not absolute, or has more than 107 bytes.
+  /// The path of the TPM is not absolute, or has more than 107 bytes.
   case badTPMPath
-  /// The system refused the folder for another reason.
+  /// The system refused the folder for another reason, or the folder is of another kind.
   case folder(FileError)
   /// The random source, the clock or the cryptographic library failed.
   case failed
 }
 
 extension DeviceFolderFault {
-  /// The folder, or the file `lock` in it, could not be had.
+  /// Makes the fault from an error of taking the lock file of `folder`, or of the folder itself.
   init(lock error: FileError, in folder: String) {
     self = error.path == folder ? DeviceFolderFault(folder: error) : .folder(error)
   }
 
-  /// What went wrong with the folder itself.
+  /// Makes the fault from an error of the folder itself.
   init(folder error: FileError) {
     self =
       switch error.kind {

@@ -2,13 +2,13 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// `device.key`: the device's private key as a JWK of exactly the members `kty`, `crv`, `x`, `y` and `d`.
+/// The file `device.key`: the device's private key as a JWK with exactly the members `kty`, `crv`, `x`, `y` and `d`.
 ///
 /// Source: RFC 7518 §6.2.2. Text and scalar stay in buffers that are wiped.
 enum DeviceKeyFile {
   static let maximumByteCount = 512
 
-  /// Writes `key`.
+  /// Writes `key` as JSON with a newline at the end.
   static func encode(
     _ key: borrowing P256PrivateKey, into text: inout ByteBuffer<512>
   ) throws(KeyFault) {
@@ -25,7 +25,9 @@ enum DeviceKeyFile {
     } catch { throw .malformed }
   }
 
-  /// Reads the scalar, which must belong to the public half beside it. Never throws ``KeyFault/privateKey``.
+  /// Reads the scalar, and checks that it belongs to the public point in the file.
+  ///
+  /// - Throws: `malformed`, `unexpected` or `notOnCurve`, and never ``KeyFault/privateKey``.
   static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
     var members = Members()
     do throws(EncodingFault) {
@@ -70,13 +72,15 @@ enum DeviceKeyFile {
   }
 }
 
-/// A device's secrets, kept in one place for as long as it is served.
+/// The secrets of a device, kept in one place while it is served.
 final class DeviceSecrets: Sendable {
   let publicPoint: P256Point
   private let scalar: Secret<32>
   private let challengeSeed: Secret<32>
 
-  /// Throws unless `scalar` is a private key's.
+  /// Derives the secrets from the private key's scalar.
+  ///
+  /// - Throws: `CryptographyFailure` if `scalar` is not valid.
   init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
     publicPoint = try P256PrivateKey(scalar: scalar).publicPoint
     var cryptography = OpenSSLCryptography()
@@ -84,17 +88,17 @@ final class DeviceSecrets: Sendable {
     self.scalar = scalar
   }
 
-  /// A key object for one thread.
+  /// Makes a key object for use by one thread.
   func key() throws(CryptographyFailure) -> P256PrivateKey {
     try P256PrivateKey(scalar: scalar)
   }
 
-  /// The challenges of one connection.
+  /// Makes the challenge source of one connection.
   func challenges(bootCount: UInt64, connection: UInt64) -> ChallengeSource {
     ChallengeSource(seed: challengeSeed.copy(), bootCount: bootCount, connection: connection)
   }
 
-  /// What authorizes the use of the counter that anchors the device.
+  /// Derives the secret that authorizes the use of the counter that anchors the device.
   func counterAuthorization() throws(CryptographyFailure) -> Secret<32> {
     var cryptography = OpenSSLCryptography()
     return try derivedSecret("holdfast/1 counter authorization", from: scalar, using: &cryptography)

@@ -3,8 +3,11 @@ import HoldfastFirmware
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// Whom the device trusts, its floors, and what it says of itself.
+/// The owner's view of the device: its trusted issuers, its floors, and a summary.
 extension FirmwareImage {
+  /// Returns the floors, counts and the audit head.
+  ///
+  /// - Throws: `damaged` if the image cannot be read.
   package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (store, _) throws(LedgerFault) in
       LedgerSummary(
@@ -14,11 +17,12 @@ extension FirmwareImage {
     }
   }
 
-  /// Which half of the journal is in force, 1 or 2, and how many of its bytes are used.
+  /// Returns the slot of the journal that is in force, 1 or 2, the number of its used bytes, and its length.
   package func slotUse() throws(LedgerFault) -> (number: Int, usedByteCount: Int, byteCount: Int) {
     try look { (store, _) in store.slotUse }
   }
 
+  /// Returns the trusted issuers, by key id.
   package func issuers() throws(LedgerFault) -> [TrustedIssuer] {
     try look { (store, provision) throws(LedgerFault) in
       var issuers: [TrustedIssuer] = []
@@ -33,7 +37,10 @@ extension FirmwareImage {
     }
   }
 
-  /// Throws `tooManyIssuers` beyond 8, or where there is no room for the generation floors of more keys.
+  /// Trusts an issuer. Returns whether it is new. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `tooManyIssuers` beyond 8, or if there is no room for the generation floors of more keys, `keyIDTaken` for
+  ///   another key with the same id, `damaged`, `unwritable`, `failed`.
   package func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, provision) throws(LedgerFault) in
       try Self.trust(issuer, in: &store, &provision, realClock: realClock)
@@ -60,6 +67,9 @@ extension FirmwareImage {
     return true
   }
 
+  /// Stops trusting an issuer. Returns whether it was trusted. Its generation floor stays. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `damaged`, `unwritable`, `failed`.
   package func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, provision) throws(LedgerFault) in
       guard provision.issuers[keyID] != nil else { return false }
@@ -75,7 +85,9 @@ extension FirmwareImage {
     }
   }
 
-  /// Only ahead: throws `floorOnlyRises` otherwise.
+  /// Raises the clock floor, in Unix seconds. Returns the previous floor. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `floorOnlyRises` for a lower floor, `floorOutOfRange` beyond 2^53 - 1, `damaged`, `unwritable`.
   package func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     return try change { (store, _) throws(LedgerFault) in
@@ -89,7 +101,10 @@ extension FirmwareImage {
     }
   }
 
-  /// Only ahead: throws `floorOnlyRises` otherwise.
+  /// Raises the generation floor of a key. Returns the previous floor. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `floorOnlyRises` for a lower floor, `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `damaged`,
+  ///   `unwritable`.
   package func moveGenerationFloor(
     of keyID: KeyID, to floor: UInt64, realClock: UInt64?
   ) throws(LedgerFault) -> UInt64 {
@@ -108,7 +123,7 @@ extension FirmwareImage {
 }
 
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Runs a step of the store. It works in memory, so that it fails only over what was never written there.
+  /// Runs a step of the store. The store works in memory, so a step fails only if the image holds invalid bytes.
   mutating func attempt<Result: ~Copyable>(
     _ step: (inout Self) throws(StoreFailure) -> Result
   ) throws(LedgerFault) -> Result {
@@ -120,10 +135,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// The users whose codes the device takes.
+/// The users whose codes the device accepts.
 extension FirmwareImage {
-  /// How often codes made from the time may change at most, in seconds: for a wrong one the device computes those of an hour to
-  /// either side, and with SHA-512 in steps of a second that is a quarter of a minute.
+  /// The shortest time step of codes made from the time, in seconds. For a wrong code, the device computes the codes of an
+  /// hour to either side. With SHA-512 and steps of a second, that takes a quarter of a minute.
   package static let shortestTimeStepSeconds: UInt64 = 10
 
   private static func checkTimeSteps(_ methods: [CodeMethod?]) throws(LedgerFault) {
@@ -133,6 +148,9 @@ extension FirmwareImage {
     }
   }
 
+  /// Returns the users, by name.
+  ///
+  /// - Throws: `damaged` if the image cannot be read.
   package func users() throws(LedgerFault) -> [LedgerUser] {
     try look { (store, _) throws(LedgerFault) in
       var users: [LedgerUser] = []
@@ -146,6 +164,9 @@ extension FirmwareImage {
     }
   }
 
+  /// Returns the owner's codes in the store, in the order in which they were made. Expired ones may be among them.
+  ///
+  /// - Throws: `damaged` if the image cannot be read.
   package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (store, _) throws(LedgerFault) in
       try store.attempt { (store) throws(StoreFailure) in
@@ -156,6 +177,10 @@ extension FirmwareImage {
     }
   }
 
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
+  ///
+  /// - Throws: `unsupportedMethod`, `timeStepTooShort`, `userExists`, `tooManyUsers`, `tooManyCodes`, `damaged`,
+  ///   `unwritable`, `failed`.
   package func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
@@ -170,6 +195,9 @@ extension FirmwareImage {
     return drawn.intoCode()
   }
 
+  /// Makes the code that unlocks a user; see ``Ledger/issueUnlock(of:realClock:random:)``.
+  ///
+  /// - Throws: `unknownUser`, `tooManyCodes`, `damaged`, `unwritable`, `failed`.
   package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
@@ -181,6 +209,9 @@ extension FirmwareImage {
     return drawn.intoCode()
   }
 
+  /// Adds a user whose secrets were made elsewhere; see ``Ledger/addUser(_:_:replaces:realClock:)``.
+  ///
+  /// - Throws: `unsupportedMethod`, `timeStepTooShort`, `userExists`, `tooManyUsers`, `damaged`, `unwritable`.
   package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
@@ -202,6 +233,9 @@ extension FirmwareImage {
     }
   }
 
+  /// Removes a user and the owner's codes for them. Returns whether there was a user or a code with that name.
+  ///
+  /// - Throws: `damaged`, `unwritable`.
   package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, _) throws(LedgerFault) in
       try store.attempt { (store) throws(StoreFailure) in try store.removeUser(user, realClock: realClock) }
@@ -214,7 +248,7 @@ extension FirmwareImage.Store {
     try attempt { (store) throws(StoreFailure) in try store.user(named: name) }
   }
 
-  /// The user whose place one of that name takes; nil where there is a free place.
+  /// Returns the user that a new one of that name replaces; nil if a place is free.
   fileprivate mutating func placeForUser(
     _ name: BoundedText<32>, replaces: Bool
   ) throws(LedgerFault) -> UserRecord? {
@@ -248,8 +282,11 @@ extension FirmwareImage.Store {
   }
 }
 
-/// The newest entries of the audit log: a device drops older ones, and keeps the hash that they led to.
+/// The newest entries of the audit log. A device drops older ones, and keeps the hash that they led to.
 extension FirmwareImage: OwnerLedger {
+  /// Returns at most `limit` entries, from the one after `sequence` on. Entries that cannot be decoded are left out.
+  ///
+  /// - Throws: `damaged` if the image cannot be read.
   package func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
     try look { (store, _) throws(LedgerFault) in
       var entries: [AuditEntry] = []
@@ -262,7 +299,10 @@ extension FirmwareImage: OwnerLedger {
     }
   }
 
-  /// Whoever can write the file can make a whole new chain: compare the head with one that was noted elsewhere.
+  /// Finds the first audit entry that is missing, changed or out of place. Anyone who can write the file can make a whole new
+  /// chain, so compare the head with one that was noted elsewhere.
+  ///
+  /// - Throws: `damaged` if the image cannot be read.
   package func verifyAudit() throws(LedgerFault) -> AuditReport {
     try look { (store, _) throws(LedgerFault) in
       var report = AuditReport(recorded: store.audit)

@@ -4,20 +4,21 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// The image of a microcontroller's NOR flash, with one device: a file of mode 0600, since it holds the private key.
+/// The image of a microcontroller's NOR flash, with one device. The file has mode 0600, because it holds the private key.
 ///
-/// Held by a lock on the file for as long as this lives, against whatever runs the device. It is worked on in memory; each
-/// change puts a whole new file in the place of the old one. What lies behind the flash that a device uses is kept.
+/// A lock on the file excludes any program that runs the device for as long as this object lives. Changes are made in memory;
+/// each one then replaces the whole file. Bytes after the flash that a device uses are kept.
 package final class FirmwareImage {
-  /// The longest file, in bytes.
+  /// The most bytes that the file may have.
   package static let maximumByteCount = 16 * 1024 * 1024
 
   typealias Store = FlashStore<SimulatedFlash, OpenSSLCryptography>
 
+  /// The path of the file.
   package let path: String
-  /// What the world may know of the device.
+  /// The public facts about the device: its id and public key.
   package let descriptor: DeviceDescriptor
-  /// What the owner allows.
+  /// The policy of the device's owner.
   package let policy: DevicePolicy
   private var file: LockedFile
   private var bytes: SecretBytes
@@ -32,7 +33,9 @@ package final class FirmwareImage {
     self.bytes = bytes
   }
 
-  /// Opens an image, and checks identity and memory of the device. Throws `file`, `tooShort`, `provision`, `store`.
+  /// Opens an image, and checks the device's identity and its store.
+  ///
+  /// - Throws: `file`, `tooShort`, `provision`, `store`.
   package static func open(
     at path: String, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
@@ -51,7 +54,7 @@ package final class FirmwareImage {
     }
   }
 
-  /// What the owner may see of a provision; nil for one that is not of one piece.
+  /// Returns the owner's view of a provision; nil if its parts do not belong together.
   private static func known(
     _ provision: borrowing Provision
   ) -> (descriptor: DeviceDescriptor, policy: DevicePolicy)? {
@@ -64,7 +67,7 @@ package final class FirmwareImage {
 }
 
 extension FirmwareImage {
-  /// Lends what the device keeps, and what its owner gave it, to be looked at.
+  /// Calls `body` with the store and the provision, for reading.
   func look<Result: ~Copyable>(
     _ body: (inout Store, borrowing Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
@@ -72,12 +75,13 @@ extension FirmwareImage {
     return try edit(&draft) { (store, provision) throws(LedgerFault) in try body(&store, provision) }
   }
 
-  /// Lends both to be changed, and puts the changed image in the file's place. Where anything fails, nothing has changed.
+  /// Calls `body` with the store and the provision, and replaces the file with the changed image. If anything fails, nothing
+  /// has changed.
   func change<Result: ~Copyable>(
     _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
     var draft = bytes.withBytes { SecretBytes(copying: $0) }
-    // Whatever changes is audited.
+    // Every change is audited, so an unchanged audit log means that nothing changed.
     var isChanged = false
     let result = try edit(&draft) { (store, provision) throws(LedgerFault) in
       let before = store.audit
@@ -93,7 +97,7 @@ extension FirmwareImage {
     return result
   }
 
-  /// The same, with what an open image cannot have any more as a failure of its own.
+  /// Does the same as the static function, and reports faults that an open image cannot have any more as `failed`.
   private func edit<Result: ~Copyable>(
     _ draft: inout SecretBytes, _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
@@ -139,11 +143,11 @@ extension FirmwareImage {
     }
   }
 
-  /// Makes an image with a new device: key and id, the issuers that it trusts, and a policy. The clock floor starts at the
-  /// real clock.
+  /// Creates an image with a new device: its key and id, the issuers that it trusts, and a policy. The clock floor starts at
+  /// the real clock.
   ///
-  /// Throws `file`, with `exists` where anything has the name, `tooManyCommands`, `ledger`, and `failed` also without a real
-  /// clock.
+  /// - Throws: `file`, with `exists` if the path is taken, `tooManyCommands`, `ledger`, and `failed`, also without a real
+  ///   clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable = IssuerTable(),
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
@@ -177,7 +181,7 @@ extension FirmwareImage {
     return FirmwareImage(file, bytes, descriptor, policy, operations)
   }
 
-  /// Erased flash with this identity and an empty memory.
+  /// Returns erased flash with this provision and an empty store.
   private static func blank(
     with provision: borrowing Provision, clockFloor: UInt64
   ) throws(FirmwareImageFault) -> SecretBytes {
@@ -199,19 +203,19 @@ extension FirmwareImage {
   }
 }
 
-/// Why the image of a device's flash could not be made or opened.
+/// The reason that the image of a device's flash could not be made or opened.
 package enum FirmwareImageFault: Error, Equatable {
-  /// The file is missing, open to others, in use, or not to be had for another reason.
+  /// The file is missing, accessible to others, in use, or cannot be used for another reason.
   case file(FileError)
-  /// It is shorter than the flash that a device uses.
+  /// The file is shorter than the flash that a device uses.
   case tooShort
-  /// It holds no identity that can be used.
+  /// The image holds no valid provision.
   case provision(ProvisionFault)
-  /// It holds an identity, but what the device must remember cannot be read.
+  /// The image holds a provision, but the device's store cannot be read.
   case store(StoreFault)
-  /// Making: the policy names more commands than there is room for.
+  /// The policy of a new image names more commands than there is room for.
   case tooManyCommands
-  /// Making: an issuer cannot be trusted.
+  /// An issuer of a new image cannot be trusted.
   case ledger(LedgerFault)
   /// The random source, the clock or the cryptographic library failed.
   case failed

@@ -1,10 +1,10 @@
 import HoldfastCore
 import Synchronization
 
-/// Counts denied rounds that changed nothing, by token and status, and says when the audit log is due for them: a minute after
-/// the first, however many come.
+/// Counts of denied rounds that changed nothing, by token and status. They are due for the audit log a minute after the first
+/// one, however many there are.
 ///
-/// So many tokens and statuses are told apart; beyond them, rounds are counted by status.
+/// At most ``rowLimit`` pairs of token and status are distinguished. Further rounds are counted by status.
 final class DeniedCounter: Sendable {
   static let intervalMilliseconds: UInt64 = 60_000
   static let rowLimit = 1024
@@ -19,11 +19,11 @@ final class DeniedCounter: Sendable {
 
   private struct State {
     var counts: [Row: UInt64] = [:]
-    /// In the order in which they came.
+    /// The keys of `counts`, in the order in which they were added.
     var rows: [Row] = []
-    /// Those beyond the limit.
+    /// The counts of rounds beyond the limit, by status.
     var rest = UnprovedTotals()
-    /// When the counts were taken last, or when the first one after that was looked at.
+    /// The time of the first look at the counts since they were last taken, in monotonic milliseconds.
     var since: UInt64?
     var isEmpty: Bool { rows.isEmpty && rest.statusCount == 0 }
   }
@@ -45,9 +45,11 @@ final class DeniedCounter: Sendable {
     }
   }
 
-  /// The counts since the last time, once a minute has passed, or at once when `isForced`; none where there are none.
+  /// Takes the counts since the last time, once a minute has passed, or at once if `isForced`. Returns none if there are
+  /// none.
   ///
-  /// It is asked after every round and once a minute, so that the first count waits for a minute, and no count for two.
+  /// The server calls this after every round and once a minute. So the first count waits for a minute, and none waits for
+  /// two.
   func take(at milliseconds: UInt64, isForced: Bool = false) -> [DeniedRounds] {
     state.withLock { state in
       guard !state.isEmpty else { return [] }
@@ -66,7 +68,7 @@ final class DeniedCounter: Sendable {
     }
   }
 
-  /// Takes back counts that could not be written.
+  /// Adds back counts that could not be written.
   func putBack(_ counts: [DeniedRounds]) {
     for rounds in counts {
       if let tokenID = rounds.tokenID {
@@ -78,8 +80,8 @@ final class DeniedCounter: Sendable {
   }
 }
 
-/// Counts the answers to peers that proved nothing, and says when the audit log is due for them: at most once a minute,
-/// whatever strangers send.
+/// Counts of answers to peers that proved nothing. They are due for the audit log at most once a minute, however many
+/// messages such peers send.
 final class UnprovedCounter: Sendable {
   static let intervalMilliseconds: UInt64 = 60_000
 
@@ -94,7 +96,8 @@ final class UnprovedCounter: Sendable {
     state.withLock { $0.totals[status] += 1 }
   }
 
-  /// The counts since the last time, once a minute has passed since then, or at once when `isForced`; nil when there are none.
+  /// Takes the counts since the last time, once a minute has passed since then, or at once if `isForced`. Returns nil if
+  /// there are none.
   func take(at milliseconds: UInt64, isForced: Bool = false) -> UnprovedTotals? {
     state.withLock { state in
       let totals = state.totals
@@ -105,7 +108,7 @@ final class UnprovedCounter: Sendable {
     }
   }
 
-  /// Takes back counts that could not be written.
+  /// Adds back counts that could not be written.
   func putBack(_ totals: UnprovedTotals) {
     state.withLock { $0.totals.add(totals) }
   }

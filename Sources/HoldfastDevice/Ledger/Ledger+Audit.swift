@@ -3,26 +3,29 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 extension Ledger {
-  /// At most `limit` entries of the audit log, from the one after `sequence` on; those that cannot be decoded are left out.
+  /// Returns at most `limit` entries of the audit log, from the one after `sequence` on. Entries that cannot be decoded are
+  /// left out.
   ///
-  /// Throws `busy`, `failed`.
+  /// - Throws: `busy`, `damaged`, `failed`.
   package func auditEntries(after sequence: UInt64 = 0, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
     try auditRows(after: sequence, limit: limit).compactMap { try? AuditEntry($0.entry.span) }
   }
 
-  /// Walks the audit log from where it was cut on, and finds the first entry that is missing, changed or out of place.
+  /// Checks the audit log from its beginning or its last cut on, and finds the first entry that is missing, changed or out of
+  /// place.
   ///
-  /// Whoever can write the file can make a whole new chain: compare the head with one that was noted elsewhere.
-  /// Throws `busy`, `failed`.
+  /// Anyone who can write the file can make a whole new chain, so compare the head with one that was noted elsewhere.
+  ///
+  /// - Throws: `busy`, `damaged`, `failed`.
   package func verifyAudit() throws(LedgerFault) -> AuditReport {
     let (recorded, base) = try look { (tables) throws(DatabaseError) in
-      // Opening leaves a long log out.
+      // Opening the ledger leaves a long log unchecked.
       try tables.database.check()
       let state = try tables.state()
       return (state.audit, state.auditBase)
     }
     var chain = base
-    // The cut stands in an entry of the chain: whoever only moves the base is found out.
+    // An entry of the chain records the cut, so moving only the base is detected.
     var isBaseNamed = base.count == 0
     var cryptography = OpenSSLCryptography()
     while chain.count < recorded.count {
@@ -58,7 +61,7 @@ extension Ledger {
 }
 
 extension AuditRow {
-  /// The entry, where it stands at `sequence` and says so itself.
+  /// Returns the entry, if its row and its contents both have the number `sequence`.
   fileprivate func entry(at sequence: UInt64) -> AuditEntry? {
     guard self.sequence == sequence, let entry = try? AuditEntry(entry.span), entry.sequence == sequence else {
       return nil
@@ -67,21 +70,21 @@ extension AuditRow {
   }
 }
 
-/// Cutting the audit log behind a recorded head, whether or not the device is being served.
+/// Functions that cut the audit log at a recorded head. They work whether or not the device is being served.
 extension Ledger {
-  /// How many entries are cut off at once.
+  /// The most entries that one call cuts off.
   package static let cutLimit: UInt64 = 1_000_000
 
-  /// Moves the entries before number `sequence` into a file at `path`, and lets the log begin behind them.
+  /// Moves the entries before number `sequence` into a file at `path`. The log then begins at that entry.
   ///
-  /// The file is on the disk first. Then one transaction moves the beginning of the log and writes the head at the cut into the next
-  /// entry. A power cut leaves the whole log or the file and the rest of the log; the same call once more finishes, and does
-  /// nothing where it was finished. `realClock`, in Unix seconds, dates the entry.
+  /// The file is durable first. Then one transaction moves the beginning of the log and records the head at the cut in the
+  /// next entry. A power cut leaves either the whole log, or the file and the rest of the log. The same call again then
+  /// completes the cut; if the cut is complete, it does nothing. `realClock`, in Unix seconds, dates the entry.
   ///
   /// - Returns: the chain up to the last entry that was cut off.
-  /// - Throws: `ledger`; `beyondEnd` for a number that is not in the log yet; `alreadyCut` where the entries before it are gone
-  ///   and the file does not hold them; `tooMany` for more than ``cutLimit``; `broken` where the entries do not lead to their
-  ///   hashes; `file`, with `exists` where there is another file already.
+  /// - Throws: `ledger`; `beyondEnd` for a number that is not in the log yet; `alreadyCut` if the entries before it were cut
+  ///   off and the file does not hold them; `tooMany` for more than ``cutLimit``; `broken` if the entries do not lead to
+  ///   their hashes; `file`, with `exists` if another file exists at `path`.
   @discardableResult
   package func cutAudit(
     before sequence: UInt64, to path: String, realClock: UInt64?
@@ -96,7 +99,7 @@ extension Ledger {
     try keep(archive, at: path)
     try looking { () throws(LedgerFault) in
       try change { (tables, state) throws(DatabaseError) in
-        // Whoever cut it in between cut it here, too, or further on.
+        // Another process may have cut the log here or further on in the meantime.
         guard state.auditBase.count < archive.end.count else { return }
         try tables.cut(behind: archive.end.count, time: state.time(realClock: realClock), state: &state)
         guard state.auditBase == archive.end else { throw .corrupt }
@@ -108,7 +111,7 @@ extension Ledger {
     return archive.end
   }
 
-  /// The same call was finished before where the file ends at the cut.
+  /// Returns the end of the archive if the file ends at the cut, which shows that the same call was completed before.
   private func finishedCut(
     before sequence: UInt64, at path: String, _ state: LedgerState
   ) throws(AuditCutFault) -> AuditChain {
@@ -141,7 +144,7 @@ extension Ledger {
     return AuditArchive(deviceID: state.deviceID, base: state.auditBase, end: chain, entries: entries)
   }
 
-  /// A file that is there already and says the same was written by this call before the power failed.
+  /// Writes the archive. A file that exists with the same contents was written by this call before the power failed.
   private func keep(_ archive: AuditArchive, at path: String) throws(AuditCutFault) {
     let bytes = archive.encoded()
     do throws(FileError) {
@@ -158,17 +161,18 @@ extension Ledger {
   }
 }
 
-/// Why an audit log was not cut.
+/// The reason that an audit log was not cut.
 package enum AuditCutFault: Error, Equatable {
+  /// The ledger could not be read or written.
   case ledger(LedgerFault)
-  /// There is no entry of that number; the last one is this.
+  /// The log has no entry with that number; its last entry is `last`.
   case beyondEnd(last: UInt64)
-  /// The entries before that number were cut off before.
+  /// The entries before that number were cut off earlier.
   case alreadyCut(firstKept: UInt64)
-  /// More entries than are cut off at once.
+  /// The cut has more entries than one call cuts off.
   case tooMany
   /// The log is broken at this entry.
   case broken(sequence: UInt64)
-  /// The file cannot be written, or there is another one.
+  /// The file cannot be written, or another file exists at the path.
   case file(FileError)
 }

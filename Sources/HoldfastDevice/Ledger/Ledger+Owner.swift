@@ -2,12 +2,12 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// What the owner of a device does with its ledger, whether or not it is being served. Each is audited.
+/// The owner's changes to a device's ledger, whether or not the device is being served. Each one is audited.
 extension Ledger {
-  /// Trusts an issuer; says whether it is new.
+  /// Trusts an issuer. Returns whether it is new. `realClock` is in Unix seconds.
   ///
-  /// Throws `tooManyIssuers` beyond 64 of both kinds, `keyIDTaken` for another key of the same id, `busy`, `failed`.
-  /// `realClock` is in Unix seconds.
+  /// - Throws: `tooManyIssuers` beyond 64 of both kinds, `keyIDTaken` for another key with the same id, `busy`, `failed`, and
+  ///   `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool {
     let keyID: KeyID
@@ -28,9 +28,10 @@ extension Ledger {
     return try outcome.get()
   }
 
-  /// Trusts an issuer no longer, from the next round on; says whether it was trusted. Its generation floor stays.
+  /// Stops trusting an issuer, from the next round on. Returns whether it was trusted. Its generation floor stays.
+  /// `realClock` is in Unix seconds.
   ///
-  /// Throws `busy`, `failed`. `realClock` is in Unix seconds.
+  /// - Throws: `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
@@ -40,16 +41,19 @@ extension Ledger {
     }
   }
 
-  /// The trusted issuers, by key id. Throws `busy`, `failed`.
+  /// Returns the trusted issuers, by key id.
+  ///
+  /// - Throws: `busy`, `failed`.
   package func issuers() throws(LedgerFault) -> [TrustedIssuer] {
     try look { (tables) throws(DatabaseError) in try tables.issuers() }
   }
 
-  /// Moves the clock floor by hand, to `floor` in Unix seconds, ahead or back; returns where it was.
+  /// Moves the clock floor to `floor`, in Unix seconds, up or down. Returns the previous floor.
   ///
-  /// Moved back, tokens that had expired may count again; those with `max`, and compatibility nonces, count as used up
-  /// unless their record is still there. `realClock`, in Unix seconds, dates the audit entry. Throws `floorOutOfRange` beyond
-  /// 2^53 - 1, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
+  /// After a move down, tokens that had expired may count again. Tokens with `max`, and compatibility nonces, count as used
+  /// up unless their record is still there. `realClock`, in Unix seconds, dates the audit entry.
+  ///
+  /// - Throws: `floorOutOfRange` beyond 2^53 - 1, `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
@@ -63,13 +67,15 @@ extension Ledger {
     }
   }
 
-  /// Moves the generation floor of a verifying key by hand, ahead or back; returns where it was.
+  /// Moves the generation floor of a verifying key, up or down. Returns the previous floor.
   ///
-  /// Moved back, tokens that were revoked count again. `realClock`, in Unix seconds, dates the audit entry. Throws
-  /// `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`, `failed`, and `rolledBack` or `counter` where the ledger is
-  /// anchored.
+  /// After a move down, tokens that were revoked count again. `realClock`, in Unix seconds, dates the audit entry.
+  ///
+  /// - Throws: `floorOutOfRange` beyond 2^53 - 1, `unknownIssuer`, `busy`, `failed`, and `rolledBack` or `counter` if the
+  ///   ledger is anchored.
   @discardableResult
-  package func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
+  package func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64
+  {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     let from = try change { (tables, state) throws(DatabaseError) -> UInt64? in
       let from = try tables.generationFloor(keyID)
@@ -85,10 +91,10 @@ extension Ledger {
     return from
   }
 
-  /// Gives the ledger to a device that is new: nothing is left but the count of starts and the audit log, which goes on.
+  /// Gives the ledger to a new device. It keeps only the number of starts and the audit log, which continues.
   ///
-  /// The clock floor begins at `realClock`, in Unix seconds, and an anchored ledger at the `epoch` of its new counter. Sound
-  /// only because no token is encrypted to the new key yet.
+  /// The clock floor begins at `realClock`, in Unix seconds, and an anchored ledger at the `epoch` of its new counter. This
+  /// is sound only because no token is encrypted to the new key yet.
   func reset(
     to deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
   ) throws(LedgerError) {
@@ -101,7 +107,9 @@ extension Ledger {
     }
   }
 
-  /// What there is to show. Throws `busy`, `failed`.
+  /// Returns the floors, counts and the audit head.
+  ///
+  /// - Throws: `busy`, `failed`.
   package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (tables) throws(DatabaseError) in
       let state = try tables.state()
@@ -124,22 +132,23 @@ extension Ledger {
   }
 }
 
-/// What the owner of a device does with its users. Each is audited.
+/// The owner's changes to the device's users. Each one is audited.
 extension Ledger {
-  /// How long the owner's codes are good, in seconds.
+  /// The lifetime of the owner's codes, in seconds.
   package static let codeLifetimeSeconds: UInt64 = 600
-  /// How many of the owner's codes may wait to be used.
+  /// The most of the owner's codes that may be pending.
   static let codeLimit: UInt64 = 64
 
-  /// Makes the code by which a user is activated, for ten minutes and one use; an earlier one of that user is good no longer.
+  /// Makes the code that activates a user. It is valid for ten minutes and one use, and invalidates an earlier one for that
+  /// user.
   ///
   /// - Parameters:
-  ///   - otp: how the user's one-time passwords are made; nil for none.
-  ///   - seal: how the user's seals are made; nil for none.
-  ///   - replaces: whether a user of that name may be there already. They are replaced when the code is used.
-  ///   - realClock: Unix seconds.
+  ///   - otp: the method of the user's one-time passwords; nil for none.
+  ///   - seal: the method of the user's seals; nil for none.
+  ///   - replaces: whether a user of that name may exist already. The code's use then replaces that user.
+  ///   - realClock: the real clock, in Unix seconds.
   /// - Throws: `userExists`, `tooManyUsers`, `tooManyCodes`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
-  ///   `counter` where the ledger is anchored.
+  ///   `counter` if the ledger is anchored.
   package func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
@@ -153,10 +162,10 @@ extension Ledger {
     }
   }
 
-  /// Makes the code by which a user who is locked out may try again, for ten minutes and one use.
+  /// Makes the code that unlocks a user who is locked out. It is valid for ten minutes and one use. `realClock` is in Unix
+  /// seconds.
   ///
-  /// `realClock` is in Unix seconds. Throws `unknownUser`, `tooManyCodes`, `busy`, `failed`, and `rolledBack` or `counter`
-  /// where the ledger is anchored.
+  /// - Throws: `unknownUser`, `tooManyCodes`, `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
@@ -185,11 +194,11 @@ extension Ledger {
     return drawn.intoCode()
   }
 
-  /// Adds a user whose secrets were made elsewhere. No code that the device has used up counts again: where a user is replaced
-  /// with the same secret, it begins no sooner than that one was.
+  /// Adds a user whose secrets were made elsewhere. Codes that the device has used up stay used: a user who is replaced with
+  /// the same secret begins no earlier than where the replaced one was. `realClock` is in Unix seconds.
   ///
-  /// `realClock` is in Unix seconds. Throws `userExists` unless `replaces`, `tooManyUsers`, `unsupportedMethod`, `busy`,
-  /// `failed`, and `rolledBack` or `counter` where the ledger is anchored.
+  /// - Throws: `userExists` unless `replaces`, `tooManyUsers`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
+  ///   `counter` if the ledger is anchored.
   package func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault) {
@@ -205,7 +214,7 @@ extension Ledger {
         guard let known, let secret = try tables.secret(account.purpose, of: known.id) else { return account.account }
         return account.account(after: known, secret)
       }
-      // A code of that name that waits to be used, too: it would take the place of what is added now.
+      // This deletes a pending code for the name as well: its use would replace the user that is added now.
       try tables.deleteUser(user)
       let now = state.time(realClock: realClock)
       let id = try tables.insertUser(user, now: now)
@@ -221,9 +230,10 @@ extension Ledger {
     if let fault { throw fault }
   }
 
-  /// Forgets a user, secrets and the owner's codes for them; says whether there was anything of that name.
+  /// Removes a user, the user's secrets, and the owner's codes for the user. Returns whether there was a user or a code with
+  /// that name. `realClock` is in Unix seconds.
   ///
-  /// `realClock` is in Unix seconds. Throws `busy`, `failed`, and `rolledBack` or `counter` where the ledger is anchored.
+  /// - Throws: `busy`, `failed`, and `rolledBack` or `counter` if the ledger is anchored.
   @discardableResult
   package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (tables, state) throws(DatabaseError) in
@@ -233,7 +243,9 @@ extension Ledger {
     }
   }
 
-  /// The users, by name. Throws `busy`, `failed`.
+  /// Returns the users, by name.
+  ///
+  /// - Throws: `busy`, `failed`.
   package func users() throws(LedgerFault) -> [LedgerUser] {
     try look { (tables) throws(DatabaseError) in
       var users: [LedgerUser] = []
@@ -247,7 +259,9 @@ extension Ledger {
 }
 
 extension Ledger {
-  /// The owner's codes that are kept. Throws `busy`, `failed`.
+  /// Returns the owner's codes in the ledger, in the order in which they were made. Expired ones may be among them.
+  ///
+  /// - Throws: `busy`, `failed`.
   package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (tables) throws(DatabaseError) in
       var codes: [OpenCode] = []
@@ -257,13 +271,13 @@ extension Ledger {
   }
 }
 
-/// One of the owner's codes that waits to be used, without the code.
+/// One of the owner's codes that is pending, without the code itself.
 package struct OpenCode: Sendable, Equatable {
-  /// Whether it activates the user, or unlocks them.
+  /// The purpose of the code: activating or unlocking the user.
   package let purpose: OneUseCode.Purpose
-  /// Whose it is.
+  /// The name of the user whom the code is for.
   package let user: BoundedText<32>
-  /// Unix seconds; it is no longer good from then on.
+  /// The time from which the code is no longer valid, in Unix seconds.
   package let expires: UInt64
 
   init(_ record: borrowing OneUseCodeRecord) {
@@ -273,6 +287,8 @@ package struct OpenCode: Sendable, Equatable {
 
 /// A user, as the owner sees them.
 package struct LedgerUser: Sendable, Equatable {
+  /// The user's name, at most 32 bytes.
   package let name: BoundedText<32>
+  /// The user's failures, lockout and accounts, without secrets.
   package let record: UserRecord
 }

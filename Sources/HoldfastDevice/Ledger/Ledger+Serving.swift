@@ -1,9 +1,10 @@
 import HoldfastCore
 import HoldfastStorage
 
-/// What the server does with a ledger.
+/// The server's operations on a ledger.
 extension Ledger {
-  /// Counts a start of the server; the count makes its challenges unlike those of every start before.
+  /// Counts a start of the server and returns the new count, which makes the challenges differ from those of every earlier
+  /// start.
   func start(realClock: UInt64?) throws(LedgerError) -> UInt64 {
     try write { (tables, state) throws(DatabaseError) in
       state.bootCount += 1
@@ -13,7 +14,8 @@ extension Ledger {
     }
   }
 
-  /// Writes which policy is in force, unless the audit log was told of it last: SHA-256 of its file, or nil for none.
+  /// Records the policy that is in force, unless it is the last one in the audit log. `digest` is SHA-256 of its file, or nil
+  /// if the file is unusable.
   func notePolicy(_ digest: Digest?, realClock: UInt64?) throws(LedgerError) {
     let seen = digest.map { PolicySeen.file($0) } ?? .unusable
     try write { (tables, state) throws(DatabaseError) in
@@ -23,10 +25,10 @@ extension Ledger {
     }
   }
 
-  /// Reads what is held for `round`, lets `judge` decide, and records the decision: all of it, durably, or nothing. One that
-  /// changes nothing is counted.
-  func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(LedgerError) {
-    if try settleRepetition(round, &decision, judge: judge) { return }
+  /// Reads the facts about `round`, lets `judge` decide, and records the decision in one durable transaction. A decision that
+  /// changes nothing is counted instead.
+  func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(LedgerError) {
+    if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
     let isRecorded: Bool
     do throws(LedgerError) {
@@ -34,12 +36,14 @@ extension Ledger {
         try tables.dropOutdated(limit: limits.dropCount, state: &state)
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
-        judge(round, snapshot, &decision)
+        decide(round, snapshot, &decision)
         guard decision.isRecorded(over: snapshot, round) else { return false }
         try tables.apply(decision, to: round, state: &state)
-        // Before the lock is released: a repetition must not find the number without knowing that it is acted upon.
+        // This happens before the lock is released: a repetition must not find the number without seeing that the request is
+        // being acted upon.
         if decision.request != nil, let request { running.begin(request) }
-        // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
+        // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the
+        // audit log keeps that decision.
         guard decision.attempt == nil else { return true }
         let event = AuditEvent.round(AuditedRound(round, status: decision.status))
         try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
@@ -52,9 +56,9 @@ extension Ledger {
     if !isRecorded, !decision.isRepetition { denied.add(round, decision.status) }
   }
 
-  /// Answers a round whose request number was accepted before, without writing anything; returns false for any other round.
-  private func settleRepetition(
-    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  /// Answers a round whose request number was accepted before, without writing anything. Returns false for any other round.
+  private func answerRepetition(
+    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
   ) throws(LedgerError) -> Bool {
     guard let request = RequestIdentity(round) else { return false }
     let (limits, running) = (limits, running)
@@ -66,15 +70,15 @@ extension Ledger {
         else { return false }
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
-        judge(round, snapshot, &decision)
+        decide(round, snapshot, &decision)
         return decision.isRepetition
       }
     } catch { throw .database(error) }
   }
 
-  /// Writes what came of an accepted round, without waiting for the disk.
+  /// Writes the outcome of an accepted round, without waiting for the disk.
   ///
-  /// This leaves the counter of an anchored ledger as it is: in an older copy, the outcome is unknown.
+  /// The counter of an anchored ledger is not raised: in an older copy, the outcome is unknown.
   func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
     running.end(request, outcome)
     do throws(DatabaseError) {
@@ -84,10 +88,10 @@ extension Ledger {
         }
       }
       running.remove([request: outcome])
-    } catch { return }  // The next transaction writes it.
+    } catch { return }  // If this fails, the next transaction writes the outcome.
   }
 
-  /// Makes the user of an activation code, with these secrets; the user's name, or nil where the code is no longer good.
+  /// Creates the user of an activation code, with these secrets. Returns the user's name, or nil if the code is not valid.
   func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(LedgerError) -> BoundedText<32>? {
@@ -110,7 +114,7 @@ extension Ledger {
     }
   }
 
-  /// Lets the user of an unlocking code try again; the user's name, or nil where the code is no longer good.
+  /// Unlocks the user of an unlocking code. Returns the user's name, or nil if the code is not valid.
   func unlock(_ codeID: UInt64, realClock: UInt64?) throws(LedgerError) -> BoundedText<32>? {
     try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
       let now = state.time(realClock: realClock)
@@ -125,7 +129,7 @@ extension Ledger {
     }
   }
 
-  /// Deletes entries of the audit log that were cut off, a bounded number; what is left goes the next time.
+  /// Deletes a bounded number of audit entries that were cut off. The next call deletes more.
   func dropCutEntries() {
     for _ in 0..<16 {
       let isMore = try? write { (tables, state) throws(DatabaseError) in try tables.dropCutEntries(state) }
@@ -133,8 +137,8 @@ extension Ledger {
     }
   }
 
-  /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or `isForced`;
-  /// keeps them when that fails.
+  /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or
+  /// `isForced`. If writing fails, it keeps them.
   func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
     let totals = unproved.take(at: milliseconds, isForced: isForced)
     let counts = denied.take(at: milliseconds, isForced: isForced)
@@ -152,20 +156,16 @@ extension Ledger {
   }
 }
 
-/// One connection's view of ledger and token memory: the store of its ``DeviceSession``.
+/// The store of one connection's ``DeviceSession``: its view of the ledger and of the token memory.
 struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   private let ledger: Ledger
   private let memory: TokenMemory
   private let clock: Time
-  /// What the ledger was told of the round that is under way; nil where that is nothing yet.
-  private(set) var event: AuditEvent?
+  /// The event that the ledger recorded for the current round; nil if there is none yet.
+  var event: AuditEvent?
 
   init(ledger: Ledger, memory: TokenMemory, clock: Time) {
     (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
-  }
-
-  mutating func beginRound() {
-    event = nil
   }
 
   func clockFloor() throws(StoreFailure) -> UInt64 {
@@ -188,10 +188,10 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     memory.remember(token, as: reference)
   }
 
-  mutating func settle(
-    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  mutating func record(
+    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
-    do throws(LedgerError) { try ledger.settle(round, &decision, judge: judge) } catch { throw StoreFailure() }
+    do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw StoreFailure() }
     if decision.attempt == nil {
       var judged = AuditedRound(round, status: decision.status)
       judged.isRepetition = decision.isRepetition
@@ -238,9 +238,9 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { throw StoreFailure() }
   }
 
-  /// A settled round whose answer has no seal, a compatibility round's, stands in the audit log already.
+  /// Counts an answer to a peer that proved nothing. A compatibility round's answer has no seal either, but the audit log has
+  /// that round already.
   func countUnproved(_ status: Status) {
-    guard event == nil else { return }
     ledger.unproved.add(status)
     recordTotals()
   }

@@ -2,29 +2,31 @@ import HoldfastCore
 import HoldfastStorage
 import Synchronization
 
-/// What a device must never forget: trusted issuers, floors, uses, nonces and the audit log, in `ledger.sqlite`.
+/// A ledger of the facts that a device must never lose: trusted issuers, floors, uses, nonces, users and the audit log, in
+/// `ledger.sqlite`.
 ///
-/// Shared by all threads of a process; other processes may open it too. Whatever writes is one transaction, durable when
-/// the call returns.
+/// All threads of a process share it; other processes may open it too. Every change is one transaction, and durable when the
+/// call returns.
 package final class Ledger: Sendable {
   let limits: LedgerLimits
-  /// Whose ledger this was when it was opened.
+  /// The id of the device whose ledger this was when it was opened.
   let deviceID: DeviceID
-  /// The TPM that it was anchored in when it was made; nil for a ledger without an anchor.
+  /// The path of the TPM that anchored the ledger when it was made; nil for a ledger without an anchor.
   let tpm: String?
   let unproved = UnprovedCounter()
   let running = RunningRequests()
   let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
   private let lock = Mutex(())
-  /// Touched by the holder of `lock` alone. A `Mutex` around it would not lend it to bodies that are not `Sendable`.
+  /// The tables, which only the holder of `lock` uses. A `Mutex` around them would not lend them to bodies that are not
+  /// `Sendable`.
   private nonisolated(unsafe) let tables: LedgerTables
 
-  /// Up to this length the audit log is looked at, too, when the file is opened, in bytes; beyond it only ``verifyAudit()`` does
-  /// that. All that decides is looked at each time.
+  /// The length in bytes up to which opening the file checks the audit log too. Beyond it, only ``verifyAudit()`` does. The
+  /// tables that decide rounds are checked each time.
   static let checkedByteCount: Int64 = 64 * 1024 * 1024
 
-  /// Opens the ledger at `path`. Without `anchor` nothing tells whether it is the newest one.
+  /// Opens the ledger at `path`. Without `anchor`, an older copy cannot be detected.
   init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
     let state: LedgerState
     let tables: LedgerTables
@@ -41,10 +43,8 @@ package final class Ledger: Sendable {
     try anchor?.takeTurn { () throws(LedgerError) in _ = try newestState() }
   }
 
-  /// Makes the ledger of a new device at `path`, where there must be none, with the clock floor at `realClock`, in Unix
-  /// seconds.
-  ///
-  /// An anchored one begins at the `epoch` that its counter in `tpm` has.
+  /// Makes the ledger of a new device at `path`, where no file may exist. The clock floor starts at `realClock`, in Unix
+  /// seconds. An anchored ledger begins at the `epoch` of its counter in `tpm`.
   static func create(
     path: String, deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
   ) throws(DatabaseError) {
@@ -61,20 +61,19 @@ package final class Ledger: Sendable {
     try database.close()
   }
 
-  /// Lends the tables to `body` for reading.
+  /// Calls `body` with the tables, for reading.
   func read<Result: Sendable & ~Copyable>(
     _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
     try lock.withLock { _ throws(DatabaseError) in try body(unsafe tables) }
   }
 
-  /// Runs `body` in a transaction over the state, which is written back unless it throws.
+  /// Runs `body` in a transaction on the state, which is written back unless `body` throws.
   ///
-  /// Where the ledger is anchored it throws also when the counter did not follow: what was written then stands, and nothing
-  /// may be acted upon.
+  /// If the ledger is anchored, this throws also when the counter could not be raised. The transaction is then durable, but
+  /// nothing may be acted upon.
   ///
-  /// Where `isKept` says that a result is not to be kept, everything is rolled back: nothing is synchronised, and no counter
-  /// rises.
+  /// If `isKept` returns false for the result, everything is rolled back: nothing is synchronised, and no counter is raised.
   func write<Result: Sendable>(
     isKept: (Result) -> Bool = { _ in true },
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
@@ -90,7 +89,7 @@ package final class Ledger: Sendable {
     }
   }
 
-  /// Returns also the epoch of an anchored ledger that is to be counted now.
+  /// Runs the transaction. Also returns the epoch that is to be counted now, for an anchored ledger.
   private func commit<Result>(
     _ isKept: (Result) -> Bool,
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
@@ -113,7 +112,7 @@ package final class Ledger: Sendable {
     return written
   }
 
-  /// The state, which the counter of an anchored ledger must bear out. Within a turn.
+  /// Returns the state, after checking it against the counter of an anchored ledger. Call it within a turn.
   private func newestState() throws(LedgerError) -> LedgerState {
     let state = try state()
     try anchor?.catchUp(with: state)
@@ -124,14 +123,14 @@ package final class Ledger: Sendable {
     do throws(DatabaseError) { return try unsafe tables.state() } catch { throw .database(error) }
   }
 
-  /// Writes one event into the audit log.
+  /// Records one event in the audit log.
   func record(_ event: AuditEvent, realClock: UInt64?) throws(LedgerError) {
     try write { (tables, state) throws(DatabaseError) in
       try tables.append(event, time: state.time(realClock: realClock), to: &state)
     }
   }
 
-  /// How many entries the audit log may have, as policy says; nil for as many as come. Beyond them the oldest are dropped.
+  /// The most entries that the audit log keeps, according to the policy; nil for no limit. Beyond it, the oldest are dropped.
   var auditBound: UInt64? {
     get { unsafe tables.auditBound.count }
     set { unsafe tables.auditBound.count = newValue }
@@ -156,61 +155,62 @@ extension LedgerFault {
   }
 }
 
-/// The one row of a ledger that every decision reads and writes.
+/// The only row of the ledger's state, which every decision reads and writes.
 struct LedgerState: Sendable, Equatable {
-  /// Whose ledger this is.
+  /// The id of the device whose ledger this is.
   var deviceID: DeviceID
-  /// Unix seconds; only the owner lowers it.
+  /// The clock floor, in Unix seconds. Only the owner lowers it.
   var clockFloor: UInt64
-  /// The furthest that the clock floor was before the owner lowered it, in Unix seconds: of tokens that expired until then
-  /// uses and nonces may have been dropped, so that they count as used up.
+  /// The highest clock floor before the owner lowered it, in Unix seconds. The uses and nonces of tokens that expired by then
+  /// may have been dropped, so they count as used up.
   var forgottenThrough: UInt64 = 0
-  /// How often the server was started.
+  /// The number of the server's starts.
   var bootCount: UInt64 = 0
-  /// How many counted tokens and nonces are kept.
+  /// The number of use counts and nonces in the ledger.
   var keptCount: UInt64 = 0
-  /// How many tokens' request numbers are kept.
+  /// The number of tokens whose request numbers are in the ledger.
   var requestCount: UInt64 = 0
   var audit = AuditChain()
-  /// The chain up to the newest audit entry that is no longer kept.
+  /// The chain up to the newest audit entry that was cut off.
   var auditBase = AuditChain()
   var policySeen = PolicySeen.none
-  /// How far the counter of an anchored ledger has counted once this state is the newest; nil without an anchor.
+  /// The value of the anchored ledger's counter once this state is the newest; nil without an anchor.
   var epoch: UInt64?
   /// The path of the TPM that an anchored ledger was made with.
   var tpm: String?
 
-  /// The device's time: the later of floor and real clock, in Unix seconds.
+  /// Returns the device's time: the later of the clock floor and the real clock, in Unix seconds.
   func time(realClock: UInt64?) -> UInt64 {
     max(clockFloor, realClock ?? 0)
   }
 }
 
-/// The policy that the audit log was told of last.
+/// The policy that the audit log recorded last.
 enum PolicySeen: Sendable, Equatable {
-  /// None so far.
+  /// No policy was recorded so far.
   case none
-  /// One that could not be taken.
+  /// The policy file could not be used.
   case unusable
-  /// SHA-256 of the file.
+  /// The policy file with this SHA-256.
   case file(Digest)
 }
 
-/// How much a ledger keeps.
+/// The limits of a ledger's size.
 package struct LedgerLimits: Sendable {
-  /// Counted tokens and compatibility nonces together; nonces take half of it at most.
+  /// The most use counts and compatibility nonces together. Nonces take at most half of them.
   package var keptCount: UInt64
-  /// Tokens whose request numbers are kept.
+  /// The most tokens whose request numbers are kept.
   package var requestCount: UInt64
-  /// Compatibility nonces of one token.
+  /// The most compatibility nonces of one token.
   package var nonceQuota: UInt64
-  /// Trusted issuers.
+  /// The most trusted issuers.
   package var issuerCount: UInt64
-  /// Users.
+  /// The most users.
   package var userCount: UInt64
-  /// How many outdated entries of each kind one round drops at most, so that no round takes long.
+  /// The most outdated records of each kind that one round drops, so that no round takes long.
   package var dropCount: UInt64
 
+  /// Makes the limits.
   package init(
     keptCount: UInt64 = 1_000_000, nonceQuota: UInt64 = 1024, requestCount: UInt64 = 1_000_000,
     issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
@@ -220,14 +220,14 @@ package struct LedgerLimits: Sendable {
   }
 }
 
-/// Why a ledger could not be opened or written.
+/// The reason that a ledger could not be opened or written.
 enum LedgerError: Error, Equatable {
   case database(DatabaseError)
-  /// It is not the newest one, as the counter that anchors it tells.
+  /// The ledger is not the newest one, according to the counter that anchors it.
   case rolledBack
-  /// Its counter is another device's.
+  /// The ledger is that of another device than its counter.
   case otherDevice
-  /// The counter that anchors it could not be used.
+  /// The counter that anchors the ledger could not be used.
   case counter(CounterFault)
 }
 

@@ -3,7 +3,7 @@ import HoldfastStorage
 import Synchronization
 
 extension LedgerTables {
-  /// What is held for `round`. Reads alone.
+  /// Reads the facts that the ledger holds for `round`. It writes nothing.
   func snapshot(
     for round: borrowing Round, state: LedgerState, limits: LedgerLimits
   ) throws(DatabaseError) -> LedgerSnapshot {
@@ -26,8 +26,8 @@ extension LedgerTables {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
       let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
       snapshot.isNonceUsed = used != nil || isForgotten
-      // The holder of any token, a revoked one too, makes as many as there is room for: half of the places are left to uses, and
-      // other tokens' nonces have places that one token's do not take.
+      // The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
+      // which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
       let ofToken = try database.oneUnsigned(
         "SELECT count(*) FROM (SELECT 1 FROM nonces WHERE kid = ? AND jti = ? LIMIT ?)", verifyingKey, tokenID,
         .unsigned(limits.nonceQuota))
@@ -40,7 +40,7 @@ extension LedgerTables {
     return snapshot
   }
 
-  /// Writes what `decision` says; floors only rise.
+  /// Writes the changes that `decision` makes. Floors only rise.
   func apply(_ decision: borrowing Decision, to round: borrowing Round, state: inout LedgerState) throws(DatabaseError)
   {
     let (verifyingKey, tokenID) = key(of: round)
@@ -66,7 +66,8 @@ extension LedgerTables {
     }
   }
 
-  /// Drops some of what only tokens need that can never count again: those whose `exp` the clock floor has reached.
+  /// Drops at most `limit` use counts and nonces each, and request records, of tokens whose `exp` the clock floor has
+  /// reached. Such tokens can never count again.
   func dropOutdated(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
     let uses: StaticString = """
       DELETE FROM uses WHERE (kid, jti) IN
@@ -84,7 +85,7 @@ extension LedgerTables {
     try dropOutdatedRequests(limit: limit, state: &state)
   }
 
-  /// A token that comes again with a later `exp` is kept for as long as the later one says.
+  /// Counts a use. A token that comes again with a later `exp` is kept until the later time.
   private func countUse(
     _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
   ) throws(DatabaseError) {
@@ -96,7 +97,8 @@ extension LedgerTables {
     state.keptCount += 1
   }
 
-  /// Names a token, whose bytes do not: it can be encoded anew without keys. Unsigned ones have the empty key.
+  /// Returns the columns that name a token. Its bytes do not: the same token can be encoded again without any key. Unsigned
+  /// tokens have an empty verifying key.
   private func key(of round: borrowing Round) -> (verifyingKey: Value, tokenID: Value) {
     (key(round.verifyingKey), .copying(round.tokenID.bytes))
   }
@@ -117,7 +119,7 @@ extension LedgerTables {
     try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes), clockFloor: clockFloor)
   }
 
-  /// What is kept of a token, unless the clock floor has reached its `exp`.
+  /// Returns the request record of a token; nil if there is none, or if the clock floor has reached its `exp`.
   func request(_ verifyingKey: Value, _ tokenID: Value, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
     let sql: StaticString = """
       SELECT highest, below, digest, outcome FROM requests WHERE kid = ? AND jti = ? AND expires > ?
@@ -129,7 +131,7 @@ extension LedgerTables {
     }
   }
 
-  /// A token that comes again with a later `exp` is kept for as long as the later one says.
+  /// Writes the request record of a token. A token that comes again with a later `exp` is kept until the later time.
   func keep(
     _ record: RequestRecord, _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
   ) throws(DatabaseError) {
@@ -149,7 +151,7 @@ extension LedgerTables {
     state.requestCount += 1
   }
 
-  /// Writes what came of a request, unless a higher number was accepted since.
+  /// Writes the outcome of a request, unless a higher number was accepted since.
   func keep(_ outcome: Status, of request: RequestIdentity) throws(DatabaseError) {
     _ = try database.run(
       "UPDATE requests SET outcome = ? WHERE kid = ? AND jti = ? AND highest = ?", .unsigned(UInt64(outcome.rawValue)),
@@ -167,7 +169,7 @@ extension LedgerTables {
     state.requestCount -= UInt64(dropped)
   }
 
-  /// Unsigned tokens have the empty key.
+  /// Returns the column of a verifying key, which is empty for unsigned tokens.
   func key(_ keyID: KeyID?) -> Value {
     keyID.map { .copying($0.bytes) } ?? .bytes([])
   }
@@ -183,10 +185,10 @@ extension Row {
   }
 }
 
-/// The numbered requests that this process is carrying out, and outcomes that could not be written into the ledger at once.
+/// The numbered requests that this process is carrying out, and the outcomes that could not be written to the ledger at once.
 ///
-/// Those are written with the ledger's next transaction. If the process ends before, the outcome is unknown, and a repetition
-/// is answered `internal`.
+/// The ledger's next transaction writes them. If the process ends before it, the outcome is unknown, and a repetition is
+/// answered with `internal`.
 final class RunningRequests: Sendable {
   private let state = Mutex(State())
 
@@ -195,12 +197,12 @@ final class RunningRequests: Sendable {
     var outcomes: [RequestIdentity: Status] = [:]
   }
 
-  /// Notes that the actuator is about to act.
+  /// Records that the actuator is about to act.
   func begin(_ request: RequestIdentity) {
     state.withLock { state in _ = state.acting.insert(request) }
   }
 
-  /// Notes what came of it.
+  /// Records the outcome of a request.
   func end(_ request: RequestIdentity, _ outcome: Status) {
     state.withLock { state in
       state.acting.remove(request)
@@ -208,12 +210,12 @@ final class RunningRequests: Sendable {
     }
   }
 
-  /// Notes that the actuator does not act after all.
+  /// Records that the actuator does not act after all.
   func abandon(_ request: RequestIdentity) {
     state.withLock { state in _ = state.acting.remove(request) }
   }
 
-  /// Completes what the ledger holds for `round`.
+  /// Completes the ledger's facts about `round` with those in memory.
   func complete(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) {
     guard let request = RequestIdentity(round) else { return }
     state.withLock { state in
@@ -223,12 +225,12 @@ final class RunningRequests: Sendable {
     }
   }
 
-  /// The outcomes to be written. They stay until ``remove(_:)``.
+  /// The outcomes that are still to be written. They stay until ``remove(_:)``.
   var outcomes: [RequestIdentity: Status] {
     state.withLock { $0.outcomes }
   }
 
-  /// Forgets outcomes that are written now.
+  /// Drops outcomes that were written.
   func remove(_ written: [RequestIdentity: Status]) {
     guard !written.isEmpty else { return }
     state.withLock { state in

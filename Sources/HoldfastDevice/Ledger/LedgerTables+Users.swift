@@ -42,7 +42,7 @@ extension LedgerTables {
     return user
   }
 
-  /// Writes back what a round changed. The user of that id must be there.
+  /// Writes the changes that a round made to a user, who must exist.
   func save(_ user: UserRecord) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE users SET failures = ?, locked_until = ?, clock_offset = ?, last_accepted = ?, challenge = ?,
@@ -72,7 +72,7 @@ extension LedgerTables {
     try database.oneUnsigned("SELECT count(*) FROM users") ?? 0
   }
 
-  /// Adds a user without accounts; gives the id.
+  /// Adds a user without accounts. Returns the user's id.
   func insertUser(_ name: BoundedText<32>, now: UInt64) throws(DatabaseError) -> UInt64 {
     let sql: StaticString = """
       INSERT INTO users (name, failures, locked_until, clock_offset, last_accepted) VALUES (?, 0, 0, 0, ?)
@@ -84,7 +84,7 @@ extension LedgerTables {
     return id
   }
 
-  /// Deletes also the owner's codes for them; says whether there was anything.
+  /// Deletes a user and the owner's codes for the user. Returns whether there was a user or a code with that name.
   @discardableResult
   func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
     try database.run(
@@ -169,7 +169,7 @@ extension LedgerTables {
     try database.run("DELETE FROM codes WHERE id = ?", .unsigned(id))
   }
 
-  /// Drops those that are out of time, and those of one user and purpose.
+  /// Deletes the codes that have expired, and those of one user and purpose.
   func deleteCodes(expiredAt now: UInt64, of user: BoundedText<32>, _ purpose: OneUseCode.Purpose) throws(DatabaseError)
   {
     try database.run(
@@ -183,7 +183,7 @@ extension LedgerTables {
 }
 
 extension CodeMethod {
-  /// Its CBOR.
+  /// The CBOR encoding of the method.
   var encoded: [UInt8] {
     var bytes: [UInt8] = []
     encode(into: &bytes)

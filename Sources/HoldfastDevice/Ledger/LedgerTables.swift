@@ -3,12 +3,12 @@ import HoldfastOpenSSL
 import HoldfastStorage
 import Synchronization
 
-/// The ledger's tables: all of its SQL but the rounds'. Every method runs inside the caller's lock.
+/// The tables of the ledger. Every method runs while the caller holds the ledger's lock.
 struct LedgerTables {
   let database: Database
   let auditBound = AuditBound()
 
-  /// "HfDv".
+  /// The letters "HfDv".
   static let applicationID: Int32 = 0x4866_4476
 
   static let schema: [StaticString] = [
@@ -85,7 +85,7 @@ struct LedgerTables {
       .unsigned(state.requestCount), .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
   }
 
-  /// Empties every table but the state and the audit log.
+  /// Empties every table except the state and the audit log.
   func forgetAll() throws(DatabaseError) {
     for sql: StaticString in [
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
@@ -106,7 +106,7 @@ struct LedgerTables {
 }
 
 extension LedgerTables {
-  /// The highest generation that was accepted from a key, or where the owner put it; 0 for a key that never was.
+  /// Returns the highest generation that was accepted from a key, or the floor that the owner set; 0 if there is none.
   func generationFloor(_ keyID: KeyID) throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", .copying(keyID.bytes)) ?? 0
   }
@@ -117,7 +117,9 @@ extension LedgerTables {
 }
 
 extension Row {
-  /// Reads a blob of exactly `count` bytes; `corrupt` otherwise.
+  /// Reads a blob of exactly `count` bytes.
+  ///
+  /// - Throws: `corrupt` for another length.
   borrowing func fixedBytes<let count: Int>(_ column: Int) throws(DatabaseError) -> FixedBytes<count> {
     let copy = try bytes(column)
     guard let bytes = FixedBytes<count>(copy.span) else { throw .corrupt }
@@ -171,27 +173,30 @@ extension LedgerTables {
       .text(IssuerAlgorithm(of: issuer).rawValue))
   }
 
-  /// Says whether there was one.
+  /// Deletes an issuer. Returns whether there was one.
   func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
     try database.run("DELETE FROM issuers WHERE kid = ?", .copying(keyID.bytes)) > 0
   }
 }
 
-/// An issuer whose tokens the device believes. It holds no secret.
+/// An issuer whose tokens the device accepts. It holds no secret.
 package struct TrustedIssuer: Sendable, Equatable {
+  /// The id of the issuer's key.
   package let keyID: KeyID
+  /// The algorithm of the issuer's key.
   package let algorithm: IssuerAlgorithm
-  /// The highest generation that was accepted from it.
+  /// The highest generation that was accepted from the issuer, or the floor that the owner set.
   package let generationFloor: UInt64
 }
 
-/// What an issuer's key is for, by its name in RFC 7518 §3.1.
+/// The algorithm of an issuer's key, by its name in RFC 7518 §3.1.
 package enum IssuerAlgorithm: String, Sendable {
-  /// A public key: signatures.
+  /// A public key, which verifies signatures.
   case es256 = "ES256"
-  /// A key that the issuer shares with the device: MACs.
+  /// A key that the issuer shares with the device, which verifies MACs.
   case hs256 = "HS256"
 
+  /// Makes the algorithm of an issuer's key.
   package init(of issuer: borrowing IssuerKey) {
     self = issuer.isMAC ? .hs256 : .es256
   }
@@ -203,7 +208,9 @@ extension Row {
     return algorithm
   }
 
-  /// Reads a secret of exactly `count` bytes; `corrupt` otherwise.
+  /// Reads a secret of exactly `count` bytes.
+  ///
+  /// - Throws: `corrupt` for another length.
   borrowing func secret<let count: Int>(_ column: Int) throws(DatabaseError) -> Secret<count> {
     try withBytes(column) { (bytes) throws(DatabaseError) in
       guard let secret = Secret<count>(copying: bytes) else { throw .corrupt }
@@ -212,7 +219,7 @@ extension Row {
   }
 }
 
-/// The SQL of the audit log: a chain of entries, of which the oldest may be cut off behind a recorded head.
+/// The SQL of the audit log, a chain of entries, of which the oldest may be cut off at a recorded head.
 extension LedgerTables {
   static let auditBaseSchema: StaticString = """
     ALTER TABLE state ADD COLUMN audit_base_count INTEGER NOT NULL DEFAULT 0;
@@ -220,19 +227,19 @@ extension LedgerTables {
       DEFAULT x'0000000000000000000000000000000000000000000000000000000000000000';
     """
 
-  /// Appends an entry to the audit log and its chain; `state` is then to be saved. Where that makes more entries than are to be
-  /// kept, the oldest go.
+  /// Appends an entry to the audit log and its chain; the caller then saves `state`. If the log exceeds its bound, the oldest
+  /// entries are cut off.
   func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     try insert(event, time: time, to: &state)
     guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
-    // Some at once, so that their cut is one entry of many.
+    // Cutting several entries at once makes an entry about the cut rare.
     let spared = min(bound / 16, Self.dropLimit)
     try cut(behind: state.audit.count - bound + spared, time: time, state: &state)
     try dropCutEntries(state)
   }
 
-  /// Lets the log begin behind the entry `count`, which must be kept, and says so in the next entry. The entries themselves stay
-  /// until ``dropCutEntries(_:)``, and are not looked at any more.
+  /// Makes the log begin after the entry `count`, which must exist, and records the cut in the next entry. The earlier
+  /// entries stay until ``dropCutEntries(_:)``, but are ignored.
   func cut(behind count: UInt64, time: UInt64, state: inout LedgerState) throws(DatabaseError) {
     let head = try database.one("SELECT hash FROM audit WHERE sequence = ?", .unsigned(count)) {
       (row) throws(DatabaseError) -> Digest in try row.fixedBytes(0)
@@ -242,7 +249,7 @@ extension LedgerTables {
     try insert(.logCut(state.auditBase), time: time, to: &state)
   }
 
-  /// Deletes some of the entries that were cut off; says whether there are more.
+  /// Deletes some of the entries that were cut off. Returns whether there are more.
   @discardableResult
   func dropCutEntries(_ state: LedgerState) throws(DatabaseError) -> Bool {
     guard let first = try database.oneUnsigned("SELECT min(sequence) FROM audit"), first <= state.auditBase.count else {
@@ -253,7 +260,7 @@ extension LedgerTables {
     return last < state.auditBase.count
   }
 
-  /// How many entries are deleted at once, so that no round takes long.
+  /// The most entries that are deleted at once, so that no round takes long.
   static var dropLimit: UInt64 { 1024 }
 
   private func insert(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
@@ -268,7 +275,7 @@ extension LedgerTables {
       .copying(state.audit.head.bytes))
   }
 
-  /// At most `limit` rows of the audit log, from the one after `sequence` on.
+  /// Returns at most `limit` rows of the audit log, from the one after `sequence` on.
   func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
     let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
     return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
@@ -277,7 +284,7 @@ extension LedgerTables {
   }
 }
 
-/// How many audit entries are kept; nil for all. Policy may change it while the ledger is being written.
+/// The most audit entries that are kept; nil for no limit. The policy may change it while the ledger is being written.
 final class AuditBound: Sendable {
   private let bound = Mutex<UInt64?>(nil)
 
@@ -287,7 +294,7 @@ final class AuditBound: Sendable {
   }
 }
 
-/// A row of the audit log as it stands there.
+/// A row of the audit log, not decoded.
 struct AuditRow {
   let sequence: UInt64
   let entry: [UInt8]

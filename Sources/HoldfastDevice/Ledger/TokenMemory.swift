@@ -1,9 +1,10 @@
 import HoldfastCore
 import Synchronization
 
-/// Opened tokens by reference, at most 4096; the oldest goes first. Shared by all connections, and never written anywhere.
+/// A memory of opened tokens by reference, with a limited capacity; a new one replaces the oldest. All connections share it,
+/// and it is never written anywhere.
 package final class TokenMemory: Sendable {
-  /// How many tokens a host remembers.
+  /// The default capacity, in tokens.
   package static let usualCapacity = 4096
 
   private let capacity: Int
@@ -11,29 +12,31 @@ package final class TokenMemory: Sendable {
 
   private struct State {
     var tokens: [TokenReference: RememberedToken] = [:]
-    /// The references in the order in which they came; once full, a ring.
+    /// The references in the order in which the tokens were added; once full, a ring.
     var order: [TokenReference] = []
-    /// Where the oldest stands in a full ring.
+    /// The index of the oldest reference in a full ring.
     var oldest = 0
   }
 
+  /// Makes an empty memory for `capacity` tokens, at least one.
   package init(capacity: Int = TokenMemory.usualCapacity) {
     self.capacity = max(capacity, 1)
   }
 
-  /// How many are remembered.
+  /// The number of remembered tokens.
   package var count: Int {
     state.withLock { $0.tokens.count }
   }
 
-  /// Makes `token` a copy of the one remembered under `reference`; false, and nothing changes, when there is none.
+  /// Copies the token that is remembered under `reference` into `token`. Returns false, and changes nothing, if there is
+  /// none.
   package func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
     guard let remembered = state.withLock({ $0.tokens[reference] }) else { return false }
     token.set(remembered.token)
     return true
   }
 
-  /// Remembers a copy of `token`.
+  /// Remembers a copy of `token`. A token that is remembered under that reference already is replaced, but keeps its age.
   package func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     let remembered = RememberedToken(token.copy())
     state.withLock { state in
@@ -49,7 +52,7 @@ package final class TokenMemory: Sendable {
   }
 }
 
-/// Keeps a token in one place on the heap; its secrets are wiped with it.
+/// A token in one place on the heap. Its secrets are wiped when it is released.
 private final class RememberedToken: Sendable {
   let token: VerifiedToken
 

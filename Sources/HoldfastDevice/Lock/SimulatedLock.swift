@@ -3,29 +3,34 @@ import HoldfastFormats
 import HoldfastStorage
 import Synchronization
 
-/// A lock that only remembers what it was told, in a file of the device's folder, so that a restart changes nothing.
+/// A lock that only records its state, in a file of the device's folder, so that it keeps the state after a restart.
 package final class SimulatedLock: Lock, Sendable {
   private let file: LockStateFile
   private let position: Mutex<Position>
 
   private struct Position {
     var state: LockState
-    /// Whether the file says so for good: not after a write that failed, nor where a process before this one was stopped.
+    /// Whether the file durably has this state. It may not, after a failed write or if the process before this one was
+    /// stopped.
     var isDurable = false
   }
 
-  /// Reads where the lock stands.
+  /// Reads the recorded state.
+  ///
+  /// - Throws: a ``DeviceFileFault`` if the file cannot be read.
   init(_ file: LockStateFile) throws(DeviceFileFault) {
     self.file = file
     position = Mutex(Position(state: try file.read()))
   }
 
-  /// Where it stands.
+  /// The state of the lock.
   package var current: LockState {
     position.withLock { $0.state }
   }
 
-  /// Moves it. When the file cannot be written, it stands where the file says now.
+  /// Moves the lock and records its state durably. If the file cannot be written, the state is the one in the file.
+  ///
+  /// - Throws: `ActuatorFailure` if the file cannot be written.
   package func move(to target: LockState) throws(ActuatorFailure) {
     let isMoved = position.withLock { position in
       if position.state == target, position.isDurable { return true }
@@ -42,7 +47,8 @@ package final class SimulatedLock: Lock, Sendable {
   }
 }
 
-/// `actuator.state`: the word `locked` or `unlocked`, a blank, the device id as 32 hexadecimal digits, and a newline.
+/// The file `actuator.state`: the word `locked` or `unlocked`, a blank, the device id as 32 hexadecimal digits, and a
+/// newline.
 struct LockStateFile: Sendable {
   let path: String
   let deviceID: DeviceID
@@ -56,7 +62,7 @@ struct LockStateFile: Sendable {
     throw Self.isWellFormed(bytes) ? .otherDevice : .corrupt
   }
 
-  /// Durable when it returns.
+  /// Writes the state, which is durable when this returns.
   func write(_ state: LockState) throws(DeviceFileFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(text(state), at: path, overwrite: true)

@@ -3,31 +3,32 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// What the owner of a device reads and changes of what it must never forget: in a folder's ``Ledger``, or in the image of a
-/// microcontroller's flash. Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
+/// The owner's access to a device's durable state: in a folder's ``Ledger``, or in the image of a microcontroller's flash.
+/// Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
 package protocol OwnerLedger: AuditLog {
+  /// Returns the floors, counts and the audit head.
   func summary() throws(LedgerFault) -> LedgerSummary
-  /// The trusted issuers, by key id.
+  /// Returns the trusted issuers, by key id.
   func issuers() throws(LedgerFault) -> [TrustedIssuer]
-  /// Trusts an issuer; says whether it is new.
+  /// Trusts an issuer. Returns whether it is new.
   func trust(_ issuer: borrowing IssuerKey, realClock: UInt64?) throws(LedgerFault) -> Bool
-  /// Trusts an issuer no longer; says whether it was trusted. Its generation floor stays.
+  /// Stops trusting an issuer. Returns whether it was trusted. Its generation floor stays.
   func removeTrust(_ keyID: KeyID, realClock: UInt64?) throws(LedgerFault) -> Bool
-  /// Moves the clock floor by hand, to `floor` in Unix seconds; returns where it was.
+  /// Moves the clock floor to `floor`, in Unix seconds. Returns the previous floor.
   func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64
-  /// Moves the generation floor of a verifying key by hand; returns where it was.
+  /// Moves the generation floor of a verifying key. Returns the previous floor.
   func moveGenerationFloor(of keyID: KeyID, to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64
 
-  /// The users, by name.
+  /// Returns the users, by name.
   func users() throws(LedgerFault) -> [LedgerUser]
-  /// The owner's codes that are kept, in the order in which they were made; those that are out of time may be among them.
+  /// Returns the owner's codes in the store, in the order in which they were made. Expired ones may be among them.
   func openCodes() throws(LedgerFault) -> [OpenCode]
-  /// Makes the code by which a user is activated; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
   func issueActivation<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode
-  /// Makes the code by which a user who is locked out may try again.
+  /// Makes the code that unlocks a user who is locked out.
   func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode
@@ -35,83 +36,88 @@ package protocol OwnerLedger: AuditLog {
   func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault)
-  /// Forgets a user, secrets and the owner's codes for them; says whether there was anything of that name.
+  /// Removes a user, the user's secrets, and the owner's codes for the user. Returns whether there was a user or a code with
+  /// that name.
   func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool
 }
 
 /// An audit log: a device's, or the part of one that was cut off into a file.
 package protocol AuditLog {
-  /// The number of the last entry, and its hash.
+  /// Returns the number of the last entry, and its hash.
   func auditHead() throws(LedgerFault) -> AuditChain
-  /// At most `limit` of the audit entries that are kept, from the one after `sequence` on.
+  /// Returns at most `limit` of the audit entries that are kept, from the one after `sequence` on.
   func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry]
   /// Finds the first audit entry that is missing, changed or out of place.
   func verifyAudit() throws(LedgerFault) -> AuditReport
 }
 
 extension OwnerLedger {
+  /// Returns the number of the last entry, and its hash.
   package func auditHead() throws(LedgerFault) -> AuditChain { try summary().audit }
 }
 
 extension Ledger: OwnerLedger {}
 
-/// What a ledger says of itself.
+/// A summary of a ledger.
 package struct LedgerSummary: Sendable, Equatable {
-  /// Unix seconds: the device's time is never before it.
+  /// The clock floor, in Unix seconds. The device's time is never before it.
   package let clockFloor: UInt64
-  /// How often the server was started.
+  /// The number of the server's or the microcontroller's starts.
   package let bootCount: UInt64
-  /// How many counted tokens and nonces are kept.
+  /// The number of use counts and nonces in the ledger.
   package let keptCount: UInt64
+  /// The number of users.
   package let userCount: UInt64
-  /// How many audit entries there are, and the hash of the last one.
+  /// The number of audit entries so far, and the hash of the last one.
   package let audit: AuditChain
 }
 
-/// Why a ledger could not do what it was asked.
+/// The reason that a ledger could not be read or changed.
 package enum LedgerFault: Error, Equatable {
-  /// Its file could not be read or written.
+  /// The ledger's file could not be read or written.
   case failed
-  /// It holds what was never written: its file was damaged, or changed by somebody else.
+  /// The ledger holds invalid bytes: its file was damaged, or changed by another program.
   case damaged
   /// The image of a device's flash could not be written.
   case unwritable(FileError)
-  /// Another process held it for too long.
+  /// Another process held the ledger for too long.
   case busy
-  /// There are as many trusted issuers already as there may be.
+  /// The device trusts as many issuers as it can.
   case tooManyIssuers
   /// Another issuer's key has the same key id.
   case keyIDTaken
-  /// An integer is at most 2^53 - 1.
+  /// The floor is above 2^53 - 1.
   case floorOutOfRange
-  /// A floor in flash only rises.
+  /// A floor in flash can only be raised.
   case floorOnlyRises
-  /// No issuer of that key id is trusted, and none was.
+  /// No issuer with that key id is trusted, or was.
   case unknownIssuer
-  /// There is a user of that name already.
+  /// A user with that name exists already.
   case userExists
-  /// There is no user of that name.
+  /// No user has that name.
   case unknownUser
-  /// There are as many users as there may be.
+  /// The device has as many users as it can.
   case tooManyUsers
-  /// As many of the owner's codes as there may be wait to be used.
+  /// As many of the owner's codes are pending as the device allows.
   case tooManyCodes
-  /// The device cannot verify codes that are made this way.
+  /// The device cannot verify codes of this method.
   case unsupportedMethod
-  /// A microcontroller would take too long to look for codes of such short time steps.
+  /// The time step is so short that a microcontroller would take too long to search for a code.
   case timeStepTooShort
-  /// It is not the newest one, as the counter that anchors it tells.
+  /// The ledger is not the newest one, according to the counter that anchors it.
   case rolledBack
-  /// The counter that anchors it could not be used.
+  /// The counter that anchors the ledger could not be used.
   case counter(CounterFault)
 }
 
-/// One of the owner's codes, new, and what a device keeps of it.
+/// A new one of the owner's codes, and the key that a device keeps of it.
 struct DrawnCode: ~Copyable {
   private let code: OneUseCode
   let key: Secret<32>
 
-  /// Throws `failed`.
+  /// Draws a random code and derives its key.
+  ///
+  /// - Throws: `failed` if the random source or the cryptography fails.
   init<Random: RandomSource & ~Copyable>(
     _ purpose: OneUseCode.Purpose, random: inout Random
   ) throws(LedgerFault) {
@@ -133,7 +139,7 @@ struct DrawnCode: ~Copyable {
 
   consuming func intoCode() -> OneUseCode { code }
 
-  /// Whether a user may be activated with such codes: there is one kind at least, and a device can verify each.
+  /// Returns whether a user can be activated with these methods: there is at least one, and a device can verify each.
   static func canActivate(otp: CodeMethod?, seal: CodeMethod?) -> Bool {
     guard otp != nil || seal != nil else { return false }
     return (otp.map { CodeAccount.canVerify($0, for: .otp) } ?? true)
@@ -141,13 +147,13 @@ struct DrawnCode: ~Copyable {
   }
 }
 
-/// An account whose secret was made elsewhere.
+/// An account of a user, whose secret was made elsewhere.
 package final class NewAccount: Sendable {
   let purpose: CodePurpose
   let account: CodeAccount
   let secret: SecretBytes
 
-  /// Nil unless `secret` has 1 to 64 bytes and `nextPosition` is at most 2^53 - 1.
+  /// Makes an account; nil unless `secret` has 1 to 64 bytes and `nextPosition` is at most 2^53 - 1.
   package init?(purpose: CodePurpose, method: CodeMethod, nextPosition: UInt64 = 0, secret: consuming SecretBytes) {
     guard (1...64).contains(secret.count), nextPosition <= maximumInteger else { return nil }
     self.purpose = purpose
@@ -155,17 +161,17 @@ package final class NewAccount: Sendable {
     self.secret = secret
   }
 
-  /// Whether a device can verify its codes.
+  /// Whether a device can verify the account's codes.
   var isVerifiable: Bool { CodeAccount.canVerify(account.method, for: purpose) }
 
   func secretCopy() -> CodeSecret {
     var copy = CodeSecret()
-    // It has room for every secret that there can be.
+    // A copy always fits, because no secret is longer than the buffer.
     secret.withBytes { try? copy.append($0) }
     return copy
   }
 
-  /// As it begins in the place of the account that `user` has with `known` as its secret.
+  /// Returns this account as it begins when it replaces the user's account, whose secret is `known`.
   func account(after user: UserRecord, _ known: borrowing CodeSecret) -> CodeAccount {
     guard let earlier = user.account(purpose) else { return account }
     var begun = account

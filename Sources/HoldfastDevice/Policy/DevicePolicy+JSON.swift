@@ -2,13 +2,14 @@ import HoldfastCore
 import HoldfastFormats
 
 extension DevicePolicy {
-  /// The longest policy, in bytes.
+  /// The length of the longest policy file, in bytes.
   package static let maximumByteCount = 256 * 1024
   private static let version: UInt64 = 1
 
-  /// Reads `policy.json`: strict JSON; `version` and `commands` are required, members that nobody knows are refused.
+  /// Reads `policy.json`, which is strict JSON. The members `version` and `commands` are required; unknown members are
+  /// refused.
   ///
-  /// Throws ``PolicyFault`` with the member that is wrong, and its line.
+  /// - Throws: ``PolicyFault`` with the member that is wrong, and its line.
   package init(json bytes: [UInt8]) throws(PolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
@@ -49,7 +50,7 @@ extension DevicePolicy {
     }
   }
 
-  /// The text of `policy.json`, every member written out but `issuer` and `audit` where they would say nothing.
+  /// Returns the text of `policy.json`. It has every member, except `issuer` and `audit` if they have their defaults.
   package func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
@@ -64,7 +65,7 @@ extension DevicePolicy {
     ).pretty()
   }
 
-  /// By the UTF-8 bytes of the names.
+  /// The commands and rules, sorted by the UTF-8 bytes of the names.
   var sortedCommands: [(name: BoundedText<32>, rule: CommandRule)] {
     commands.sorted { $0.key.bytes.precedes($1.key.bytes) }.map { ($0.key, $0.value) }
   }
@@ -76,7 +77,7 @@ extension DevicePolicy {
 }
 
 extension CommandRule {
-  /// A limit that the command names takes the place of the file's.
+  /// Reads a rule. A limit that the command names overrides the file's limit.
   fileprivate init(_ rule: JSONMember, limits: TokenLimits) throws(JSONMistake) {
     try rule.checkMembers(["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility"])
     var factors: Factors = []
@@ -120,7 +121,7 @@ private let namedFactors: [(name: String, factor: Factors)] = [
 ]
 
 extension TokenLimits {
-  /// All members, or those alone that differ from `other`.
+  /// Returns all members, or only those that differ from `other`.
   fileprivate func members(differingFrom other: TokenLimits? = nil) -> [(String, JSONValue)] {
     var members: [(String, JSONValue)] = []
     if generationFloor != other?.generationFloor { members.append(("generation_floor", .integer(generationFloor))) }
@@ -152,7 +153,7 @@ extension JSONMember {
 }
 
 extension Span where Element == UInt8 {
-  /// The order of UTF-8 bytes.
+  /// Returns whether these UTF-8 bytes come before those of `other`.
   fileprivate func precedes(_ other: Span<UInt8>) -> Bool {
     for index in 0..<Swift.min(count, other.count) where self[index] != other[index] {
       return self[index] < other[index]

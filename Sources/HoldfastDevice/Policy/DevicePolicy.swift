@@ -2,28 +2,33 @@ import HoldfastCore
 import HoldfastFirmware
 import HoldfastFormats
 
-/// What a device's owner allows, as `policy.json` says it. Whatever is not named is refused.
+/// A policy of a device's owner, as in `policy.json`. Commands that it does not name are refused.
 package struct DevicePolicy: Policy, Sendable, Equatable {
-  /// How many commands a policy may name.
+  /// The most commands that a policy may name.
   package static let maximumCommandCount = 256
-  /// How far above the clock floor an `iat` may be unless the owner says otherwise, in days.
+  /// The default of ``maximumIssueAdvanceDays``.
   package static let usualIssueAdvanceDays: UInt64 = 400
-  /// The furthest that the owner may allow, in days.
+  /// The greatest value of ``maximumIssueAdvanceDays``.
   package static let greatestIssueAdvanceDays: UInt64 = 36_500
-  /// The fewest audit entries that a policy may keep.
+  /// The least value of ``auditEntryCount``.
   package static let leastAuditEntryCount: UInt64 = 1000
 
+  /// Whether tokens without a signature are accepted.
   package var acceptsUnsigned: Bool
+  /// Whether tokens are accepted whose issuer shares a MAC key with the device.
   package var acceptsMAC: Bool
-  /// For commands without limits of their own, and for those that are not named.
+  /// The limits for commands without limits in their rules, and for commands that are not in the policy.
   package var limits: TokenLimits
+  /// The most days by which a token's `iat` may be ahead of the clock floor.
   package var maximumIssueAdvanceDays: UInt64
+  /// The limits of the search for codes.
   package var codeLimits: CodeLimits
-  /// How many audit entries a served folder keeps; nil for all. A microcontroller has a bound of its own.
+  /// The number of audit entries that a served folder keeps; nil for all. A microcontroller has a separate bound.
   package var auditEntryCount: UInt64?
-  /// The rules, with the limits that apply to each.
+  /// The rules of the commands, with the limits that apply to each.
   package var commands: [BoundedText<32>: CommandRule]
 
+  /// Makes a policy. By default it names no command and accepts only signed tokens.
   package init(
     commands: [BoundedText<32>: CommandRule] = [:], limits: TokenLimits = TokenLimits(), acceptsUnsigned: Bool = false,
     acceptsMAC: Bool = false, maximumIssueAdvanceDays: UInt64 = DevicePolicy.usualIssueAdvanceDays,
@@ -38,15 +43,18 @@ package struct DevicePolicy: Policy, Sendable, Equatable {
     self.auditEntryCount = auditEntryCount
   }
 
+  /// Returns the rule of a command; nil if the policy does not name it.
   package func rule(for command: BoundedText<32>) -> CommandRule? {
     commands[command]
   }
 
+  /// The factors that every command of the policy needs; none if the policy names no command.
   package var commonFactors: Factors {
     guard !commands.isEmpty else { return [] }
     return commands.values.reduce(.all) { $0.intersection($1.factors) }
   }
 
+  /// The most seconds by which a token's `iat` may be ahead of the clock floor.
   package var maximumIssueAdvanceSeconds: UInt64 {
     min(maximumIssueAdvanceDays, Self.greatestIssueAdvanceDays) * 86_400
   }
@@ -58,10 +66,10 @@ package struct DevicePolicy: Policy, Sendable, Equatable {
 }
 
 extension DevicePolicy {
-  /// No command at all: what holds while `policy.json` cannot be read.
+  /// A policy that names no command. It applies while `policy.json` cannot be read.
   package static let denyAll = DevicePolicy()
 
-  /// What `device init` writes for the simulated lock.
+  /// The policy that `device init` writes for the simulated lock.
   package static let forSimulatedLock = DevicePolicy(commands: [
     BoundedText("lock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("unlock"): CommandRule(factors: [.integrity, .device]),
@@ -73,20 +81,20 @@ extension DevicePolicy {
   ])
 }
 
-/// Why a policy could not be taken. All of it is then refused.
+/// The reason that a policy file was refused as a whole.
 package enum PolicyFault: Error, Equatable {
-  /// Not there, not a regular file of the owner's, or not to be read.
+  /// The file does not exist, is not a regular file of the owner's, or cannot be read.
   case unreadable
-  /// Not strict JSON, or longer than 256 KiB: where it is not.
+  /// The file is not strict JSON, or is longer than 256 KiB. The mistake names the place.
   case malformed(JSONMistake)
-  /// Strict JSON, but a member is missing, unknown or of another kind or range: which one.
+  /// The file is strict JSON, but a member is missing, unknown, or of another type or range. The mistake names the member.
   case unexpected(JSONMistake)
-  /// Of a version that this program does not know.
+  /// The file has a version that this program does not know.
   case newerVersion
 }
 
 extension FirmwarePolicy {
-  /// The same policy in a form that needs no heap; nil for one with more commands than there is room for.
+  /// Makes the same policy in a form that needs no heap; nil if it has more commands than there is room for.
   init?(_ policy: DevicePolicy) {
     self.init(
       limits: policy.limits, acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC,
@@ -98,7 +106,7 @@ extension FirmwarePolicy {
 }
 
 extension DevicePolicy {
-  /// The same policy as the owner reads it; nil for one that no ``DevicePolicy`` was turned into.
+  /// Makes the same policy in the owner's form; nil if no ``DevicePolicy`` corresponds to it.
   init?(_ policy: borrowing FirmwarePolicy) {
     let (days, rest) = policy.maximumIssueAdvanceSeconds.quotientAndRemainder(dividingBy: 86_400)
     guard rest == 0, days <= Self.greatestIssueAdvanceDays else { return nil }
@@ -113,9 +121,9 @@ extension DevicePolicy {
   }
 }
 
-/// The policy of one connection: the same from the start of a round to its end, whatever happens to the file meanwhile.
+/// The policy of one connection. It stays the same from M2 to the end of a round, even if the file changes meanwhile.
 ///
-/// A class, so that the connection can renew it while its ``DeviceSession`` holds it. Used by one thread.
+/// It is a class, so that the connection can renew it while its ``DeviceSession`` holds it. Only one thread uses it.
 final class SessionPolicy: Policy {
   var current = DevicePolicy.denyAll
 

@@ -4,9 +4,9 @@ import HoldfastOpenSSL
 import HoldfastStorage
 import Synchronization
 
-/// `policy.json`, looked at again in every round. While it cannot be taken, nothing is allowed.
+/// The file `policy.json`, which is read again in every round. While it is invalid, nothing is allowed.
 ///
-/// It is read each time, since a time stamp does not show every change; it is decoded when its bytes differ.
+/// It is read each time, because a time stamp does not show every change. It is decoded only if its bytes differ.
 package final class PolicyFile: Sendable {
   private let path: String
   private let last = Mutex<(bytes: [UInt8], reading: PolicyReading)?>(nil)
@@ -15,7 +15,7 @@ package final class PolicyFile: Sendable {
     self.path = path
   }
 
-  /// The policy in force now.
+  /// Reads the policy that is in force now.
   package func read() -> PolicyReading {
     last.withLock { last in
       let bytes: [UInt8]
@@ -36,20 +36,20 @@ package final class PolicyFile: Sendable {
   }
 }
 
-/// What a look at the policy file gave.
+/// The result of reading the policy file.
 package struct PolicyReading: Sendable, Equatable {
-  /// What is allowed; nothing when there is a fault.
+  /// The policy in force. It allows nothing if there is a fault.
   package let policy: DevicePolicy
-  /// Why the file could not be taken; nil when it was.
+  /// The reason that the file was refused; nil if it was not.
   package let fault: PolicyFault?
-  /// SHA-256 of the file; nil when it could not be taken.
+  /// The SHA-256 of the file; nil if it was refused.
   package let digest: Digest?
 
   private init(policy: DevicePolicy, digest: Digest) {
     (self.policy, fault, self.digest) = (policy, nil, digest)
   }
 
-  /// A policy that needs no file.
+  /// Makes a reading of a policy that is not in a file.
   package init(_ policy: DevicePolicy) {
     self.init(policy.json())
   }
@@ -74,14 +74,14 @@ private func sha256(_ bytes: [UInt8]) throws(PolicyFault) -> Digest {
   do throws(CryptographyFailure) { return try hash.finish() } catch { throw .unreadable }
 }
 
-/// The policy file of a running server: each change of it is audited and announced once.
+/// The policy file of a running server. Each change of it is audited and announced once.
 final class PolicyWatch: Sendable {
   private let file: PolicyFile
   private let ledger: Ledger
   private let notify: @Sendable (ServerNotice) -> Void
   private let announced = Mutex<Mark?>(nil)
 
-  /// What tells one policy from another.
+  /// The facts that distinguish one policy from another.
   private struct Mark: Equatable {
     let digest: Digest?
     let fault: PolicyFault?
@@ -91,14 +91,14 @@ final class PolicyWatch: Sendable {
     (self.file, self.ledger, self.notify) = (file, ledger, notify)
   }
 
-  /// The policy in force now. `realClock` is in Unix seconds.
+  /// Returns the policy that is in force now, and announces it if it has changed. `realClock` is in Unix seconds.
   func policy(realClock: UInt64?) -> DevicePolicy {
     let reading = file.read()
     let mark = Mark(digest: reading.digest, fault: reading.fault)
     let isNew = announced.withLock { announced in
       guard announced != mark else { return false }
       announced = mark
-      // While the file cannot be taken, nothing is allowed, and nothing is dropped.
+      // While the file is invalid, nothing is allowed, and no audit entry is dropped.
       ledger.auditBound = reading.policy.auditEntryCount
       return true
     }

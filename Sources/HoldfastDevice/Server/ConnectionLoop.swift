@@ -3,11 +3,17 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 
-/// Serves one peer on a thread of its own, round after round.
+/// The parts of a device on Linux.
+enum LinuxEnvironment<Random: RandomSource & Sendable, Time: Clock & Sendable>: DeviceEnvironment {
+  typealias Crypto = OpenSSLCryptography
+  typealias Key = P256PrivateKey
+  typealias Store = SessionStore<Time>
+  typealias Rules = SessionPolicy
+}
+
+/// The loop that serves one peer on a separate thread, round after round.
 struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: ~Copyable {
-  typealias Session = DeviceSession<
-    OpenSSLCryptography, P256PrivateKey, SessionStore<Time>, SessionPolicy, Random, Time
-  >
+  typealias Session = DeviceSession<LinuxEnvironment<Random, Time>>
 
   let connection: Connection
   let number: UInt64
@@ -22,16 +28,16 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   /// Whether the peer's next message belongs to the round that is under way.
   private var awaitsConfirmation = false
 
-  /// What became of waiting for M2.
+  /// The result of waiting for M2.
   private enum Arrival {
     case message(byteCount: Int, waitedMilliseconds: UInt64)
-    /// Nothing came in time.
+    /// No byte came in time.
     case silence
-    /// What came was no whole message.
+    /// The bytes were not a whole message.
     case unusable
-    /// The peer wants to begin anew.
+    /// An empty frame: the peer asks to begin again.
     case emptyFrame
-    /// The peer is gone, or the server stops.
+    /// The peer disconnected, or the server stops.
     case ended
   }
 
@@ -53,7 +59,8 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     self.actuator = actuator
   }
 
-  /// Serves until the peer goes, sends what is no message, is silent for two challenges in a row, or the server stops.
+  /// Serves until the peer disconnects, sends something that is not a message, lets two challenges in a row expire, or the
+  /// server stops.
   mutating func run() {
     var buffer = [UInt8](repeating: 0, count: Message.maximumByteCount)
     var silenceCount = 0
@@ -81,7 +88,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     }
   }
 
-  /// Begins a round; says whether the connection goes on.
+  /// Begins a round. Returns whether the connection goes on.
   private mutating func challenge() -> Bool {
     renewPolicy()
     do throws(SessionFault) { try session.makeChallenge() } catch {
@@ -91,7 +98,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     return send(session.challenge.bytes)
   }
 
-  /// A file that changes between M1 and M2 counts for M2.
+  /// Reads the policy again. A file that changes between M1 and M2 applies to M2.
   private func renewPolicy() {
     policy.current = watch.policy(realClock: clock.unixSeconds())
   }
@@ -117,13 +124,14 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     }
   }
 
-  /// Answers a message; says whether the connection goes on.
+  /// Answers a message. Returns whether the connection goes on.
   private mutating func answer(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Bool {
     renewPolicy()
     guard table.beginJudging(number) else { return false }
     var reporting = ReportingActuator(actuator) { [notify, number] in
       notify(.unknownToActuator(connection: number, command: $0))
     }
+    session.store.event = nil
     let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &reporting)
     table.endJudging(number, acceptedBy: response.credential)
     awaitsConfirmation = response.awaitsConfirmation
@@ -133,18 +141,19 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     return send(session.outgoing.bytes) && !response.closesConnection
   }
 
-  /// A compatibility round's answer has no seal, whatever its peer has proved: the ledger was told of it all the same.
+  /// Reports a round. A compatibility round's answer has no seal, even if its peer has proved itself, but the ledger has
+  /// recorded the round.
   private func report(_ response: Response) {
     let event = session.store.event
-    let isSettledSilently = if case .round(let round) = event { round.isCompatibility } else { false }
-    if response.isPeerProved || isSettledSilently {
+    let isRecordedSilently = if case .round(let round) = event { round.isCompatibility } else { false }
+    if response.isPeerProved || isRecordedSilently {
       notify(.judged(JudgedRound(connection: number, status: response.status, event: event)))
     } else {
       notify(.answered(connection: number, response.status))
     }
   }
 
-  /// Answers an empty frame: what follows it is fresh. Says whether the peer has taken it.
+  /// Answers an empty frame with one: the messages after it are fresh. Returns whether the peer has taken it.
   private func beginAnew() -> Bool {
     do throws(TransportError) {
       try connection.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
@@ -158,7 +167,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
     return send(session.outgoing.bytes)
   }
 
-  /// Says whether the peer has taken it.
+  /// Sends a message. Returns whether the peer has taken it.
   private func send(_ message: Span<UInt8>) -> Bool {
     do throws(TransportError) {
       try connection.send(message, timeoutMilliseconds: timing.sendMilliseconds)
@@ -167,13 +176,13 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   }
 }
 
-/// An actuator that reports commands which policy allows and nothing carries out, so that the owner finds the mistake: all that
-/// the prover's user can do is ask.
+/// An actuator that reports commands that the policy allows and the lock does not know, so that the owner finds the mistake.
+/// The prover's user could only ask about it.
 struct ReportingActuator: Actuator {
   private var lock: LockActuator<SimulatedLock>
   private let report: (BoundedText<32>) -> Void
 
-  /// `report` gets the command.
+  /// Wraps `lock`. `report` gets the unknown command.
   init(_ lock: LockActuator<SimulatedLock>, report: @escaping (BoundedText<32>) -> Void) {
     (self.lock, self.report) = (lock, report)
   }

@@ -3,20 +3,22 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// The connections that are being served: who has one of the places, and who gives one up for a newcomer.
+/// The places of the connections that are being served, and the rule by which one is ended for a newcomer.
 ///
-/// A peer whose last round was accepted keeps its place for as long as its connection lasts; one token, or one code of the owner's,
-/// keeps at most ``maximumPlacesPerCredential``. Of the others, the one that came first loses its place to a newcomer when all
-/// are taken, but not within its first `provingMilliseconds`, nor while an answer of its own is judged: a command that acts is
-/// always answered.
+/// A peer whose last round was accepted keeps its place for as long as its connection lasts. One token, or one of the owner's
+/// codes, keeps at most ``maximumPlacesPerCredential``. If all places are taken, the oldest of the other connections loses
+/// its place to a newcomer. It does not within its first `provingMilliseconds`, nor while its answer is being judged: a
+/// command that acts is always answered.
 ///
-/// Why so: without that time, whoever connects fast enough would push every prover out before its proof, and a choice by lot
-/// would only delay it. With that time, the oldest is better than any other: each peer keeps its place for as long as the
-/// rate of newcomers allows, and none for much longer. What is left: newcomers without pause make an honest prover draw lots
-/// with them for the places that fall free, `limit` of them in every `provingMilliseconds`; once it has one, it is safe from
-/// them. A token that is denied, such as a revoked one, keeps no place, and one that is accepted keeps few.
+/// Without that time, a peer that connects fast enough would displace every prover before its proof, and a random choice
+/// would only delay that. With it, ending the oldest is better than any other choice: each peer keeps its place for as long
+/// as the rate of newcomers allows, and none for much longer.
+///
+/// Remaining weakness: under a constant flood, honest provers compete at random with the newcomers for freed places, `limit`
+/// of them in every `provingMilliseconds`. A prover that has got one is safe from them. A denied token, such as a revoked
+/// one, keeps no place, and an accepted one keeps few.
 final class ConnectionTable: Sendable {
-  /// How many places one token, or one code of the owner's, keeps.
+  /// The most places that one token, or one of the owner's codes, keeps.
   static let maximumPlacesPerCredential = 4
 
   private let limit: Int
@@ -25,9 +27,9 @@ final class ConnectionTable: Sendable {
 
   private struct Place {
     let connection: Connection
-    /// Monotonic milliseconds.
+    /// The time at which the connection got the place, in monotonic milliseconds.
     let takenAt: UInt64
-    /// What keeps the place; nil while a newcomer may have it.
+    /// The credential that keeps the place; nil while a newcomer may take it.
     var credential: RoundCredential?
     var isJudged = false
   }
@@ -37,7 +39,7 @@ final class ConnectionTable: Sendable {
     var lastNumber: UInt64 = 0
     var isClosed = false
 
-    /// The connection that has to make room; nil when none has to.
+    /// Returns the connection that a newcomer displaces; nil if there is none.
     func oldestUnproved(takenBefore latest: UInt64) -> UInt64? {
       places.filter { $1.credential == nil && !$1.isJudged && $1.takenAt <= latest }.keys.min()
     }
@@ -48,16 +50,16 @@ final class ConnectionTable: Sendable {
     self.provingMilliseconds = provingMilliseconds
   }
 
-  /// Gives a connection a place, if need be that of another one, which is ended.
+  /// Gives a connection a place. If all are taken, a connection that may lose its place is ended.
   ///
-  /// - Returns: the number of the connection, counted from 1; nil when there is no place.
+  /// - Returns: the number of the connection, counted from 1; nil if there is no place.
   func add(_ connection: Connection, atMilliseconds now: UInt64) -> UInt64? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
       if state.places.count >= limit {
         guard now >= provingMilliseconds, let oldest = state.oldestUnproved(takenBefore: now - provingMilliseconds)
         else { return nil }
-        // Its thread finds out by itself: nothing here waits for it.
+        // The connection's thread notices the end. Nothing here waits for it.
         state.places.removeValue(forKey: oldest)?.connection.shutdown()
       }
       state.lastNumber += 1
@@ -66,7 +68,8 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Keeps the place of a connection until ``endJudging(_:acceptedBy:)``; false when it was lost already.
+  /// Keeps the place of a connection until ``endJudging(_:acceptedBy:)``. Returns false if the connection has lost it
+  /// already.
   func beginJudging(_ number: UInt64) -> Bool {
     state.withLock {
       $0.places[number]?.isJudged = true
@@ -74,8 +77,8 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// An answer was judged. A peer keeps its place from an accepted round on, until one is not accepted, and unless the round's
-  /// credential keeps too many.
+  /// Records that an answer was judged. A peer keeps its place from an accepted round until a round is not accepted, unless
+  /// the round's credential keeps too many places.
   func endJudging(_ number: UInt64, acceptedBy credential: RoundCredential?) {
     state.withLock { state in
       state.places[number]?.isJudged = false
@@ -89,11 +92,11 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// How far the peers of a Bluetooth host have come, those over Low Energy.
+  /// Returns the standing of a Bluetooth host's Low Energy connections.
   ///
   /// - Parameters:
-  ///   - host: the address of the host's adapter, as the kernel calls it at the moment.
-  ///   - now: monotonic milliseconds.
+  ///   - host: the address of the host's adapter, as the kernel has it at the moment.
+  ///   - now: the monotonic clock, in milliseconds.
   func standing(of host: BluetoothAddress, atMilliseconds now: UInt64) -> LinkStanding {
     state.withLock { state in
       let places = state.places.values.filter { $0.connection.isLowEnergy && $0.connection.peer == .bluetooth(host) }
@@ -103,12 +106,12 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  /// Frees the place of a connection; false when a newcomer had taken it.
+  /// Frees the place of a connection. Returns false if a newcomer had taken it.
   func remove(_ number: UInt64) -> Bool {
     state.withLock { $0.places.removeValue(forKey: number) } != nil
   }
 
-  /// Ends every connection, now and later.
+  /// Ends every connection, and refuses new ones from then on.
   func endAll() {
     state.withLock { state in
       state.isClosed = true
@@ -117,7 +120,7 @@ final class ConnectionTable: Sendable {
   }
 }
 
-/// Lets a limited number of workers in, and says when the last one has left.
+/// A gate that admits a limited number of workers and waits until the last one has left.
 final class WorkerGate: Sendable {
   private let limit: Int
   private let state = Mutex(State())
@@ -128,14 +131,14 @@ final class WorkerGate: Sendable {
     var isClosed = false
   }
 
-  /// nil when the process has no descriptors left.
+  /// Makes an open gate; nil if the process has no descriptors left.
   init?(limit: Int) {
     guard let idle = try? WakeUp() else { return nil }
     self.limit = limit
     self.idle = idle
   }
 
-  /// Lets one in, unless the gate is closed or all places are taken.
+  /// Admits a worker. Returns false if the gate is closed or all places are taken.
   func enter() -> Bool {
     state.withLock { state in
       guard !state.isClosed, state.count < limit else { return false }
@@ -144,7 +147,7 @@ final class WorkerGate: Sendable {
     }
   }
 
-  /// One leaves.
+  /// Records that a worker leaves.
   func leave() {
     state.withLock { state in
       state.count -= 1
@@ -152,7 +155,7 @@ final class WorkerGate: Sendable {
     }
   }
 
-  /// Lets nobody in any more, and returns once all have left.
+  /// Closes the gate to new workers, and returns once all have left.
   func closeAndWait() {
     state.withLock { state in
       state.isClosed = true

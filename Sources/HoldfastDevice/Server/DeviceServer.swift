@@ -5,11 +5,11 @@ import HoldfastStorage
 import HoldfastTransport
 import Synchronization
 
-/// Serves a device's folder at its endpoints: a thread for each of them accepts, and each connection has a thread.
+/// A server of a device's folder. One thread for each endpoint accepts peers, and each connection has a thread.
 ///
-/// One process serves a folder at a time. ``run()`` blocks; ``stop()`` ends it from any other thread.
+/// Only one process serves a folder at a time. ``run()`` blocks; ``stop()`` ends it from any other thread.
 package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
-  /// What it serves.
+  /// The folder that the server serves.
   package let folder: DeviceFolder
   let options: ServerOptions
   let random: Random
@@ -23,18 +23,18 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   let reception: Reception
   let bootCount: UInt64
   let connections: ConnectionTable
-  /// Counts threads: an ended connection has one for a moment longer than its place.
+  /// The gate that counts threads. The thread of an ended connection lives a moment longer than its place.
   let gate: WorkerGate
-  /// Nothing once the server has ended.
+  /// The lock on the folder; nil once the server has run.
   private let serving: Mutex<DirectoryLock?>
 
-  /// Takes the folder, begins to listen and counts the start; peers wait until ``run()``.
+  /// Locks the folder, begins to listen, and counts the start. Peers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - folder: the device.
-  ///   - endpoints: where provers reach it, at least one.
+  ///   - folder: the folder of the device.
+  ///   - endpoints: the addresses at which provers connect, at least one.
   ///   - notify: called from any thread; it must not block for long.
-  /// - Throws: `folder` (`inUse` when another process serves it), `endpoint`, `ledger`, `noDescriptors` (also where fewer are
+  /// - Throws: `folder` (`inUse` if another process serves it), `endpoint`, `ledger`, `noDescriptors` (also if fewer are
   ///   allowed than its connections may need).
   package init(
     folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
@@ -48,7 +48,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
       ledger = try folder.openLedger(limits: options.ledgerLimits)
       lock = try folder.openLock()
     } catch { throw .folder(error) }
-    // Two for each thread that there may be, and some: strangers must not keep the policy from being read.
+    // Each thread may need two, and the rest is a reserve: a flood of peers must not keep the policy from being read.
     guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
       let gate = WorkerGate(limit: 2 * options.connectionCount)
     else {
@@ -66,13 +66,13 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
     watch = PolicyWatch(folder.policy, ledger: ledger, notify: notify)
   }
 
-  /// Where it is reached; a Bluetooth port that was left open is filled in.
+  /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
   package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
 
-  /// Serves until ``stop()``, then ends every connection, leaves the ledger complete and gives the folder up. A second call
-  /// does nothing.
+  /// Serves until ``stop()``. Then it ends every connection, completes the ledger, and unlocks the folder. A second call does
+  /// nothing.
   ///
-  /// Throws `endpoint` when an endpoint is gone, after everything was ended all the same.
+  /// - Throws: `endpoint` if an endpoint is lost. Everything else is ended before that.
   package func run() throws(ServerFault) {
     guard let serving = serving.withLock({ $0.take() }) else { return }
     _ = watch.policy(realClock: clock.unixSeconds())
@@ -86,8 +86,8 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
     if let fault = reception.fault { throw fault }
   }
 
-  /// How far the peers of a Bluetooth host have come, those over Low Energy: what an ``Advertisement`` asks for before it ends a
-  /// link that keeps others out.
+  /// Returns the standing of a Bluetooth host's Low Energy connections. An ``Advertisement`` asks for it before it ends a
+  /// link that keeps other hosts out.
   ///
   /// - Parameters:
   ///   - host: the address of the host's adapter.
@@ -95,13 +95,13 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
     connections.standing(of: host, atMilliseconds: clock.monotonicMilliseconds())
   }
 
-  /// Ends ``run()``: from any thread, any number of times, also before it began.
+  /// Ends ``run()``. It may be called from any thread, any number of times, also before ``run()``.
   package func stop() {
     reception.stop()
   }
 
-  /// Writes totals and counts once a minute, whether or not anybody comes; nil where there can be no thread for it, and they are
-  /// written with rounds only.
+  /// Starts a thread that writes totals and counts once a minute, whether or not a peer connects. Returns nil if it cannot be
+  /// started; then they are written only with rounds.
   private func startRecorder() -> WorkerGate? {
     guard let gate = WorkerGate(limit: 1), gate.enter() else { return nil }
     let isStarted = Thread.detach { [self] in
@@ -129,7 +129,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
 }
 
 extension DeviceServer {
-  /// Gives a peer a place and a thread, or sends it away.
+  /// Gives a peer a place and a thread, or refuses it.
   func admit(_ connection: Connection) {
     guard gate.enter() else { return sendAway(connection) }
     guard let number = connections.add(connection, atMilliseconds: clock.monotonicMilliseconds()) else {
@@ -147,7 +147,8 @@ extension DeviceServer {
     }
   }
 
-  /// Answers `busy`. It must not hold up the thread that accepts: what does not fit into the socket is not said.
+  /// Answers `busy`. It must not delay the thread that accepts, so the answer is dropped if the socket does not take it at
+  /// once.
   private func sendAway(_ connection: Connection) {
     var message = ByteBuffer<8>()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .busy, into: &message) } catch { return }
@@ -169,7 +170,7 @@ extension DeviceServer {
     }
     notify(.connected(connection: number, connection.peer))
     let policy = SessionPolicy()
-    let session = DeviceSession(
+    let session = DeviceSession<LinuxEnvironment>(
       deviceID: folder.descriptor.deviceID, keyID: folder.descriptor.keyID, cryptography: OpenSSLCryptography(),
       key: key, store: SessionStore(ledger: ledger, memory: memory, clock: clock), policy: policy, random: random,
       clock: clock, challenges: secrets.challenges(bootCount: bootCount, connection: number))
@@ -188,21 +189,22 @@ extension DeviceServer {
   }
 }
 
-/// How long a server waits, in milliseconds. The defaults are those of docs/protocol.md, where it has one.
+/// The timeouts of a server, in milliseconds. The defaults are those of docs/protocol.md where it has one.
 package struct ServerTiming: Sendable {
-  /// From M1 to the first byte of M2.
+  /// The timeout from M1 to the first byte of M2.
   package var answerMilliseconds: Int
-  /// From the first byte of M2 to its last.
+  /// The timeout from the first byte of M2 to its last.
   package var messageMilliseconds: Int
-  /// For a peer to take a message.
+  /// The timeout for a peer to take a message.
   package var sendMilliseconds: Int
-  /// The longest that an answer to failed proofs is held back.
+  /// The longest delay of an answer to failed proofs.
   package var greatestDelayMilliseconds: UInt64
-  /// For a peer to read the last message before its connection is closed, where closing could take it back.
+  /// The time that a peer has to read the last message before its connection is closed, where closing could discard it.
   package var farewellMilliseconds: Int
-  /// For a new peer to prove itself before its place may go to another one.
+  /// The time that a new peer has to prove itself before a newcomer may take its place.
   package var provingMilliseconds: UInt64
 
+  /// Makes the timeouts, in milliseconds.
   package init(
     answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
     greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
@@ -216,18 +218,21 @@ package struct ServerTiming: Sendable {
   }
 }
 
-/// How much a server takes on. The defaults are the limits for a host in docs/protocol.md, Limits.
+/// The limits of a server's load. The defaults are the limits for a host in docs/protocol.md, Limits.
 package struct ServerOptions: Sendable {
-  /// How many connections are served at once. Where all places are taken, a new peer gets that of one that has not proved
-  /// itself in time, or else is answered `busy`.
+  /// The most connections that are served at once. If all places are taken, a new peer gets that of one that has not proved
+  /// itself in time, or else is answered with `busy`.
   package var connectionCount: Int
-  /// How many peers may wait to be accepted.
+  /// The most peers that may wait to be accepted.
   package var waitingCount: Int
-  /// How many opened tokens are remembered.
+  /// The most opened tokens that are remembered.
   package var rememberedTokenCount: Int
+  /// The limits of the ledger's size.
   package var ledgerLimits: LedgerLimits
+  /// The timeouts.
   package var timing: ServerTiming
 
+  /// Makes the limits.
   package init(
     connectionCount: Int = 64, waitingCount: Int = 128, rememberedTokenCount: Int = TokenMemory.usualCapacity,
     ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()

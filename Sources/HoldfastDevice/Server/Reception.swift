@@ -3,18 +3,18 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// Accepts peers at several endpoints, each on a thread of its own.
+/// The acceptor of peers at several endpoints, each on a separate thread.
 final class Reception: Sendable {
   let listeners: [Listener]
   private let stopFlag: WakeUp
-  /// Counts the threads that accept, the one of ``run(admit:report:)`` apart.
+  /// The gate of the threads that accept, except the one that calls ``run(admit:report:)``.
   private let acceptors: WorkerGate
-  /// Why an endpoint is gone; the first one ends it all.
+  /// The reason that an endpoint was lost. The first loss stops all of them.
   private let loss = Mutex<ServerFault?>(nil)
 
-  /// Begins to listen; peers wait until ``run(admit:report:)``.
+  /// Begins to listen. Peers wait until ``run(admit:report:)``.
   ///
-  /// Throws `endpoint`, `noDescriptors`.
+  /// - Throws: `endpoint`, `noDescriptors`.
   init(at endpoints: [Endpoint], waitingCount: Int) throws(ServerFault) {
     precondition(!endpoints.isEmpty)
     guard let stopFlag = try? WakeUp(), let acceptors = WorkerGate(limit: endpoints.count) else { throw .noDescriptors }
@@ -26,7 +26,7 @@ final class Reception: Sendable {
     }
   }
 
-  /// Accepts until it is stopped, or an endpoint is gone, which stops it.
+  /// Accepts peers until it is stopped or an endpoint is lost.
   func run(admit: @escaping @Sendable (Connection) -> Void, report: @escaping @Sendable (TransportError) -> Void) {
     for listener in listeners.dropFirst() {
       guard acceptors.enter() else { break }
@@ -44,15 +44,15 @@ final class Reception: Sendable {
     for listener in listeners { listener.close() }
   }
 
-  /// Why it ended by itself; nil where it was stopped.
+  /// The reason that accepting stopped unexpectedly; nil if it was stopped.
   var fault: ServerFault? { loss.withLock { $0 } }
 
-  /// Waits until it is stopped, at most so long; says whether it is.
+  /// Waits until accepting is stopped, or that many milliseconds. Returns whether it is stopped.
   func waitForStop(milliseconds: UInt64) -> Bool {
     stopFlag.wait(milliseconds: milliseconds)
   }
 
-  /// From any thread, any number of times, also before ``run(admit:report:)``.
+  /// Stops accepting. It may be called from any thread, any number of times, also before ``run(admit:report:)``.
   func stop() {
     stopFlag.raise()
     for listener in listeners { listener.cancel() }
@@ -82,9 +82,9 @@ final class Reception: Sendable {
   }
 }
 
-/// How many descriptors this process may have.
+/// The limit of this process's descriptors.
 enum DescriptorLimit {
-  /// Raises the limit to `count`, unless it is as high already; false where the system does not allow that.
+  /// Raises the limit to `count` unless it is that high already. Returns false if the system does not allow that.
   static func raise(to count: Int) -> Bool {
     let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
     var limit = rlimit()

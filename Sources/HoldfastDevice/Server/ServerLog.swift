@@ -2,27 +2,30 @@ import HoldfastCore
 import HoldfastTransport
 import Synchronization
 
-/// A bounded account of what a server says, for a log that somebody keeps.
+/// A bounded log of a server's notices.
 ///
-/// Each round of a peer that has proved itself is an entry, and so is what concerns the server itself. Two things are only
-/// counted, since whoever causes them could fill a disk: what peers do that have proved nothing, and denied rounds of the same
-/// token with the same status. The first one of either is an entry at once; the others become one entry, at most once a minute.
+/// Each round of a peer that has proved itself is an entry, and so is every notice about the server itself. Two things are
+/// only counted, because a peer could otherwise fill the disk with them: actions of peers that have proved nothing, and
+/// denied rounds with the same token and status. The first one of each is an entry at once; the following ones become one
+/// entry, at most once a minute.
 ///
-/// A connection's first `tokenUnknown` waits for the next message: a prover whose token the device has forgotten, after a
-/// restart for instance, sends the whole token then, and its round says so.
+/// A connection's first `tokenUnknown` waits for the next message. A prover whose token the device has forgotten, for
+/// instance after a restart, then sends the whole token, and the entry of its round records that.
 package final class ServerLog<Time: Clock & Sendable>: Sendable {
   private let clock: Time
   private let state: Mutex<LogState>
 
+  /// Makes an empty log.
+  ///
   /// - Parameters:
-  ///   - clock: tells when a minute has passed.
-  ///   - isComplete: every answer is an entry, without a bound: for a laboratory.
+  ///   - clock: the clock that measures the minute.
+  ///   - isComplete: whether every answer is an entry, without a bound, for use in a laboratory.
   package init(clock: Time, isComplete: Bool = false) {
     self.clock = clock
     state = Mutex(LogState(isComplete: isComplete))
   }
 
-  /// The entries that `notice` gives rise to, and those that are due by now.
+  /// Returns the entries that `notice` causes, and those that are due by now.
   package func entries(for notice: ServerNotice) -> [ServerLogEntry] {
     let now = clock.monotonicMilliseconds()
     return state.withLock { state in
@@ -31,32 +34,36 @@ package final class ServerLog<Time: Clock & Sendable>: Sendable {
     }
   }
 
-  /// The entries that are due by now; all that was counted when `isEnding`.
+  /// Returns the entries that are due by now, or all that was counted if `isEnding`.
   package func dueEntries(isEnding: Bool = false) -> [ServerLogEntry] {
     let now = clock.monotonicMilliseconds()
     return state.withLock { $0.due(at: now, isEnding: isEnding) }
   }
 }
 
-/// Something for the log of a server.
+/// An entry of a server's log.
 package enum ServerLogEntry: Sendable, Equatable {
+  /// A round of a peer that has proved itself.
   case round(RoundEntry)
+  /// The totals of peers that proved nothing.
   case strangers(StrangerTotals)
-  /// In a complete log only: an answer to a peer that proved nothing.
+  /// An answer to a peer that proved nothing, only in a complete log.
   case answered(AnsweredEntry)
-  /// A policy or a fault: it concerns the server itself.
+  /// A policy or a fault, which concerns the server itself.
   case notice(ServerNotice)
 }
 
 /// A round of a peer that has proved itself.
 package struct RoundEntry: Sendable, Equatable {
+  /// The status and the event of the round.
   package var judged: JudgedRound
+  /// The process or Bluetooth address at the other end; nil if the transport does not know it.
   package var peer: Peer?
-  /// Whether the device had asked for the whole token just before.
+  /// Whether the device asked for the whole token just before this round.
   package var isOfForgottenToken = false
-  /// How many denied rounds of the same token, with the same status, the entry stands for; it shows the last one.
+  /// The number of denied rounds, with the same token and status, that the entry stands for. It shows the last one.
   package var count: UInt64 = 1
-  /// When that was, in Unix seconds; nil where the entry was not kept back, and where there is no clock.
+  /// The time of the round, in Unix seconds; nil if the entry was not delayed, or if there is no clock.
   package var unixSeconds: UInt64?
 }
 
@@ -64,37 +71,37 @@ package struct RoundEntry: Sendable, Equatable {
 package struct AnsweredEntry: Sendable, Equatable {
   /// The number of the connection, counted from 1 since the server started.
   package let connection: UInt64
-  /// The process or Bluetooth address at the other end; nil where the transport does not know it.
+  /// The process or Bluetooth address at the other end; nil if the transport does not know it.
   package let peer: Peer?
   /// The status of the unsealed M3.
   package let status: Status
 }
 
-/// What peers have done that proved nothing, and what became of them.
+/// The totals of peers that have proved nothing, and of their connections.
 package struct StrangerTotals: Sendable, Equatable {
-  /// The answers to them.
+  /// The answers to such peers, by status.
   package var answers = UnprovedTotals()
-  /// How many connections those went to.
+  /// The number of connections that the answers went to.
   package var connectionCount: UInt64 = 0
-  /// The peer, where it was one connection only.
+  /// The peer, if there was only one connection.
   package var peer: Peer?
-  /// Peers that were sent away, because all places were taken.
+  /// The number of peers that were refused, because all places were taken.
   package var sentAwayCount: UInt64 = 0
-  /// Connections that were ended for a newcomer.
+  /// The number of connections that were ended for a newcomer.
   package var displacedCount: UInt64 = 0
-  /// Connections that could not be accepted, or not be served.
+  /// The number of connections that could not be accepted or served.
   package var faultCount: UInt64 = 0
-  /// Denied rounds of more tokens than are told apart.
+  /// The number of denied rounds of tokens beyond those that are distinguished.
   package var otherDenialCount: UInt64 = 0
-  /// How long ago the entry before was made; nil for the first.
+  /// The milliseconds since the previous entry; nil for the first one.
   package var milliseconds: UInt64?
 }
 
-/// How long an entry of what is only counted keeps the next one back.
+/// The least interval between two entries of things that are only counted, in milliseconds.
 private let intervalMilliseconds: UInt64 = 60_000
 
-/// How many connections and denials are told apart at most. A server has fewer connections than that; denials of further tokens
-/// are counted together.
+/// The most connections and denials that are distinguished. A server has fewer connections than that. Denials of further
+/// tokens are counted together.
 private let capacity = 256
 
 private struct LogState {
@@ -102,10 +109,10 @@ private struct LogState {
   private var connections: [UInt64: ConnectionState] = [:]
   private var strangers = StrangerTotals()
   private var strangersReportedAt: UInt64?
-  /// Raised with each entry on strangers: a connection counts once in each.
+  /// The number of the current entry about such peers. Each connection counts once in each entry.
   private var period: UInt64 = 0
   private var denials: [DenialKey: Denial] = [:]
-  /// Commands that policy allows and the actuator does not know.
+  /// The commands that the policy allows and the actuator does not know.
   private var unknownCommands: Set<BoundedText<32>> = []
 
   init(isComplete: Bool) {
@@ -120,7 +127,7 @@ private struct LogState {
 
   private struct Denial {
     let reportedAt: UInt64
-    /// What has come since then, as one entry.
+    /// The rounds since then, as one entry.
     var next: RoundEntry?
   }
 
@@ -141,7 +148,7 @@ private struct LogState {
     case .busy: strangers.sentAwayCount += 1
     case .fault, .acceptFault: strangers.faultCount += 1
     case .unknownToActuator(_, let command):
-      // One mistake of the owner's is one entry, however often it is run into.
+      // A mistake of the owner's is one entry, however often it has an effect.
       if unknownCommands.count < capacity, unknownCommands.insert(command).inserted { return .notice(notice) }
     case .policy, .ledgerFault: return .notice(notice)
     }
@@ -161,7 +168,7 @@ private struct LogState {
     }
   }
 
-  /// The whole token did not come after all.
+  /// Counts the `tokenUnknown` of a connection that did not send the whole token after all.
   private mutating func countForgotten(of connection: UInt64) {
     guard connections[connection]?.hasUnknownToken == true else { return }
     connections[connection]?.hasUnknownToken = false
@@ -225,7 +232,7 @@ private struct LogState {
   }
 }
 
-/// Denied rounds that are one entry, however many there are.
+/// The key of denied rounds that share one entry.
 private struct DenialKey: Hashable {
   let status: Status
   let verifyingKey: [UInt8]
@@ -240,56 +247,60 @@ private struct DenialKey: Hashable {
 
 private func copy(_ bytes: Span<UInt8>) -> [UInt8] { bytes.indices.map { bytes[$0] } }
 
-/// Something that whoever runs a server may want to say. It may come from any thread.
+/// An event for the operator of a server. It may come from any thread.
 package enum ServerNotice: Sendable, Equatable {
   /// The policy that is in force from now on: at the start, and after each change of the file.
   case policy(PolicyReading)
-  /// A peer was accepted; `connection` counts them from 1.
+  /// A peer was accepted. `connection` counts connections from 1. The peer is nil if the transport does not know it.
   case connected(connection: UInt64, Peer?)
   /// A message was answered whose peer proved nothing by it.
   case answered(connection: UInt64, Status)
   /// A message was answered whose peer has proved itself, or used one of the owner's codes.
   case judged(JudgedRound)
-  /// Policy and token allow a command that the actuator does not know; it was answered `internal`.
+  /// Policy and token allow a command that the actuator does not know. It was answered with `internal`.
   case unknownToActuator(connection: UInt64, command: BoundedText<32>)
   /// A connection ended, by the peer or by this end.
   case disconnected(connection: UInt64)
-  /// A connection ended, because all places were taken and its peer had not proved itself.
+  /// A connection was ended, because all places were taken and its peer had not proved itself.
   case displaced(connection: UInt64)
-  /// A peer was sent away: all places are taken.
+  /// A peer was refused, because all places are taken.
   case busy
-  /// A round could not begin; its connection was ended.
+  /// A round could not begin. Its connection was ended.
   case fault(connection: UInt64, SessionFault)
-  /// The ledger could not be written at the end; what was accepted is safe, the last totals are not.
+  /// The ledger could not be written at the end. Accepted rounds are safe; the last totals are lost.
   case ledgerFault(LedgerFault)
-  /// No peer could be accepted just now; it is tried again.
+  /// A peer could not be accepted. The server tries again.
   case acceptFault(TransportError)
 }
 
-/// How a round of a peer that has proved itself ended.
+/// The end of a round of a peer that has proved itself.
 package struct JudgedRound: Sendable, Equatable {
   /// The number of the connection.
   package var connection: UInt64
+  /// The status of the answer.
   package var status: Status
-  /// What the ledger was told: a round, or a user who was activated or unlocked; nil where the round ended before.
+  /// The event that the ledger recorded: a round, or a user who was activated or unlocked; nil if the round ended before.
   package var event: AuditEvent?
 
+  /// Makes the end of a round.
   package init(connection: UInt64, status: Status, event: AuditEvent?) {
     (self.connection, self.status, self.event) = (connection, status, event)
   }
 
-  /// The round, where it was one.
+  /// The round; nil if the event is not a round.
   package var round: AuditedRound? {
     guard case .round(let round) = event else { return nil }
     return round
   }
 }
 
-/// Why a server could not start, or ended by itself.
+/// The reason that a server could not start, or stopped unexpectedly.
 package enum ServerFault: Error, Equatable {
+  /// The device's folder cannot be served.
   case folder(DeviceFolderFault)
-  /// An endpoint cannot be listened at, or is gone.
+  /// The server cannot listen at an endpoint, or has lost it.
   case endpoint(Endpoint, TransportError)
+  /// The ledger could not be written.
   case ledger(LedgerFault)
   /// The process has no descriptors left, or may not have as many as its connections may need.
   case noDescriptors

@@ -1,33 +1,44 @@
 import HoldfastCore
 
-/// A whole device but for its board: answers one prover after the other along a line.
-public struct FirmwareDevice<
-  Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable,
-  Random: RandomSource & ~Copyable, Time: Clock, Hardware: Board & ~Copyable, Machine: Actuator & ~Copyable
->: ~Copyable {
-  public typealias Session = DeviceSession<
-    Crypto, Key, FlashStore<Flash, Crypto>, FirmwarePolicy, Random, Time
-  >
+/// The parts that a board gives to a device. The environment names their types, so that the compiler generates code for
+/// exactly these.
+public protocol FirmwareEnvironment: DeviceEnvironment
+where Store == FlashStore<Flash, Crypto>, Rules == FirmwarePolicy, Time: Copyable {
+  /// The flash memory that holds the device's state.
+  associatedtype Flash: FlashMemory, ~Copyable
+  /// The board: its serial line and its notices.
+  associatedtype Hardware: Board, ~Copyable
+  /// The machine that accepted commands move.
+  associatedtype Machine: Actuator, ~Copyable
+}
 
-  private var session: Session
-  private var line: FramedLine<Hardware, Time>
-  private var machine: Machine
+/// A complete device except for its board. It serves one prover after another on a serial line.
+public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
+  private var session: DeviceSession<Environment>
+  private var line: FramedLine<Environment.Hardware, Environment.Time>
+  private var machine: Environment.Machine
   private var message = MessageBuffer()
-  private let clock: Time
-  /// When the open round began, in the clock's milliseconds.
+  private let clock: Environment.Time
+  /// The start of the open round, in the clock's milliseconds.
   private var roundStart: UInt64 = 0
+  /// The time at which the totals were last recorded, in the clock's milliseconds.
   private var lastRecorded: UInt64 = 0
 
-  /// How often strangers' failures and denied rounds are written down at most, in milliseconds.
+  /// The least interval between two recordings of the totals, in milliseconds. The totals count denied rounds and failures of
+  /// peers that proved nothing.
   private static var recordingMilliseconds: UInt64 { 60_000 }
 
-  /// Takes its parts; it has to ``start()`` before it can ``run()``. `cryptography` makes what session and store have one of.
+  /// Takes the parts of a device. Call ``start()`` before ``run()``.
+  ///
+  /// - Parameter cryptography: makes an implementation of the cryptography. It is called twice: the session and the store
+  ///   have one each.
   public init(
-    _ parts: consuming FirmwareParts<Flash, Key, Random>, board: consuming Hardware, machine: consuming Machine,
-    clock: Time, cryptography: () -> Crypto
+    _ parts: consuming FirmwareParts<Environment.Flash, Environment.Key, Environment.Random>,
+    board: consuming Environment.Hardware, machine: consuming Environment.Machine, clock: Environment.Time,
+    cryptography: () -> Environment.Crypto
   ) {
     let policy = Provision.policy(in: parts.journal.bytes)
-    session = Session(
+    session = DeviceSession(
       deviceID: parts.deviceID, keyID: parts.keyID, cryptography: cryptography(), key: parts.key,
       store: FlashStore(parts.journal, cryptography()), policy: policy, random: parts.random, clock: clock,
       challenges: parts.challenges)
@@ -36,7 +47,9 @@ public struct FirmwareDevice<
     line = FramedLine(board, clock: clock)
   }
 
-  /// Reads what the device keeps, and counts the start, durably.
+  /// Loads the store, counts the start durably, and notifies the board.
+  ///
+  /// - Throws: ``FirmwareFault/store(_:)`` if the store cannot be loaded or the start cannot be recorded.
   public mutating func start() throws(FirmwareFault) {
     do throws(StoreFault) { try session.store.load() } catch { throw .store(error) }
     do throws(StoreFailure) {
@@ -45,14 +58,14 @@ public struct FirmwareDevice<
     } catch { throw .store(.flash) }
   }
 
-  /// Serves until the line ends, which a real one does not. Once a round cannot begin, it denies everything.
+  /// Serves until the line ends, which a real line never does. If a round cannot begin, it denies everything from then on.
   public mutating func run() {
     var next = beginRound()
     while next == .serve { next = serve() }
     if next == .deny { line.deny(&message) }
   }
 
-  /// How it goes on.
+  /// The next step of ``run()``.
   private enum Next {
     case serve, deny, end
   }
@@ -60,7 +73,7 @@ public struct FirmwareDevice<
   /// Waits for one message and answers it.
   private mutating func serve() -> Next {
     rest()
-    let deadline = roundStart + Session.challengeLifetimeMilliseconds
+    let deadline = roundStart + DeviceSession<Environment>.challengeLifetimeMilliseconds
     switch line.receive(into: &message, until: deadline) {
     case .message(let firstByteMilliseconds):
       return answer(waitedMilliseconds: firstByteMilliseconds - roundStart)
@@ -106,11 +119,11 @@ public struct FirmwareDevice<
     return beginRound()
   }
 
-  /// Does what a round need not wait for.
+  /// Does the work that a round need not wait for: records totals that are due, and makes room in the journal.
   private mutating func rest() {
     let isDue = isRecordingDue()
     do throws(StoreFailure) { session.store.rest(recordsTotals: isDue, realClock: try session.realClock()) } catch {
-      // A store that has failed has nothing to write any more.
+      // A store that has failed writes nothing more.
       return
     }
   }
@@ -123,23 +136,24 @@ public struct FirmwareDevice<
   }
 }
 
-/// What stands in for a device that has no identity, or cannot remember: whatever is asked, it answers `internal`.
+/// A replacement for a device that has no identity or whose store fails. It answers every message with `internal`.
 public struct DeniedDevice<Hardware: Board & ~Copyable, Time: Clock>: ~Copyable {
   private var line: FramedLine<Hardware, Time>
   private var message = MessageBuffer()
 
+  /// Takes the board and the clock.
   public init(board: consuming Hardware, clock: Time) {
     line = FramedLine(board, clock: clock)
   }
 
-  /// Denies until the line ends, which a real one does not.
+  /// Denies every message until the line ends, which a real line never does.
   public mutating func run() {
     line.deny(&message)
   }
 }
 
 extension FramedLine where Device: ~Copyable, Time: ~Copyable {
-  /// Answers `internal` to everything, until the line ends.
+  /// Answers every message with `internal` until the line ends.
   mutating func deny(_ message: inout MessageBuffer) {
     var refusal = ByteBuffer<8>()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .internal, into: &refusal) } catch { return }

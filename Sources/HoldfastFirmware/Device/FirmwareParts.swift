@@ -1,9 +1,9 @@
 import HoldfastCore
 
-/// What a device is made from: all that its flash says, checked, before anything is written.
+/// The parts of a device, read from its flash and checked before anything is written.
 ///
-/// It is apart from the device because that is large: a microcontroller makes it where it stays, and not by a function that
-/// may fail.
+/// They are separate from ``FirmwareDevice`` because that is large: a microcontroller constructs it in its final place, and
+/// not in a function that can throw.
 public struct FirmwareParts<
   Flash: FlashMemory & ~Copyable, Key: AgreementKey & ~Copyable, Random: RandomSource & ~Copyable
 >: ~Copyable {
@@ -14,12 +14,14 @@ public struct FirmwareParts<
   let challenges: ChallengeSource
   let journal: Journal<Flash>
 
-  /// Reads what the owner wrote, and finds the end of what the device wrote.
+  /// Reads and checks the provision, and finds the end of the journal.
   ///
   /// - Parameters:
-  ///   - key: makes the device's key from its scalar.
-  ///   - random: makes the device's source of randomness from a secret of its own and the number of this start, so that poor
-  ///     entropy repeats nothing.
+  ///   - key: makes the device's key from its scalar, 32 bytes, big-endian.
+  ///   - random: makes the device's random source from a separate 32-byte secret and the number of this start. Both together
+  ///     keep its output from repeating when the entropy is poor.
+  ///
+  /// - Throws: a ``FirmwareFault`` that says which part failed.
   public static func read<Crypto: Cryptography & ~Copyable>(
     _ flash: consuming Flash, using cryptography: inout Crypto,
     key: (borrowing Secret<32>) throws(CryptographyFailure) -> Key,
@@ -79,11 +81,12 @@ public struct FirmwareParts<
   }
 }
 
-/// Why a device cannot start: it denies everything.
+/// The reason that a device cannot start. It then denies everything.
 public enum FirmwareFault: Error, Equatable {
-  /// It has no identity.
+  /// The device has no valid identity.
   case provision(ProvisionFault)
-  /// What it must remember cannot be read or written.
+  /// The store cannot be read or written.
   case store(StoreFault)
+  /// A cryptographic operation failed.
   case cryptography
 }

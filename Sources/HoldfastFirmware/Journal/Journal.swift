@@ -1,25 +1,28 @@
 import HoldfastCore
 
-/// Two slots of flash, one of them in force: a log of transactions, each of which counts whole or not at all.
+/// A log of transactions in two slots of flash, one of which is in force. A transaction counts as a whole or not at all.
 ///
-/// A slot begins with the words: magic, sequence, checksum of both, *complete* (0 once the log holds all that the other slot
-/// held), *superseded* (0 once the other slot is complete), and three blank ones. A transaction is a word with its length,
-/// its bytes, padded with zeros, and a checksum; the checksum is programmed last. One without it never happened.
+/// A slot begins with eight words: magic, sequence, checksum of both, *complete* (0 once the log holds everything that the
+/// other slot held), *superseded* (0 once the other slot is complete), and three blank ones. A transaction is a word with its
+/// length, its bytes padded with zeros, and a checksum. The checksum is programmed last; a transaction without one never
+/// happened.
 ///
-/// What neither a power cut nor this code leaves behind is damage, and damage is final: going back to the other slot would
-/// forget.
+/// Any state that neither a power cut nor this code can produce is damage, and damage is fatal: falling back to the other
+/// slot would roll the device back.
 struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
-  /// The longest transaction, in bytes.
+  /// The length of the longest transaction, in bytes.
   static var longestTransaction: Int { 1024 }
 
   private(set) var flash: Flash
-  /// Where the slot in force begins.
+  /// The offset of the slot in force.
   private(set) var slot: Int
   private var sequence: UInt32
-  /// Where the next transaction goes.
+  /// The offset at which the next transaction begins.
   private(set) var end: Int
 
   /// Finds the slot in force, and the end of its log.
+  ///
+  /// - Throws: `blank` if nothing was ever written, `damaged` for a state that cannot arise, `flash` if the flash fails.
   init(opening flash: consuming Flash) throws(StoreFault) {
     self.flash = flash
     (slot, sequence, end) = (0, 0, 0)
@@ -30,7 +33,8 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     case (.current, .current):
       guard heads.first.sequence != heads.second.sequence else { throw .damaged }
       isSecond = heads.second.sequence > heads.first.sequence
-      // The power failed in between. It must be made up for: half erased, the older one would look damaged.
+      // The power failed between the two words of `finishSlot`. Superseding the older slot now is necessary: if it were half
+      // erased later, it would look damaged.
       do throws(FlashFailure) {
         try self.flash.programVerified(0, at: (isSecond ? first : second) + SlotHead.supersededOffset)
       } catch { throw .flash }
@@ -46,7 +50,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     end = cursor.position
   }
 
-  /// Begins a journal in flash that holds none; it is one once ``finishSlot()`` returns.
+  /// Begins a journal in flash that holds none. The journal is valid once ``finishSlot()`` returns.
   init(creatingIn flash: consuming Flash) throws(StoreFault) {
     self.flash = flash
     (slot, sequence, end) = (FlashLayout.slots.second, 0, 0)
@@ -58,7 +62,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     get { flash.bytes }
   }
 
-  /// The item at an offset into the slot in force.
+  /// Returns the item at an offset into the slot in force.
   @_lifetime(borrow self)
   func item(_ place: UInt16) throws(EncodingFault) -> Span<UInt8> {
     let rest = bytes.extracting(slot + Int(place)..<FlashLayout.byteCount)
@@ -67,11 +71,11 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     return rest.extracting(0..<reader.position)
   }
 
-  /// What begins at an offset into the slot in force.
+  /// Returns the bytes from an offset into the slot in force to the end of the flash.
   @_lifetime(borrow self)
   func bytes(from place: UInt16) -> Span<UInt8> { bytes.extracting(slot + Int(place)..<FlashLayout.byteCount) }
 
-  /// Where the item that begins at `position` is, in either slot.
+  /// Returns the range of the item that begins at `position`, in either slot.
   @inline(never)
   func itemRange(at position: Int) throws(StoreFault) -> Range<Int> {
     var reader = CBORReader(bytes.extracting(position..<FlashLayout.byteCount))
@@ -79,17 +83,19 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     return position..<position + reader.position
   }
 
-  /// How many bytes a transaction may still have.
+  /// The number of bytes that the next transaction may have.
   var room: Int {
     (slot + FlashLayout.slotByteCount - end - 8) / 4 * 4
   }
 
-  /// Walks along what was appended so far.
+  /// A cursor over the transactions that were appended so far.
   var cursor: JournalCursor {
     JournalCursor(slot: slot, sequence: sequence)
   }
 
-  /// Appends a transaction, durable when this returns; gives where its bytes are. After `flash` nothing more may be appended.
+  /// Appends a transaction and returns the range of its bytes. The transaction is durable when this returns.
+  ///
+  /// - Throws: `full` if there is no room, `flash` if the flash fails. Nothing may be appended after `flash`.
   mutating func append(_ transaction: Span<UInt8>) throws(StoreFault) -> Range<Int> {
     guard transaction.count <= min(room, Self.longestTransaction) else { throw .full }
     let start = end + 4
@@ -103,7 +109,9 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     return start..<start + transaction.count
   }
 
-  /// Appends a transaction that is already in the flash.
+  /// Appends a copy of bytes that are already in the flash, as a transaction.
+  ///
+  /// - Throws: `full` if there is no room, `flash` if the flash fails.
   mutating func append(copyOf body: Range<Int>) throws(StoreFault) {
     guard body.count <= min(room, Self.longestTransaction) else { throw .full }
     do throws(FlashFailure) {
@@ -133,7 +141,8 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     end += 4
   }
 
-  /// Begins the other slot, which from now on takes what is appended, and is in force once ``finishSlot()`` returns.
+  /// Begins the other slot. From now on it takes the transactions that are appended, and it is in force once ``finishSlot()``
+  /// returns.
   mutating func beginSlot() throws(FlashFailure) {
     let other = slot == FlashLayout.slots.first ? FlashLayout.slots.second : FlashLayout.slots.first
     if !flash.isBlank(other..<other + FlashLayout.slotByteCount) {
@@ -146,6 +155,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
     try SlotHead.write(sequence, into: &flash, at: slot)
   }
 
+  /// Puts the new slot in force: marks it as complete, and then the other one as superseded.
   mutating func finishSlot() throws(FlashFailure) {
     try flash.programVerified(0, at: slot + SlotHead.completeOffset)
     let other = slot == FlashLayout.slots.first ? FlashLayout.slots.second : FlashLayout.slots.first
@@ -154,7 +164,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
 }
 
 extension Span<UInt8> {
-  /// Up to four bytes, little-endian, and zeros.
+  /// Returns up to four bytes as a little-endian word, padded with zeros.
   fileprivate func paddedWord(at offset: Int) -> UInt32 {
     var word: UInt32 = 0
     for index in 0..<Swift.min(4, count - offset) { word |= UInt32(self[offset + index]) << UInt32(8 * index) }
@@ -162,9 +172,9 @@ extension Span<UInt8> {
   }
 }
 
-/// Walks along the transactions of a slot that count.
+/// A cursor over the transactions of a slot that count.
 struct JournalCursor {
-  /// Behind the last one that was looked at.
+  /// The offset after the last transaction that was read.
   private(set) var position: Int
   private let slotEnd: Int
   private let sequence: UInt32
@@ -175,7 +185,9 @@ struct JournalCursor {
     self.sequence = sequence
   }
 
-  /// Where the bytes of the next one are; nil behind the last. Throws `damaged` for what was never written.
+  /// Returns the range of the next transaction's bytes; nil after the last one.
+  ///
+  /// - Throws: `damaged` for bytes that cannot have been written.
   mutating func next<Flash: FlashMemory & ~Copyable>(
     in flash: borrowing Flash
   ) throws(StoreFault) -> Range<Int>? {
@@ -199,7 +211,7 @@ struct SlotHead {
   static let supersededOffset = 16
 
   enum State {
-    /// Blank, or being written when the power failed: the other slot holds all there is.
+    /// The slot is blank, or was being written when the power failed: the other slot holds everything.
     case unfinished
     case current
     case superseded
@@ -208,7 +220,7 @@ struct SlotHead {
 
   let sequence: UInt32
   let state: State
-  /// Whether nothing was ever written here.
+  /// Whether the head is erased.
   let isBlank: Bool
 
   init<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at slot: Int) {
@@ -221,7 +233,7 @@ struct SlotHead {
     switch (isWhole, complete, superseded) {
     case (_, .max, .max): state = .unfinished
     case (true, 0, .max): state = .current
-    // Whatever else it says: it may be erased up to here.
+    // Such a slot may be partly erased, up to this word, so the words before it do not matter.
     case (_, _, 0): state = .superseded
     default: state = .damaged
     }
@@ -235,7 +247,7 @@ struct SlotHead {
     try flash.programVerified(checksum(sequence), at: slot + 8)
   }
 
-  /// "HfJ1".
+  /// The letters "HfJ1".
   private static let magic: UInt32 = 0x314a_6648
 
   private static func checksum(_ sequence: UInt32) -> UInt32 {
@@ -246,23 +258,23 @@ struct SlotHead {
   }
 }
 
-/// A transaction as it stands in flash: a head, its bytes padded to whole words, a checksum.
+/// A transaction in flash: a head, its bytes padded to whole words, and a checksum.
 struct Transaction {
   private let byteCount: Int
   private let start: Int
-  /// Behind the checksum.
+  /// The offset after the checksum.
   let end: Int
 
   enum State {
     case counts
-    /// The power failed before it was whole.
+    /// The power failed before the transaction was complete.
     case neverHappened
   }
 
-  /// Where its bytes are.
+  /// The range of the transaction's bytes.
   var body: Range<Int> { start + 4..<start + 4 + byteCount }
 
-  /// Nil for what is no head, or reaches beyond the slot.
+  /// Reads the head at `start`; nil if it is not a head, or if the transaction would reach beyond the slot.
   init?<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at start: Int, in slotEnd: Int) {
     let head = flash.word(at: start)
     byteCount = Int(head & 0xffff)
@@ -271,18 +283,20 @@ struct Transaction {
     guard head == Self.head(byteCount), end <= slotEnd else { return nil }
   }
 
-  /// The length and its complement: no flipped bit makes another length of it.
+  /// Returns the head: the length and its complement. A flipped bit cannot turn it into another valid length.
   static func head(_ byteCount: Int) -> UInt32 {
     let length = UInt32(byteCount)
     return ~length << 16 | length
   }
 
-  /// The last word, which is never that of erased flash.
+  /// Returns the last word of a transaction, which never equals that of erased flash.
   static func checksum(_ crc: CRC32) -> UInt32 {
     crc.value == .max ? 0 : crc.value
   }
 
-  /// Throws `damaged` where the checksum is another one.
+  /// Returns whether the transaction counts.
+  ///
+  /// - Throws: `damaged` if the checksum is wrong.
   func state<Flash: FlashMemory & ~Copyable>(
     _ flash: borrowing Flash, sequence: UInt32
   ) throws(StoreFault) -> State {

@@ -1,20 +1,29 @@
 import HoldfastCore
 
-/// What a device's owner allows, in a form that needs no heap. Whatever is not named is refused.
+/// A policy of a device's owner in a form that needs no heap. Commands that it does not name are refused.
 public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
-  /// How many commands a policy may name.
+  /// The most commands that a policy may name.
   public static let maximumCommandCount = 16
 
+  /// Whether tokens without a signature are accepted.
   public let acceptsUnsigned: Bool
+  /// Whether tokens are accepted whose issuer shares a MAC key with the device.
   public let acceptsMAC: Bool
+  /// The limits for commands that are not in the policy.
   public let limits: TokenLimits
+  /// The limits of the search for codes.
   public let codeLimits: CodeLimits
+  /// The most seconds by which a token's `iat` may be ahead of the clock floor.
   public let maximumIssueAdvanceSeconds: UInt64
   private let pin = Pinned()
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   private var rules = InlineArray<16, CommandRule> { _ in CommandRule(factors: .all) }
+  /// The number of commands in the policy, at most ``maximumCommandCount``.
   public private(set) var commandCount = 0
 
+  /// Makes a policy that names no command.
+  ///
+  /// - Parameter maximumIssueAdvanceSeconds: the most seconds by which a token's `iat` may be ahead of the clock floor.
   @inline(never)
   public init(
     limits: TokenLimits, acceptsUnsigned: Bool, acceptsMAC: Bool, maximumIssueAdvanceSeconds: UInt64,
@@ -27,7 +36,7 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
     self.codeLimits = codeLimits
   }
 
-  /// Names one command more; false where there are as many as there may be, or it is named already.
+  /// Adds a command. Returns whether it was added: false if the policy is full or names the command already.
   public mutating func allow(_ command: BoundedText<32>, _ rule: CommandRule) -> Bool {
     guard commandCount < Self.maximumCommandCount, self.rule(for: command) == nil else { return false }
     names[commandCount] = command
@@ -36,17 +45,19 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
     return true
   }
 
+  /// Returns the rule of a command; nil if the policy does not name it.
   public func rule(for command: BoundedText<32>) -> CommandRule? {
     for index in 0..<commandCount where names[index] == command { return rules[index] }
     return nil
   }
 
-  /// The name and the rule of a command, below ``commandCount``.
+  /// Returns the name and the rule of the command at an index below ``commandCount``.
   public func command(_ index: Int) -> (name: BoundedText<32>, rule: CommandRule) {
     precondition(index < commandCount)
     return (names[index], rules[index])
   }
 
+  /// The factors that every command of the policy needs; none if the policy names no command.
   public var commonFactors: Factors {
     guard commandCount > 0 else { return [] }
     var common = Factors.all
@@ -56,8 +67,9 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
 }
 
 extension FirmwarePolicy {
-  /// Writes `[unsigned, MAC, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits, compatibility] …]]`,
-  /// where limits are `[generation, [major, minor, patch], age / null]`, times are in seconds and switches 0 or 1.
+  /// Writes `[unsigned, MAC, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits,
+  /// compatibility] …]]`. Limits are `[generation, [major, minor, patch], age / null]`, times are in seconds, and switches
+  /// are 0 or 1.
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 6)
     try sink.appendCBOR(unsigned: acceptsUnsigned ? 1 : 0)
@@ -132,7 +144,7 @@ extension TokenLimits {
 }
 
 extension CBORReader {
-  /// 0 or 1.
+  /// Reads 0 or 1 as a Boolean.
   mutating func flag() throws(EncodingFault) -> Bool {
     try unsigned(within: 0...1) == 1
   }

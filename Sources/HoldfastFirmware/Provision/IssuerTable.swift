@@ -1,17 +1,19 @@
 import HoldfastCore
 
-/// The issuers that a device trusts, at most eight, as the owner puts them together.
+/// The issuers that a device trusts, at most eight. The owner's tools compile the table.
 public struct IssuerTable: ~Copyable {
+  /// The most issuers that a device trusts.
   public static let maximumCount = 8
 
-  /// `[kid, key]` one behind the other.
+  /// The entries `[kid, key]`, one after another.
   private var entries = ByteBuffer<640>()
+  /// The number of issuers in the table.
   public private(set) var count = 0
 
-  /// Nobody.
+  /// Makes an empty table.
   public init() {}
 
-  /// Trusts one more; false where there are as many as there may be, or one of that id is there already.
+  /// Adds an issuer. Returns whether it was added: false if the table is full or has an issuer with that id.
   public mutating func append(_ keyID: KeyID, _ key: borrowing IssuerKey) -> Bool {
     guard count < Self.maximumCount, self[keyID] == nil else { return false }
     do throws(EncodingFault) {
@@ -27,13 +29,13 @@ public struct IssuerTable: ~Copyable {
     return true
   }
 
-  /// The key whose id is `keyID`; nil for one that is not trusted.
+  /// The key with the id `keyID`; nil if that issuer is not trusted.
   public subscript(keyID: KeyID) -> IssuerKey? {
     var reader = CBORReader(entries.bytes)
     return reader.issuerKey(keyID, among: count)
   }
 
-  /// The id of an issuer, below ``count``.
+  /// Returns the id of the issuer at an index below ``count``.
   public func keyID(_ index: Int) -> KeyID {
     precondition(index < count)
     var reader = CBORReader(entries.bytes)
@@ -61,9 +63,9 @@ extension IssuerTable {
   }
 }
 
-/// Where in a device's flash its trusted issuers are.
+/// The location of the trusted issuers in a device's flash.
 struct ProvisionedIssuers {
-  /// Of the CBOR array; nil where there is none, and nobody is trusted.
+  /// The offset of the CBOR array; nil if there is none, and no issuer is trusted.
   private let offset: Int?
 
   init<Flash: FlashMemory & ~Copyable>(in flash: borrowing Flash) {
@@ -95,7 +97,7 @@ extension CBORReader {
 }
 
 extension IssuerKey {
-  /// A point or a MAC key, by its length.
+  /// Makes a point or a MAC key, depending on the length; nil for any other length.
   fileprivate init?(_ bytes: Span<UInt8>) {
     if let point = P256Point(bytes) {
       self = .signing(point)

@@ -1,18 +1,22 @@
 import HoldfastCore
 
-/// What the owner gives a device and it only reads: its identity, the issuers that it trusts, its policy.
+/// The data that the owner writes to a device and the device only reads: its identity, its trusted issuers, its policy.
 ///
-/// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array
-/// `[device id, scalar, point, issuers, policy]` of that length, padded with 0xFF to whole words, and SHA-256 over all before.
+/// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array `[device id, scalar,
+/// point, issuers, policy]` of that length, padded with 0xFF to whole words, and SHA-256 over everything before it.
 public struct Provision: ~Copyable {
+  /// The device's id.
   public let deviceID: DeviceID
   /// The device's private key, big-endian.
   public let scalar: Secret<32>
-  /// What belongs to ``scalar``.
+  /// The public point of ``scalar``.
   public let publicPoint: P256Point
+  /// The issuers that the device trusts.
   public var issuers: IssuerTable
+  /// The policy of the device's owner.
   public var policy: FirmwarePolicy
 
+  /// Makes a provision. The caller ensures that `publicPoint` belongs to `scalar`.
   public init(
     deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
     policy: consuming FirmwarePolicy
@@ -27,13 +31,16 @@ public struct Provision: ~Copyable {
 
 extension Provision {
   private static var headByteCount: Int { 12 }
-  /// The longest array, in bytes.
+  /// The length of the longest array, in bytes.
   private static var longestBody: Int { 4096 }
-  /// "HfFw".
+  /// The letters "HfFw".
   private static var magic: UInt32 { 0x7746_6648 }
   private static var version: UInt32 { 1 }
 
-  /// Reads it from flash.
+  /// Reads the provision from flash.
+  ///
+  /// - Throws: `blank`, `foreign` or `newerVersion` for what the head says, `damaged` if the length, the digest or the array
+  ///   is wrong.
   public init<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     reading flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
@@ -52,7 +59,9 @@ extension Provision {
       policy: policy)
   }
 
-  /// Where the array is, whose digest is right.
+  /// Returns the range of the array, after its digest was found to be right.
+  ///
+  /// - Throws: as ``init(reading:using:)``.
   static func body<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     of flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) -> Range<Int> {
@@ -74,7 +83,7 @@ extension Provision {
     return Self.headByteCount..<Self.headByteCount + byteCount
   }
 
-  /// Where the trusted issuers are; nil where nothing is provisioned.
+  /// Returns the offset of the trusted issuers; nil if the flash holds no provision.
   static func issuersOffset(in bytes: Span<UInt8>) -> Int? {
     guard bytes.word(at: 0) == magic else { return nil }
     var reader = CBORReader(bytes.extracting(headByteCount..<FlashLayout.provision.upperBound))
@@ -85,7 +94,10 @@ extension Provision {
     } catch { return nil }
   }
 
-  /// Erases the owner's pages and writes it there: the digest last, so that half of it is none.
+  /// Erases the owner's pages and writes the provision to them. The digest comes last, so a half-written provision is
+  /// invalid.
+  ///
+  /// - Throws: `tooLarge` if the array is longer than 4096 bytes or the cryptography fails, `flash` if the flash fails.
   public borrowing func write<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     into flash: inout Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
@@ -123,28 +135,29 @@ extension Provision {
   }
 }
 
-/// Why a device has no identity.
+/// The reason that a provision cannot be read or written.
 public enum ProvisionFault: Error {
-  /// Nobody has provisioned it.
+  /// The flash was never provisioned.
   case blank
-  /// The flash holds something else.
+  /// The flash holds something other than a provision.
   case foreign
-  /// A later version provisioned it.
+  /// A later version of Holdfast wrote the provision.
   case newerVersion
-  /// It is half written, or changed since.
+  /// The provision is half written, or was changed later.
   case damaged
-  /// There is more of it than there is room for.
+  /// The provision is too large for its place in flash.
   case tooLarge
+  /// The flash failed.
   case flash
 }
 
-/// Who a device is: the first part of what its owner provisions.
+/// The identity of a device, the first part of its provision.
 struct DeviceIdentity: ~Copyable {
   let deviceID: DeviceID
   let scalar: Secret<32>
   let publicPoint: P256Point
 
-  /// Reads the head of the array, and its first three elements.
+  /// Reads the head of the array and its first three elements.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     try reader.array(of: 5)
     let deviceID: DeviceID = try reader.fixedBytes()
@@ -157,9 +170,9 @@ struct DeviceIdentity: ~Copyable {
   }
 }
 
-/// Reading a provision part by part: whole, it is too large for a microcontroller's stack.
+/// Functions that read a provision in parts: as a whole, it is too large for a microcontroller's stack.
 extension Provision {
-  /// Who the device is, once everything else was found to be there too.
+  /// Returns the device's identity, after checking that the rest of the provision can be read too.
   static func identity<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     in flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) -> DeviceIdentity {
@@ -184,7 +197,7 @@ extension Provision {
     _ = try FirmwarePolicy.decode(&reader)
   }
 
-  /// The policy of a provision that was found to be whole; one that allows nothing where it is not.
+  /// Returns the policy of a provision that was checked; a policy that allows nothing if the provision is not valid.
   @inline(never)
   static func policy(in bytes: Span<UInt8>) -> FirmwarePolicy {
     guard let offset = issuersOffset(in: bytes) else { return .denyAll }
@@ -197,7 +210,7 @@ extension Provision {
 }
 
 extension FirmwarePolicy {
-  /// No command at all.
+  /// A policy that names no command.
   fileprivate static var denyAll: FirmwarePolicy {
     FirmwarePolicy(
       limits: TokenLimits(), acceptsUnsigned: false, acceptsMAC: false, maximumIssueAdvanceSeconds: 0,

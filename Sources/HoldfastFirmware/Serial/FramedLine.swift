@@ -1,19 +1,19 @@
 import HoldfastCore
 
-/// Messages on a line that has no connections: `u16(length)`, big-endian, and so many bytes.
+/// A line without connections that carries messages. A frame is `u16(length)`, big-endian, and that many bytes.
 ///
 /// Source: docs/protocol.md, "A device behind a serial line".
 struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable {
   var board: Device
   let clock: Time
-  /// What is sent again and again until somebody answers; nothing where a round goes on.
+  /// The message that opened the round, repeated until a peer answers; empty while a round is under way.
   private var opening = ByteBuffer<64>()
 
-  /// How long the line must be silent after bytes that are no message, in milliseconds.
+  /// The silence that ends bytes that are no message, in milliseconds.
   private static var silenceMilliseconds: UInt64 { 1000 }
-  /// From the first byte of a message to its last.
+  /// The time from the first byte of a message to its last, in milliseconds.
   private static var messageMilliseconds: UInt64 { 10_000 }
-  /// How often what opens a round is sent again while nobody answers.
+  /// The interval at which the message that opened the round is repeated, in milliseconds.
   private static var repetitionMilliseconds: UInt64 { 2000 }
 
   init(_ board: consuming Device, clock: consuming Time) {
@@ -21,7 +21,7 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     self.clock = clock
   }
 
-  /// Sends what opens a round, which is at most 64 bytes.
+  /// Sends the message that opens a round, at most 64 bytes. ``receive(into:until:)`` repeats it.
   mutating func open(with message: Span<UInt8>) {
     opening.removeAll()
     do throws(EncodingFault) { try opening.append(message) } catch { return }
@@ -41,12 +41,13 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     board.send(message)
   }
 
-  /// What the empty frame is answered with, before the next challenge.
+  /// Sends the empty frame, which answers an empty frame and precedes the next challenge.
   mutating func sendEmptyFrame() {
     send(Span())
   }
 
-  /// Waits for a message, which takes the place of what is in `message`; what opened the round is sent again and again until its first byte has come.
+  /// Waits for a message and replaces the contents of `message` with it. Repeats the message that opened the round until the
+  /// first byte arrives.
   mutating func receive(into message: inout MessageBuffer, until deadline: UInt64) -> Arrival {
     message.removeAll()
     var repetition = clock.monotonicMilliseconds() + Self.repetitionMilliseconds
@@ -85,7 +86,7 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     return board.receive(until: min(whole, now + Self.silenceMilliseconds))
   }
 
-  /// A message did not become whole: the line fell silent, or the sender is too slow.
+  /// Returns the result for an incomplete message: the line fell silent, or the sender is too slow.
   private mutating func interrupted(_ whole: UInt64) -> Arrival {
     clock.monotonicMilliseconds() < whole ? .unusable : dropUntilSilence(.slow)
   }
@@ -101,53 +102,55 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
   }
 }
 
-/// What came along the line.
+/// The result of receiving on a line.
 enum Arrival {
   case message(firstByteMilliseconds: UInt64)
-  /// Somebody asks for a fresh challenge.
+  /// An empty frame: the peer asks for a fresh challenge.
   case emptyFrame
-  /// Bytes that are no message, and then a second of silence.
+  /// Bytes that are no message, followed by a second of silence.
   case unusable
-  /// A message that did not come whole in time, and then a second of silence.
+  /// A message that was not complete in time, followed by a second of silence.
   case slow
-  /// Nothing in time.
+  /// No byte before the deadline.
   case silence
   case ended
 }
 
-/// What a device is soldered to: a serial line that leads to provers, and somebody who watches.
+/// The hardware around a device: a serial line that leads to provers, and an observer.
 public protocol Board: ~Copyable {
-  /// Waits for a byte from the line, until the clock's milliseconds have reached `deadlineMilliseconds`.
+  /// Waits for a byte from the line until the clock reaches `deadlineMilliseconds`.
   mutating func receive(until deadlineMilliseconds: UInt64) -> Reception
 
   /// Sends bytes along the line.
   mutating func send(_ bytes: Span<UInt8>)
 
-  /// Waits, deaf, until the clock's milliseconds have reached `milliseconds`.
+  /// Waits, without receiving, until the clock reaches `milliseconds`.
   mutating func pause(until milliseconds: UInt64)
 
-  /// Tells whoever watches.
+  /// Reports an event to the observer.
   mutating func notify(_ notice: FirmwareNotice)
 }
 
-/// What came of waiting for a byte.
+/// The result of waiting for a byte.
 public enum Reception: Equatable {
+  /// A byte arrived.
   case byte(UInt8)
+  /// No byte arrived before the deadline.
   case silence
-  /// There is no line any more: only where the device is run as a program.
+  /// The line has ended. This happens only if the device runs as a program.
   case ended
 }
 
-/// Something that whoever watches a device may want to know. It holds no secret.
+/// An event for the observer of a device. It holds no secret.
 public enum FirmwareNotice: Equatable {
-  /// It serves; `bootCount` counts its starts.
+  /// The device serves. `bootCount` is the number of its starts.
   case started(bootCount: UInt64)
-  /// It cannot start, and denies everything.
+  /// The device cannot start, and denies everything.
   case fault(FirmwareFault)
-  /// A round could not begin, and it denies everything.
+  /// A round could not begin, and the device denies everything.
   case sessionFault(SessionFault)
-  /// A message has come whole; it is being answered.
+  /// A message is complete, and the device begins to answer it.
   case answering
-  /// It was answered.
+  /// The device has made its answer.
   case answered(Status)
 }

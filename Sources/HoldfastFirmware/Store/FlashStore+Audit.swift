@@ -1,8 +1,9 @@
 import HoldfastCore
 
-/// Walking along the audit entries that are kept.
+/// The audit entries in the journal.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Gives each entry that is kept, nil for one that is none, with the chain up to and with it.
+  /// Calls `body` with each entry in the journal, oldest first, and the audit chain up to and including it. The entry is nil
+  /// if its bytes cannot be decoded.
   public mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(StoreFailure) {
     do throws(StoreFault) {
       try walkAudit(journal.cursor) { (store, item, chain) throws(StoreFault) in
@@ -16,7 +17,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
-  /// Gives each audit item of a slot, with the chain up to and with it.
+  /// Calls `body` with each audit item of a slot and the audit chain up to and including it.
   @inline(never)
   mutating func walkAudit(
     _ cursor: JournalCursor, _ body: (inout Self, Range<Int>, AuditChain) throws(StoreFault) -> Void
@@ -33,7 +34,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// Says whether the item is about the audit chain.
+  /// Advances the chain over an item. Returns whether the item is about the audit chain.
   private mutating func advance(_ chain: inout AuditChain, over item: Range<Int>) throws(StoreFault) -> Bool {
     do throws(EncodingFault) {
       var reader = CBORReader(journal.bytes.extracting(item))
@@ -52,9 +53,11 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// How often rounds were denied that changed nothing: by token and status, at most two of them, the rest by status.
+/// Counts of denied rounds that changed nothing: by token and status for at most two of these pairs, and by status for the
+/// rest.
 ///
-/// What a board's memory has room for. Each count ends at 65,535, which takes longer than the minute after which it is written.
+/// The memory of a board has room for no more. Each count stops at 65,535, which takes longer to reach than the minute after
+/// which it is written.
 struct DeniedCounts {
   private struct Row {
     var verifyingKey = KeyID()
@@ -91,7 +94,7 @@ struct DeniedCounts {
     rows[free].count = 1
   }
 
-  /// One of the counts, those of tokens first; nil where there are none.
+  /// The next count to be written, those of tokens first; nil if there are none.
   var next: DeniedRounds? {
     for index in rows.indices where rows[index].count > 0 {
       guard let status = Status(rawValue: rows[index].status) else { continue }
@@ -106,7 +109,7 @@ struct DeniedCounts {
     return nil
   }
 
-  /// Drops the count that ``next`` gave, once it is written.
+  /// Drops the count that ``next`` returned, once it is written.
   mutating func dropNext() {
     for index in rows.indices where rows[index].count > 0 {
       rows[index].count = 0

@@ -1,26 +1,31 @@
 import HoldfastCore
 
-/// What the owner of a device does with what it keeps, while it does not run. What may be done is for the caller to look at
-/// first; each change is one transaction, and audited.
+/// The owner's access to a device's store while the device does not run. The caller first checks that a change is allowed.
+/// Each change is one transaction, and audited.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// How often the device started.
+  /// The number of the device's starts.
   public var bootCount: UInt64 { state.bootCount }
-  /// How many tokens' uses and nonces are kept.
+  /// The number of tokens' use counts and nonces in the store.
   public var keptCount: Int { index.keptCount }
+  /// The number of users.
   public var userCount: Int { index.userCount }
 
-  /// How many users, and how many of the owner's codes, there may be.
+  /// The most users that the store has room for.
   public static var userLimit: Int { 16 }
+  /// The most of the owner's codes that the store has room for.
   public static var codeLimit: Int { 16 }
 
-  /// Which slot of the journal is in force, 1 or 2, and how much of it is used.
+  /// The slot of the journal that is in force, 1 or 2, the bytes of it that are used, and its length.
   public var slotUse: (number: Int, usedByteCount: Int, byteCount: Int) {
     (
       journal.slot == FlashLayout.slots.first ? 1 : 2, journal.end - journal.slot, FlashLayout.slotByteCount
     )
   }
 
-  /// Whether there is a place for the generation floor of each of `issuers`, beside those that are kept of other keys.
+  /// Returns whether the store has room for the generation floor of each of `issuers`, in addition to the floors of other
+  /// keys.
+  ///
+  /// - Throws: `StoreFailure` if a floor cannot be read.
   public func canKeepFloors(of issuers: borrowing IssuerTable) throws(StoreFailure) -> Bool {
     var count = issuers.count
     do throws(EncodingFault) {
@@ -31,12 +36,16 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return count <= index.generations.count
   }
 
-  /// Writes down something that was done elsewhere, in a transaction of its own.
+  /// Records an event that happened elsewhere, in a separate transaction. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if the event cannot be recorded.
   public mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(StoreFailure) {
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
   }
 
-  /// Moves the clock floor, in Unix seconds. It must not be below where it is: what it has passed is forgotten.
+  /// Raises the clock floor, in Unix seconds. Raising it is final: records that expire at or below it are dropped.
+  ///
+  /// - Throws: `StoreFailure` if `floor` is below the current floor, or cannot be recorded.
   public mutating func raiseClockFloor(to floor: UInt64, realClock: UInt64?) throws(StoreFailure) {
     var next = state
     guard floor >= next.clockFloor else { throw StoreFailure() }
@@ -49,7 +58,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// Moves the generation floor of a key, which must not be below where it is either.
+  /// Raises the generation floor of a key. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if `floor` is below the current floor, if there is no room for it, or if it cannot be recorded.
   public mutating func raiseGenerationFloor(
     of keyID: KeyID, to floor: UInt64, realClock: UInt64?
   ) throws(StoreFailure) {
@@ -61,7 +72,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// The user at a place below ``userLimit``; nil for a free one.
+  /// Returns the user at a place below ``userLimit``; nil if the place is free.
+  ///
+  /// - Throws: `StoreFailure` if the user cannot be read.
   public func user(at place: Int) throws(StoreFailure) -> (name: BoundedText<32>, record: UserRecord)? {
     guard index.users[place].item != 0 else { return nil }
     do throws(EncodingFault) {
@@ -70,8 +83,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
-  /// Adds a user whose secrets, of 1 to 64 bytes, were made elsewhere, in the place of one of that name. The secret of an
-  /// account that is nil is not looked at.
+  /// Adds a user whose secrets, of 1 to 64 bytes, were made elsewhere. The user replaces one of the same name. The secret of
+  /// an account that is nil is ignored.
+  ///
+  /// - Throws: `StoreFailure` if there is no room for the user, or the user cannot be recorded.
   public mutating func addUser(
     _ name: BoundedText<32>, otp: CodeAccount?, otpSecret: Span<UInt8>, seal: CodeAccount?, sealSecret: Span<UInt8>,
     realClock: UInt64?
@@ -85,7 +100,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// Forgets a user and the owner's codes for them; says whether there was anything of that name.
+  /// Removes a user and the owner's codes for them. Returns whether there was a user or a code with that name.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read or the removal cannot be recorded.
   public mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(StoreFailure) -> Bool {
     var isKnown = try isKnown(name)
     for place in index.codes.indices where index.codes[place] != 0 {
@@ -99,8 +116,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return true
   }
 
-  /// Keeps one of the owner's codes, in the place of one of that user for the same, and drops those that are out of time; false
-  /// where as many wait as there may be.
+  /// Records one of the owner's codes. It replaces a code for the same user and purpose, and codes that have expired are
+  /// dropped. Returns false, and records nothing, if ``codeLimit`` other codes are pending.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read or the code cannot be recorded.
   public mutating func issueCode(
     _ purpose: OneUseCode.Purpose, key: borrowing Secret<32>, user: BoundedText<32>, lifetimeSeconds: UInt64,
     otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?

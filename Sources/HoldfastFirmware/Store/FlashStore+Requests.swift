@@ -1,8 +1,8 @@
 import HoldfastCore
 
-/// Keeping the request numbers that were accepted with each token, at most 64 tokens'.
+/// The request numbers that were accepted with each token, for at most 64 tokens.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Reads what is known of the token of a numbered round, and finds the place that its record has or may take.
+  /// Reads the record of the token of a numbered round, and finds the place that the record has or may take.
   mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     requestPlace = nil
     guard round.requestNumber != nil else { return }
@@ -10,7 +10,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     keptUntil = 0
     if let known = try findRequest(of: round.tokenID, round.verifyingKey) {
       (requestPlace, keptUntil) = (known.place, known.expires)
-      // A record of a token that has expired since is none: the place is free for the token that comes again.
+      // The record of an expired token does not count: a token with the same id may come again, and uses the place.
       guard known.expires > state.clockFloor else { return }
       snapshot.request = known.record
       snapshot.request?.outcome = index.outcomes[known.place]
@@ -20,18 +20,19 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// A token that comes again with a later `exp` is kept for as long as the later one says.
+  /// Drafts the record of a round's token. A token that comes again with a later `exp` is kept until the later time.
   mutating func draftRequest(_ record: RequestRecord, of round: borrowing Round) throws(EncodingFault) {
     guard let place = requestPlace else { throw .unexpected }
     try RequestItem(round, place: place, expires: max(round.expires, keptUntil), record).encode(into: &draft)
     if let outcome = record.outcome { try draft.append(outcome, of: place) }
-    // The outcome of a number below the highest is not kept.
+    // The store keeps no outcome of a number below the highest.
     runningNumber = record.highest == round.requestNumber ? record.highest : nil
     requestTimes.note(place)
   }
 
+  /// Records the outcome of an accepted request.
   public mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
-    // Where this fails the outcome stays unknown, and a repetition is told so.
+    // If this fails, the outcome stays unknown, and a repetition is answered with `internal`.
     guard let place = requestPlace, runningNumber == request.number else { return }
     runningNumber = nil
     try? self.record { (store: inout Self) throws(EncodingFault) in try store.draft.append(outcome, of: place) }
@@ -49,7 +50,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  /// A free place, one of an expired token, or that of the token that was accepted longest ago, if that is long enough.
+  /// Returns a free place, that of an expired token, or that of the token that was accepted longest ago, if that is long
+  /// enough ago. Returns nil if there is none.
   private func placeForRequest() throws(EncodingFault) -> Int? {
     for position in index.requests.indices where index.requests[position] == 0 { return position }
     for position in index.requests.indices {
@@ -58,7 +60,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return requestTimes.oldest
   }
 
-  /// Whether the clock floor has passed the `exp` of the token that an item of a slot is about.
+  /// Returns whether the clock floor has passed the `exp` of the token of an item in a slot.
   func isOutdatedRequest(_ place: UInt16, in slot: Int) throws(StoreFault) -> Bool {
     guard place != 0 else { return false }
     let item = try journal.itemRange(at: slot + Int(place))
@@ -68,21 +70,22 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// When a number of each token was accepted last, as far as this start of the device knows.
+/// The time at which a number of each token was last accepted, as far as is known since this start of the device.
 struct RequestTimes {
-  /// How many tokens' numbers are kept.
+  /// The number of tokens whose request numbers are kept.
   static var capacity: Int { 64 }
-  /// How long a record stays at least, in seconds: longer than a challenge can be answered, and its answer repeated.
+  /// The least age of a record that may be dropped, in seconds. It is longer than the time in which a challenge can be
+  /// answered and the answer repeated.
   private static var leastSeconds: UInt16 { 60 }
-  /// Older records are all as old as this, in seconds: more than four hours.
+  /// The age to which older records are limited, in seconds: more than four hours.
   private static var greatestSeconds: UInt16 { 0x4000 }
 
-  /// Seconds since the first round, modulo 2^16.
+  /// The times, in seconds since the first round, modulo 2^16.
   private var times = InlineArray<64, UInt16>(repeating: 0)
-  /// Milliseconds of the first round, by the clock that only goes forward. What was read at the start may have been written
-  /// just before it.
+  /// The monotonic time of the first round, in milliseconds. Records that were loaded at the start count as written then,
+  /// because they may have been written just before the start.
   private var first: UInt64?
-  /// Seconds since the first round: now, and when ``times`` were looked through last.
+  /// The current time, and the time of the last ``lookThrough()``, both in seconds since the first round.
   private var now: UInt64 = 0
   private var looked: UInt64 = 0
 
@@ -95,7 +98,7 @@ struct RequestTimes {
 
   mutating func note(_ place: Int) { times[place] = UInt16(truncatingIfNeeded: now) }
 
-  /// The place of the record that was written longest ago, if it may be dropped.
+  /// The place of the record that was written longest ago; nil if it may not be dropped yet.
   var oldest: Int? {
     var (oldest, greatest) = (0, UInt16(0))
     for position in times.indices where age(position) > greatest { (oldest, greatest) = (position, age(position)) }
@@ -104,7 +107,7 @@ struct RequestTimes {
 
   private func age(_ place: Int) -> UInt16 { UInt16(truncatingIfNeeded: now) &- times[place] }
 
-  /// Makes old times younger before they seem to be new ones.
+  /// Limits the age of old times, before they wrap around and seem to be new.
   @inline(never)
   private mutating func lookThrough() {
     let isLongAgo = now - looked >= 0x8000
@@ -115,11 +118,11 @@ struct RequestTimes {
   }
 }
 
-/// The request numbers that were accepted with a token, as the journal has them:
-/// `[12, jti, place, kid / null, expires, highest, window (8 bytes), digest (16 bytes)]`.
+/// The request numbers that were accepted with a token, in the journal: `[12, jti, place, kid / null, expires, highest,
+/// window (8 bytes), digest (16 bytes)]`.
 ///
-/// `place` is where the index has it, so that whatever was dropped for it stays dropped after a start. The outcome is an item of
-/// its own, which is written later.
+/// `place` is the item's place in the index, so that a record that was dropped for it stays dropped after a start. The
+/// outcome is a separate item, which is written later.
 struct RequestItem {
   /// The key that signed the token; nil for an unsigned one.
   let verifyingKey: KeyID?
@@ -133,7 +136,7 @@ struct RequestItem {
     (self.place, self.expires, self.record) = (place, expires, record)
   }
 
-  /// Reads the item that `item` begins with.
+  /// Reads the item at the beginning of `item`.
   init(_ item: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(item)
     guard try reader.itemKind() == .request else { throw .unexpected }
@@ -158,22 +161,22 @@ struct RequestItem {
     try sink.appendCBOR(bytes: record.digest.bytes)
   }
 
-  /// Whether the item that begins with these bytes may be about `tokenID`: saves reading most of the others.
+  /// Returns whether the item at the beginning of these bytes may be about `tokenID`. This saves decoding most other items.
   static func mayBe(about tokenID: TokenID, _ item: Span<UInt8>) -> Bool {
-    // Behind the heads of the array and of the token id, and the kind.
+    // The token id follows the head of the array, the kind, and the head of the byte string.
     item[3] == tokenID[0] && item[4] == tokenID[1]
   }
 }
 
 extension CBORReader {
-  /// Reads a place of the index.
+  /// Reads a place in the index.
   mutating func requestPlace() throws(EncodingFault) -> Int {
     let place = try unsigned()
     guard place < UInt64(RequestTimes.capacity) else { throw .unexpected }
     return Int(place)
   }
 
-  /// Reads what came of a request.
+  /// Reads the outcome of a request.
   mutating func outcome() throws(EncodingFault) -> Status {
     switch try unsigned() {
     case UInt64(Status.accepted.rawValue): .accepted
@@ -201,7 +204,7 @@ extension UInt64 {
 }
 
 extension FixedBytes<8> {
-  /// Big-endian.
+  /// Encodes the value, big-endian.
   fileprivate init(_ value: UInt64) {
     self.init()
     var rest = value

@@ -1,26 +1,22 @@
 import HoldfastCore
 
-/// Judging rounds. What it reads and writes is what a ledger on Linux does.
+/// The transaction in which a round is judged. It reads and writes the same facts as the ledger on Linux.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// Reads the facts about a round, calls `judge`, and records the decision and its audit entry in one transaction. A
+  /// repetition is not recorded, and a decision that changes nothing is counted in memory.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read or written. The decision must then not be acted upon.
   @inline(never)
-  public mutating func settle(
-    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  public mutating func record(
+    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw StoreFailure() }
-    judge(round, snapshot, &decision)
-    guard !decision.isRepetition else {
-      isSettled = true
-      return
-    }
-    guard decision.isRecorded(over: snapshot, round) else {
-      denied.add(round, decision.status)
-      isSettled = true
-      return
-    }
+    decide(round, snapshot, &decision)
+    guard !decision.isRepetition else { return }
+    guard decision.isRecorded(over: snapshot, round) else { return denied.add(round, decision.status) }
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
-    isSettled = true
   }
 
   private mutating func read(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
@@ -33,7 +29,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try readRequest(&snapshot, for: round)
   }
 
-  /// Reads what is kept of uses and nonces, and whether there is room for more.
+  /// Reads the records of uses and nonces, and whether there is room for more.
   @inline(never)
   private func readKept(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
     let room = index.kept.count - index.keptCount
@@ -45,14 +41,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     if let nonce = round.compatibilityNonce {
       snapshot.isNonceUsed = try findKept(KeptItem(round, .nonce(nonce))) != nil
-      // The holder of any token, a revoked one too, makes as many as there is room for: half of the places are left to uses, and
-      // other tokens' nonces have places that one token's do not take.
+      // The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
+      // which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
       let ofToken = try nonceCount(of: KeptItem(round, .nonce(nonce)))
       snapshot.canKeepNonce = room > index.kept.count / 2 && ofToken < Self.nonceQuota
     }
   }
 
-  /// Floors only rise.
+  /// Drafts the changes that a decision makes. Floors only rise.
   private mutating func draft(
     _ decision: borrowing Decision, on round: borrowing Round, _ snapshot: borrowing LedgerSnapshot
   ) throws(EncodingFault) {
@@ -69,7 +65,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
     if decision.countsUse {
       var uses = KeptItem(round, .uses(snapshot.uses + 1))
-      // A token that comes again with a later `exp` is kept for as long as the later one says.
+      // A token that comes again with a later `exp` is kept until the later time.
       if let known = try findKept(uses) { uses.expires = max(uses.expires, known.expires) }
       try uses.encode(into: &draft)
     }
@@ -77,14 +73,16 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try KeptItem(round, .nonce(nonce)).encode(into: &draft)
     }
     if let request = decision.request { try draftRequest(request, of: round) }
-    // Judged once more, with what comparing the codes gives: that is what the audit log keeps.
+    // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the audit
+    // log keeps that decision.
     if decision.attempt == nil {
       let event = AuditEvent.round(AuditedRound(round, status: decision.status))
       try draft(event, realClock: max(decision.clockFloor, round.realClock ?? 0))
     }
   }
 
-  /// Without room for it the round is denied: a floor that cannot be read back would be damage.
+  /// Drafts a generation floor. Throws if there is no room for it, so the round is denied: a floor without a place in the
+  /// index would make the journal damaged.
   mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
     _ = try placeForGeneration(of: keyID)
     try draft.begin(.generation, elementCount: 3)
@@ -92,7 +90,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try draft.appendCBOR(unsigned: floor)
   }
 
-  /// How many nonces of one token are kept.
+  /// The most nonces that are kept of one token.
   private static var nonceQuota: Int { 8 }
 
   private func nonceCount(of wanted: KeptItem) throws(EncodingFault) -> Int {
@@ -133,7 +131,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     index.kept[position] = KeptPlace(item: place, kept)
   }
 
-  /// The highest generation that was accepted from a key; 0 for a key that never was.
+  /// Returns the highest generation that was accepted from a key; 0 if none was.
+  ///
+  /// - Throws: an `EncodingFault` if the floor cannot be read.
   public func generationFloor(of keyID: KeyID) throws(EncodingFault) -> UInt64 {
     guard let position = try generationIndex(of: keyID) else { return 0 }
     return try generation(index.generations[position]).floor

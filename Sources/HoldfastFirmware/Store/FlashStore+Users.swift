@@ -1,7 +1,10 @@
 import HoldfastCore
 
-/// Users, their secrets, and the owner's codes for them.
+/// The users, their secrets, and the owner's codes for them.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
+  /// Returns the user of that name; nil if there is none.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read.
   public mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
     do throws(EncodingFault) { return try findUser(name)?.record } catch { throw StoreFailure() }
   }
@@ -13,6 +16,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
+  /// Returns a user's secret for one kind of codes, at most 64 bytes; nil if there is no such user or secret.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read.
   public mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
     do throws(EncodingFault) {
       guard let position = try knownUserIndex(id: userID) else { return nil }
@@ -28,6 +34,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
+  /// Returns one of the owner's codes, counted from 0 without gaps; nil past the last one.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read.
   public mutating func oneUseCode(at wanted: Int) throws(StoreFailure) -> OneUseCodeRecord? {
     var passed = 0
     for position in index.codes.indices where index.codes[position] != 0 {
@@ -37,6 +46,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
+  /// Creates the user of an activation code and uses the code up, in one transaction. Returns false if the code is not
+  /// pending, has expired or has another purpose, or if there is no room for the user. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read or written.
   public mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
   ) throws(StoreFailure) -> Bool {
@@ -52,10 +65,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try store.draft(secret: secrets.host, .host, of: id)
       try store.draft(.userActivated(code.user), realClock: realClock)
     }
-    isSettled = true
     return true
   }
 
+  /// Unlocks the user of an unlocking code and uses the code up, in one transaction. Returns false if the code is not
+  /// pending, has expired or has another purpose, or if the user does not exist. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if the store cannot be read or written.
   public mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
     guard let code = try goodCode(codeID, .unlock, realClock: realClock), var user = try user(named: code.user) else {
       return false
@@ -67,7 +83,6 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try store.draftCodeGone(codeID)
       try store.draft(.userUnlocked(unlocked.name), realClock: realClock)
     }
-    isSettled = true
     return true
   }
 
@@ -90,9 +105,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// What users are made of in the journal.
+/// The journal items of a user.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Drafts a new user, without secrets; gives the id.
+  /// Drafts a new user without secrets. Returns the user's id.
   mutating func draftUser(
     _ name: BoundedText<32>, otp: CodeAccount?, seal: CodeAccount?, realClock: UInt64?
   ) throws(EncodingFault) -> UInt64 {
@@ -118,7 +133,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try draft.appendCBOR(bytes: secret)
   }
 
-  /// Drafts that a user of that name, if there is one, and the owner's codes for the name are gone.
+  /// Drafts the removal of the user of that name, if there is one, and of the owner's codes for the name.
   mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
     if let user = try findUser(name) {
       try draft.begin(.userGone, elementCount: 2)

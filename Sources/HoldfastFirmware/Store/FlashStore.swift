@@ -1,35 +1,36 @@
 import HoldfastCore
 
-/// What a small device keeps: a journal in flash, an index of it in memory, and the tokens that it remembers.
+/// The store of a small device: a journal in flash, an index of it in memory, and the tokens that the device remembers.
 ///
-/// Whatever is written goes through ``record(_:)``, and counts from the moment at which it is read back. Where the flash fails,
-/// nothing is accepted any more until the device starts again.
+/// Every write goes through ``record(_:)``, and counts from the moment at which it is read back. After a failure of the
+/// flash, the store accepts nothing until the device starts again.
 public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>: ~Copyable, DeviceStore {
   var journal: Journal<Flash>
   var cryptography: Crypto
   let issuers: ProvisionedIssuers
   var index = StoreIndex()
   var state = StoreState()
+  /// The number of audit entries so far and the head of their hash chain.
   public internal(set) var audit = AuditChain()
   private var tokens = TokenSlots()
-  /// The transaction that is being made.
+  /// The transaction that is being drafted.
   var draft = ByteBuffer<1024>()
   var isFailed = false
-  /// Whether the round has an audit entry of its own.
-  var isSettled = false
   var unproved = UnprovedTotals()
   var requestTimes = RequestTimes()
-  /// Where the request number of the round is kept, or is to be.
+  /// The place of the current round's request number; nil if it has none.
   var requestPlace: Int?
   var denied = DeniedCounts()
-  /// When the newest audit entry was made, by the device's time, in Unix seconds.
+  /// The time of the newest audit entry, by the device's time, in Unix seconds.
   var newestEntryTime: UInt64 = 0
-  /// The number of the request that is being carried out, where its outcome is to be kept at ``requestPlace``.
+  /// The number of the request that is being carried out, if its outcome is to be kept at ``requestPlace``.
   var runningNumber: UInt64?
-  /// Until when the record that is there was kept so far, in Unix seconds; 0 for none.
+  /// The time until which the record at ``requestPlace`` was kept so far, in Unix seconds; 0 for none.
   var keptUntil: UInt64 = 0
 
-  /// Reads what the journal in `flash` holds.
+  /// Opens the journal in `flash` and loads it.
+  ///
+  /// - Throws: `blank` if there is none, `damaged` if it is invalid, `flash` if the flash fails.
   public static func open(
     _ flash: consuming Flash, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
@@ -39,7 +40,9 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return store
   }
 
-  /// Begins a journal; the clock floor is in Unix seconds.
+  /// Creates a journal. The clock floor is in Unix seconds.
+  ///
+  /// - Throws: `flash` if the flash fails.
   public static func create(
     in flash: consuming Flash, clockFloor: UInt64, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
@@ -54,15 +57,17 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return store
   }
 
-  /// Knows nothing of what is in the journal until ``load()``.
+  /// Makes a store that knows nothing of the journal until ``load()``.
   init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
     issuers = ProvisionedIssuers(in: journal.flash)
     self.journal = journal
     self.cryptography = cryptography
   }
 
-  /// Counts a start of the device, which makes its challenges unlike those of every start before. `realClock` is in Unix
-  /// seconds.
+  /// Counts a start of the device and returns the new count, which makes the challenges differ from those of every earlier
+  /// start. `realClock` is in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if the start cannot be recorded.
   public mutating func start(realClock: UInt64?) throws(StoreFailure) -> UInt64 {
     var next = state
     next.bootCount += 1
@@ -73,37 +78,43 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     return next.bootCount
   }
 
+  /// Returns the key of an issuer; nil if the device does not trust it.
   public mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.find(keyID, in: journal.bytes) }
 
-  public mutating func beginRound() { isSettled = false }
-
+  /// Returns the clock floor, in Unix seconds.
+  ///
+  /// - Throws: `StoreFailure` if the store has failed.
   public mutating func clockFloor() throws(StoreFailure) -> UInt64 {
     guard !isFailed else { throw StoreFailure() }
     return state.clockFloor
   }
 
-  /// What was written last is no later than now. That saves a device that starts again the time up to then: a lockout goes on
-  /// where it was, and an owner's code begins when the owner made it.
+  /// Returns the later of the clock floor and the time of the newest audit entry, in Unix seconds: the newest entry cannot be
+  /// later than now. A device without a clock therefore resumes after a restart where it was. A lockout continues, and one of
+  /// the owner's codes begins when the owner made it.
   public mutating func knownTime() throws(StoreFailure) -> UInt64 { max(state.clockFloor, newestEntryTime) }
 
-  /// How far ahead of the clock floor what an entry says of the time is believed at a start: 400 days, in seconds. The owner's
-  /// machine may have had it wrong.
+  /// The most seconds by which an audit entry's time may be ahead of the clock floor when a start trusts it: 400 days. The
+  /// clock of the owner's machine may have been wrong.
   private static var longestAdvanceSeconds: UInt64 { 34_560_000 }
 
+  /// Copies the token that is remembered under `reference` into `token`. Returns false, and changes nothing, if there is
+  /// none.
   public mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
     tokens.recall(reference, into: &token)
   }
 
+  /// Remembers a token in memory; with eight remembered, the oldest is dropped.
   public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
     tokens.remember(token, as: reference)
   }
 
-  /// A settled round whose answer has no seal, a compatibility round's, stands in the audit log already.
-  public mutating func countUnproved(_ status: Status) {
-    if !isSettled { unproved[status] += 1 }
-  }
+  /// Counts an answer to a peer that proved nothing, in memory.
+  public mutating func countUnproved(_ status: Status) { unproved[status] += 1 }
 
-  /// Drafts a transaction and appends it: all of it counts, or nothing.
+  /// Drafts a transaction and appends it. All of it counts, or nothing.
+  ///
+  /// - Throws: `StoreFailure` if drafting or appending fails; after a failed append, the store has failed.
   mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(StoreFailure) {
     guard !isFailed else { throw StoreFailure() }
     defer { draft.removeAll() }
@@ -117,7 +128,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     }
   }
 
-  /// Reads the whole slot in force. One that is complete holds something.
+  /// Reads the whole slot in force, which holds at least one transaction.
   mutating func load() throws(StoreFault) {
     index = StoreIndex()
     (state, audit, newestEntryTime) = (StoreState(), AuditChain(), 0)
@@ -132,18 +143,18 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   }
 }
 
-/// The few numbers of which there is one.
+/// The numbers of which the store has only one each.
 struct StoreState {
-  /// Unix seconds; it only rises.
+  /// The clock floor, in Unix seconds. It only rises.
   var clockFloor: UInt64 = 0
-  /// How often the device started.
+  /// The number of the device's starts.
   var bootCount: UInt64 = 0
   var nextUserID: UInt64 = 1
   var nextCodeID: UInt64 = 1
 
   init() {}
 
-  /// What a journal's last word on it is.
+  /// Reads the newest state in a journal.
   init<Flash: FlashMemory & ~Copyable>(lastIn journal: borrowing Journal<Flash>) throws(StoreFault) {
     var cursor = journal.cursor
     while let transaction = try cursor.next(in: journal.flash) {
@@ -159,7 +170,7 @@ struct StoreState {
     }
   }
 
-  /// Reads what follows the kind.
+  /// Reads the elements after the kind.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     clockFloor = try reader.unsigned()
     bootCount = try reader.unsigned()
@@ -176,26 +187,27 @@ struct StoreState {
   }
 }
 
-/// Why a store cannot be opened.
+/// The reason that a store cannot be opened.
 public enum StoreFault: Error {
-  /// Nothing was ever written.
+  /// The flash was never written.
   case blank
-  /// It holds what was never written.
+  /// The journal holds bytes that cannot have been written.
   case damaged
-  /// It holds more than there is room for.
+  /// The journal has no room for a transaction.
   case full
+  /// The flash failed.
   case flash
 }
 
-/// Moving to the other slot with what still counts.
+/// Compaction: moving to the other slot the items that still count.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// How many of the newest audit entries go along.
+  /// The number of the newest audit entries that are kept.
   private static var keptAuditEntryCount: UInt64 { 16 }
-  /// Below this much room the journal moves as soon as nobody waits, in bytes.
+  /// The room in bytes below which the journal is compacted as soon as no peer waits.
   private static var comfortableRoom: Int { 4096 }
 
-  /// What is done while nobody waits, so that a round need not: where that is due, strangers' failures and denied rounds are
-  /// written down, and room is made. `realClock` is in Unix seconds.
+  /// Does the work that a round need not wait for: records the totals of denied rounds and of peers that proved nothing, if
+  /// `recordsTotals` is true, and compacts the journal if it has little room. `realClock` is in Unix seconds.
   public mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
     if recordsTotals {
       do throws(StoreFailure) { try recordTotals(realClock: realClock) } catch { return }
@@ -204,7 +216,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     do throws(StoreFault) { try compact() } catch { isFailed = true }
   }
 
-  /// A count goes from memory once it is written.
+  /// Records the totals. Each one is dropped from memory only once it is written.
   private mutating func recordTotals(realClock: UInt64?) throws(StoreFailure) {
     if unproved.statusCount > 0 {
       let totals = unproved
@@ -217,7 +229,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// Writes what counts into the other slot. Throws `full` where that leaves no room.
+  /// Writes the items that still count into the other slot.
+  ///
+  /// - Throws: `full` if they leave no room, `damaged` if an item cannot be read, `flash` if the flash fails.
   mutating func compact() throws(StoreFault) {
     let old = (slot: journal.slot, cursor: journal.cursor)
     index.dropOutdated(clockFloor: state.clockFloor)
@@ -260,7 +274,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try journal.append(copyOf: try journal.itemRange(at: oldSlot + Int(place)))
   }
 
-  /// Copies the newest entries, behind the chain up to them.
+  /// Copies the newest entries, after the head of the chain before them.
   private mutating func copyAudit(_ old: JournalCursor) throws(StoreFault) {
     let dropped = audit.count - min(audit.count, Self.keptAuditEntryCount)
     var base: AuditChain? = AuditChain()

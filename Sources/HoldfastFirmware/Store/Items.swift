@@ -1,14 +1,14 @@
 import HoldfastCore
 
-/// What a transaction is made of: CBOR arrays, one behind the other, that begin with one of these.
+/// The kinds of items. A transaction is a sequence of CBOR arrays that each begin with one of these numbers.
 enum ItemKind: UInt64 {
-  /// `[1, clock floor, boot count, next user id, next code id]`
+  /// `[1, clock floor, boot count, next user id, next code id]`: the state of the store.
   case state = 1
   /// `[2, count, head]`: the audit chain before the first entry of the slot.
   case auditBase = 2
   /// `[3, entry]`: see ``AuditEntry``.
   case auditEntry = 3
-  /// `[4, kid, floor]`
+  /// `[4, kid, floor]`: the generation floor of a key.
   case generation = 4
   /// `[5, kid / null, jti, expires, count]`: the uses of a token.
   case uses = 5
@@ -16,25 +16,25 @@ enum ItemKind: UInt64 {
   case nonce = 6
   /// `[7, id, name, …]`: see ``UserItem``.
   case user = 7
-  /// `[8, user id, purpose, secret]`
+  /// `[8, user id, purpose, secret]`: a secret of a user.
   case secret = 8
-  /// `[9, id]`: a user is gone, secrets too.
+  /// `[9, id]`: the removal of a user and of the user's secrets.
   case userGone = 9
   /// `[10, id, purpose, key, user, expires, otp / null, seal / null]`: one of the owner's codes.
   case code = 10
-  /// `[11, id]`: a code is gone.
+  /// `[11, id]`: the removal of one of the owner's codes.
   case codeGone = 11
   /// `[12, jti, place, …]`: see ``RequestItem``.
   case request = 12
-  /// `[13, place, outcome]`: what came of the request with the highest number at that place.
+  /// `[13, place, outcome]`: the outcome of the request with the highest number at that place.
   case outcome = 13
 }
 
-/// The most elements of an item, or of an array in one.
+/// The most elements of an item or of an array in an item.
 private let longestItem = 11
 
 extension ByteSink where Self: ~Copyable {
-  /// Begins an item of so many elements, the kind among them.
+  /// Begins an item of that many elements, including the kind.
   mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
     try appendCBOR(array: elementCount)
     try appendCBOR(unsigned: kind.rawValue)
@@ -58,7 +58,7 @@ extension CBORReader {
     return kind
   }
 
-  /// Reads over one item, whatever it is.
+  /// Skips one item of any kind.
   @inline(never)
   mutating func skip() throws(EncodingFault) {
     var pending = 1
@@ -95,9 +95,10 @@ extension CBORReader {
   }
 }
 
-/// Writing items into a transaction, and finding them again.
+/// The items of a transaction: drafting and indexing them.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// One entry a transaction at most: it takes the next number. It is dated by the clock floor, or by `realClock` if that is later.
+  /// Drafts an audit entry with the next number, at most one in a transaction. Its time is the later of the clock floor and
+  /// `realClock`, in Unix seconds.
   mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
     try draft.begin(.auditEntry, elementCount: 2)
     let start = draft.count
@@ -110,7 +111,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     max(state.clockFloor, realClock ?? 0)
   }
 
-  /// Takes note of the items of a transaction.
+  /// Updates the index and the state from the items of a transaction.
   mutating func absorb(_ transaction: Range<Int>) throws(StoreFault) {
     var position = transaction.lowerBound
     while position < transaction.upperBound {
@@ -132,7 +133,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     case .auditEntry:
       let entry = try reader.byteString()
       let (sequence, time) = try AuditEntry.head(of: entry)
-      // A number that is left out: a transaction that counted no longer does.
+      // A gap in the numbers means that a transaction that counted once no longer does.
       guard sequence == audit.count + 1 else { throw .unexpected }
       newestEntryTime = time
       do throws(CryptographyFailure) {
@@ -154,7 +155,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-/// What is kept of a token until it has expired: how often it was used, or a compatibility nonce that came with it.
+/// A replay record, kept until its token expires: the number of its uses, or a compatibility nonce that came with it.
 struct KeptItem: Equatable {
   /// The key that signed the token; nil for an unsigned one.
   let verifyingKey: KeyID?
@@ -167,7 +168,7 @@ struct KeptItem: Equatable {
     case nonce(FixedBytes<16>)
   }
 
-  /// Whether both are the uses of one token, or the same nonce with one token.
+  /// Returns whether both are the uses of one token, or the same nonce with one token.
   func isAbout(theSameAs other: KeptItem) -> Bool {
     guard verifyingKey == other.verifyingKey, tokenID == other.tokenID else { return false }
     switch (content, other.content) {

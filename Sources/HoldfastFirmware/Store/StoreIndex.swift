@@ -1,13 +1,13 @@
 import HoldfastCore
 
-/// Where in the slot in force the newest item about each thing begins, as an offset into the slot: 0 for none.
+/// An index of the newest item about each subject, as an offset into the slot in force; 0 for none.
 struct StoreIndex: ~Copyable {
   var kept = InlineArray<64, KeptPlace>(repeating: KeptPlace())
   var users = InlineArray<16, UserPlace>(repeating: UserPlace())
   var codes = InlineArray<16, UInt16>(repeating: 0)
   var generations = InlineArray<16, UInt16>(repeating: 0)
   var requests = InlineArray<64, UInt16>(repeating: 0)
-  /// What came of the request with the highest number at each place; nil where it is not known.
+  /// The outcome of the request with the highest number at each place; nil if it is unknown.
   var outcomes = InlineArray<64, Status?>(repeating: nil)
   private let pin = Pinned()
 
@@ -20,7 +20,8 @@ struct StoreIndex: ~Copyable {
     return count
   }
 
-  /// Looked at through a span: Swift 6.3 copies the whole array for each element otherwise.
+  /// The number of use counts and nonces. It is counted through a span, because Swift 6.3 would otherwise copy the whole
+  /// array for each element.
   var keptCount: Int {
     var count = 0
     let places = kept.span
@@ -28,7 +29,7 @@ struct StoreIndex: ~Copyable {
     return count
   }
 
-  /// Forgets what only tokens need that can never count again, by the clock floor.
+  /// Drops the entries of tokens that have expired by the clock floor and can never count again.
   mutating func dropOutdated(clockFloor: UInt64) {
     for index in kept.indices where kept[index].item != 0 && kept[index].isOutdated(clockFloor: clockFloor) {
       kept[index] = KeptPlace()
@@ -36,11 +37,11 @@ struct StoreIndex: ~Copyable {
   }
 }
 
-/// Where uses or a nonce are.
+/// The place of a use count or a nonce.
 struct KeptPlace {
-  /// When the token expires, in Unix seconds: the upper and the lower half, which take four bytes less than one number.
+  /// The token's `exp`, in Unix seconds, as its upper and its lower half. They take four bytes less than one `UInt64`.
   private var expires: (UInt32, UInt32) = (0, 0)
-  /// The first bytes of the token's id: saves looking at most of the others.
+  /// The first two bytes of the token's id. They save decoding most other items.
   private(set) var tag: UInt16 = 0
   var item: UInt16 = 0
 
@@ -59,13 +60,13 @@ struct KeptPlace {
   func isOutdated(clockFloor: UInt64) -> Bool { UInt64(expires.0) << 32 | UInt64(expires.1) <= clockFloor }
 }
 
-/// Where a user is, and their secrets by purpose.
+/// The place of a user, and of the user's secrets by purpose.
 struct UserPlace {
   var item: UInt16 = 0
   var secrets = InlineArray<3, UInt16>(repeating: 0)
 }
 
-/// Opened tokens by reference, at most eight; the oldest goes first. Never written anywhere.
+/// The opened tokens by reference, at most eight, in memory only. A new one replaces the oldest.
 struct TokenSlots: ~Copyable {
   private var slots = Both<Both<Both<TokenSlot>>>()
   private var oldest = 0
@@ -84,7 +85,7 @@ struct TokenSlots: ~Copyable {
   }
 }
 
-/// Room for one token, or for more.
+/// Storage for one token or several.
 private protocol TokenRoom: ~Copyable {
   static var capacity: Int { get }
   init()
@@ -99,7 +100,8 @@ private struct TokenSlot: ~Copyable, TokenRoom {
 
   static var capacity: Int { 1 }
 
-  // Unwrapped first: for a Cortex-M4, Swift 6.3 compiles `==` with an optional so that a token is never found again.
+  // The optional is unwrapped first: for a Cortex-M4, Swift 6.3 miscompiles `==` with an optional, and no token is ever
+  // found.
   func holds(_ reference: TokenReference) -> Bool {
     guard let known = self.reference else { return false }
     return known == reference
@@ -117,7 +119,7 @@ private struct TokenSlot: ~Copyable, TokenRoom {
   }
 }
 
-/// Twice the room. Embedded Swift 6.3 cannot destroy an array of what has secrets in it.
+/// Storage for twice as many tokens. Embedded Swift 6.3 cannot destroy an array of elements that hold secrets.
 private struct Both<Half: TokenRoom & ~Copyable>: ~Copyable, TokenRoom {
   private var first = Half()
   private var second = Half()

@@ -1,8 +1,8 @@
 import HoldfastCore
 
-/// A user as the journal has them: `[7, id, name, failures, failed factors, locked until, clock offset, last accepted,
-/// [challenge, expires] / null, account / null, account / null]`, where an account is `[method, next position, resynchronising /
-/// null]`, that of passwords first.
+/// A user in the journal: `[7, id, name, failures, failed factors, locked until, clock offset, last accepted, [challenge,
+/// expires] / null, account / null, account / null]`. An account is `[method, next position, resynchronising / null]`. The
+/// account for passwords comes first, the one for seals second.
 struct UserItem {
   let name: BoundedText<32>
   var record: UserRecord
@@ -78,7 +78,7 @@ extension CBORReader {
   }
 }
 
-/// One of the owner's codes as the journal has it.
+/// The encoding of one of the owner's codes in the journal.
 enum CodeItem {
   static func decode(_ item: Span<UInt8>) throws(EncodingFault) -> OneUseCodeRecord {
     var reader = CBORReader(item)

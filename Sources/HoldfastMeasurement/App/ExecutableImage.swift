@@ -5,14 +5,14 @@ import HoldfastOpenSSL
 
 /// The measurement of the executable file.
 ///
-/// Where the file has fs-verity, SHA-256 of the algorithm's name as the kernel writes it, `sha256` or `sha512`, one zero
-/// byte, and the file's fs-verity digest of 32 or 64 bytes; elsewhere, SHA-256 of the file.
+/// If the file has fs-verity, the measurement is SHA-256 of the algorithm's name as the kernel writes it, `sha256` or `sha512`,
+/// one zero byte, and the file's fs-verity digest of 32 or 64 bytes. Otherwise it is SHA-256 of the file.
 public enum ExecutableImage {
   private static let path = "/proc/self/exe"
 
-  /// The component `app.image` of a process that runs the executable file at `path`, which a service can approve.
+  /// Returns the component `app.image` of a process that runs the executable file at `path`, for a service to approve.
   ///
-  /// - Throws: `unreadable`, `malformed` for a file that is no ELF executable, and `cryptography` when the library fails.
+  /// - Throws: `unreadable`, `malformed` for a file that is not an ELF executable, and `cryptography` if the library fails.
   public static func digest(of path: String) throws(MeasurementError) -> Digest {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
@@ -22,7 +22,7 @@ public enum ExecutableImage {
     do throws(CryptographyFailure) { return try hash.finish() } catch { throw .cryptography }
   }
 
-  /// Returns whether the file has the header of an ELF program: a whole one, with a place at which it begins.
+  /// Returns whether the file has the complete header of an ELF program, with an entry point.
   ///
   /// Source: System V ABI, "ELF Header": `e_ident`, `e_type` (`ET_EXEC` or `ET_DYN`), `e_entry`.
   private static func isExecutable(_ files: HostFiles, at path: String) throws(MeasurementError) -> Bool {
@@ -41,7 +41,7 @@ public enum ExecutableImage {
     return [[0, 2], [0, 3]].contains(type) && header[24..<(isWide ? 32 : 28)].contains { $0 != 0 }
   }
 
-  /// Returns whether the file has fs-verity.
+  /// Appends the measurement of the file to `hash`, and returns whether the file has fs-verity.
   static func measure<Hash: StreamingDigest>(
     _ files: HostFiles, at path: String = path, into hash: inout Hash, chunk: inout [UInt8]
   ) throws(MeasurementError) -> Bool {
@@ -65,17 +65,17 @@ public enum ExecutableImage {
 
 /// The measurement of all code that runs from files, as it is in memory now.
 ///
-/// SHA-256 over each executable segment's file offset (u64, big-endian), length (u64, big-endian) and bytes: those of the
-/// executable first, then by path, offset and length. No name and no address goes in, so neither a move of the app nor
-/// address space randomisation shows.
+/// It is SHA-256 over each executable segment's file offset (u64, big-endian), length (u64, big-endian) and bytes: the segments
+/// of the executable first, then by path, offset and length. It contains neither names nor addresses, so it is independent of
+/// the app's location and of address space randomisation.
 ///
-/// Where the file has fs-verity and no page of the segment is a private one, the segment goes in as eight bytes 0xff, which
-/// are no file offset, the algorithm's name, 0x00, the fs-verity digest, offset and length: the kernel checks each page of
-/// such a file when it is read, and nobody can write to it.
+/// If the file has fs-verity and the segment has no private page, the segment is represented by eight bytes 0xff, which are not a
+/// file offset, the algorithm's name, 0x00, the fs-verity digest, offset and length. The kernel checks each page of such a file
+/// when it is read, and no process can write to the file.
 struct ExecutableText {
-  /// How many segments there were.
+  /// The number of segments.
   private(set) var segmentCount = 0
-  /// How many of them went in by their file's fs-verity digest.
+  /// The number of segments that are represented by their file's fs-verity digest.
   private(set) var verifiedSegmentCount = 0
 
   private static let verityMark = UInt64.max

@@ -1,12 +1,12 @@
 import CHost
 import HoldfastCore
 
-/// What is wrong with a process; nothing, when it is clean.
+/// The findings about a process; none if it is clean.
 ///
-/// Its bytes are the deterministic CBOR array of `[name (text), details (bytes), count]`, sorted by their bytes, none
-/// twice; no bytes at all when there is nothing.
+/// Their encoding is the deterministic CBOR array of `[name (text), details (bytes), count]`, sorted by their bytes, without
+/// repetitions; it is empty if there are no findings.
 struct Findings {
-  /// What was found, without its details.
+  /// The kinds of the findings, without their details.
   private(set) var kinds: Set<Finding> = []
   private var entries: [[UInt8]] = []
 
@@ -31,12 +31,13 @@ struct Findings {
   }
 }
 
-/// What can be wrong with a process.
+/// A sign that a process has been tampered with or is being observed.
 public enum Finding: Sendable, Hashable, CaseIterable {
-  // In `app.injected`.
+  /// A finding in the component `app.injected`: code or libraries that did not come with the app.
   case anonymousCode, writableCode, preloadVariable, auditVariable, preloadFile, unknownToLoader, unknownToKernel
+  /// A finding in `app.injected`: code that was replaced, started by the dynamic loader, or patched.
   case replacedFile, startedByLoader, patchedKernelCode
-  // In `app.debug`.
+  /// A finding in the component `app.debug`: a debugger, an instrumentation agent, a system call filter, or readable memory.
   case tracer, agentThread, agentMapping, agentListener, seccompFilter, dumpable
 
   /// The name that goes into the digest.
@@ -63,9 +64,9 @@ public enum Finding: Sendable, Hashable, CaseIterable {
 }
 
 extension Findings {
-  /// Code that did not come with the app: executable memory without a file, memory of files both writable and executable,
-  /// preloaded or auditing libraries, code that only the kernel or only the loader knows of, code of files that are gone or
-  /// replaced, a program that the loader was told to start, and pages of the kernel's that were written to.
+  /// Finds code that did not come with the app: executable memory without a file, file mappings both writable and executable,
+  /// preloaded or auditing libraries, code that only the kernel or only the loader knows, code of removed or replaced files, a
+  /// program started through the loader, and modified pages of the kernel's code.
   init(injectionIn code: LiveCode, files: HostFiles) throws(MeasurementError) {
     let loaded = files.loader.executableRanges
     noteAnonymousCode(code.map)
@@ -76,7 +77,7 @@ extension Findings {
     try notePatchedKernelCode(code.map, files)
   }
 
-  /// Counts executable mappings without a file by what the kernel calls them, `[stack]` or nothing for instance.
+  /// Counts executable mappings without a file by the kernel's name for them, `[stack]` or an empty one for instance.
   private mutating func noteAnonymousCode(_ map: MemoryMap) {
     var counts: [[UInt8]: Int] = [:]
     var writableFileCount = 0
@@ -91,7 +92,7 @@ extension Findings {
     if writableFileCount > 0 { note(.writableCode, count: writableFileCount) }
   }
 
-  /// Looks at the environment that the process was started with: a preloaded library can change what `getenv` says.
+  /// Examines the environment with which the process was started, because a preloaded library can change the result of `getenv`.
   private mutating func notePreloads(_ files: HostFiles) throws(MeasurementError) {
     let environment = try files.contents(of: "/proc/self/environ", as: .environment)
     for entry in environment.split(separator: 0) {
@@ -105,7 +106,7 @@ extension Findings {
     if !preloads[...].trimmed.isEmpty { note(.preloadFile, details: preloads) }
   }
 
-  /// Compares by address, because names differ by links: each side's code must lie within the other's.
+  /// Compares by address, because names differ through links. The code of each side must be contained in the other's.
   private mutating func noteLoaderDisagreement(_ code: LiveCode, _ loaded: [Range<UInt64>]) {
     let mapped = code.segments.map(\.addresses)
     let kernelCode = code.map.mappings.filter(\.isKernelCode).map(\.addresses)
@@ -117,14 +118,14 @@ extension Findings {
     if !unknownToKernel.isEmpty { note(.unknownToKernel, count: unknownToKernel.count) }
   }
 
-  /// What runs is what is hashed; that it is no longer what is installed is said here. Names go in, so that one library
-  /// replaced is not another.
+  /// Records files that have changed since they were mapped. app.text hashes the running code; this records that the file on disk
+  /// is another one. The path is included so that findings for different libraries differ.
   private mutating func noteReplacedFiles(_ code: LiveCode) {
     for segment in code.segments where code.files.isReplaced(segment) { note(.replacedFile, details: segment.path) }
   }
 
-  /// The loader's first object is the program. It is not the executable where the loader itself was started, with the
-  /// program, and perhaps libraries to preload, as its arguments.
+  /// Records a program that was started through the dynamic loader. The loader's first object is the program, and it is not the
+  /// executable if the loader itself was started with the program, and perhaps libraries to preload, as its arguments.
   ///
   /// Source: ld.so(8).
   private mutating func noteStartByLoader(_ code: LiveCode, _ loaded: [Range<UInt64>]) {
@@ -132,8 +133,8 @@ extension Findings {
     if program?.path != code.executable { note(.startedByLoader) }
   }
 
-  /// The code that the kernel gives to every process differs from kernel to kernel, and is not hashed: that its pages are
-  /// still the kernel's is enough. A debugger can write to a process's own copy of `[vdso]`; nobody can to `[vsyscall]`.
+  /// Records modified pages of the code that the kernel gives to every process. This code differs between kernels and is not
+  /// hashed, so only its pages are checked. A debugger can write to a process's own copy of `[vdso]`, but not to `[vsyscall]`.
   private mutating func notePatchedKernelCode(_ map: MemoryMap, _ files: HostFiles) throws(MeasurementError) {
     let pages = try PageMap(files)
     var chunk = [UInt8](repeating: 0, count: 64)
@@ -151,14 +152,14 @@ extension Range<UInt64> {
 }
 
 extension Findings {
-  /// Where Frida's server listens unless told otherwise.
+  /// The default port of Frida's server.
   private static let agentPort: UInt16 = 27042
 
-  /// Looks at threads, mapped files, listening sockets, and at whether the process is as closed as it asked to be.
+  /// Examines threads, mapped files and listening sockets, and whether the process is still not dumpable.
   init(watchersIn map: MemoryMap, files: HostFiles) throws(MeasurementError) {
     for thread in try ThreadStatus.all(files) {
       if thread.isTraced { note(.tracer) }
-      // A filter can answer for the kernel. Those of the service manager are there at the baseline as well, as many of them.
+      // A filter can answer in place of the kernel. Filters of the service manager are in the baseline too, in the same number.
       if thread.filterCount > 0 { note(.seccompFilter, count: thread.filterCount) }
       if Self.isAgentThread(thread.name[...]) { note(.agentThread, details: thread.name) }
     }
@@ -167,7 +168,7 @@ extension Findings {
     if try ListeningSockets.contain(port: Self.agentPort, files) { note(.agentListener) }
   }
 
-  /// Names that Frida gives its threads. `gmain` and `gdbus` are left out: every GLib program has them.
+  /// Returns whether Frida gives its threads this name. `gmain` and `gdbus` are omitted, because every GLib program has them.
   private static func isAgentThread(_ name: ArraySlice<UInt8>) -> Bool {
     name.equals("gum-js-loop") || name.equals("linjector") || name.contains("frida")
   }

@@ -3,14 +3,14 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
 
-/// 32 random bytes, made once in the app's own storage, that tell this device from every other.
+/// A secret of 32 random bytes in the app's own storage, created once, that distinguishes this host from every other.
 ///
-/// They lie apart from the prover's state folder, so that a copy of that folder is of no use elsewhere.
+/// It is stored outside the prover's state folder, so that a copy of that folder is useless on another host.
 struct DeviceSecret {
   let folder: String
   let name: String
 
-  /// `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or where `files` says.
+  /// Chooses the path: `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or the path that `files` gives.
   ///
   /// Source: XDG Base Directory Specification 0.8: a path that is not absolute is ignored.
   init(_ files: HostFiles) throws(DeviceSecretFault) {
@@ -31,7 +31,7 @@ struct DeviceSecret {
 
   /// Reads the secret.
   ///
-  /// - Throws: `missing` when it was not made, and another case when file or folder are not as they must be.
+  /// - Throws: `missing` if it was not created, and another case if file or folder do not meet the conditions.
   func read() throws(DeviceSecretFault) -> Secret<32> {
     try read(in: openFolder())
   }
@@ -95,10 +95,10 @@ struct DeviceSecret {
 }
 
 extension DeviceSecret {
-  /// Reads the secret, and makes it first where there is none.
+  /// Reads the secret, and creates it first if there is none.
   ///
-  /// It appears whole or not at all, and durably; of two processes that make it at once, both get the same. What is there
-  /// is never replaced, however wrong it is.
+  /// It appears completely or not at all, and durably. Two processes that create it at the same time get the same secret. An
+  /// existing file is never replaced, even if it is invalid.
   func readOrCreate() throws(DeviceSecretFault) -> Secret<32> {
     do throws(DeviceSecretFault) {
       return try read()
@@ -110,7 +110,7 @@ extension DeviceSecret {
     }
   }
 
-  /// Makes the folder, and those above it, for this user alone; the names of new ones are on the disk when this returns.
+  /// Creates the folder and its parents with access for this user only. The names of new ones are on the disk when this returns.
   private func makeFolders() throws(DeviceSecretFault) {
     var path = ""
     for piece in folder.split(separator: "/") {
@@ -153,9 +153,9 @@ extension DeviceSecret {
   }
 }
 
-/// Where the app's own storage is.
+/// The location of the device secret in the app's own storage.
 public enum DeviceSecretPlace {
-  /// The path of the device secret; nil when the environment names no storage.
+  /// The path of the device secret; nil if the environment names no storage.
   public static var path: String? {
     guard let secret = try? DeviceSecret(HostFiles()) else { return nil }
     return "\(secret.folder)/\(secret.name)"

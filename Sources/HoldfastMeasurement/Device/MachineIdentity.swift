@@ -1,12 +1,12 @@
 import HoldfastCore
 
-/// What the operating system and the board say of which machine this is.
+/// The identifiers of this machine from the operating system and the board.
 ///
-/// DMI is left out: most of it is for root alone, and DM would depend on the user.
+/// DMI is omitted: only root can read most of it, so DM would depend on the user.
 struct MachineIdentity {
-  /// `/etc/machine-id`; nil where there is none or it was not set yet.
+  /// The content of `/etc/machine-id`; nil if it does not exist or is not set yet.
   let machineID: [UInt8]?
-  /// The device tree's serial number; nil where there is none.
+  /// The device tree's serial number; nil if there is none.
   let serialNumber: [UInt8]?
 
   init(_ files: HostFiles) throws(MeasurementError) {
@@ -18,7 +18,7 @@ struct MachineIdentity {
 
   var isAbsent: Bool { machineID == nil && serialNumber == nil }
 
-  /// The deterministic CBOR array of both, null for what is absent; no bytes when both are.
+  /// The deterministic CBOR array of both, null for an absent one; empty if both are absent.
   var encoded: [UInt8] {
     guard !isAbsent else { return [] }
     var bytes: [UInt8] = []
@@ -30,17 +30,17 @@ struct MachineIdentity {
   }
 }
 
-/// Which model of processor the machine has: what neither frequency, number of processors nor microcode changes.
+/// The model of the machine's processor, independent of frequency, number of processors and microcode.
 struct ProcessorModel {
-  /// The lines that count, for x86-64, Arm, RISC-V, POWER and IBM Z.
+  /// The labels of the lines that are used, for x86-64, Arm, RISC-V, POWER and IBM Z.
   private static let labels: [StaticString] = [
     "vendor_id", "cpu family", "model", "model name", "stepping",
     "CPU implementer", "CPU architecture", "CPU variant", "CPU part", "CPU revision",
     "isa", "uarch", "mvendorid", "marchid", "mimpid", "cpu", "revision", "machine",
   ]
 
-  /// The deterministic CBOR array of `[label, value]` for the first processor, in the order of the list above; no bytes
-  /// when the kernel gives none of them.
+  /// The deterministic CBOR array of `[label, value]` for the first processor, in the order of the list above; empty if the
+  /// kernel gives none of them.
   let encoded: [UInt8]
 
   init(_ files: HostFiles) throws(MeasurementError) {

@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// Reading what the kernel writes as text, without making it a `String`.
+/// Functions that read the kernel's text output without converting it to a `String`.
 extension ArraySlice<UInt8> {
   /// The slice without blanks and tabs at either end.
   var trimmed: ArraySlice<UInt8> {
@@ -10,7 +10,7 @@ extension ArraySlice<UInt8> {
     return slice
   }
 
-  /// Takes the bytes before `separator` off the front, and the separator with them; all when there is none.
+  /// Removes the bytes before `separator`, and the separator, from the front and returns those bytes; all bytes if there is none.
   mutating func take(until separator: UInt8) -> ArraySlice<UInt8> {
     let end = firstIndex(of: separator) ?? endIndex
     let piece = self[startIndex..<end]
@@ -18,10 +18,10 @@ extension ArraySlice<UInt8> {
     return piece
   }
 
-  /// The value of hexadecimal digits; nil unless they are 1 to 16.
+  /// The value of the hexadecimal digits; nil unless there are 1 to 16.
   var hexadecimal: UInt64? { integer(radix: 16, maximumDigits: 16) }
 
-  /// The value of decimal digits; nil unless they are 1 to 19.
+  /// The value of the decimal digits; nil unless there are 1 to 19.
   var decimal: UInt64? { integer(radix: 10, maximumDigits: 19) }
 
   private func integer(radix: UInt64, maximumDigits: Int) -> UInt64? {
@@ -50,12 +50,12 @@ extension ArraySlice<UInt8> {
     span.elementsEqual(text)
   }
 
-  /// Whether `text` occurs anywhere.
+  /// Returns whether `text` occurs anywhere.
   func contains(_ text: StaticString) -> Bool {
     firstRange(of: text) != nil
   }
 
-  /// Where `text` occurs first.
+  /// Returns the range at which `text` occurs first.
   func firstRange(of text: StaticString) -> Range<Int>? {
     let length = text.utf8CodeUnitCount
     guard count >= length else { return nil }
@@ -69,6 +69,6 @@ extension UInt8 {
 }
 
 extension [UInt8] {
-  /// The lines, without their ends and without empty ones.
+  /// The lines, without their line ends and without empty ones.
   var lines: [ArraySlice<UInt8>] { split(separator: 0x0a) }
 }

@@ -2,34 +2,34 @@ import CHost
 import Glibc
 import HoldfastLinux
 
-/// Where the measurement looks: the running system, or for tests a folder that is laid out like one.
+/// The files that a measurement reads: the running system, or for tests a folder laid out like one.
 public struct HostFiles: Sendable {
-  /// Put before every absolute path that is read; empty for the running system.
+  /// The prefix of every absolute path that is read; empty for the running system.
   public var root: String
-  /// Who says which code the dynamic loader knows of.
+  /// The source of the code ranges that the dynamic loader knows.
   public var loader: LoaderView
-  /// Who says what lies at the path of mapped code.
+  /// The source of the files at the paths of mapped code.
   public var code: CodeView
-  /// The device secret's path; nil for the app's own storage.
+  /// The path of the device secret; nil for the app's own storage.
   public var deviceSecretPath: String?
 
-  /// What the dynamic loader knows of.
+  /// The executable address ranges that the dynamic loader knows.
   public enum LoaderView: Sendable {
-    /// Ask the loader of this process.
+    /// The loader of this process supplies the ranges.
     case live
-    /// These executable address ranges.
+    /// These address ranges are used, for a test.
     case fixed([Range<UInt64>])
   }
 
-  /// What lies at the path of mapped code.
+  /// The files at the paths of mapped code.
   public enum CodeView: Sendable {
-    /// Look there.
+    /// The file at each path is examined.
     case live
-    /// These files, by path, and no other.
+    /// Only these files, by path, are used, for a test.
     case fixed([[UInt8]: MappedFile])
   }
 
-  /// The running system, unless told otherwise.
+  /// Creates a view of the running system, or of the given folder and values.
   public init(
     root: String = "", loader: LoaderView = .live, code: CodeView = .live, deviceSecretPath: String? = nil
   ) {
@@ -42,7 +42,7 @@ public struct HostFiles: Sendable {
   /// Whether this is the running system.
   var isLive: Bool { root.isEmpty }
 
-  /// No file that is read whole may be larger.
+  /// The maximum byte count of a file that is read completely.
   private static let maximumByteCount = 16 << 20
 
   func open(_ path: String, as source: MeasuredSource) throws(MeasurementError) -> Descriptor {
@@ -72,10 +72,10 @@ public struct HostFiles: Sendable {
     return file
   }
 
-  /// What follows `/proc/` in the path of a file in which the kernel tells of this process, or of sockets; nil for others.
+  /// Returns the part after `/proc/` in the path of a kernel file about this process or about sockets; nil for other paths.
   ///
-  /// Any user can mount what he likes over `/proc`, or over a file below it, for a program of his: another file system,
-  /// which could tell anything, or the files of another process, which tell of that one.
+  /// Any user can mount something over `/proc`, or over a file below it, for a program of theirs: another file system with
+  /// arbitrary content, or the files of another process.
   private func kernelPath(of path: String) -> String? {
     guard isLive, path.hasPrefix("/proc/self/") || path.hasPrefix("/proc/net/") else { return nil }
     return String(path.dropFirst("/proc/".utf8.count))
@@ -86,7 +86,7 @@ public struct HostFiles: Sendable {
   /// Source: Linux, include/uapi/linux/magic.h, `PROC_SUPER_MAGIC`.
   private static let procfs: UInt64 = 0x9fa0
 
-  /// What lies at the path of mapped code, or nil when nothing does.
+  /// Returns the file at the path of mapped code; nil if there is none.
   func mappedFile(at path: [UInt8]) throws(MeasurementError) -> MappedFile? {
     switch code {
     case .fixed(let files): return files[path]
@@ -97,7 +97,7 @@ public struct HostFiles: Sendable {
     }
   }
 
-  /// The whole file; `unreadable` when there is none.
+  /// Returns the whole file; throws `unreadable` if there is none.
   func contents(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
     guard let contents = try contentsIfPresent(of: path, as: source) else {
       throw .unreadable(source, code: ENOENT)
@@ -105,7 +105,7 @@ public struct HostFiles: Sendable {
     return contents
   }
 
-  /// The whole file, or nil when there is none.
+  /// Returns the whole file; nil if there is none.
   func contentsIfPresent(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8]? {
     do throws(SystemError) {
       return try Self.read(open(path))
@@ -115,7 +115,7 @@ public struct HostFiles: Sendable {
     }
   }
 
-  /// The file up to its first empty line, or all of it.
+  /// Returns the file up to its first empty line, or all of it.
   func firstParagraph(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
     let file = try open(path, as: source)
     do throws(SystemError) {
@@ -126,7 +126,7 @@ public struct HostFiles: Sendable {
     }
   }
 
-  /// Where a symbolic link leads.
+  /// Returns the target of a symbolic link.
   func destination(of path: String, as source: MeasuredSource) throws(MeasurementError) -> [UInt8] {
     do throws(SystemError) {
       guard let kernelPath = kernelPath(of: path) else { return try Self.destination(of: root + path, in: AT_FDCWD) }
@@ -148,7 +148,7 @@ public struct HostFiles: Sendable {
     return target
   }
 
-  /// The names in a folder, without `.` and `..`, in no order.
+  /// Returns the names in a folder, without `.` and `..`, in arbitrary order.
   func names(in path: String, as source: MeasuredSource) throws(MeasurementError) -> [String] {
     do throws(SystemError) { return try Self.names(in: open(path)) } catch {
       throw .unreadable(source, code: error.number)
@@ -178,7 +178,7 @@ public struct HostFiles: Sendable {
     return names
   }
 
-  /// Reads until `isEnough`, or to the end.
+  /// Reads until `isEnough` returns true, or to the end.
   private static func read(
     _ file: borrowing Descriptor, chunkByteCount: Int = 32 << 10,
     until isEnough: (ArraySlice<UInt8>) -> Bool = { _ in false }

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastCore
 import HoldfastLinux
 
-/// Which file it is, on which device.
+/// The identity of a file: its block device and its inode.
 struct FileIdentity: Equatable, Sendable {
   var deviceMajor: UInt64
   var deviceMinor: UInt64
@@ -14,7 +14,7 @@ struct FileIdentity: Equatable, Sendable {
     self.inode = inode
   }
 
-  /// Source: makedev(3).
+  /// Reads the identity from the result of stat(2). Source: makedev(3).
   init(_ status: stat) {
     let device = UInt64(status.st_dev)
     self.init(
@@ -23,10 +23,10 @@ struct FileIdentity: Equatable, Sendable {
   }
 }
 
-/// What lies now at the path that a mapping goes by.
+/// The file that is now at the path of a mapping.
 public struct MappedFile: Equatable, Sendable {
   var identity: FileIdentity
-  /// The algorithm's name, a zero byte and the fs-verity digest; nil for what is no plain file, or has none.
+  /// The algorithm's name, a zero byte and the fs-verity digest; nil if the file is not a plain file, or has no such digest.
   var verity: [UInt8]?
 
   init(identity: FileIdentity, verity: [UInt8]? = nil) {
@@ -48,35 +48,35 @@ public struct MappedFile: Equatable, Sendable {
   }
 }
 
-/// The files that code is mapped from, as they lie on disk now.
+/// The files from which code is mapped, as they are on disk now.
 struct CodeFiles {
   private var files: [[UInt8]: MappedFile] = [:]
 
-  /// Looks once at the path of each of these segments.
+  /// Examines the path of each of these segments once.
   init(of segments: [ExecutableSegment], _ host: HostFiles) throws(MeasurementError) {
     for path in Set(segments.map(\.path)) { files[path] = try host.mappedFile(at: path) }
   }
 
-  /// Whether the code of a segment is no longer that of its path: the file is gone, or another lies there.
+  /// Returns whether the code of a segment is no longer that of its path: the file was removed, or another one replaced it.
   ///
-  /// The inode alone decides: Btrfs and OverlayFS tell another device in the map than of the file.
+  /// Only the inode is compared, because on Btrfs and OverlayFS the map names another block device than the file does.
   func isReplaced(_ segment: ExecutableSegment) -> Bool {
     segment.isDeleted || files[segment.path]?.identity.inode != segment.identity.inode
   }
 
-  /// The fs-verity bytes of the file that a segment is mapped from; nil where it has none, or where the path may lead to
-  /// another file than the one that is mapped.
+  /// Returns the fs-verity bytes of the file from which a segment is mapped; nil if the file has none, or if the path may lead to
+  /// another file than the mapped one.
   func verity(of segment: ExecutableSegment) -> [UInt8]? {
     guard !segment.isDeleted, let file = files[segment.path], file.identity == segment.identity else { return nil }
     return file.verity
   }
 }
 
-/// What the kernel says of a file's fs-verity.
+/// The fs-verity digest of a file, as the kernel reports it.
 ///
 /// Source: Linux, Documentation/filesystems/fsverity.rst.
 enum FileVerity {
-  /// `FS_IOC_MEASURE_VERITY`, `_IOWR('f', 134, struct fsverity_digest)`.
+  /// The ioctl `FS_IOC_MEASURE_VERITY`, `_IOWR('f', 134, struct fsverity_digest)`.
   private static let measureVerity: UInt = 0xc004_6686
 
   /// The algorithm's name, a zero byte and the fs-verity digest; nil for a file or a file system without.
@@ -96,7 +96,7 @@ enum FileVerity {
     return try bytes(algorithm: request.algorithm, digest: request.digest.span.extracting(first: count))
   }
 
-  /// Whether it is the kernel itself that checks and answers there: ext4, Btrfs and F2FS. The answer of a FUSE file system
+  /// Returns whether the kernel itself verifies the file and answers: on ext4, Btrfs and F2FS. On a FUSE file system, the answer
   /// is that of a program, which any user can run.
   ///
   /// Source: Linux, include/uapi/linux/magic.h.

@@ -10,7 +10,7 @@ final class BackgroundDigest: Sendable {
   private let outcome: OutcomeBox
   private let thread: Thread?
 
-  /// Begins. Where there is no thread to be had, the work is done here and now.
+  /// Starts the work. If no thread can be created, `wait()` does the work.
   init(_ work: @escaping @Sendable () -> Outcome) {
     let outcome = OutcomeBox()
     self.outcome = outcome
@@ -18,7 +18,7 @@ final class BackgroundDigest: Sendable {
     if thread == nil { outcome.value.withLock { $0 = work() } }
   }
 
-  /// Waits for the digest.
+  /// Waits for the digest, and returns it.
   func wait() -> Outcome {
     thread?.join()
     return outcome.value.withLock { $0 } ?? .failure(.cryptography)
@@ -29,14 +29,14 @@ final class BackgroundDigest: Sendable {
   }
 }
 
-/// A digest and how long it took.
+/// A digest and the time that it took.
 struct TimedDigest: Sendable {
   let digest: Digest
   let nanoseconds: UInt64
-  /// Whether a file's fs-verity answered for its bytes.
+  /// Whether the digest is based on a file's fs-verity instead of its bytes.
   let hasVerity: Bool
 
-  /// Makes a digest of what `body` appends; it returns whether a file's fs-verity answered for its bytes.
+  /// Computes the digest of the bytes that `body` appends. `body` returns whether they are based on a file's fs-verity.
   init(
     _ body: (inout SHA256Stream) throws(MeasurementError) -> Bool
   ) throws(MeasurementError) {

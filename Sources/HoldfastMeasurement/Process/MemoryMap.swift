@@ -6,12 +6,12 @@ import HoldfastLinux
 struct MemoryMap {
   let mappings: [MemoryMapping]
 
-  /// Reads the map.
+  /// Reads the map of this process.
   init(_ files: HostFiles) throws(MeasurementError) {
     try self.init(parsing: files.contents(of: "/proc/self/maps", as: .memoryMap))
   }
 
-  /// Reads the text of a map, which is never empty.
+  /// Parses the text of a map, which is never empty.
   init(parsing text: [UInt8]) throws(MeasurementError) {
     var mappings: [MemoryMapping] = []
     for line in text.lines {
@@ -22,9 +22,9 @@ struct MemoryMap {
     self.mappings = mappings
   }
 
-  /// The executable mappings of files, neighbours joined, in the order of their addresses.
+  /// The executable mappings of files in the order of their addresses, with adjacent ones joined.
   ///
-  /// A change of protection splits a mapping and need not join it again when it is undone: what counts is the code.
+  /// A change of protection splits a mapping, and undoing it need not join the parts again; the code is the same.
   var executableSegments: [ExecutableSegment] {
     var segments: [ExecutableSegment] = []
     for mapping in mappings where mapping.isExecutable && mapping.isFileBacked {
@@ -38,7 +38,7 @@ struct MemoryMap {
   }
 }
 
-/// Code of a file, as it lies in memory.
+/// A segment of a file's code in memory.
 struct ExecutableSegment: Equatable {
   var addresses: Range<UInt64>
   var fileOffset: UInt64
@@ -61,8 +61,8 @@ struct ExecutableSegment: Equatable {
       && mapping.identity == identity && mapping.name == path && mapping.isDeleted == isDeleted
   }
 
-  /// Whether this is hashed before `other`: the executable first, wherever it lies and whatever it is called; then by path,
-  /// by offset and by length.
+  /// Returns whether this segment is hashed before `other`: the executable first, independent of its address and name; then by
+  /// path, by offset and by length.
   func precedes(_ other: ExecutableSegment, executable: [UInt8]) -> Bool {
     let isFirst = path == executable
     guard isFirst == (other.path == executable) else { return isFirst }
@@ -81,18 +81,18 @@ struct MemoryMapping: Equatable {
   var isExecutable: Bool
   var fileOffset: UInt64
   var identity: FileIdentity
-  /// The file, without ` (deleted)`; or what the kernel calls a mapping without file; or nothing.
+  /// The file's path, without ` (deleted)`; or the kernel's name for a mapping without a file; or empty.
   var name: [UInt8]
-  /// Whether the kernel says that the file is gone.
+  /// Whether the kernel reports that the file was deleted.
   var isDeleted: Bool
 
-  /// Whether a file is behind it, be it one that was deleted.
+  /// Whether a file backs the mapping, even a deleted one.
   var isFileBacked: Bool { identity.inode != 0 || name.first == 0x2f }
 
-  /// Whether it is code that the kernel gives to every process. No file and no anonymous mapping can take these names.
+  /// Whether it is code that the kernel gives to every process. No file and no anonymous mapping can have these names.
   var isKernelCode: Bool { !isFileBacked && (name[...].equals("[vdso]") || name[...].equals("[vsyscall]")) }
 
-  /// Reads `start-end perms offset device inode name`; nil when the line is something else.
+  /// Parses `start-end perms offset device inode name`; returns nil if the line has another form.
   init?(parsing line: ArraySlice<UInt8>) {
     var rest = line
     guard let start = rest.take(until: 0x2d).hexadecimal, let end = rest.take(until: 0x20).hexadecimal, start < end
@@ -112,13 +112,13 @@ struct MemoryMapping: Equatable {
     isDeleted = name.count != whole.count
   }
 
-  /// Leaves out what the kernel appends to the name of a file that is gone.
+  /// Removes the suffix that the kernel appends to the name of a deleted file.
   static func withoutDeleted(_ name: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     name.suffix(10).equals(" (deleted)") ? name.dropLast(10) : name
   }
 }
 
-/// Which pages of this process are still those of their files.
+/// The kernel's page table information, which shows whether pages of this process are still those of their files.
 ///
 /// Source: Linux, Documentation/admin-guide/mm/pagemap.rst.
 struct PageMap: ~Copyable {
@@ -129,7 +129,7 @@ struct PageMap: ~Copyable {
     file = try files.open("/proc/self/pagemap", as: .pageMap)
   }
 
-  /// Whether no page of a mapping, of a file or of the kernel's own code, is a private one, such as copy-on-write leaves.
+  /// Returns whether a mapping, of a file or of the kernel's code, has no private page, such as copy-on-write creates.
   func isFileBacked(_ addresses: Range<UInt64>, chunk: inout [UInt8]) throws(MeasurementError) -> Bool {
     let end = addresses.upperBound / pageByteCount * 8
     var offset = addresses.lowerBound / pageByteCount * 8
@@ -153,14 +153,14 @@ struct PageMap: ~Copyable {
     }
   }
 
-  /// An entry is a u64 in the machine's byte order.
+  /// Returns the entry, a u64 in the machine's byte order.
   private static func entry(at position: Int, of bytes: [UInt8]) -> UInt64 {
     unsafe bytes.withUnsafeBytes { unsafe $0.loadUnaligned(fromByteOffset: position, as: UInt64.self) }
   }
 
-  /// Bit 63: present; 62: swapped out; 61: a page of a file, or of shared memory.
+  /// Returns whether the page is a file's. Bit 63: present; 62: swapped out; 61: a page of a file, or of shared memory.
   ///
-  /// What is neither present nor swapped comes from the file when it is touched.
+  /// A page that is neither present nor swapped out is read from the file when it is touched.
   static func isFileBacked(entry: UInt64) -> Bool {
     let isPresent = entry >> 63 & 1 == 1
     let isSwapped = entry >> 62 & 1 == 1
@@ -169,15 +169,15 @@ struct PageMap: ~Copyable {
   }
 }
 
-/// All code that is mapped into this process, and the files that it comes from.
+/// All code that is mapped into this process, and its files.
 struct LiveCode {
   /// The kernel's map.
   let map: MemoryMap
-  /// The path of the executable file, as the kernel tells it.
+  /// The path of the executable file according to the kernel.
   let executable: [UInt8]
   /// The executable segments of files: those of the executable first, then by path, offset and length.
   let segments: [ExecutableSegment]
-  /// What lies at their paths.
+  /// The files at their paths.
   let files: CodeFiles
 
   init(_ host: HostFiles) throws(MeasurementError) {
@@ -192,7 +192,7 @@ struct LiveCode {
 }
 
 extension HostFiles.LoaderView {
-  /// The executable address ranges of every object that the loader knows of, rounded out to pages.
+  /// The executable address ranges of every object that the loader knows, extended to whole pages.
   var executableRanges: [Range<UInt64>] {
     switch self {
     case .fixed(let ranges): ranges
@@ -200,7 +200,7 @@ extension HostFiles.LoaderView {
     }
   }
 
-  /// Source: dl_iterate_phdr(3).
+  /// Returns the ranges from the loader of this process. Source: dl_iterate_phdr(3).
   private static func liveRanges() -> [Range<UInt64>] {
     var capacity = 64
     while true {

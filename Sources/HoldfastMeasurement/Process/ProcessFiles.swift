@@ -3,9 +3,9 @@ import Glibc
 import HoldfastLinux
 import Synchronization
 
-/// The files of this process that its user can open only as long as the process is dumpable: `mem`, `environ` and `pagemap`.
+/// The files of this process that its user can open only while the process is dumpable: `mem`, `environ` and `pagemap`.
 ///
-/// Source: proc(5), on `PR_SET_DUMPABLE`: they become root's.
+/// Source: proc(5), on `PR_SET_DUMPABLE`: otherwise they belong to root.
 public enum ProcessFiles {
   private struct Kept {
     let process: pid_t
@@ -14,10 +14,10 @@ public enum ProcessFiles {
 
   private static let kept = Mutex<Kept?>(nil)
 
-  /// Opens them, for every later measurement of this process, until it ends. Call it before the process stops being
-  /// dumpable, and before there are secrets in memory.
+  /// Opens the files and keeps them open for every later measurement of this process.
   ///
-  /// What cannot be opened is tried again by each measurement, which then says why.
+  /// Call it before the process stops being dumpable, and before there are secrets in memory. Each measurement tries to open a
+  /// missing file again, and then reports the error.
   public static func keepOpen() {
     var descriptors: [String: Int32] = [:]
     for path in ["/proc/self/mem", "/proc/self/environ", "/proc/self/pagemap"] {
@@ -27,7 +27,7 @@ public enum ProcessFiles {
     kept.withLock { $0 = Kept(process: getpid(), descriptors: descriptors) }
   }
 
-  /// The file at `path`, if it was kept by this process. A forked child has memory of its own.
+  /// Returns the file at `path` if this process has kept it. A forked child has separate memory, so its files are different.
   static func file(at path: String) throws(SystemError) -> Descriptor? {
     let kept = kept.withLock { $0 }
     guard let kept, kept.process == getpid(), let descriptor = kept.descriptors[path] else { return nil }
@@ -35,18 +35,19 @@ public enum ProcessFiles {
   }
 }
 
-/// What one thread's `status` says that matters here.
+/// The relevant fields of a thread's `status` file.
 ///
 /// Source: proc_pid_status(5).
 struct ThreadStatus: Equatable {
   /// The thread's name, at most 15 bytes, escaped by the kernel.
   let name: [UInt8]
-  /// Whether somebody traces it.
+  /// Whether a process traces the thread.
   let isTraced: Bool
-  /// How many seccomp filters its system calls pass; 1 where a kernel before 5.9 says only that there are any.
+  /// The number of seccomp filters for its system calls; 1 for any number on a kernel before 5.9, which reports only whether
+  /// there are any.
   let filterCount: Int
 
-  /// Reads the status of a thread; `malformed` when a line is missing.
+  /// Parses the status of a thread; throws `malformed` if a line is missing.
   init(parsing text: [UInt8]) throws(MeasurementError) {
     var name: [UInt8]?
     var tracer: UInt64?
@@ -67,8 +68,9 @@ struct ThreadStatus: Equatable {
     filterCount = Int(clamping: filters ?? (mode == 0 ? 0 : 1))
   }
 
-  /// The status of every thread: a tracer may hold any one of them. Threads that end meanwhile are left out; one that has
-  /// no status and is still there is an error.
+  /// Returns the status of every thread, because a tracer can be attached to any of them.
+  ///
+  /// Threads that end meanwhile are omitted. A thread that still exists but has no status is an error.
   static func all(_ files: HostFiles) throws(MeasurementError) -> [ThreadStatus] {
     var statuses: [ThreadStatus] = []
     var ended: [String] = []
@@ -88,7 +90,7 @@ struct ThreadStatus: Equatable {
 
   private static let folder = "/proc/self/task"
 
-  /// The text of a thread's status; nil when there is none any more.
+  /// Returns the text of a thread's status; nil if the thread has ended.
   private static func text(of thread: String, _ files: HostFiles) throws(MeasurementError) -> [UInt8]? {
     do throws(MeasurementError) {
       return try files.contentsIfPresent(of: "\(folder)/\(thread)/status", as: .threads)
@@ -99,16 +101,16 @@ struct ThreadStatus: Equatable {
 }
 
 extension ArraySlice<UInt8> {
-  /// The number that stands there and nothing else.
+  /// Returns the number that the slice consists of.
   fileprivate func count(_ source: MeasuredSource) throws(MeasurementError) -> UInt64 {
     guard let number = decimal else { throw .malformed(source) }
     return number
   }
 }
 
-/// Which TCP ports somebody listens on, as far as this process can see.
+/// The TCP ports with a listener, as far as this process can see them.
 enum ListeningSockets {
-  /// Whether any address listens on `port`. A listener for both families shows in either.
+  /// Returns whether any address listens on `port`. A listener for both address families appears in one of the tables.
   static func contain(port: UInt16, _ files: HostFiles) throws(MeasurementError) -> Bool {
     let first = try isListening(port, AF_INET, files) { () throws(MeasurementError) in
       try files.contents(of: "/proc/net/tcp", as: .sockets)
@@ -120,7 +122,7 @@ enum ListeningSockets {
     }
   }
 
-  /// Asks the kernel, or reads its table where it does not answer or a test has laid one out.
+  /// Asks the kernel, or reads its table if the kernel does not answer or a test supplies a table.
   private static func isListening(
     _ port: UInt16, _ family: Int32, _ files: HostFiles, table: () throws(MeasurementError) -> [UInt8]
   ) throws(MeasurementError) -> Bool {
@@ -131,7 +133,7 @@ enum ListeningSockets {
     return try table().lines.contains { isListener($0, on: port) }
   }
 
-  /// Whether a line of the table is a listener on `port`.
+  /// Returns whether a line of the table is a listener on `port`.
   ///
   /// Source: proc_pid_net(5): `sl local_address:port remote_address:port state …`, hexadecimal; state 0A listens.
   static func isListener(_ line: ArraySlice<UInt8>, on port: UInt16) -> Bool {

@@ -1,7 +1,7 @@
 import COpenSSL
 import HoldfastCore
 
-/// AES-CBC, padded: half of an authenticated encryption, never used without its MAC.
+/// AES-CBC with padding. It is only half of an authenticated encryption, and is never used without its MAC.
 ///
 /// Source: SP 800-38A §6.2; RFC 5652 §6.3; RFC 7518 §5.2.2.
 package enum AESCBC {
@@ -16,15 +16,15 @@ package enum AESCBC {
     }
   }
 
-  /// How a message is filled up to whole blocks; its last byte says how many were added.
+  /// The padding of a message to complete blocks. The last byte is the number of bytes added.
   package enum Padding: Sendable {
-    /// All of them are that number. Source: RFC 5652 §6.3.
+    /// All padding bytes have that value. Source: RFC 5652 §6.3.
     case pkcs7
-    /// The others are anything. Source: XML Encryption 1.1 §5.2.
+    /// The other padding bytes are arbitrary. Source: XML Encryption 1.1 §5.2.
     case xmlEncryption
   }
 
-  /// Decrypts `message`, whose MAC the caller has checked; throws when the padding is wrong.
+  /// Decrypts `message`, whose MAC the caller has already verified; throws if the padding is wrong.
   package static func decrypt(
     key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>, padding: Padding = .pkcs7
   ) throws(CryptographyFailure) -> SecretBytes {
@@ -83,14 +83,14 @@ package enum AESCBC {
   }
 }
 
-/// AES key wrap with the default initial value, its context kept from call to call.
+/// AES key wrap with the default initial value. The context is kept between calls.
 ///
 /// Source: RFC 3394 §2.2.
 struct KeyWrapCipher: ~Copyable {
   private let context: Handle
   private let keyByteCount: Int
 
-  /// `keyByteCount` is 16, 24 or 32.
+  /// Creates a cipher for keys of `keyByteCount` bytes: 16, 24 or 32.
   init(keyByteCount: Int) throws(CryptographyFailure) {
     let name: String
     switch keyByteCount {
@@ -107,7 +107,7 @@ struct KeyWrapCipher: ~Copyable {
     self.keyByteCount = keyByteCount
   }
 
-  /// Unwraps `wrapped`, whose count is 8 more than that of `output` and a multiple of 8; throws when its integrity value is wrong.
+  /// Unwraps `wrapped`, a multiple of 8 bytes and 8 more than `output`; throws if its integrity value is wrong.
   mutating func unwrap(
     key: Span<UInt8>, wrapped: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -115,7 +115,7 @@ struct KeyWrapCipher: ~Copyable {
     try run(encrypting: false, key: key, input: wrapped, into: &output)
   }
 
-  /// Wraps `plain`, whose count is a multiple of 8 and at least 16, into 8 bytes more.
+  /// Wraps `plain`, a multiple of 8 and at least 16 bytes, into `output`, which has 8 more.
   mutating func wrap(
     key: Span<UInt8>, plain: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -150,7 +150,7 @@ struct KeyWrapCipher: ~Copyable {
 ///
 /// Source: RFC 3394 §2.2; RFC 7518 §4.4.
 package enum AESKeyWrap {
-  /// Wraps `plain`, a multiple of 8 and at least 16 bytes, under a key of 16, 24 or 32 bytes; 8 bytes more come back.
+  /// Wraps `plain`, a multiple of 8 and at least 16 bytes, under a key of 16, 24 or 32 bytes; returns 8 bytes more.
   package static func wrap(key: Span<UInt8>, plain: Span<UInt8>) throws(CryptographyFailure) -> [UInt8] {
     var cipher = try KeyWrapCipher(keyByteCount: key.count)
     var wrapped = [UInt8](repeating: 0, count: plain.count + 8)
@@ -159,7 +159,7 @@ package enum AESKeyWrap {
     return wrapped
   }
 
-  /// Unwraps what ``wrap(key:plain:)`` made; throws when the integrity value is wrong.
+  /// Unwraps the output of ``wrap(key:plain:)``; throws if the integrity value is wrong.
   package static func unwrap(key: Span<UInt8>, wrapped: Span<UInt8>) throws(CryptographyFailure) -> SecretBytes {
     guard wrapped.count >= 24 else { throw CryptographyFailure() }
     var cipher = try KeyWrapCipher(keyByteCount: key.count)

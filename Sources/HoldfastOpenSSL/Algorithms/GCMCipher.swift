@@ -1,14 +1,14 @@
 import COpenSSL
 import HoldfastCore
 
-/// AES-GCM with 12-byte nonces and 16-byte tags, its context kept from call to call.
+/// AES-GCM with 12-byte nonces and 16-byte tags. The context is kept between calls.
 ///
 /// Source: SP 800-38D §7.
 struct GCMCipher: ~Copyable {
   private let context: Handle
   private let keyByteCount: Int
 
-  /// `keyByteCount` is 16, 24 or 32.
+  /// Creates a cipher for keys of `keyByteCount` bytes: 16, 24 or 32.
   init(keyByteCount: Int) throws(CryptographyFailure) {
     let name: String
     switch keyByteCount {
@@ -36,7 +36,7 @@ struct GCMCipher: ~Copyable {
     try check(control(EVP_CTRL_AEAD_GET_TAG, &tag))
   }
 
-  /// Decrypts `message` in place; throws when `tag` is wrong, and wipes what was decrypted.
+  /// Decrypts `message` in place; throws and wipes `message` if `tag` is wrong.
   ///
   /// Timing: libcrypto compares the tag in constant time.
   mutating func open(
@@ -104,7 +104,7 @@ struct GCMCipher: ~Copyable {
   }
 }
 
-/// AES-GCM of any key size in one call: 12-byte nonces, 16-byte tags.
+/// AES-GCM of any key size in one call, with 12-byte nonces and 16-byte tags.
 ///
 /// Source: SP 800-38D §7. ``OpenSSLCryptography`` keeps a context and is faster.
 package enum AESGCM {
@@ -117,7 +117,7 @@ package enum AESGCM {
     try cipher.seal(key: key, nonce: nonce, authenticating: data, message: &message, tag: &tag)
   }
 
-  /// Decrypts `message` in place; throws when `tag` is wrong, and `message` is then wiped.
+  /// Decrypts `message` in place under a key of 16, 24 or 32 bytes; throws and wipes `message` if `tag` is wrong.
   ///
   /// Timing: libcrypto compares the tag in constant time.
   package static func open(

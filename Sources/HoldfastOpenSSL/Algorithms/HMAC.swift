@@ -3,11 +3,12 @@ import HoldfastCore
 
 /// HMAC in one call, with each of the hashes that JOSE and OATH use.
 ///
-/// Source: RFC 2104; RFC 7518 §3.2. Timing: depends on byte counts alone.
+/// Source: RFC 2104; RFC 7518 §3.2. Timing: depends only on byte counts.
 package enum HMAC: Sendable {
+  /// The hash: SHA-1, SHA-256, SHA-384 or SHA-512.
   case sha1, sha256, sha384, sha512
 
-  /// The bytes of a full code: 20, 32, 48 or 64.
+  /// The byte count of a complete code: 20, 32, 48 or 64.
   package var byteCount: Int {
     switch self {
     case .sha1: 20
@@ -17,7 +18,7 @@ package enum HMAC: Sendable {
     }
   }
 
-  /// Writes the first `code.count` bytes, at most ``byteCount``, of the code of `message` under `key`, of any length.
+  /// Writes the first `code.count` bytes, at most ``byteCount``, of the code of `message` under `key`, any number of bytes.
   package func authenticate(
     _ message: Span<UInt8>, key: Span<UInt8>, into code: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -41,7 +42,7 @@ package enum HMAC: Sendable {
 
   /// Throws unless `code` is the first `code.count` bytes, at least 10, of the code of `message` under `key`.
   ///
-  /// Timing: the comparison does not show where they differ.
+  /// Timing: the comparison does not reveal where the codes differ.
   package func verify(
     _ code: Span<UInt8>, of message: Span<UInt8>, key: Span<UInt8>
   ) throws(CryptographyFailure) {
@@ -52,7 +53,7 @@ package enum HMAC: Sendable {
     guard constantTimeEqual(expected.bytes, code) else { throw CryptographyFailure() }
   }
 
-  /// libcrypto's hash.
+  /// The hash, as libcrypto's object.
   var digest: OpaquePointer? {
     switch self {
     case .sha1: unsafe EVP_sha1()
@@ -63,10 +64,11 @@ package enum HMAC: Sendable {
   }
 }
 
-/// HMAC as two of libcrypto's low-level hashes: no allocation, a third of the time of a kept `EVP_MAC`.
+/// HMAC as two of libcrypto's low-level hashes. It allocates nothing, and takes a third of the time of a reused `EVP_MAC`.
 ///
-/// Source: RFC 2104 §2. Inlinable, so that a caller's code is made for the hash.
+/// Source: RFC 2104 §2. It is inlinable, so that the compiler specialises a caller's code for the hash.
 package struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
+  /// The error of `append`, which cannot fail.
   package typealias Failure = Never
 
   @usableFromInline var inner: Hash
@@ -96,12 +98,13 @@ package struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable
     outer.append(block.span)
   }
 
+  /// Appends `bytes` to the message.
   @inlinable
   package mutating func append(_ bytes: Span<UInt8>) {
     inner.append(bytes)
   }
 
-  /// Ends the MAC and wipes its state; throws unless `output` is as long as the hash.
+  /// Writes the MAC and wipes the state; throws unless `output` is as long as the hash.
   @inlinable
   package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     try inner.finish(into: &output)

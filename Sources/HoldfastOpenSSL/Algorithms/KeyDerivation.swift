@@ -1,15 +1,15 @@
 import COpenSSL
 import HoldfastCore
 
-/// One of libcrypto's key derivation functions with one hash, its context kept from call to call.
+/// A key derivation function of libcrypto with one hash. The context is kept between calls.
 struct KeyDerivation: ~Copyable {
   private let context: Handle
   private let digestName: StaticString
 
   enum Function {
-    /// Extract and expand. Source: RFC 5869 §2.
+    /// HKDF, extract and expand. Source: RFC 5869 §2.
     case hkdf
-    /// One-step derivation by a hash, as JOSE's Concat KDF. Source: SP 800-56C §4.1; RFC 7518 §4.6.2.
+    /// One-step derivation with a hash, as in JOSE's Concat KDF. Source: SP 800-56C §4.1; RFC 7518 §4.6.2.
     case concatenation
   }
 
@@ -25,7 +25,7 @@ struct KeyDerivation: ~Copyable {
     self.digestName = digestName
   }
 
-  /// Fills `output`; an empty `salt` is the same as none.
+  /// Fills `output`; an empty `salt` is equivalent to none.
   mutating func derive(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -63,30 +63,31 @@ struct KeyDerivation: ~Copyable {
   }
 }
 
-/// A parameter that points at `bytes`; an empty one points at something, because libcrypto takes null for absent.
+/// Returns a parameter that points at `bytes`. The pointer is not null even for an empty one, because libcrypto reads null as
+/// absent.
 func octetParameter(_ name: StaticString, _ bytes: UnsafeBufferPointer<UInt8>) -> OSSL_PARAM {
   let start = unsafe bytes.baseAddress ?? name.utf8Start
   return unsafe OSSL_PARAM_construct_octet_string(
     cString(name), UnsafeMutableRawPointer(mutating: start), bytes.count)
 }
 
-/// A parameter that points at `text`.
+/// Returns a parameter that points at `text`.
 func utf8Parameter(_ name: StaticString, _ text: StaticString) -> OSSL_PARAM {
   unsafe OSSL_PARAM_construct_utf8_string(cString(name), UnsafeMutablePointer(mutating: cString(text)), 0)
 }
 
-/// The zero-terminated bytes of a literal, which live as long as the process.
+/// Returns the zero-terminated bytes of a literal, which are valid as long as the process runs.
 func cString(_ text: StaticString) -> UnsafePointer<CChar> {
   unsafe UnsafeRawPointer(text.utf8Start).assumingMemoryBound(to: CChar.self)
 }
 
 /// HKDF, extract and expand, in one call and with each of the hashes of ``HMAC``.
 ///
-/// Source: RFC 5869 §2. ``OpenSSLCryptography`` keeps a context and is faster. Timing: depends on byte counts alone.
+/// Source: RFC 5869 §2. ``OpenSSLCryptography`` keeps a context and is faster. Timing: depends only on byte counts.
 package enum HKDF {
-  /// Fills `output`, at most 255 times the hash's bytes; an empty `salt` is the same as none.
+  /// Fills `output`, at most 255 times the hash's byte count. An empty `salt` is equivalent to none.
   ///
-  /// Throws when `output` is empty or longer than that.
+  /// - Throws: `CryptographyFailure` if `output` is empty or longer.
   package static func derive(
     hash: HMAC, inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -96,7 +97,7 @@ package enum HKDF {
 }
 
 extension HMAC {
-  /// What libcrypto calls the hash.
+  /// The name of the hash in libcrypto.
   fileprivate var digestName: StaticString {
     switch self {
     case .sha1: "SHA1"
@@ -107,11 +108,11 @@ extension HMAC {
   }
 }
 
-/// A key from a passphrase, made slow by repetition.
+/// PBKDF2, a key derivation from a passphrase that is slow through its number of iterations.
 ///
-/// Source: RFC 8018 §5.2. Timing: depends on the byte counts and the iterations alone.
+/// Source: RFC 8018 §5.2. Timing: depends only on the byte counts and the number of iterations.
 package enum PBKDF2 {
-  /// Fills `output`, at least one byte; throws when there is no iteration.
+  /// Fills `output`, at least one byte; throws if `iterationCount` is below 1.
   package static func derive(
     hash: HMAC, passphrase: Span<UInt8>, salt: Span<UInt8>, iterationCount: Int, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -135,20 +136,20 @@ package enum PBKDF2 {
   }
 }
 
-/// The scrypt key derivation function: slow and large in memory on purpose.
+/// The scrypt key derivation function, which is slow and needs much memory on purpose.
 ///
-/// Source: RFC 7914 §6. Timing: its memory accesses depend on the password, as the algorithm has it.
+/// Source: RFC 7914 §6. Timing: its memory accesses depend on the password, as the algorithm prescribes.
 package enum Scrypt {
-  /// Fills `output` from a password and a salt, each of any number of bytes. Throws when there is no memory for it.
+  /// Fills `output` from a password and a salt, each of any number of bytes; throws if there is not enough memory.
   package static func derive(
     password: Span<UInt8>, salt: Span<UInt8>, cost: ScryptCost, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
-    // What RFC 7914 §2 needs, and as much again for libcrypto's own bookkeeping.
+    // Twice the memory that RFC 7914 §2 requires, plus 1 MiB, leaves room for libcrypto's bookkeeping.
     let memoryLimit = 2 * cost.memoryByteCount + 1 << 20
     let result = unsafe password.withUnsafeBufferPointer { password in
       unsafe salt.withUnsafeBufferPointer { salt in
         unsafe output.withUnsafeMutableBufferPointer { output in
-          // libcrypto takes a null password for none at all.
+          // libcrypto treats a null password as none.
           let start = unsafe password.baseAddress ?? salt.baseAddress
           return unsafe EVP_PBE_scrypt(
             UnsafeRawPointer(start)?.assumingMemoryBound(to: CChar.self), password.count, salt.baseAddress, salt.count,
@@ -164,18 +165,18 @@ package enum Scrypt {
   }
 }
 
-/// What a derivation with ``Scrypt`` costs: bounded, so that nobody's file asks for all of the memory.
+/// The cost of a derivation with ``Scrypt``. It is bounded, so that a file from others cannot demand all of the memory.
 ///
 /// Source: RFC 7914 §2.
 package struct ScryptCost: Sendable, Equatable {
   /// The binary logarithm of N, 1 to 20.
   package let logarithm: Int
-  /// r, 1 to 8.
+  /// The block size r, 1 to 8.
   package let blockSize: Int
-  /// p, 1 to 4.
+  /// The parallelization p, 1 to 4.
   package let parallelization: Int
 
-  /// Nil outside these bounds, and for more than 256 MiB.
+  /// Creates a cost; is nil outside these bounds, and for more than 256 MiB.
   package init?(logarithm: Int, blockSize: Int, parallelization: Int) {
     guard (1...20).contains(logarithm), (1...8).contains(blockSize), (1...4).contains(parallelization) else {
       return nil
@@ -193,7 +194,7 @@ package struct ScryptCost: Sendable, Equatable {
   /// N = 2^17, r = 8, p = 1: 128 MiB, about half a second.
   package static let archive = ScryptCost(logarithm: 17)
 
-  /// 128 · r · N bytes.
+  /// The memory that a derivation needs: 128 · r · N bytes.
   package var memoryByteCount: Int { 128 * blockSize << logarithm }
 }
 
@@ -201,7 +202,7 @@ package struct ScryptCost: Sendable, Equatable {
 ///
 /// Source: SP 800-56A §5.8.2.1; RFC 7518 §4.6.2.
 package enum ConcatenationKDF {
-  /// Fills `output` from a shared secret and the `OtherInfo` that says what for.
+  /// Fills `output` from a shared secret and the `OtherInfo` that states the purpose of the key.
   package static func derive(
     secret: Span<UInt8>, otherInfo: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {

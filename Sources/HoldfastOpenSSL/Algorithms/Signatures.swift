@@ -1,7 +1,7 @@
 import COpenSSL
 import HoldfastCore
 
-/// ECDSA P-256 verification; the key object and its context are kept and given a new point for each call.
+/// ECDSA P-256 verification. The key object and its context are kept, and get a new point for each call.
 ///
 /// Source: FIPS 186-5 §6.4.2; the signature is r ‖ s as in RFC 7518 §3.4 and RFC 9053 §2.1.
 struct SignatureVerifier: ~Copyable {
@@ -17,7 +17,7 @@ struct SignatureVerifier: ~Copyable {
     self.context = context
   }
 
-  /// Throws unless `signature` (64 bytes) over `digest` is `point`'s.
+  /// Throws unless `signature` (64 bytes) over `digest` was made with the private key of `point`.
   mutating func verify(
     point: P256Point, digest: Digest, signature: FixedBytes<64>
   ) throws(CryptographyFailure) {
@@ -33,7 +33,7 @@ struct SignatureVerifier: ~Copyable {
   }
 }
 
-/// Writes r ‖ s as a DER `ECDSA-Sig-Value`, at most 72 bytes; returns how many. Source: RFC 3279 §2.2.3.
+/// Writes r ‖ s as a DER `ECDSA-Sig-Value`, at most 72 bytes; returns the number of bytes. Source: RFC 3279 §2.2.3.
 private func encodeDER(
   _ signature: FixedBytes<64>, into output: inout InlineArray<80, UInt8>
 ) throws(CryptographyFailure) -> Int {
@@ -52,7 +52,7 @@ private func encodeDER(
   return Int(count)
 }
 
-/// ECDSA P-256 signing, its context kept from call to call.
+/// ECDSA P-256 signing. The context is kept between calls.
 ///
 /// Source: FIPS 186-5 §6.4.1; the signature is r ‖ s as in RFC 7518 §3.4 and RFC 9053 §2.1.
 struct Signer: ~Copyable {

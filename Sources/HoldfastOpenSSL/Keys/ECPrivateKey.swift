@@ -1,19 +1,20 @@
 import COpenSSL
 import HoldfastCore
 
-/// A private key on one of NIST's curves, for key agreement and signatures.
+/// A private key on a NIST curve, for key agreement and signatures.
 ///
-/// Used by one thread at a time.
+/// Only one thread at a time may use it.
 @safe
 package struct ECPrivateKey: ~Copyable, Sendable {
+  /// The curve of the key.
   package let curve: NISTCurve
-  /// The SEC1 uncompressed public point.
+  /// The public point, in SEC1 uncompressed form.
   package let publicPoint: [UInt8]
   let key: Handle
   private let agreement: Handle
   private var peer: PublicKeySlot
 
-  /// A new key from libcrypto's generator. Source: FIPS 186-5 §A.2.2.
+  /// Generates a key with libcrypto's generator. Source: FIPS 186-5 §A.2.2.
   package init(generatingOn curve: NISTCurve) throws(CryptographyFailure) {
     let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), freedBy: EVP_PKEY_CTX_free)
     try check(unsafe EVP_PKEY_keygen_init(context.pointer))
@@ -23,7 +24,7 @@ package struct ECPrivateKey: ~Copyable, Sendable {
     try self.init(curve: curve, key: unsafe Handle(made, freedBy: EVP_PKEY_free))
   }
 
-  /// The key of a big-endian `scalar` of exactly `curve.coordinateByteCount` bytes; throws unless it is in 1 ..< n.
+  /// Imports a big-endian `scalar` of exactly `curve.coordinateByteCount` bytes; throws unless it is in 1 ..< n.
   package init(curve: NISTCurve, scalar: Span<UInt8>) throws(CryptographyFailure) {
     guard scalar.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     let number = try bigNumber(scalar)
@@ -43,9 +44,10 @@ package struct ECPrivateKey: ~Copyable, Sendable {
     self.peer = peer
   }
 
-  /// ECDH with a SEC1 uncompressed point: writes the x coordinate over `shared`, `curve.coordinateByteCount` bytes.
+  /// Performs ECDH with a SEC1 uncompressed point: writes the x coordinate, `curve.coordinateByteCount` bytes, to `shared`.
   ///
-  /// Source: SP 800-56A §5.7.1.2. Throws for a point that is not on the curve or is at infinity.
+  /// Source: SP 800-56A §5.7.1.2.
+  /// - Throws: `CryptographyFailure` if the point is not on the curve or is at infinity, or `shared` has another length.
   package mutating func agree(
     with point: Span<UInt8>, into shared: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
@@ -62,7 +64,7 @@ package struct ECPrivateKey: ~Copyable, Sendable {
     }
   }
 
-  /// Writes the scalar, big-endian, over `output`, `curve.coordinateByteCount` bytes: for a key file.
+  /// Writes the scalar, big-endian, `curve.coordinateByteCount` bytes, to `output`, for a key file.
   package borrowing func writeScalar(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     var number: OpaquePointer?
@@ -83,19 +85,20 @@ private func encodedPoint(of key: borrowing Handle, byteCount: Int) throws(Crypt
 
 /// A P-256 private key in this process's memory, for key agreement and signatures.
 ///
-/// Used by one thread at a time.
+/// Only one thread at a time may use it.
 @safe
 package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
+  /// The public point: x and y, 32 bytes each.
   package let publicPoint: P256Point
   private var key: ECPrivateKey
   private var signer: Signer?
 
-  /// A new key from libcrypto's generator. Source: FIPS 186-5 §A.2.2.
+  /// Generates a key with libcrypto's generator. Source: FIPS 186-5 §A.2.2.
   package init() throws(CryptographyFailure) {
     try self.init(ECPrivateKey(generatingOn: .p256))
   }
 
-  /// The key of a big-endian scalar; throws unless it is in 1 ..< n.
+  /// Imports a big-endian scalar; throws unless it is in 1 ..< n.
   package init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
     let key = try scalar.withBytes { (scalar) throws(CryptographyFailure) in
       try ECPrivateKey(curve: .p256, scalar: scalar)
@@ -109,7 +112,7 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
     self.key = key
   }
 
-  /// The scalar, big-endian: for a key file.
+  /// Returns the scalar, big-endian, for a key file.
   package borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
     var scalar = Secret<32>()
     try scalar.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
@@ -118,13 +121,16 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
     return scalar
   }
 
+  /// Performs ECDH: writes the x coordinate of this key times `peer`, 32 bytes. Source: SP 800-56A §5.7.1.2.
+  ///
+  /// - Throws: `CryptographyFailure` if `peer` is not on the curve.
   package mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
     try shared.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.agree(with: peer.bytes, into: &bytes)
     }
   }
 
-  /// An ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
+  /// Returns an ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
   ///
   /// Timing: libcrypto signs in constant time, with a random nonce.
   package mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
@@ -133,7 +139,7 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   }
 }
 
-/// A libcrypto key pair from a scalar, which must be in 1 ..< n; the public point is computed.
+/// Returns a libcrypto key pair for a scalar, which must be in 1 ..< n. The public point is computed.
 ///
 /// Timing: libcrypto multiplies in constant time.
 func makeKeyPair(curve: NISTCurve, scalar: borrowing Handle) throws(CryptographyFailure) -> Handle {
@@ -159,7 +165,7 @@ func makeKeyPair(curve: NISTCurve, scalar: borrowing Handle) throws(Cryptography
   }
 }
 
-/// A libcrypto key pair of `algorithm` from the parameters pushed on `builder`.
+/// Returns a libcrypto key pair of `algorithm` from the parameters in `builder`.
 func makeKey(algorithm: String, from builder: borrowing Handle) throws(CryptographyFailure) -> Handle {
   guard let parameters = unsafe OSSL_PARAM_BLD_to_param(builder.pointer) else { throw failure() }
   defer { unsafe OSSL_PARAM_free(parameters) }
@@ -170,13 +176,14 @@ func makeKey(algorithm: String, from builder: borrowing Handle) throws(Cryptogra
   return try unsafe Handle(made, freedBy: EVP_PKEY_free)
 }
 
-/// A prime curve of NIST.
+/// A NIST prime curve.
 ///
 /// Source: SP 800-186 §3.2.1.
 package enum NISTCurve: Sendable {
+  /// The curve: P-256, P-384 or P-521.
   case p256, p384, p521
 
-  /// The bytes of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
+  /// The byte count of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
   package var coordinateByteCount: Int {
     switch self {
     case .p256: 32
@@ -185,7 +192,7 @@ package enum NISTCurve: Sendable {
     }
   }
 
-  /// The bytes of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
+  /// The byte count of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
   package var pointByteCount: Int { 1 + 2 * coordinateByteCount }
 
   var groupName: StaticString {
@@ -205,7 +212,7 @@ package enum NISTCurve: Sendable {
   }
 }
 
-/// A libcrypto integer from big-endian bytes, wiped when it goes out of scope.
+/// Returns a libcrypto integer from big-endian bytes. It is wiped when it goes out of scope.
 func bigNumber(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> Handle {
   guard let count = CInt(exactly: bytes.count) else { throw CryptographyFailure() }
   let number = try unsafe Handle(BN_secure_new(), freedBy: BN_clear_free)
@@ -215,14 +222,14 @@ func bigNumber(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> Handle {
   return number
 }
 
-/// Writes a libcrypto integer over all of `output`, big-endian, padded with zeros in front; throws when it does not fit.
+/// Fills `output` with a libcrypto integer, big-endian, with leading zeros; throws if it does not fit.
 func writeBigNumber(_ number: OpaquePointer?, into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
   guard let count = CInt(exactly: output.count) else { throw CryptographyFailure() }
   let written = unsafe output.withUnsafeMutableBufferPointer { unsafe BN_bn2binpad(number, $0.baseAddress, count) }
   guard written == count else { throw failure() }
 }
 
-/// A public key object of one curve that is given a new point for each use: making one anew costs half an ECDH.
+/// A public key object of one curve that gets a new point for each use, because creating one costs as much as half an ECDH.
 struct PublicKeySlot: ~Copyable {
   let key: Handle
   private let curve: NISTCurve
@@ -237,9 +244,9 @@ struct PublicKeySlot: ~Copyable {
     key = try unsafe Handle(made, freedBy: EVP_PKEY_free)
   }
 
-  /// Takes a SEC1 uncompressed point; throws when it is in another form, the point at infinity or not on the curve.
+  /// Sets a SEC1 uncompressed point; throws if it has another form, is the point at infinity, or is not on the curve.
   ///
-  /// Source: SP 800-56A §5.6.2.3.4; the curves have cofactor 1, so that this is the full check.
+  /// Source: SP 800-56A §5.6.2.3.4. The curves have cofactor 1, so this is the full check.
   mutating func set(_ point: Span<UInt8>) throws(CryptographyFailure) {
     guard point.count == curve.pointByteCount, point[0] == 4 else { throw CryptographyFailure() }
     let result = unsafe point.withUnsafeBufferPointer {

@@ -1,25 +1,34 @@
 import COpenSSL
 import HoldfastCore
 
-/// An RSA private key, for opening what was encrypted to it with OAEP.
+/// An RSA private key for OAEP.
 ///
-/// At least 2048 bits, as RFC 7518 §4.3 asks.
+/// It has at least 2048 bits, as RFC 7518 §4.3 requires.
 @safe
 package struct RSAPrivateKey: ~Copyable, Sendable {
   private let key: Handle
 
-  /// The parts of a private JWK, big-endian. Source: RFC 7518 §6.3.
+  /// The parameters of a private JWK, big-endian. Source: RFC 7518 §6.3.
   @safe
   package struct Components: ~Copyable {
+    /// The modulus `n`.
     package var modulus: [UInt8]
+    /// The public exponent `e`.
     package var publicExponent: [UInt8]
+    /// The private exponent `d`.
     package var privateExponent: SecretBytes
+    /// The first prime factor `p`.
     package var firstPrime: SecretBytes
+    /// The second prime factor `q`.
     package var secondPrime: SecretBytes
+    /// The exponent `dp` of the first prime factor.
     package var firstExponent: SecretBytes
+    /// The exponent `dq` of the second prime factor.
     package var secondExponent: SecretBytes
+    /// The coefficient `qi`, the inverse of the second prime factor modulo the first.
     package var coefficient: SecretBytes
 
+    /// Takes over the parameters. They are checked when a key is made from them.
     package init(
       modulus: [UInt8], publicExponent: [UInt8], privateExponent: consuming SecretBytes,
       firstPrime: consuming SecretBytes, secondPrime: consuming SecretBytes, firstExponent: consuming SecretBytes,
@@ -36,7 +45,7 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
     }
   }
 
-  /// A key from a DER `PrivateKeyInfo`. Source: RFC 5208 §5.
+  /// Decodes a DER `PrivateKeyInfo`; throws if it is not a consistent RSA key of at least 2048 bits. Source: RFC 5208 §5.
   package init(pkcs8 encoded: Span<UInt8>) throws(CryptographyFailure) {
     let decoded = unsafe encoded.withUnsafeBufferPointer { encoded in
       var cursor = encoded.baseAddress
@@ -45,7 +54,7 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
     try self.init(checking: unsafe Handle(decoded, freedBy: EVP_PKEY_free))
   }
 
-  /// A key from its parts; throws when they do not belong together.
+  /// Imports a key from its parameters; throws if they are inconsistent, or the modulus has fewer than 2048 bits.
   package init(_ components: borrowing Components) throws(CryptographyFailure) {
     let builder = try unsafe Handle(OSSL_PARAM_BLD_new(), freedBy: OSSL_PARAM_BLD_free)
     let modulus = try bigNumber(components.modulus.span)
@@ -76,9 +85,10 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
     self.key = key
   }
 
-  /// Decrypts what OAEP encrypted with `hash` for both its hash and its mask; `label` may be empty.
+  /// Decrypts an OAEP message; `hash` is both its hash and the hash of its mask. `label` may be empty.
   ///
-  /// Source: RFC 8017 §7.1.2; RFC 7518 §4.3. Throws one opaque error whatever is wrong.
+  /// Source: RFC 8017 §7.1.2; RFC 7518 §4.3.
+  /// - Throws: the same opaque `CryptographyFailure` for every error.
   package borrowing func decryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> SecretBytes {
@@ -96,7 +106,7 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
     return SecretBytes(copying: output.bytes.extracting(first: count))
   }
 
-  /// Encrypts `message` to this key's public half, as ``decryptOAEP(_:hash:label:)`` opens it.
+  /// Encrypts `message` to this key's public half, for ``decryptOAEP(_:hash:label:)``.
   package borrowing func encryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> [UInt8] {
@@ -114,6 +124,7 @@ package struct RSAPrivateKey: ~Copyable, Sendable {
 
 /// The hash of an OAEP encryption.
 package enum OAEPHash: Sendable {
+  /// The hash: SHA-1 or SHA-256.
   case sha1, sha256
 
   var digest: OpaquePointer? {

@@ -1,7 +1,7 @@
 import CSQLite
 import Glibc
 
-/// An open SQLite handle: the only place that opens, closes and prepares.
+/// An open SQLite handle. Only this type opens, closes and prepares.
 @safe final class Connection {
   private let handle: OpaquePointer
 
@@ -13,7 +13,7 @@ import Glibc
     guard let handle = unsafe opened else { throw .other(code: SQLITE_NOMEM) }
     unsafe self.handle = handle
     guard code == SQLITE_OK else { throw error(code) }
-    // SQLite falls back to reading where the file cannot be written, and says so only at the first write.
+    // SQLite falls back to read-only access if the file cannot be written, and reports that only at the first write.
     guard unsafe sqlite3_db_readonly(handle, "main") == 0 else { throw .readOnly }
     unsafe sqlite3_busy_timeout(handle, busyTimeoutMilliseconds)
     let switches: [(option: Int32, value: Int32)] = [
@@ -27,7 +27,7 @@ import Glibc
   }
 
   deinit {
-    // The statements may be finalized after the connection; this close waits for them.
+    // Statements may be finalized after the connection; this variant of close waits for them.
     unsafe sqlite3_close_v2(handle)
   }
 
@@ -38,13 +38,13 @@ import Glibc
 
   var lastInsertedRowID: Int64 { unsafe sqlite3_last_insert_rowid(handle) }
 
-  /// Runs a script of any number of statements and drops the rows.
+  /// Runs a script of any number of statements and discards the rows.
   func execute(_ script: String) throws(DatabaseError) {
     let code = unsafe script.withCString { unsafe sqlite3_exec(handle, $0, nil, nil, nil) }
     guard code == SQLITE_OK else { throw error(code) }
   }
 
-  /// Prepares a single statement; anything after it is misuse.
+  /// Prepares a single statement. Text after it throws `misuse`.
   func prepare(_ sql: String) throws(DatabaseError) -> Statement {
     var prepared: OpaquePointer?
     let (code, isSingle) = unsafe sql.withCString { start -> (Int32, Bool) in
@@ -59,7 +59,7 @@ import Glibc
     return statement
   }
 
-  /// Moves the write-ahead log into the database, and empties it unless `mode` is another one of SQLite's.
+  /// Moves the write-ahead log into the database, and empties it unless `mode` is another of SQLite's modes.
   func checkpoint(mode: Int32 = SQLITE_CHECKPOINT_TRUNCATE) throws(DatabaseError) {
     let code = unsafe sqlite3_wal_checkpoint_v2(handle, nil, mode, nil, nil)
     guard code == SQLITE_OK else { throw error(code) }
@@ -79,33 +79,33 @@ import Glibc
   }
 }
 
-/// Why a database refused an operation.
+/// A reason why a database refused an operation.
 package enum DatabaseError: Error, Equatable, Sendable {
   /// Another connection holds the lock, and the busy timeout has passed.
   case busy
   /// The disk, the quota or the permitted number of pages is exhausted; the transaction is rolled back.
   case full
-  /// The file is damaged or no database at all.
+  /// The file is damaged or not a database.
   case corrupt
-  /// The file or the connection cannot be written.
+  /// The file or the connection is read-only.
   case readOnly
   /// The file cannot be opened: it is missing, a symbolic link, or not a regular file.
   case cannotOpen
-  /// The system refuses access, or the file belongs to, or is open to, other users.
+  /// The system refuses access, or the file belongs to another user or is accessible to other users.
   case permission
-  /// A row breaks a rule of the schema.
+  /// A row violates a constraint of the schema.
   case constraint
   /// The file is the database of another application.
   case foreign
   /// The file was written by a newer version of the schema.
   case newerVersion(found: Int32)
-  /// A column holds another type than the one asked for, or a number outside its range; columns count from 0.
+  /// A column holds another type than the requested one, or a number outside its range. Columns count from 0.
   case wrongType(column: Int)
-  /// A number that is bound does not fit a signed 64-bit column.
+  /// A number to bind does not fit into a signed 64-bit column.
   case outOfRange
-  /// The calling code is wrong: a nested transaction, a closed database, a column or parameter that does not exist.
+  /// The calling code is wrong: a nested transaction, a closed database, or a column or parameter that does not exist.
   case misuse
-  /// Any other SQLite result, as an extended result code.
+  /// Any other result of SQLite, as an extended result code.
   case other(code: Int32)
 
   /// Translates an extended result code, with the `errno` of the call that failed, if any.

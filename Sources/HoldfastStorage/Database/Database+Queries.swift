@@ -1,10 +1,10 @@
 extension Database {
-  /// Runs one statement and drops its rows.
+  /// Runs one statement and discards its rows.
   ///
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
-  /// - Returns: How many rows the last INSERT, UPDATE or DELETE has changed.
+  /// - Returns: The number of rows that the last INSERT, UPDATE or DELETE changed.
   /// - Throws: `busy`, `full`, `readOnly`, `constraint`, `corrupt`, `outOfRange`, `misuse`, `other`.
   @discardableResult
   package func run(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int {
@@ -14,13 +14,13 @@ extension Database {
     return connection?.changedRowCount ?? 0
   }
 
-  /// Runs a query and hands over each row.
+  /// Runs a query and passes each row to `body`.
   ///
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
   ///   - body: Called for each row; an error ends the query.
-  /// - Throws: As `run`, and what the body throws.
+  /// - Throws: The errors of `run`, and those of the body.
   package func query(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
@@ -29,14 +29,14 @@ extension Database {
     }
   }
 
-  /// Runs a query and collects what the body makes of each row.
+  /// Runs a query and collects the result of `body` for each row.
   ///
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
   ///   - body: Called for each row; an error ends the query.
   /// - Returns: The results, in the order of the rows.
-  /// - Throws: As `run`, and what the body throws.
+  /// - Throws: The errors of `run`, and those of the body.
   package func all<Element>(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> [Element] {
@@ -53,8 +53,8 @@ extension Database {
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
   ///   - body: Reads the row.
-  /// - Returns: What the body makes of the row; nil where there is none.
-  /// - Throws: As `run`; `misuse` where there is a second row; what the body throws.
+  /// - Returns: The result of the body; nil if there is no row.
+  /// - Throws: The errors of `run`; `misuse` if there is a second row; the errors of the body.
   package func one<Element: ~Copyable>(
     _ sql: StaticString, _ bindings: Value..., body: (borrowing Row) throws(DatabaseError) -> Element
   ) throws(DatabaseError) -> Element? {
@@ -66,8 +66,8 @@ extension Database {
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
-  /// - Returns: The number; nil where there is no row.
-  /// - Throws: As `one`, and `wrongType`.
+  /// - Returns: The number; nil if there is no row.
+  /// - Throws: The errors of `one`, and `wrongType`.
   package func oneInteger(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int64? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.integer(0) }
   }
@@ -77,8 +77,8 @@ extension Database {
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
-  /// - Returns: The number, at most `Int64.max`; nil where there is no row.
-  /// - Throws: As `one`, and `wrongType`.
+  /// - Returns: The number, at most `Int64.max`; nil if there is no row.
+  /// - Throws: The errors of `one`, and `wrongType`.
   package func oneUnsigned(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> UInt64? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.unsigned(0) }
   }
@@ -88,8 +88,8 @@ extension Database {
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
-  /// - Returns: The bytes; nil where there is no row.
-  /// - Throws: As `one`, and `wrongType`.
+  /// - Returns: The bytes; nil if there is no row.
+  /// - Throws: The errors of `one`, and `wrongType`.
   package func oneBytes(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> [UInt8]? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.bytes(0) }
   }
@@ -99,8 +99,8 @@ extension Database {
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - bindings: One value for each parameter, in order.
-  /// - Returns: The text; nil where there is no row.
-  /// - Throws: As `one`, and `wrongType`.
+  /// - Returns: The text; nil if there is no row.
+  /// - Throws: The errors of `one`, and `wrongType`.
   package func oneText(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> String? {
     try single(sql, bindings) { (row) throws(DatabaseError) in try row.text(0) }
   }
@@ -121,7 +121,7 @@ extension Database {
     _ sql: StaticString, _ bindings: [Value], _ body: (Statement) throws(DatabaseError) -> Void
   ) throws(DatabaseError) {
     guard let connection else { throw .misuse }
-    // SQLite rolls back by itself on some errors; a caller that swallows one must not go on outside the transaction.
+    // SQLite itself rolls back on some errors; a caller that ignores one must not continue outside the transaction.
     guard !(isInTransaction && connection.isAutocommit) else { throw .misuse }
     let statement = try statement(for: sql, in: connection)
     statement.isInUse = true
@@ -133,7 +133,7 @@ extension Database {
     try body(statement)
   }
 
-  /// The cached statement, or a fresh one where a query that is still running uses it.
+  /// Returns the cached statement, or a new one if a running query uses the cached one.
   private func statement(for sql: StaticString, in connection: Connection) throws(DatabaseError) -> Statement {
     guard sql.hasPointerRepresentation else { throw .misuse }
     let key = UInt(bitPattern: unsafe sql.utf8Start)

@@ -1,9 +1,9 @@
-/// A durable SQLite database: one connection, for one thread at a time; the caller locks.
+/// A durable SQLite database: one connection, for one thread at a time. The caller provides the locking.
 ///
 /// A write is on the disk when the call that makes it returns (write-ahead log, `synchronous=FULL`). SQL is a literal
-/// (`StaticString`), so that data can only come in as a bound ``Value``.
+/// (`StaticString`), so data can only enter as a bound ``Value``.
 package final class Database {
-  /// What opening does where there is no database yet.
+  /// The handling of a database that does not exist yet.
   package enum Creation: Sendable {
     /// A missing or empty file becomes a new database.
     case ifMissing
@@ -11,35 +11,37 @@ package final class Database {
     case never
   }
 
-  /// How much of a database is looked at when it is opened.
+  /// The extent of the check when a database is opened.
   package enum Check: Sendable {
-    /// All of it: SQLite's quick check.
+    /// The whole database: SQLite's quick check.
     case whole
-    /// All of it up to so many bytes. A longer file's table of this name, which only grows, is left to ``check()``; every other
-    /// table and its indexes are looked at.
+    /// The whole database if it has at most `above` bytes. In a larger file, the named table, which only grows, is left to
+    /// ``check()``, and every other table is checked with its indexes.
     case sparing(table: String, above: Int64)
   }
 
-  /// Whether opening has made a new database.
+  /// Whether opening created a new database.
   package let isNew: Bool
   var connection: Connection?
   var statements: [UInt: Statement] = [:]
   var isInTransaction = false
-  /// Whether the disk failed to take the write-ahead log. Transactions that did not wait may be lost with it, however often the
-  /// disk is asked again, and so would be what follows them: the log is moved into the file first, page by page.
+  /// Whether a commit failed to write the write-ahead log to the disk.
+  ///
+  /// Transactions that did not wait may then be lost with the log, even if a later synchronisation succeeds, and later
+  /// transactions with them. Therefore the log is first moved into the file, page by page.
   var needsCheckpoint = false
 
-  /// Opens a database, creates it where there is none, and brings its schema up to date.
+  /// Opens a database, creates it if there is none, and brings its schema up to date.
   ///
   /// - Parameters:
-  ///   - path: The file; it is created with mode 0600. SQLite puts `-wal` and `-shm` files beside it.
-  ///   - applicationID: Written into a new file, compared in an existing one; not 0.
+  ///   - path: The file; it is created with mode 0600. SQLite puts `-wal` and `-shm` files next to it.
+  ///   - applicationID: An id that is written into a new file and compared in an existing one; not 0.
   ///   - schema: SQL scripts; the script at index n takes version n to n + 1. Only ever append.
-  ///   - creation: What to do where there is no database yet.
-  ///   - check: How much of it is looked at.
+  ///   - creation: The handling of a database that does not exist yet.
+  ///   - check: The extent of the check.
   ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
-  /// - Throws: `cannotOpen`, `permission` (also: a file of another user, or open to others), `corrupt` (SQLite's
-  ///   quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` where `applicationID` is 0.
+  /// - Throws: `cannotOpen`, `permission` (also: a file that belongs to another user or is accessible to others), `corrupt`
+  ///   (SQLite's quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` if `applicationID` is 0.
   package init(
     path: String, applicationID: Int32, schema: [StaticString], creation: Creation = .ifMissing,
     check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000
@@ -50,19 +52,19 @@ package final class Database {
     connection = opening.connection
   }
 
-  /// Runs SQLite's quick check over the whole file, however long that takes.
+  /// Runs SQLite's quick check over the whole file, which has no time limit.
   ///
-  /// - Throws: `corrupt` where it finds anything; `busy`; `misuse` when closed.
+  /// - Throws: `corrupt` if the check finds an error; `busy`; `misuse` if the database is closed.
   package func check() throws(DatabaseError) {
     guard try oneText("PRAGMA quick_check(1)") == "ok" else { throw .corrupt }
   }
 
-  /// The row id of the last row this connection has inserted.
+  /// The row id of the last row that this connection inserted; 0 if the database is closed.
   package var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
 
-  /// Moves the write-ahead log into the file and empties it, so that deleted secrets leave the disk's files.
+  /// Moves the write-ahead log into the file and empties it, so that deleted secrets are no longer in the database's files.
   ///
-  /// - Throws: `busy` where another connection reads or writes; `full`; `misuse` in a transaction or when closed.
+  /// - Throws: `busy` if another connection reads or writes; `full`; `misuse` in a transaction or if the database is closed.
   package func checkpoint() throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.checkpoint()
@@ -70,7 +72,7 @@ package final class Database {
 
   /// Closes the file; every later call throws `misuse`. Closing twice does nothing.
   ///
-  /// - Throws: `misuse` in a transaction or in a query.
+  /// - Throws: `misuse` in a transaction or during a query.
   package func close() throws(DatabaseError) {
     guard !isInTransaction, !statements.values.contains(where: \.isInUse) else { throw .misuse }
     statements = [:]
@@ -79,11 +81,11 @@ package final class Database {
 }
 
 extension Database {
-  /// Runs statements as one durable unit: all of them are on the disk when this returns, or none is.
+  /// Runs statements as one durable unit: when this returns, all of them are on the disk; after an error, none is.
   ///
   /// - Parameter body: Reads and writes this database; an error rolls everything back.
-  /// - Returns: What the body returns.
-  /// - Throws: `busy` where another connection writes; `misuse` inside another transaction; what the body throws.
+  /// - Returns: The result of the body.
+  /// - Throws: `busy` if another connection writes; `misuse` inside another transaction; the errors of the body.
   @discardableResult
   package func transaction<Result>(
     _ body: () throws(DatabaseError) -> Result
@@ -94,11 +96,11 @@ extension Database {
   /// Runs statements as one durable unit with an error type of the caller.
   ///
   /// - Parameters:
-  ///   - mapping: Makes the caller's error of a database error.
-  ///   - isKept: Whether a result is to be kept; where not, everything is rolled back, and nothing is brought to the disk.
+  ///   - mapping: Converts a database error to the caller's error.
+  ///   - isKept: Whether to commit for this result. If not, everything is rolled back, and nothing is written to the disk.
   ///   - body: Reads and writes this database; an error rolls everything back.
-  /// - Returns: What the body returns.
-  /// - Throws: What the body throws, and what `mapping` makes of `busy`, `full`, `misuse` (inside another transaction).
+  /// - Returns: The result of the body.
+  /// - Throws: The errors of the body, and the conversions of `busy`, `full`, `misuse` (inside another transaction).
   @discardableResult
   package func transaction<Result, Failure: Error>(
     mapping: (DatabaseError) -> Failure, isKept: (Result) -> Bool = { _ in true }, _ body: () throws(Failure) -> Result
@@ -132,12 +134,12 @@ extension Database {
     return result
   }
 
-  /// Runs statements as one unit that does not wait for the disk: a power cut may undo it, but never splits it, and the next
+  /// Runs statements as one unit without waiting for the disk. A power cut may undo the unit, but never splits it; the next
   /// durable transaction makes it durable, too.
   ///
   /// - Parameter body: Reads and writes this database; an error rolls everything back.
-  /// - Throws: What the body throws; `busy`, `full`, `misuse` (inside another transaction). If the database cannot be made to
-  ///   wait again, it is closed.
+  /// - Throws: The errors of the body; `busy`, `full`, `misuse` (inside another transaction). If the database cannot be
+  ///   switched back to waiting for the disk, it is closed.
   package func transactionWithoutWaiting(_ body: () throws(DatabaseError) -> Void) throws(DatabaseError) {
     guard let connection, !isInTransaction else { throw .misuse }
     try connection.execute("PRAGMA synchronous = NORMAL")
@@ -150,7 +152,8 @@ extension Database {
     try outcome.get()
   }
 
-  /// Rolls back, which fails where SQLite has already done so; where a transaction is open still, the next BEGIN fails.
+  /// Rolls back. The error is ignored: SQLite may have rolled back already, and if a transaction is still open, the next BEGIN
+  /// fails.
   private func rollBack(_ connection: Connection) {
     try? connection.execute("ROLLBACK")
   }

@@ -2,7 +2,7 @@ import CSQLite
 import Glibc
 import HoldfastLinux
 
-/// The steps from a path to a database that can be trusted.
+/// The steps that turn a path into a checked and migrated database.
 struct DatabaseOpening {
   let connection: Connection
   private let path: String
@@ -16,16 +16,16 @@ struct DatabaseOpening {
     connection = try Connection(path: self.path, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
   }
 
-  /// A path that SQLite cannot read in its own way, as it does ":memory:" and "file:".
+  /// Returns a path that SQLite does not interpret specially, as it does ":memory:" and "file:".
   static func literalPath(_ path: String) -> String {
     path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
   }
 
-  /// Checks the file, sets the connection up and migrates; returns whether the database is new.
+  /// Checks the file, configures the connection and migrates the schema; returns whether the database is new.
   func prepare(
     applicationID: Int32, schema: [StaticString], creation: Database.Creation, check: Database.Check
   ) throws(DatabaseError) -> Bool {
-    // One look, not three: between them another connection may make the database.
+    // The three reads are one transaction: between separate reads, another connection could create the database.
     try connection.execute("BEGIN")
     let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
     try connection.execute("COMMIT")
@@ -65,7 +65,7 @@ struct DatabaseOpening {
     return names
   }
 
-  /// Turns to the write-ahead log. SQLite does not wait by itself for others that read a new file meanwhile.
+  /// Switches to the write-ahead log. SQLite itself does not wait for other connections that read a new file meanwhile.
   private func switchToLog() throws(DatabaseError) {
     var millisecondsLeft = busyTimeoutMilliseconds
     while true {
@@ -80,19 +80,23 @@ struct DatabaseOpening {
     }
   }
 
-  /// Moves what a stopped process left in the log into the file. Where bringing the log to the disk has failed, the system may
-  /// show in it what a power cut takes away, and all that is committed behind it would go with that.
+  /// Moves the log that a stopped process left into the file.
+  ///
+  /// If synchronising the log has failed, the system may still show log content that a power cut would remove, and every later
+  /// commit in the log would be lost with it.
   private func settleLog() throws(DatabaseError) {
     do throws(DatabaseError) {
       try connection.checkpoint(mode: SQLITE_CHECKPOINT_PASSIVE)
     } catch {
-      // Another connection is at it; whichever was the first did this before.
+      // Another connection holds the lock; the first connection has already done this.
       guard error == .busy else { throw error }
     }
   }
 
-  /// Brings the names of the file and its log to the disk. SQLite does so for a new log as well, and then takes it for done
-  /// even where the system says that it failed: what is committed would be in a file without a name.
+  /// Synchronises the folder that names the file and its log.
+  ///
+  /// SQLite does so for a new log as well, but treats it as done even if the system reports a failure: a commit could then be in
+  /// a file that has no name after a power cut.
   private func synchronizeNames() throws(DatabaseError) {
     guard let place = try? FilePath(path) else { throw .cannotOpen }
     do throws(SystemError) {
@@ -102,7 +106,7 @@ struct DatabaseOpening {
     } catch { throw DatabaseError(code: SQLITE_IOERR, systemErrorNumber: error.number) }
   }
 
-  /// Refuses the file of another application or of a newer version; returns whether nothing was ever stored in it.
+  /// Rejects the file of another application or of a newer version; returns whether the database is empty.
   private func checkIdentity(applicationID: Int32, newestVersion: Int) throws(DatabaseError) -> Bool {
     let found = try integer("PRAGMA application_id")
     let version = try integer("PRAGMA user_version")
@@ -115,8 +119,8 @@ struct DatabaseOpening {
     return false
   }
 
-  /// Runs the missing scripts in one transaction, with the identity looked at again under the lock. An error ends the
-  /// connection, and the transaction with it.
+  /// Runs the missing scripts in one transaction, and checks the identity again under the lock. An error ends the connection, and
+  /// the transaction with it.
   private func migrate(applicationID: Int32, schema: [StaticString]) throws(DatabaseError) -> Bool {
     try connection.execute("BEGIN IMMEDIATE")
     let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
@@ -141,8 +145,8 @@ struct DatabaseOpening {
     return try statement.text(in: 0)
   }
 
-  /// Makes the file with mode 0600, or checks the one that is there, without ever opening it: closing a second
-  /// descriptor would release the locks that SQLite holds for this process.
+  /// Creates the file with mode 0600, or checks the existing one without opening it: closing a second descriptor would release
+  /// the locks that SQLite holds for this process.
   private static func requirePrivateFile(at path: String, creation: Database.Creation) throws(DatabaseError) {
     var status = stat()
     if unsafe lstat(path, &status) != 0 {

@@ -1,11 +1,11 @@
 import CSQLite
 
-/// A prepared statement: the edge at which values cross into SQLite and back.
+/// A prepared statement, through which values pass into SQLite and out of it.
 @safe final class Statement {
   private let handle: OpaquePointer
   var isInUse = false
 
-  /// Takes over a prepared statement and finalizes it in the end.
+  /// Takes over a prepared statement, and finalizes it on release.
   init(adopting handle: OpaquePointer) {
     unsafe self.handle = handle
   }
@@ -16,7 +16,7 @@ import CSQLite
 
   var columnCount: Int { Int(unsafe sqlite3_column_count(handle)) }
 
-  /// Binds all parameters; their number must be exact.
+  /// Binds all parameters; their number must match.
   func bind(_ values: [Value]) throws(DatabaseError) {
     guard values.count == Int(unsafe sqlite3_bind_parameter_count(handle)) else { throw .misuse }
     var index: Int32 = 1
@@ -47,7 +47,7 @@ import CSQLite
     }
   }
 
-  /// Advances to the next row; false when there is none.
+  /// Advances to the next row; returns false if there is none.
   func step() throws(DatabaseError) -> Bool {
     let code = unsafe sqlite3_step(handle)
     switch code {
@@ -59,13 +59,13 @@ import CSQLite
     }
   }
 
-  /// Ends the execution and drops the copies of bound values.
+  /// Ends the execution and discards the copies of bound values.
   func reset() {
     unsafe sqlite3_reset(handle)
     unsafe sqlite3_clear_bindings(handle)
   }
 
-  /// The storage class of a column of the current row.
+  /// Returns the storage class of a column in the current row.
   func storageClass(of column: Int) throws(DatabaseError) -> Int32 {
     guard column >= 0, column < columnCount else { throw .misuse }
     return unsafe sqlite3_column_type(handle, Int32(column))
@@ -101,10 +101,9 @@ import CSQLite
   }
 }
 
-/// The current row of a query, valid inside the closure that receives it; columns count from 0.
+/// The current row of a query, valid inside the closure that receives it. Columns count from 0.
 ///
-/// Every read throws `wrongType` where the column holds another type (NULL too), and `misuse` where there is no such
-/// column.
+/// Every read throws `wrongType` if the column holds another type (NULL too), and `misuse` if there is no such column.
 package struct Row: ~Copyable {
   private let statement: Statement
 
@@ -112,11 +111,11 @@ package struct Row: ~Copyable {
     self.statement = statement
   }
 
-  /// Whether a column is NULL.
+  /// Returns whether a column is NULL.
   ///
   /// - Parameter column: The column, from 0.
   /// - Returns: True for NULL.
-  /// - Throws: `misuse` where there is no such column.
+  /// - Throws: `misuse` if there is no such column.
   package func isNull(_ column: Int) throws(DatabaseError) -> Bool {
     try statement.storageClass(of: column) == SQLITE_NULL
   }
@@ -134,7 +133,7 @@ package struct Row: ~Copyable {
   ///
   /// - Parameter column: The column, from 0.
   /// - Returns: The number, at most `Int64.max`.
-  /// - Throws: `wrongType` also for a negative number; `misuse`.
+  /// - Throws: `wrongType`, also for a negative number; `misuse`.
   package func unsigned(_ column: Int) throws(DatabaseError) -> UInt64 {
     guard let number = UInt64(exactly: try statement.integer(in: column)) else { throw .wrongType(column: column) }
     return number
@@ -153,9 +152,9 @@ package struct Row: ~Copyable {
   ///
   /// - Parameters:
   ///   - column: The column, from 0.
-  ///   - body: Receives SQLite's own buffer, which lives as long as the row is current.
-  /// - Returns: What the body returns.
-  /// - Throws: `wrongType`, `misuse`, and what the body throws.
+  ///   - body: Receives SQLite's own buffer, which is valid while the row is current.
+  /// - Returns: The result of the body.
+  /// - Throws: `wrongType`, `misuse`, and the errors of the body.
   package func withBytes<Result: ~Copyable>(
     _ column: Int, _ body: (Span<UInt8>) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
@@ -166,7 +165,7 @@ package struct Row: ~Copyable {
   ///
   /// - Parameter column: The column, from 0.
   /// - Returns: The text.
-  /// - Throws: `wrongType`, `misuse`; `corrupt` where it is not UTF-8.
+  /// - Throws: `wrongType`, `misuse`; `corrupt` if the text is not UTF-8.
   package func text(_ column: Int) throws(DatabaseError) -> String {
     try statement.text(in: column)
   }
@@ -176,7 +175,7 @@ package struct Row: ~Copyable {
 package enum Value: Equatable, Sendable {
   /// A signed integer.
   case integer(Int64)
-  /// An unsigned integer, at most `Int64.max`; a larger one is refused when it is bound.
+  /// An unsigned integer, at most `Int64.max`; binding a larger one throws `outOfRange`.
   case unsigned(UInt64)
   /// A blob; SQLite copies it.
   case bytes([UInt8])
@@ -185,7 +184,7 @@ package enum Value: Equatable, Sendable {
   /// SQL NULL.
   case null
 
-  /// A blob with a copy of the bytes of a span.
+  /// Returns a blob with a copy of the bytes of a span.
   ///
   /// - Parameter span: Any number of bytes.
   /// - Returns: The value.
@@ -193,7 +192,7 @@ package enum Value: Equatable, Sendable {
     .bytes([UInt8](copying: span))
   }
 
-  /// An integer, or NULL where there is none.
+  /// Returns an integer; NULL for nil.
   ///
   /// - Parameter number: The number, at most `Int64.max`, or nil.
   /// - Returns: The value.
@@ -201,7 +200,7 @@ package enum Value: Equatable, Sendable {
     if let number { .unsigned(number) } else { .null }
   }
 
-  /// A blob, or NULL where there is none.
+  /// Returns a blob; NULL for nil.
   ///
   /// - Parameter bytes: The bytes, or nil.
   /// - Returns: The value.
@@ -209,7 +208,7 @@ package enum Value: Equatable, Sendable {
     if let bytes { .bytes(bytes) } else { .null }
   }
 
-  /// A text, or NULL where there is none.
+  /// Returns a text; NULL for nil.
   ///
   /// - Parameter text: The text, or nil.
   /// - Returns: The value.
@@ -219,7 +218,7 @@ package enum Value: Equatable, Sendable {
 }
 
 extension [UInt8] {
-  /// An array with the bytes of a span, which the standard library cannot make yet.
+  /// Copies the bytes of a span, which the standard library cannot do yet.
   init(copying span: Span<UInt8>) {
     unsafe self.init(unsafeUninitializedCapacity: span.count) { buffer, initializedCount in
       unsafe span.withUnsafeBufferPointer { source in

@@ -1,35 +1,35 @@
 import Glibc
 import HoldfastLinux
 
-/// Why the file layer refused an operation, and at which path; never any contents.
+/// A reason why the file layer refused an operation, and the path; never any contents.
 package struct FileError: Error, Equatable, Sendable {
-  /// What went wrong.
+  /// A kind of failure.
   package enum Kind: Equatable, Sendable {
-    /// There is no such file, or a folder on the way is missing.
+    /// The file does not exist, or a folder of the path is missing.
     case notFound
     /// The system refuses access.
     case noPermission
-    /// The file system is mounted so that nothing is written.
+    /// The file system is mounted read-only.
     case readOnly
-    /// A folder, where a file is needed.
+    /// The path is a folder, and a file is required.
     case isDirectory
-    /// A folder of another kind than the one that is needed.
+    /// The folder has another kind than the required one.
     case anotherKind(FolderKind)
-    /// Something else, where a folder is needed.
+    /// The path is not a folder, and a folder is required.
     case notDirectory
-    /// A FIFO, a socket or a device, where a file is needed.
+    /// The path is a FIFO, a socket or a device node, and a regular file is required.
     case notRegular
-    /// A symbolic link, where none is allowed.
+    /// The path is a symbolic link, and none is allowed.
     case symbolicLink
-    /// More bytes than the caller's limit.
+    /// The file has more bytes than the caller's limit.
     case tooLarge
-    /// The group or others may read, write or enter; the mode is the twelve permission bits.
+    /// The group or others may read, write or enter. The mode is the twelve permission bits.
     case tooOpen(mode: UInt32)
     /// The owner is not the user of this process.
     case wrongOwner
-    /// There is a file already, and overwriting was not allowed.
+    /// The file already exists, and overwriting was not allowed.
     case exists
-    /// Somebody else holds the lock.
+    /// Another process holds the lock.
     case locked
     /// The disk or the quota is exhausted.
     case diskFull
@@ -37,16 +37,16 @@ package struct FileError: Error, Equatable, Sendable {
     case other(errno: Int32)
   }
 
-  /// What went wrong.
+  /// The kind of failure.
   package let kind: Kind
   /// The path as the caller gave it.
   package let path: String
 
-  /// Makes an error, for callers that check more than this layer does.
+  /// Creates an error, for callers that check more than this layer does.
   ///
   /// - Parameters:
-  ///   - kind: What went wrong.
-  ///   - path: Where.
+  ///   - kind: The kind of failure.
+  ///   - path: The path at which it occurred.
   package init(_ kind: Kind, at path: String) {
     self.kind = kind
     self.path = path
@@ -77,14 +77,14 @@ extension FileError.Kind {
   }
 }
 
-/// A path taken apart into the folder and the name in it.
+/// A path, split into a folder and a name in it.
 struct FilePath {
-  /// The folder, "." where the path has none.
+  /// The folder; "." if the path has none.
   let directory: String
-  /// The last part.
+  /// The last component.
   let name: String
 
-  /// Refuses paths that do not end in a name.
+  /// Splits a path. It throws `isDirectory` for a path that does not end in a name.
   init(_ path: String) throws(FileError) {
     guard !path.utf8.contains(0) else { throw FileError(.other(errno: EINVAL), at: path) }
     guard !path.isEmpty else { throw FileError(.notFound, at: path) }
@@ -99,7 +99,7 @@ struct FilePath {
     guard !["", ".", ".."].contains(name) else { throw FileError(.isDirectory, at: path) }
   }
 
-  /// A path without slashes at its end, which would make the system follow a symbolic link.
+  /// Returns a path without slashes at its end, because these would make the system follow a symbolic link.
   static func withoutTrailingSlashes(_ path: String) -> String {
     var bytes = path.utf8[...]
     while bytes.count > 1, bytes.last == UInt8(ascii: "/") { bytes.removeLast() }
@@ -107,28 +107,28 @@ struct FilePath {
   }
 }
 
-/// What a file must be like before its contents are read.
+/// The conditions that a file must meet before its contents are read.
 package struct FileRequirements: OptionSet, Sendable {
   /// The bits.
   package let rawValue: UInt8
 
-  /// Makes a set of its bits.
+  /// Creates the set with the given bits.
   ///
   /// - Parameter rawValue: The bits.
   package init(rawValue: UInt8) {
     self.rawValue = rawValue
   }
 
-  /// The path itself is no symbolic link.
+  /// The path itself is not a symbolic link.
   package static let noSymbolicLink = FileRequirements(rawValue: 1)
   /// The owner is the user of this process.
   package static let owned = FileRequirements(rawValue: 2)
-  /// The mode gives nothing to the group and to others.
+  /// The mode gives no rights to the group and to others.
   package static let isPrivate = FileRequirements(rawValue: 4)
-  /// What a file with a secret must be like: owned and private.
+  /// The conditions for a file with a secret: owned and private.
   package static let secret: FileRequirements = [.owned, .isPrivate]
 
-  /// Checks owner and mode of an open file.
+  /// Checks owner and mode of an open file; returns nil if they meet the conditions.
   func check(_ status: stat) -> FileError.Kind? {
     if contains(.owned), status.st_uid != geteuid() { return .wrongOwner }
     if contains(.isPrivate), status.st_mode & 0o077 != 0 { return .tooOpen(mode: status.st_mode & 0o7777) }

@@ -3,11 +3,11 @@ import Glibc
 import HoldfastLinux
 
 extension Files {
-  /// The names in a folder, sorted by their bytes, without `.` and `..`.
+  /// Returns the names in a folder, sorted by their bytes, without `.` and `..`.
   ///
   /// - Parameters:
   ///   - path: The folder; a symbolic link is not followed.
-  ///   - limit: The most names there may be.
+  ///   - limit: The maximum number of names.
   /// - Throws: `notFound`, `notDirectory`, `symbolicLink`, `noPermission`; `tooLarge` for more names than `limit`; `other`.
   package static func names(inFolder path: String, limit: Int) throws(FileError) -> [String] {
     do throws(SystemError) {
@@ -16,10 +16,11 @@ extension Files {
     } catch { throw FileError(kind(of: error, openingFolder: path), at: path) }
   }
 
-  /// Removes a folder that holds no other folders, and all that is in it; for good also after a power cut.
+  /// Removes a folder that contains no other folders, with its contents. The removal is durable when this returns.
   ///
   /// - Parameter path: The folder; a symbolic link is not followed.
-  /// - Throws: As ``names(inFolder:limit:)``; `isDirectory` where there is a folder in it. Some of its files are gone then.
+  /// - Throws: The errors of ``names(inFolder:limit:)``; `isDirectory` if there is a folder in it. Some of its files may then
+  ///   already be removed.
   package static func removeFlatFolder(at path: String, operations: FileOperations = .system) throws(FileError) {
     let place = try FilePath(path)
     do throws(SystemError) {
@@ -37,16 +38,16 @@ extension Files {
     }
   }
 
-  /// Gives a folder another name in the folder above it, in one step: after a power cut it has the old name or the new one.
+  /// Renames a folder within its parent folder, in one step: after a power cut it has the old name or the new one.
   ///
-  /// Where another folder has the new name, the two exchange their names, so that no moment is without one of them.
+  /// If another folder has the new name, the two exchange their names, so neither name is missing at any moment.
   ///
   /// - Parameters:
-  ///   - path: The folder, whose contents are on the disk already.
+  ///   - path: The folder, whose contents are already on the disk.
   ///   - name: The new name.
-  /// - Returns: Whether the names were exchanged: `path` is the other folder now.
-  /// - Throws: `notFound`, `noPermission`, `readOnly`, `diskFull`; `other` with `EINVAL` on a file system that exchanges no
-  ///   names (NFS, for example), where nothing has changed.
+  /// - Returns: Whether the names were exchanged: `path` is then the other folder.
+  /// - Throws: `notFound`, `noPermission`, `readOnly`, `diskFull`; `other` with `EINVAL` on a file system that cannot exchange
+  ///   names (NFS, for example), after which nothing has changed.
   package static func renameFolder(
     at path: String, to name: String, operations: FileOperations = .system
   ) throws(FileError) -> Bool {
@@ -69,13 +70,13 @@ extension Files {
     } catch {
       guard error.number == ENOENT else { throw error }
     }
-    // Nothing has the new name; an empty folder that got it meanwhile is replaced.
+    // The new name was free. If an empty folder has taken it meanwhile, this replaces that folder.
     try retrying { unsafe renameat(number, old, number, new) }
     return false
   }
 
   private static func names(in folder: borrowing Descriptor, limit: Int) throws(SystemError) -> [String] {
-    // `fdopendir` takes over the descriptor that it is given.
+    // `fdopendir` takes over its descriptor.
     let copy = try retrying { fcntl(folder.number, F_DUPFD_CLOEXEC, 0) }
     guard let stream = unsafe fdopendir(copy) else {
       let number = errno
@@ -90,7 +91,7 @@ extension Files {
         guard errno == 0 else { throw SystemError(errno) }
         return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
       }
-      // The entry may be shorter than the type says: only its bytes up to the zero are read.
+      // The entry may be shorter than its type, so only the bytes up to the zero are read.
       let name = unsafe entry.pointer(to: \.d_name)!.withMemoryRebound(to: CChar.self, capacity: 1) {
         unsafe String(cString: $0)
       }
@@ -100,7 +101,7 @@ extension Files {
     }
   }
 
-  /// `ENOTDIR` is a symbolic link's too, where links are not followed.
+  /// Returns the kind of an error. `ENOTDIR` also stands for a symbolic link where links are not followed.
   private static func kind(of error: SystemError, openingFolder path: String) -> FileError.Kind {
     guard error.number == ENOTDIR else { return FileError.Kind(error.number) }
     var entry = stat()

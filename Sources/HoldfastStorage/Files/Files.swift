@@ -1,14 +1,14 @@
 import Glibc
 import HoldfastLinux
 
-/// Files and folders of the local user: careful reads, atomic writes, private folders.
+/// A namespace for files and folders of the local user: careful reads, atomic writes, private folders.
 package enum Files {
-  /// Makes a folder of mode 0700, or checks the one that is there; its name is on the disk when this returns.
+  /// Creates a folder with mode 0700, or checks the existing one. Its name is on the disk when this returns.
   ///
-  /// - Parameter path: The folder; the one above it must exist.
-  /// - Returns: True where the folder is new.
-  /// - Throws: `symbolicLink`, `notDirectory`, `wrongOwner` or `tooOpen` where something is there that is not a
-  ///   private folder of this user; `notFound`, `noPermission`, `diskFull`, `other`.
+  /// - Parameter path: The folder; its parent folder must exist.
+  /// - Returns: Whether the folder is new.
+  /// - Throws: `symbolicLink`, `notDirectory`, `wrongOwner` or `tooOpen` if the path exists and is not a private folder of
+  ///   this user; `notFound`, `noPermission`, `diskFull`, `other`.
   @discardableResult
   package static func createPrivateDirectory(
     at path: String, operations: FileOperations = .system
@@ -18,7 +18,7 @@ package enum Files {
     do {
       let parent = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
       let isNew = try makeDirectory(place.name, in: parent)
-      // One that is there too: whoever made it may have been stopped before this.
+      // Also for an existing folder: the process that created it may have been stopped before this step.
       try operations.synchronize(parent.number)
       if isNew { return true }
       let directory = try Descriptor(opening: place.name, in: parent.number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
@@ -30,20 +30,20 @@ package enum Files {
     return false
   }
 
-  /// Makes a folder; false where the name is taken, `ELOOP` where a symbolic link has it.
+  /// Creates a folder; returns false if the name is taken, and throws `ELOOP` if a symbolic link has it.
   private static func makeDirectory(_ name: String, in parent: borrowing Descriptor) throws(SystemError) -> Bool {
     if unsafe mkdirat(parent.number, name, 0o700) == 0 { return true }
     guard errno == EEXIST else { throw SystemError(errno) }
-    // Opening alone would not tell a symbolic link from a file.
+    // Only opening it would not distinguish a symbolic link from a file.
     var entry = stat()
     try retrying { unsafe fstatat(parent.number, name, &entry, AT_SYMLINK_NOFOLLOW) }
     if entry.st_mode & S_IFMT == S_IFLNK { throw SystemError(ELOOP) }
     return false
   }
 
-  /// Removes a file, for good also after a power cut.
+  /// Removes a file. The removal is durable when this returns.
   ///
-  /// - Parameter path: The file; a symbolic link is removed itself.
+  /// - Parameter path: The file. A symbolic link itself is removed.
   /// - Throws: `notFound`, `isDirectory`, `noPermission`, `other`.
   package static func removeFile(at path: String, operations: FileOperations = .system) throws(FileError) {
     let place = try FilePath(path)
@@ -61,9 +61,9 @@ extension Files {
   /// Reads a whole file.
   ///
   /// - Parameters:
-  ///   - path: A regular file; those of `/proc` count.
-  ///   - limit: The most bytes there may be; enforced while reading too, so that a growing file ends it.
-  ///   - requirements: What is checked, on the open file, before anything is read.
+  ///   - path: A regular file; those of `/proc` count as regular.
+  ///   - limit: The maximum byte count. It also applies while reading, so a file that grows throws `tooLarge`.
+  ///   - requirements: The conditions that are checked on the open file before any byte is read.
   /// - Returns: The contents.
   /// - Throws: `tooLarge`, `isDirectory`, `notRegular`, `symbolicLink`, `tooOpen`, `wrongOwner`, `notFound`,
   ///   `noPermission`, `other`.
@@ -86,16 +86,17 @@ extension Files {
     }
   }
 
-  /// Lends the contents of a file with a secret, and wipes this only copy afterwards, whatever happens.
+  /// Lends the contents of a file with a secret, and wipes their only copy afterwards, also after an error.
   ///
   /// - Parameters:
   ///   - path: A regular file.
-  ///   - limit: The most bytes there may be. The buffer never moves: a file that grows while it is read is `tooLarge`,
-  ///     and so is one of `/proc` above 64 KiB.
-  ///   - requirements: What is checked before anything is read; owned by this user and closed to others by default.
-  ///   - body: Receives the contents. What can fail in it goes out as a `Result`.
-  /// - Returns: What the body returns.
-  /// - Throws: As `readFile`.
+  ///   - limit: The maximum byte count. The buffer never moves: a file that grows while it is read is `tooLarge`,
+  ///     and so is a file of `/proc` above 64 KiB.
+  ///   - requirements: The conditions that are checked before any byte is read; by default the file must belong to this user
+  ///     and must not be accessible to others.
+  ///   - body: Receives the contents. An operation that can fail returns a `Result`.
+  /// - Returns: The result of the body.
+  /// - Throws: The errors of `readFile`.
   package static func readSecretFile<Result: ~Copyable>(
     at path: String, limit: Int, requirements: FileRequirements = .secret, _ body: (Span<UInt8>) -> Result
   ) throws(FileError) -> Result {
@@ -103,19 +104,19 @@ extension Files {
     return try file.lend(limit: limit, at: path, body)
   }
 
-  /// Writes a file so that, whatever fails, either the old contents or the new ones are there.
+  /// Writes a file atomically: after any failure, the path has either the old contents or the new ones.
   ///
-  /// A temporary file in the same folder is written and brought to the disk, then renamed, then the folder is brought
-  /// to the disk. Only a failure of that last step leaves the new contents in place and throws all the same.
+  /// A temporary file in the same folder is written and synchronised, then renamed, then the folder is synchronised. Only a
+  /// failure of that last step leaves the new contents in place and still throws.
   ///
   /// - Parameters:
   ///   - bytes: The contents.
   ///   - path: The file; a symbolic link is replaced, not followed.
-  ///   - mode: The permission bits, whatever the umask is.
+  ///   - mode: The permission bits, independent of the umask.
   ///   - overwrite: Whether an existing file is replaced.
   ///   - operations: The system calls, for tests.
-  /// - Throws: `exists` where overwriting is not allowed; `isDirectory`, `notFound`, `noPermission`, `diskFull`,
-  ///   `other`. On a file system without hard links, not overwriting throws `noPermission`.
+  /// - Throws: `exists` if the file exists and overwriting is not allowed; `isDirectory`, `notFound`, `noPermission`,
+  ///   `diskFull`, `other`. On a file system without hard links, a write without overwriting throws `noPermission`.
   package static func writeFileAtomically(
     _ bytes: Span<UInt8>, at path: String, mode: UInt32 = 0o600, overwrite: Bool,
     operations: FileOperations = .system
@@ -123,21 +124,21 @@ extension Files {
     _ = try writtenFile(bytes, at: path, mode: mode, overwrite: overwrite, isLocked: false, operations: operations)
   }
 
-  /// Returns a new name for a file that is not whole on the disk yet.
+  /// Returns a new name for a file whose contents are not completely on the disk yet.
   private static func temporaryName() -> String {
     ".holdfast-\(String(UInt64.random(in: 0...UInt64.max), radix: 16)).tmp"
   }
 
   /// Removes the unfinished files that interrupted writes have left in a folder. No other process may write there meanwhile.
   ///
-  /// - Throws: as ``names(inFolder:limit:)`` and ``removeFile(at:)`` do.
+  /// - Throws: The errors of ``names(inFolder:limit:)`` and ``removeFile(at:)``.
   static func removeTemporaries(inFolder path: String) throws(FileError) {
     for name in try names(inFolder: path, limit: 65_536) where name.hasPrefix(".holdfast-") && name.hasSuffix(".tmp") {
       try removeFile(at: path + "/" + name)
     }
   }
 
-  /// The same, with the new file left open, and locked before it has its name where `isLocked`.
+  /// Writes a file atomically and returns it open. If `isLocked` is true, the file is locked before it gets its name.
   static func writtenFile(
     _ bytes: Span<UInt8>, at path: String, mode: UInt32, overwrite: Bool, isLocked: Bool, operations: FileOperations
   ) throws(FileError) -> Descriptor {
@@ -162,15 +163,15 @@ extension Files {
     }
   }
 
-  /// Writes a file from an array; see the variant for a span.
+  /// Writes an array to a file atomically; see the variant for a span.
   ///
   /// - Parameters:
   ///   - bytes: The contents.
   ///   - path: The file; a symbolic link is replaced, not followed.
-  ///   - mode: The permission bits, whatever the umask is.
+  ///   - mode: The permission bits, independent of the umask.
   ///   - overwrite: Whether an existing file is replaced.
   ///   - operations: The system calls, for tests.
-  /// - Throws: As the variant for a span.
+  /// - Throws: The errors of the variant for a span.
   package static func writeFileAtomically(
     _ bytes: [UInt8], at path: String, mode: UInt32 = 0o600, overwrite: Bool, operations: FileOperations = .system
   ) throws(FileError) {

@@ -1,15 +1,15 @@
 import Glibc
 import HoldfastLinux
 
-/// The kinds of folders that Holdfast makes. Each is refused where another kind is needed.
+/// The kinds of folders that Holdfast creates. A folder is rejected if another kind is required.
 package enum FolderKind: String, Sendable, CaseIterable {
-  /// A device: its key, policy and ledger.
+  /// The folder of a device: its key, policy and ledger.
   case device
-  /// An attestation service and backend.
+  /// The folder of an attestation service and backend.
   case service
-  /// A prover's enrolments.
+  /// The folder of a prover: its enrolments.
   case prover
-  /// A user's authenticator.
+  /// The folder of a user's authenticator.
   case authenticator
 
   /// The files and folders that only a folder of this kind has.
@@ -22,7 +22,7 @@ package enum FolderKind: String, Sendable, CaseIterable {
     }
   }
 
-  /// The kind of a folder, by the entries in it; nil where it has none of them, or is not there.
+  /// Returns the kind of a folder according to its entries; nil if it has none of them, or does not exist.
   ///
   /// - Parameter path: the folder; a symbolic link to one is followed.
   /// - Throws: `noPermission`, `other`.
@@ -43,9 +43,9 @@ package enum FolderKind: String, Sendable, CaseIterable {
     return nil
   }
 
-  /// Refuses a folder of another kind; one without a kind is not refused.
+  /// Rejects a folder of another kind. A folder without a kind is accepted.
   ///
-  /// - Throws: `anotherKind` with the kind that it is, and as ``kind(ofFolder:)`` does.
+  /// - Throws: `anotherKind` with the actual kind, and the errors of ``kind(ofFolder:)``.
   package func require(ofFolder path: String) throws(FileError) {
     guard let kind = try Self.kind(ofFolder: path), kind != self else { return }
     throw FileError(.anotherKind(kind), at: path)
@@ -63,14 +63,14 @@ package enum FolderKind: String, Sendable, CaseIterable {
   }
 }
 
-/// The mark of a folder whose making began and did not end: the file `half-made`, which names the kind.
+/// The mark of a folder whose creation began and did not end: the file `half-made`, which names the kind.
 ///
-/// It is written before anything else and removed after everything else, so the next command can tell a folder that nobody
-/// has used yet from one that lost a file. It may remove the former.
+/// The mark is written before all other files and removed after them. So the next command can distinguish a folder that has
+/// never been used, which it may remove, from one that lost a file.
 package enum HalfMadeFolder {
   static let markName = "half-made"
 
-  /// Whether the making of a folder began and did not end.
+  /// Returns whether the creation of a folder began and did not end.
   ///
   /// - Throws: `noPermission`, `other`.
   package static func isHalfMade(_ path: String) throws(FileError) -> Bool {
@@ -84,26 +84,26 @@ package enum HalfMadeFolder {
     return true
   }
 
-  /// Marks a folder durably, before anything is made in it. Unfinished files of an earlier attempt, which may hold a secret, are
-  /// removed first.
+  /// Marks a folder durably, before any other file is created in it. First it removes the unfinished files of an earlier attempt,
+  /// which may hold a secret.
   ///
-  /// - Throws: as `Files.writeFileAtomically` and `Files.removeFile` do.
+  /// - Throws: The errors of `Files.writeFileAtomically` and `Files.removeFile`.
   package static func mark(_ path: String, as kind: FolderKind) throws(FileError) {
     try Files.removeTemporaries(inFolder: path)
     try Files.writeFileAtomically(Array("\(kind.rawValue)\n".utf8), at: path + "/" + markName, overwrite: true)
   }
 
-  /// Removes the mark durably, after everything was made.
+  /// Removes the mark durably, after all files are complete.
   ///
-  /// - Throws: as `Files.removeFile` does.
+  /// - Throws: The errors of `Files.removeFile`.
   package static func unmark(_ path: String) throws(FileError) {
     try Files.removeFile(at: path + "/" + markName)
   }
 
-  /// Removes files of a half-made folder, then the mark; those that are not there do not count.
+  /// Removes the given files of a half-made folder, then the mark. Missing files are skipped.
   ///
-  /// - Parameter names: the files that the making makes.
-  /// - Throws: as `Files.removeFile` does.
+  /// - Parameter names: The files that the creation writes.
+  /// - Throws: The errors of `Files.removeFile`.
   package static func clear(_ path: String, of names: [String]) throws(FileError) {
     for name in names {
       do throws(FileError) { try Files.removeFile(at: path + "/" + name) } catch {
@@ -113,7 +113,7 @@ package enum HalfMadeFolder {
     try unmark(path)
   }
 
-  /// The kind that the mark in a folder names; nil where there is no mark, or one that names none.
+  /// Returns the kind that the mark in a folder names; nil if there is no mark, or the mark names no known kind.
   static func kind(at path: String) throws(FileError) -> FolderKind? {
     guard try isHalfMade(path) else { return nil }
     let bytes = try Files.readFile(

@@ -1,26 +1,28 @@
 import Glibc
 import HoldfastLinux
 
-/// A file with a secret that one process uses at a time: the lock is on the file itself, as flock(1) takes it, until the value
-/// is gone or the process ends.
+/// A file with a secret that only one process uses at a time.
+///
+/// The lock is on the file itself, as flock(1) takes it, and lasts until this value is released or the process ends.
 package struct LockedFile: ~Copyable, Sendable {
+  /// The path of the file.
   package let path: String
-  /// Holds the lock.
+  /// The open file, which holds the lock.
   private var descriptor: Descriptor
 
-  /// Takes the lock without waiting, and lends the contents, of which this only copy is wiped afterwards.
+  /// Takes the lock without waiting, and lends the contents. The only copy of the contents is wiped afterwards.
   ///
   /// - Parameters:
-  ///   - path: A regular file of this user's, closed to others; no symbolic link.
-  ///   - limit: The most bytes there may be.
+  ///   - path: A regular file that belongs to this user and is not accessible to others; not a symbolic link.
+  ///   - limit: The maximum byte count.
   ///   - body: Receives the contents.
-  /// - Throws: `locked` where another process has the lock, or has just replaced the file; otherwise as
+  /// - Throws: `locked` if another process holds the lock, or has just replaced the file; otherwise the errors of
   ///   ``Files/readSecretFile(at:limit:requirements:_:)``.
   package init(path: String, limit: Int, _ body: (Span<UInt8>) -> Void) throws(FileError) {
     let file = try ReadableFile(path, limit: limit, requirements: [.secret, .noSymbolicLink])
     do throws(SystemError) {
       try file.descriptor.lock()
-      // Locked too late, it is a file that has lost its name to a newer one.
+      // If the lock came too late, another process has already replaced the file at this name.
       guard try file.descriptor.isNamed(path) else { throw SystemError(EWOULDBLOCK) }
     } catch { throw FileError(error, at: path) }
     try file.lend(limit: limit, at: path, body)
@@ -28,8 +30,9 @@ package struct LockedFile: ~Copyable, Sendable {
     descriptor = file.intoDescriptor()
   }
 
-  /// Makes a file of mode 0600 where none has its name, and locks it. Throws as
-  /// ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
+  /// Creates a file with mode 0600 at a free path, and locks it.
+  ///
+  /// - Throws: The errors of ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
   package init(
     creatingAt path: String, _ bytes: Span<UInt8>, operations: FileOperations = .system
   ) throws(FileError) {
@@ -38,24 +41,26 @@ package struct LockedFile: ~Copyable, Sendable {
       bytes, at: path, mode: 0o600, overwrite: false, isLocked: true, operations: operations)
   }
 
-  /// Puts a file with these contents in its place, locked from the start: whatever fails, the old contents or the new ones
-  /// are there. Throws as ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
+  /// Replaces the file with one that has these contents and is locked from its creation. After any failure, the path has either
+  /// the old contents or the new ones.
+  ///
+  /// - Throws: The errors of ``Files/writeFileAtomically(_:at:mode:overwrite:operations:)``.
   package mutating func replace(with bytes: Span<UInt8>, operations: FileOperations = .system) throws(FileError) {
     descriptor = try Files.writtenFile(
       bytes, at: path, mode: 0o600, overwrite: true, isLocked: true, operations: operations)
   }
 }
 
-/// An exclusive lock on a folder, held until the value is gone or the process ends.
+/// An exclusive lock on a folder, held until this value is released or the process ends.
 package struct DirectoryLock: ~Copyable, Sendable {
   private let file: Descriptor
 
-  /// Takes the lock, which is a file `lock` of mode 0600 in the folder, without waiting.
+  /// Takes the lock without waiting. The lock is on a file `lock` with mode 0600 in the folder.
   ///
   /// - Parameter path: The folder.
-  /// - Throws: `locked` where another process, or another part of this one, has it; `notFound`, `notDirectory`,
-  ///   `noPermission`, `other`. At the path of the file where that cannot be opened, also `symbolicLink`, `isDirectory`,
-  ///   `diskFull`.
+  /// - Throws: `locked` if another process, or another part of this one, holds it; `notFound`, `notDirectory`,
+  ///   `noPermission`, `other`. If the file cannot be opened, the error is at the file's path, and also `symbolicLink`,
+  ///   `isDirectory`, `diskFull`.
   package init(directory path: String) throws(FileError) {
     let opened = try Self.openFile(in: path)
     do { try opened.lock() } catch { throw FileError(error, at: path) }
@@ -77,12 +82,14 @@ package struct DirectoryLock: ~Copyable, Sendable {
   }
 }
 
-/// Lets the processes that use a folder take turns, by a lock on the folder itself: no file that could be removed.
+/// A lock by which the processes that use a folder take turns. It is on the folder itself, because a lock file could be removed.
 ///
-/// Also apart from other values of this type in the same process; not for two threads with the same value.
+/// It also separates different values of this type in the same process, but not two threads that share one value.
 package final class FolderTurns: Sendable {
   private let directory: Descriptor
 
+  /// Opens the folder.
+  ///
   /// - Throws: `notFound`, `notDirectory`, `noPermission`, `other`.
   package init(directory path: String) throws(FileError) {
     do { directory = try Descriptor(opening: path, flags: O_RDONLY | O_DIRECTORY) } catch {
@@ -90,11 +97,11 @@ package final class FolderTurns: Sendable {
     }
   }
 
-  /// Runs `body` once nobody else is in a turn.
+  /// Runs `body` while no other process is in a turn.
   ///
   /// - Parameters:
-  ///   - timeoutMilliseconds: How long to wait for the others, one of which may stand still.
-  ///   - failure: What is thrown where that was not enough, or the system refused.
+  ///   - timeoutMilliseconds: The maximum wait for the other processes, one of which may have stopped.
+  ///   - failure: The error that is thrown after that time, or if the system refuses the lock.
   @discardableResult
   package func take<Result, Failure: Error>(
     timeoutMilliseconds: Int = 10_000, orThrow failure: Failure, _ body: () throws(Failure) -> Result

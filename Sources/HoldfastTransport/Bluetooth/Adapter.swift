@@ -1,59 +1,68 @@
 import Glibc
 
-/// A local Bluetooth adapter, as the kernel sees it.
+/// A local Bluetooth adapter, as the kernel reports it.
 package struct Adapter: Sendable, Equatable {
-  /// 0 for `hci0`.
+  /// The adapter's number, 0 for `hci0`.
   package let number: UInt16
-  /// Its public address; any where it has none.
+  /// The adapter's public address; ``BluetoothAddress/any`` if it has none.
   package let address: BluetoothAddress
-  /// What it calls itself; empty where it has no name.
+  /// The adapter's name; empty if it has none.
   package let name: String
-  /// What it can do.
+  /// The settings that the adapter supports.
   package let supported: AdapterSettings
-  /// What it is set to.
+  /// The settings that are on now.
   package let settings: AdapterSettings
-  /// What keeps it from being powered.
+  /// The block that keeps the adapter from being powered; nil if there is none.
   package let block: RadioBlock?
 }
 
-/// Properties of an adapter. The bits are the management interface's.
+/// The settings of an adapter. The bits are those of the management interface.
 ///
 /// Source: BlueZ, mgmt(7), "Read Controller Information".
 package struct AdapterSettings: OptionSet, Sendable, Hashable {
+  /// The bits of the management interface.
   package let rawValue: UInt32
 
+  /// Creates the set of the settings whose bits are set in `rawValue`.
   package init(rawValue: UInt32) {
     self.rawValue = rawValue
   }
 
+  /// The adapter is powered on.
   package static let powered = AdapterSettings(rawValue: 1 << 0)
+  /// The adapter accepts connections over classic Bluetooth.
   package static let connectable = AdapterSettings(rawValue: 1 << 1)
+  /// The adapter is visible to searches over classic Bluetooth.
   package static let discoverable = AdapterSettings(rawValue: 1 << 3)
+  /// The adapter keeps pairings.
   package static let bondable = AdapterSettings(rawValue: 1 << 4)
+  /// The adapter pairs without a PIN: Secure Simple Pairing.
   package static let secureSimplePairing = AdapterSettings(rawValue: 1 << 6)
-  /// Classic Bluetooth.
+  /// Classic Bluetooth (BR/EDR) is on.
   package static let classic = AdapterSettings(rawValue: 1 << 7)
+  /// Bluetooth Low Energy is on.
   package static let lowEnergy = AdapterSettings(rawValue: 1 << 9)
+  /// The adapter advertises.
   package static let advertising = AdapterSettings(rawValue: 1 << 10)
 }
 
 extension Adapter {
-  /// Every adapter of this host, by number. It takes no privilege.
+  /// Returns every adapter of this host, by number. It needs no privilege.
   ///
-  /// - Throws: ``BluetoothError/unsupported`` where the kernel has no Bluetooth, ``BluetoothError/timedOut``.
+  /// - Throws: ``BluetoothError/unsupported`` if the kernel has no Bluetooth, ``BluetoothError/timedOut``.
   package static func all() throws(BluetoothError) -> [Adapter] {
     let management = try ManagementSocket()
     var adapters: [Adapter] = []
     for number in try numbers(management) {
-      // One that is unplugged in this moment is none.
+      // An adapter that was unplugged since the list was read is skipped.
       do throws(BluetoothError) { adapters.append(try Adapter(number: number, management)) } catch .noAdapter {}
     }
     return adapters
   }
 
-  /// The adapter to use: the one of that number, else the first that is powered, else the first.
+  /// Returns the adapter to use: the one with that number; if `number` is nil, the first that is powered, else the first.
   ///
-  /// - Throws: ``BluetoothError/noAdapter``, and what ``all()`` throws.
+  /// - Throws: ``BluetoothError/noAdapter``, and the errors of ``all()``.
   package static func chosen(_ number: UInt16?) throws(BluetoothError) -> Adapter {
     guard let adapter = chosen(number, of: try all()) else { throw .noAdapter }
     return adapter
@@ -64,6 +73,8 @@ extension Adapter {
     return adapters.first { $0.number == number }
   }
 
+  /// Checks that the adapter is powered.
+  ///
   /// - Throws: ``BluetoothError/adapterDown``, ``BluetoothError/adapterBlocked``.
   func requirePower() throws(BluetoothError) {
     guard settings.contains(.powered) else { throw block == nil ? .adapterDown : .adapterBlocked }
@@ -84,10 +95,10 @@ extension Adapter {
     self = adapter
   }
 
-  /// Reads what Read Controller Information returns; nil for anything but its 280 bytes.
+  /// Reads the result of Read Controller Information; returns nil unless it has exactly 280 bytes.
   init?(number: UInt16, _ information: ArraySlice<UInt8>, block: RadioBlock?) {
     var reader = ByteReader(information)
-    // After the address: version and manufacturer. After the settings: class of device. At the end: the short name.
+    // The skipped fields: version and manufacturer after the address, class of device after the settings, short name at the end.
     guard information.count == 280, let address = reader.bytes(6), reader.bytes(3) != nil,
       let supported = reader.littleEndian(UInt32.self), let settings = reader.littleEndian(UInt32.self),
       reader.bytes(3) != nil, let name = reader.bytes(249)
@@ -99,16 +110,16 @@ extension Adapter {
   }
 }
 
-/// What keeps a radio silent.
+/// A block that silences a radio.
 ///
 /// Source: Linux, Documentation/driver-api/rfkill.rst.
 package enum RadioBlock: Sendable, Hashable {
-  /// Software: `rfkill unblock` ends it.
+  /// A software block, which `rfkill unblock` removes.
   case soft
-  /// A switch or key of the machine.
+  /// A hardware block: a switch or key of the machine.
   case hard
 
-  /// What blocks the adapter `number`, as sysfs says; nil where nothing does.
+  /// Returns the block on the adapter `number` according to sysfs; nil if there is none.
   static func ofAdapter(_ number: UInt16) -> RadioBlock? {
     let folder = "/sys/class/bluetooth/hci\(number)"
     for name in names(in: folder) where name.hasPrefix("rfkill") {
@@ -131,7 +142,7 @@ package enum RadioBlock: Sendable, Hashable {
     return names
   }
 
-  /// Whether the file at `path` begins with the digit 1.
+  /// Returns whether the file at `path` begins with the digit 1.
   private static func isSet(_ path: String) -> Bool {
     let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
@@ -142,23 +153,23 @@ package enum RadioBlock: Sendable, Hashable {
 }
 
 extension BluetoothAddress {
-  /// Takes six bytes in the order in which the radio and the kernel have them.
+  /// Reads six bytes in the order that the radio and the kernel use.
   init(leastSignificantFirst bytes: ArraySlice<UInt8>) {
     precondition(bytes.count == 6)
     self.init(value: bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) })
   }
 
-  /// The six bytes in the order in which the radio and the kernel have them.
+  /// The six bytes in the order that the radio and the kernel use.
   var leastSignificantFirst: [UInt8] {
     stride(from: 0, to: 48, by: 8).map { UInt8(truncatingIfNeeded: value >> UInt64($0)) }
   }
 }
 
-/// Why the kernel's management interface or the SDP server did not do what was asked.
+/// A reason why the kernel's management interface or the SDP server failed.
 package enum BluetoothError: Error, Equatable, Sendable {
   /// The kernel has no Bluetooth.
   case unsupported
-  /// It takes CAP_NET_ADMIN, or membership in the group that may use the SDP server.
+  /// The operation needs CAP_NET_ADMIN, or membership in the group that may use the SDP server.
   case permissionDenied
   /// There is no such adapter.
   case noAdapter
@@ -166,24 +177,24 @@ package enum BluetoothError: Error, Equatable, Sendable {
   case adapterDown
   /// The adapter is blocked by rfkill.
   case adapterBlocked
-  /// The adapter cannot do that, or is not set up to: Low Energy is off.
+  /// The adapter does not support the operation, or is not set up for it: for example, Low Energy is off.
   case adapterUnable
-  /// Somebody else is doing the same on this adapter.
+  /// Another process performs the same operation on this adapter.
   case busy
-  /// Every advertising instance is taken.
+  /// Every advertising instance is in use.
   case noInstance
-  /// No SDP server takes records on this host.
+  /// No SDP server on this host accepts records.
   case noServer
-  /// The answer did not come in time.
+  /// The answer did not arrive in time.
   case timedOut
-  /// The answer is not one.
+  /// The answer is malformed.
   case malformed
-  /// The kernel refused with another status of the management interface.
+  /// The kernel refused with another status code of the management interface.
   case refused(status: UInt8)
-  /// Anything else that the operating system answered.
+  /// The operating system reported another error.
   case other(errno: CInt)
 
-  /// What `status` of the management interface means here.
+  /// Maps `status`, a status code of the management interface, to an error.
   ///
   /// Source: BlueZ, mgmt(7), "Error Codes".
   init(status: UInt8) {
@@ -200,7 +211,7 @@ package enum BluetoothError: Error, Equatable, Sendable {
       }
   }
 
-  /// What a fault of the socket means here.
+  /// Maps an error of the socket to an error of this kind.
   init(_ error: TransportError) {
     self =
       switch error {

@@ -2,12 +2,12 @@ import CBlueZ
 import Glibc
 import HoldfastLinux
 
-/// A Bluetooth address and port as bind(2) and connect(2) take them: a `sockaddr_l2` or `sockaddr_rc`.
+/// A Bluetooth address and port in the form for bind(2) and connect(2): a `sockaddr_l2` or `sockaddr_rc`.
 struct BluetoothSocketName {
   private var storage = sockaddr_storage()
   private let byteCount: socklen_t
 
-  /// The number is 0 where the port leaves it open.
+  /// Creates the name. The number is 0 if the port leaves it open.
   init(_ address: BluetoothAddress, _ port: BluetoothPort) {
     switch port {
     case .l2cap(let psm): self.init(l2cap: address, psm: psm ?? 0, kind: BDADDR_BREDR)
@@ -60,9 +60,9 @@ extension BluetoothAddress {
 }
 
 extension OpenFile {
-  /// A new Bluetooth socket, bound to nothing.
+  /// Creates a Bluetooth socket that is not bound.
   ///
-  /// - Throws: ``TransportError/unsupported`` where the kernel lacks Bluetooth or the protocol.
+  /// - Throws: ``TransportError/unsupported`` if the kernel lacks Bluetooth or the protocol.
   static func bluetoothSocket(_ port: BluetoothPort) throws(TransportError) -> OpenFile {
     let protocolNumber =
       switch port {
@@ -72,20 +72,21 @@ extension OpenFile {
     return OpenFile(taking: try checked(socket(AF_BLUETOOTH, port.framing.socketType, protocolNumber)))
   }
 
-  /// Source: bind(2). Takes the address of an adapter, or any, and a port.
+  /// Binds the socket to the address of an adapter, or any, and a port. Source: bind(2).
   func bind(to address: BluetoothAddress, _ port: BluetoothPort) throws(TransportError) {
     let code = unsafe BluetoothSocketName(address, port).pass(to: Glibc.bind, of: self)
     guard code == 0 else { throw TransportError(errno: code) }
   }
 
-  /// Source: connect(2), and its EINPROGRESS.
+  /// Connects to a peer.
   ///
+  /// Source: connect(2), and its EINPROGRESS.
   /// - Parameters:
-  ///   - deadline: until when the connection has to be made.
-  ///   - attemptMilliseconds: how long this attempt may take to have a link. Where there is one by then, the rest has
-  ///     ``linkedMilliseconds`` more: a link that is about to end may lose the request for a channel without an error. Another attempt
-  ///     goes on with a pairing that a person has yet to confirm.
-  /// - Throws: ``TransportError/timedOutWaiting`` after either, and what became of the link otherwise.
+  ///   - deadline: the time by which the connection must be complete.
+  ///   - attemptMilliseconds: the maximum time for this attempt to establish a link. If there is a link by then, the channel has
+  ///     ``linkedMilliseconds`` more: a link that is about to end may lose the request for a channel without an error. A
+  ///     further attempt continues a pairing that a person has not confirmed yet.
+  /// - Throws: ``TransportError/timedOutWaiting`` after either limit, otherwise the error of the link.
   func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max
   )
@@ -105,10 +106,10 @@ extension OpenFile {
     guard code == 0 else { throw TransportError(connecting: code) }
   }
 
-  /// How long an attempt may take to have a channel on a link, in milliseconds.
+  /// The maximum time for an attempt to open a channel on an existing link, in milliseconds.
   private static let linkedMilliseconds = 3000
 
-  /// The port of a socket that is bound to `port`, with the number that the kernel has chosen where that is open.
+  /// Returns the port of a socket that is bound to `port`; an open number is replaced by the one that the kernel has chosen.
   ///
   /// Source: getsockname(2).
   func boundPort(_ port: BluetoothPort) throws(TransportError) -> BluetoothPort {
@@ -133,11 +134,11 @@ extension OpenFile {
     try checked(result)
   }
 
-  /// A Bluetooth socket that listens, and the port it listens at.
+  /// Returns a listening Bluetooth socket, and the port at which it listens.
   ///
   /// - Parameters:
-  ///   - address: that of a local adapter, or any.
-  ///   - security: the least that a peer's link must have before the kernel lets the peer in.
+  ///   - address: the address of a local adapter, or any.
+  ///   - security: the minimum security of a peer's link, which the kernel enforces before it accepts the peer.
   static func listen(
     at address: BluetoothAddress, _ port: BluetoothPort, adapter: UInt16?, security: Endpoint.Security, backlog: Int
   ) throws(TransportError) -> (OpenFile, BluetoothPort) {
@@ -150,13 +151,13 @@ extension OpenFile {
     return (file, try file.boundPort(port))
   }
 
-  /// The most bytes of a packet that this end takes.
+  /// The maximum byte count of a packet that this end accepts.
   ///
-  /// It is the most that there can be, so that a message which is too long arrives and is answered as such, rather than being dropped
-  /// by the kernel without a word.
+  /// It is the largest possible value. A message that is too long then arrives and is rejected with an answer, instead of being
+  /// dropped by the kernel silently.
   private static let receivingPacketByteCount: UInt16 = .max
 
-  /// Asks for the least security of the link. Source: BT_SECURITY.
+  /// Sets the minimum security of the link. Source: BT_SECURITY.
   func require(_ security: Endpoint.Security) throws(TransportError) {
     let level =
       switch security {
@@ -167,7 +168,7 @@ extension OpenFile {
     try setOption(SOL_BLUETOOTH, BT_SECURITY, to: bt_security(level: UInt8(level), key_size: 0))
   }
 
-  /// Offers the peer packets of any length, on the protocols that have packets. The socket is bound and not yet connected.
+  /// Offers the peer packets of any length, on the protocols that have packets. The socket is bound and not connected yet.
   ///
   /// Source: L2CAP_OPTIONS for BR/EDR, BT_RCVMTU for LE.
   func offerLargestPackets(_ port: BluetoothPort) throws(TransportError) {
@@ -182,9 +183,9 @@ extension OpenFile {
     }
   }
 
-  /// The most bytes of a packet each way on a connection: what was offered to the peer, and what the peer offered.
+  /// Returns the maximum byte count of a packet in each direction: the size offered to the peer, and the size the peer offered.
   ///
-  /// Source: L2CAP_OPTIONS for BR/EDR; BT_RCVMTU and BT_SNDMTU for LE. Nil for protocols without packets.
+  /// Source: L2CAP_OPTIONS for BR/EDR; BT_RCVMTU and BT_SNDMTU for LE. Returns nil for protocols without packets.
   func packetLimits(_ port: BluetoothPort) throws(TransportError) -> PacketLimits? {
     switch port {
     case .l2cap:
@@ -198,7 +199,7 @@ extension OpenFile {
     }
   }
 
-  /// The error that a connection in the making ended with, or 0. Source: SO_ERROR.
+  /// Returns the error with which a pending connection ended, or 0. Source: SO_ERROR.
   func pendingError() throws(TransportError) -> CInt {
     try option(SOL_SOCKET, SO_ERROR)
   }
@@ -220,10 +221,10 @@ extension OpenFile {
   }
 }
 
-/// The most bytes of a packet on a connection: the maximum transmission units (MTU) of L2CAP.
+/// The maximum byte count of a packet on a connection: the maximum transmission units (MTU) of L2CAP.
 package struct PacketLimits: Sendable, Equatable {
-  /// What this end takes.
+  /// The maximum byte count of a packet that this end accepts.
   package let receivingByteCount: Int
-  /// What the peer takes.
+  /// The maximum byte count of a packet that the peer accepts.
   package let sendingByteCount: Int
 }

@@ -3,11 +3,10 @@ import Glibc
 import HoldfastLinux
 
 extension Connection {
-  /// Connects to a Bluetooth device, over the adapter and with the security that `endpoint` asks for; the device is asked for a port
-  /// that is left open.
+  /// Connects to a Bluetooth peer, over the adapter and with the security of `endpoint`. If the port is open, it asks the peer.
   ///
-  /// A device that is reached by Low Energy may have lost its link to another host a moment ago and not advertise yet. It is tried
-  /// again until `deadline`, unless trying again cannot help.
+  /// A Low Energy peer may have lost its link to another host a moment ago and not advertise again yet. Therefore the attempt is
+  /// repeated until `deadline`, unless another attempt cannot help.
   static func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
   ) throws(TransportError) -> Connection {
@@ -25,17 +24,17 @@ extension Connection {
     }
   }
 
-  /// Between two attempts over Low Energy.
+  /// The pause between two attempts over Low Energy, in milliseconds.
   private static let retryMilliseconds = 100
 
-  /// Tries it once; `attemptMilliseconds` as ``OpenFile/connect(to:_:by:attemptMilliseconds:)`` has it.
+  /// Makes one attempt; for `attemptMilliseconds` see ``OpenFile/connect(to:_:by:attemptMilliseconds:)``.
   private static func attempt(
     _ device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline,
     attemptMilliseconds: Int = .max
   ) throws(TransportError) -> Connection {
     let file = try OpenFile.bluetoothSocket(port)
     let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
-    // Always bound: an LE socket has no type before.
+    // The socket is always bound, because an LE socket has no address type before.
     try file.bind(to: local, port.local)
     if let security = endpoint.security { try file.require(security) }
     try file.offerLargestPackets(port)
@@ -50,14 +49,14 @@ extension Connection {
       let ports = try ServiceDiscovery.query(device, adapter: adapter, by: deadline)
       if let announced = ports.first(where: { $0.local == port }) { return announced }
     } catch .refused {
-      // It has no SDP server.
+      // The peer has no SDP server.
     }
     throw .notAnnounced
   }
 
-  /// The most bytes of a packet each way; nil where the transport has no such limit.
+  /// Returns the maximum byte count of a packet in each direction; nil if the transport has no such limit.
   ///
-  /// - Throws: ``TransportError/closed`` where the connection has ended.
+  /// - Throws: ``TransportError/closed`` if the connection has ended.
   package func packetLimits() throws(TransportError) -> PacketLimits? {
     guard let port else { return nil }
     return try file.packetLimits(port)
@@ -65,26 +64,26 @@ extension Connection {
 }
 
 extension TransportError {
-  /// Whether an attempt to connect by Low Energy that ended so may succeed a moment later: the device does not advertise yet, the
-  /// link went in the middle, or the adapter is still busy with another attempt.
+  /// Whether an attempt to connect over Low Energy that failed with this error may succeed a moment later: the peer does not
+  /// advertise yet, the link was lost during the attempt, or the adapter is still busy with another attempt.
   var mayPass: Bool {
     switch self {
     case .unreachable, .linkLost, .closed, .timedOutWaiting, .addressInUse: true
-    // The kernel's answer to a link that failed to be established (0x3e), which it has no name for.
+    // The kernel's errno for the status "connection failed to be established" (0x3e), which it does not translate.
     case .other(errno: ENOSYS): true
     default: false
     }
   }
 }
 
-/// A Bluetooth adapter of this machine, as far as making a connection needs to know it: one ioctl, where ``Adapter`` asks the
-/// management interface for everything.
+/// A Bluetooth adapter of this machine, with the properties that a connection needs. One ioctl reads them, whereas ``Adapter``
+/// uses the management interface.
 struct LocalAdapter {
   let number: UInt16
   let address: BluetoothAddress
   let isUp: Bool
 
-  /// The adapter `hci<number>`.
+  /// Reads the adapter `hci<number>`.
   ///
   /// Source: the ioctl HCIGETDEVINFO, which needs no privilege.
   /// - Throws: ``TransportError/noAdapter``, ``TransportError/unsupported``.
@@ -98,7 +97,7 @@ struct LocalAdapter {
     isUp = information.flags & 1 << UInt32(HCI_UP) != 0
   }
 
-  /// Whether an adapter of this host has a link by Low Energy to `host` that is up.
+  /// Returns whether an adapter of this host has an established Low Energy link to `host`.
   ///
   /// Source: the ioctl HCIGETCONNLIST, which needs no privilege: the adapter's number and a count, 16 bits each, then 16 bytes
   /// for each link: handle, address, type, direction, state, mode.
@@ -124,22 +123,22 @@ struct LocalAdapter {
   }
 
   private static let maximumLinkCount = 64
-  /// HCIGETCONNLIST: `_IOR('H', 212, int)`.
+  /// The ioctl HCIGETCONNLIST: `_IOR('H', 212, int)`.
   private static let readLinks: UInt = 0x8004_48d4
-  /// The kernel's LE_LINK.
+  /// The link type LE_LINK of the kernel.
   private static let lowEnergyLink: UInt8 = 0x80
-  /// The kernel's BT_CONNECTED.
+  /// The state BT_CONNECTED of the kernel.
   private static let connectedState: UInt16 = 1
 
-  /// Every adapter there is.
+  /// All adapters of this machine.
   private static var all: [LocalAdapter] {
     (0..<UInt16(HCI_MAX_DEV)).compactMap { try? LocalAdapter(number: $0) }
   }
 
-  /// The local address to bind a socket to: the named adapter's, the given one, or any.
+  /// Returns the local address to bind a socket to: the named adapter's, the given one, or any.
   ///
-  /// - Throws: ``TransportError/noAdapter`` where there is none that is meant, ``TransportError/adapterDown`` where there is and it is
-  ///   powered off, ``TransportError/adapterBlocked`` where rfkill keeps it so.
+  /// - Throws: ``TransportError/noAdapter`` if no adapter matches, ``TransportError/adapterDown`` if the matching one is powered
+  ///   off, ``TransportError/adapterBlocked`` if rfkill blocks it.
   static func bindingAddress(
     adapter number: UInt16?, address: BluetoothAddress
   ) throws(TransportError) -> BluetoothAddress {

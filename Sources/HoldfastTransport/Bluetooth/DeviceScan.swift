@@ -1,17 +1,19 @@
 import HoldfastLinux
 
-/// A search for devices in range, by classic Bluetooth and Low Energy together.
+/// A search for Bluetooth peers in range, over classic Bluetooth and Low Energy.
 ///
-/// It takes CAP_NET_ADMIN.
+/// It needs CAP_NET_ADMIN.
 package final class DeviceScan: Sendable {
   private let adapter: UInt16
   private let kinds: UInt8
   private let management: ManagementSocket
   private let cancellation: WakeUp
 
-  /// Whoever floods the air with addresses gets no more of them into the list.
+  /// The maximum number of peers in the list, against a sender that floods the air with addresses.
   static let maximumDeviceCount = 1024
 
+  /// Prepares a search on `adapter`.
+  ///
   /// - Throws: ``BluetoothError/adapterDown``, ``BluetoothError/adapterBlocked``, ``BluetoothError/unsupported``.
   package convenience init(_ adapter: Adapter) throws(BluetoothError) {
     try adapter.requirePower()
@@ -21,30 +23,31 @@ package final class DeviceScan: Sendable {
   init(_ adapter: Adapter, management: ManagementSocket) throws(BluetoothError) {
     self.adapter = adapter.number
     self.management = management
-    // Source: BlueZ, mgmt(7), "Start Discovery": a bit for each kind of address.
+    // Source: BlueZ, mgmt(7), "Start Discovery": one bit for each kind of address.
     kinds = (adapter.settings.contains(.classic) ? 1 : 0) | (adapter.settings.contains(.lowEnergy) ? 6 : 0)
     do throws(SystemError) { cancellation = try WakeUp() } catch { throw .other(errno: error.number) }
   }
 
-  /// Ends ``run(milliseconds:report:)`` early. From any thread.
+  /// Ends ``run(milliseconds:report:)`` early. It may be called from any thread.
   package func cancel() {
     cancellation.raise()
   }
 
-  /// Searches for so long.
+  /// Searches for `milliseconds`.
   ///
   /// - Parameters:
-  ///   - milliseconds: the whole of the search: by Low Energy first, for some five seconds, then by classic Bluetooth.
-  ///   - report: told how many devices were found, each time that it is one more.
-  /// - Returns: what was found, in that order; what was found so far after ``cancel()``.
-  /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/busy`` where somebody else searches,
+  ///   - milliseconds: the duration of the whole search: over Low Energy first, for about five seconds, then over classic
+  ///     Bluetooth.
+  ///   - report: a function that is called with the number of peers found, each time it increases.
+  /// - Returns: the peers in the order in which they were found; after ``cancel()``, those found so far.
+  /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/busy`` if another process is searching,
   ///   ``BluetoothError/adapterDown``, ``BluetoothError/noAdapter``, ``BluetoothError/timedOut``.
   package func run(milliseconds: Int, report: (Int) -> Void) throws(BluetoothError) -> [FoundDevice] {
     let deadline = Deadline(afterMilliseconds: milliseconds)
     var places: [RemoteDevice: Int] = [:]
     var devices: [FoundDevice] = []
     try start()
-    // One that the kernel has ended by itself cannot be stopped, and need not be.
+    // A search that the kernel has already ended cannot be stopped; the error does not matter.
     defer { _ = try? management.execute(ManagementCommand(.stopDiscovery, adapter: adapter, [kinds])) }
     while let (number, event) = try management.next(by: deadline, unless: cancellation) {
       guard number == adapter else { continue }
@@ -58,7 +61,7 @@ package final class DeviceScan: Sendable {
           devices.append(FoundDevice(found))
           report(devices.count)
         }
-      // The kernel ends a search after some ten seconds.
+      // The kernel ends a search after about ten seconds.
       case .discovering(false): try start()
       default: break
       }
@@ -70,29 +73,29 @@ package final class DeviceScan: Sendable {
     try management.execute(ManagementCommand(.startDiscovery, adapter: adapter, [kinds]))
   }
 
-  /// Has the kernel find out a name; it comes as another report.
+  /// Asks the kernel to find out a peer's name, which arrives in a later report.
   private func askForName(of device: RemoteDevice) throws(BluetoothError) {
     try management.send(ManagementCommand(.confirmName, adapter: adapter, device.bytes + [0]))
   }
 }
 
-/// A device in range, and what it said of itself.
+/// A Bluetooth peer in range, and the information that it advertises.
 package struct FoundDevice: Sendable, Equatable {
-  /// Its address, by which reports of it are put together.
+  /// The peer's address, by which its reports are merged.
   package let device: RemoteDevice
-  /// The strength of its last signal in dBm; nil where it is not known.
+  /// The strength of its last signal in dBm; nil if unknown.
   package private(set) var signalStrength: Int8?
-  /// Whether it lets itself be connected to.
+  /// Whether it accepts connections.
   package private(set) var isConnectable: Bool
   private var data: AdvertisingData
 
-  /// What it calls itself, as it wrote it: for a terminal it has to be made printable.
+  /// The name that it advertises, unfiltered: it must be made printable before a terminal shows it.
   package var name: String? { data.name }
-  /// Whether it says that it is a Holdfast device.
+  /// Whether it advertises the Holdfast service.
   package var namesService: Bool { data.namesService }
-  /// Whether it says what services it has, and ours is not among them.
+  /// Whether it advertises the complete list of its services, and the Holdfast service is not in the list.
   package var excludesService: Bool { data.namesAllServices && !data.namesService }
-  /// Where it listens by Low Energy, each from 0x80 to 0xff; more than one where several Holdfast devices are on one host.
+  /// The LE PSMs at which it listens, each from 0x80 to 0xff; several if its host runs several Holdfast devices.
   package private(set) var psms: [UInt8] = []
 
   init(_ report: DeviceReport) {
@@ -103,7 +106,7 @@ package struct FoundDevice: Sendable, Equatable {
     if let psm = data.psm { psms.append(psm) }
   }
 
-  /// Adds what a later report of the same device says.
+  /// Adds the information of a later report about the same peer.
   mutating func merge(_ report: DeviceReport) {
     signalStrength = report.signalStrength ?? signalStrength
     isConnectable = isConnectable || report.isConnectable
@@ -114,13 +117,14 @@ package struct FoundDevice: Sendable, Equatable {
 }
 
 extension FoundDevice {
-  /// Where the device says that its Holdfast devices listen; nowhere where it has none.
+  /// Returns the endpoints at which the peer's Holdfast devices listen; none if it has no such device.
   ///
-  /// By Low Energy it has said so already. By classic Bluetooth it is asked by SDP, unless it named all its services.
+  /// A Low Energy peer has already advertised them. A classic Bluetooth peer is asked by SDP, unless its complete list of
+  /// services does not contain ours.
   /// - Parameters:
-  ///   - adapter: the local adapter to ask over, and to put into the endpoints; nil leaves the choice to the system.
-  ///   - deadline: until when it may answer.
-  /// - Throws: what ``ServiceDiscovery/query(_:adapter:by:)`` throws.
+  ///   - adapter: the local adapter for the query, which also becomes part of the endpoints; nil lets the system choose.
+  ///   - deadline: the time by which the peer must answer.
+  /// - Throws: the errors of ``ServiceDiscovery/query(_:adapter:by:)``.
   package func endpoints(adapter: UInt16?, by deadline: Deadline) throws(TransportError) -> [Endpoint] {
     try ports(adapter: adapter, by: deadline).map {
       Endpoint(address: .bluetooth(device.address, $0), adapter: adapter)

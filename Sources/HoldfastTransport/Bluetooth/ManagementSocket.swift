@@ -2,24 +2,26 @@ import CBlueZ
 import Glibc
 import HoldfastLinux
 
-/// The kernel's Bluetooth management interface, beside bluetoothd where that runs.
+/// A socket of the kernel's Bluetooth management interface. It works next to bluetoothd, if that runs.
 ///
-/// Reading what adapters there are takes no privilege; everything else, and every event, takes CAP_NET_ADMIN.
+/// Listing the adapters needs no privilege; everything else, and every event, needs CAP_NET_ADMIN.
 /// Source: BlueZ, mgmt(7).
 final class ManagementSocket: Sendable {
   private let file: OpenFile
 
-  /// How long the kernel may take for an answer: powering an adapter up is the slowest, and is not done here.
+  /// The maximum time for an answer of the kernel. The slowest command, powering an adapter up, is not used here.
   static let answerMilliseconds = 5000
-  /// An event has at most this many bytes: the longest found are reports of devices with extended advertising, some 1,700.
+  /// The maximum byte count of an event. The longest found are peer reports with extended advertising, about 1,700 bytes.
   private static let maximumEventByteCount = 4096
 
-  /// Takes over one end of a connection of packets.
+  /// Takes over one end of a packet connection.
   init(file: OpenFile) {
     self.file = file
   }
 
-  /// - Throws: ``BluetoothError/unsupported`` where the kernel has no Bluetooth.
+  /// Opens the management interface.
+  ///
+  /// - Throws: ``BluetoothError/unsupported`` if the kernel has no Bluetooth.
   convenience init() throws(BluetoothError) {
     do throws(TransportError) {
       let type = CInt(SOCK_RAW.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
@@ -39,7 +41,7 @@ final class ManagementSocket: Sendable {
     } catch { throw BluetoothError(error) }
   }
 
-  /// Gives the kernel `command`; its answer is an event.
+  /// Sends `command` to the kernel, whose answer is an event.
   func send(_ command: ManagementCommand) throws(BluetoothError) {
     let bytes = command.bytes
     while unsafe Glibc.send(file.descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) < 0 {
@@ -47,9 +49,9 @@ final class ManagementSocket: Sendable {
     }
   }
 
-  /// Gives the kernel `command` and waits for what it returns. Events that come before go to `meanwhile`.
+  /// Sends `command` to the kernel and returns its result. Events that arrive before the result go to `meanwhile`.
   ///
-  /// - Throws: what its status says, ``BluetoothError/timedOut``.
+  /// - Throws: the error for the result's status, ``BluetoothError/timedOut``.
   @discardableResult
   func execute(
     _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds,
@@ -68,7 +70,7 @@ final class ManagementSocket: Sendable {
     throw .timedOut
   }
 
-  /// The next event and the adapter that it is of; nil once `deadline` has passed or `signal` was raised.
+  /// Returns the next event and its adapter; nil if `deadline` has passed or `signal` was raised.
   func next(
     by deadline: Deadline, unless signal: WakeUp? = nil
   ) throws(BluetoothError) -> (adapter: UInt16, event: ManagementEvent)? {
@@ -111,7 +113,7 @@ struct ManagementCommand {
     case removeAdvertising = 0x003f
   }
 
-  /// The place of an adapter's number in what concerns none.
+  /// The adapter number in commands that concern no adapter.
   static let noAdapter: UInt16 = 0xffff
 
   let code: Code
@@ -133,26 +135,26 @@ struct ManagementCommand {
   }
 }
 
-/// What the kernel's Bluetooth management interface says, as far as it matters here.
+/// An event of the kernel's Bluetooth management interface.
 ///
 /// Source: BlueZ, mgmt(7), "Events".
 enum ManagementEvent: Equatable {
-  /// A command is done: its code, its status (0 is success), and what it returns.
+  /// A command is complete: its code, its status (0 is success), and its result.
   case done(code: UInt16, status: UInt8, result: ArraySlice<UInt8>)
   case confirmationRequest(RemoteDevice, isJustWorks: Bool)
   case deviceFound(DeviceReport)
   case discovering(Bool)
-  /// What the adapter is set to has changed.
+  /// The settings of the adapter have changed.
   case settings(AdapterSettings)
-  /// A link is up, which this host began (`isOurs`) or the other one.
+  /// A link was established, by this host (`isOurs`) or by the other one.
   case linkBegun(RemoteDevice, isOurs: Bool)
   case linkEnded(RemoteDevice)
-  /// A device that was known by a random address has shown its true one.
+  /// A peer that was known by a random address has shown its identity address.
   case identified(BluetoothAddress, as: RemoteDevice)
   case advertisingRemoved(instance: UInt8)
   case other
 
-  /// Reads one event and the number of the adapter that it is of; nil for bytes that are none.
+  /// Reads one event and the number of its adapter; returns nil for bytes that are not an event.
   static func read(_ bytes: ArraySlice<UInt8>) -> (adapter: UInt16, event: ManagementEvent)? {
     var reader = ByteReader(bytes)
     guard let code = reader.littleEndian(UInt16.self), let adapter = reader.littleEndian(UInt16.self),
@@ -204,24 +206,24 @@ enum ManagementEvent: Equatable {
   }
 }
 
-/// The address of another device and how it is reached: seven bytes of the management interface.
+/// A peer's Bluetooth address and its kind: seven bytes in the management interface.
 package struct RemoteDevice: Sendable, Hashable {
-  /// What kind of address it is. The raw value is the management interface's.
+  /// A kind of address. The raw value is the management interface's.
   package enum Kind: UInt8, Sendable, Hashable {
     /// Classic Bluetooth.
     case classic = 0
-    /// Low Energy, with an address that its maker was assigned.
+    /// Low Energy, with an address that was assigned to the manufacturer.
     case lowEnergyPublic = 1
-    /// Low Energy, with an address of its own making.
+    /// Low Energy, with an address that the peer generated.
     case lowEnergyRandom = 2
   }
 
-  /// Whether it is reached by Low Energy.
+  /// Whether the peer is reached over Low Energy.
   var isLowEnergy: Bool { kind != .classic }
 
-  /// Its 48 bits.
+  /// The address of 48 bits.
   package let address: BluetoothAddress
-  /// What they mean.
+  /// The kind of the address.
   package let kind: Kind
 
   init(address: BluetoothAddress, kind: Kind) {
@@ -241,12 +243,12 @@ package struct RemoteDevice: Sendable, Hashable {
   }
 }
 
-/// What a discovery hears of a device at one moment.
+/// A report about one peer from a discovery.
 struct DeviceReport: Equatable {
   let device: RemoteDevice
-  /// The strength of its signal in dBm; nil where it is not known.
+  /// The strength of its signal in dBm; nil if unknown.
   let signalStrength: Int8?
-  /// Whether the kernel asks if the device's name is known, or it should find out.
+  /// Whether the kernel asks if the peer's name is known already, or should be requested.
   let wantsName: Bool
   let isConnectable: Bool
   let data: ArraySlice<UInt8>
@@ -264,7 +266,7 @@ struct DeviceReport: Equatable {
   }
 }
 
-/// Takes apart bytes that somebody else wrote: what is not there is nil, never a crash.
+/// A reader of untrusted bytes. A read beyond the end returns nil and never crashes.
 struct ByteReader {
   private(set) var rest: ArraySlice<UInt8>
 
@@ -272,19 +274,19 @@ struct ByteReader {
     rest = bytes
   }
 
-  /// The next `count` bytes.
+  /// Reads the next `count` bytes.
   mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
     guard 0...rest.count ~= count else { return nil }
     defer { rest = rest.dropFirst(count) }
     return rest.prefix(count)
   }
 
-  /// The next integer, its least significant byte first: as the management interface writes them.
+  /// Reads the next integer, least significant byte first, as the management interface writes it.
   mutating func littleEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
     bigEndian(Number.self)?.byteSwapped
   }
 
-  /// The next integer, its most significant byte first: as SDP writes them.
+  /// Reads the next integer, most significant byte first, as SDP writes it.
   mutating func bigEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
     bytes(Number.bitWidth / 8)?.reduce(0) { number, byte in number << 8 | Number(truncatingIfNeeded: byte) }
   }

@@ -1,18 +1,20 @@
 import Glibc
 import HoldfastLinux
 
-/// What lets peers find where a device listens: a record of SDP, or an advertisement of Low Energy. It ends with this object.
+/// A published record by which peers find a listening device: an SDP record or a Low Energy advertisement.
+///
+/// It is withdrawn when this object is released.
 package enum Publication: Sendable {
   case record(ServiceRecord)
   case advertisement(Advertisement)
 
-  /// Makes known that a device listens at `endpoint`, whose port is filled in; nil where nobody is looking for such.
+  /// Publishes that a device listens at `endpoint`, whose port is filled in; is nil for an endpoint that needs no publication.
   ///
   /// - Parameters:
-  ///   - name: what people know the device by.
-  ///   - standing: how far the peers of a host have come that is linked by Low Energy.
-  ///   - report: called from another thread with what becomes of an advertisement.
-  /// - Throws: what ``ServiceRecord/init(_:name:)`` and ``Advertisement/init(adapter:psm:name:standing:report:)`` throw.
+  ///   - name: the device's name for people.
+  ///   - standing: a function that returns the progress of the peers on a Low Energy link from a host.
+  ///   - report: a function that is called from another thread with the changes of an advertisement.
+  /// - Throws: the errors of ``ServiceRecord/init(_:name:)`` and ``Advertisement/init(adapter:psm:name:standing:report:)``.
   package init?(
     of endpoint: Endpoint, name: String, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
     report: @escaping @Sendable (AdvertisementNotice) -> Void
@@ -30,19 +32,20 @@ package enum Publication: Sendable {
   }
 }
 
-/// Lets devices pair with an adapter of this host, as long as this object lives and nobody has to compare numbers.
+/// An acceptor of pairings with an adapter of this host. It works while this object exists, and only for pairings in which no
+/// person compares numbers.
 ///
-/// Where no other agent answers, such as bluetoothd's, the kernel asks so at the end that is connected to, and by Low Energy
-/// at both ends. Such pairing, "just works", encrypts the link and does not say who is at its other end. A request that shows a number to
-/// compare is left to somebody who can see it.
+/// If no other agent answers, such as bluetoothd's, the kernel asks for confirmation at the end that accepts the connection, and
+/// over Low Energy at both ends. This pairing, "just works", encrypts the link and does not authenticate the peer. A request that
+/// shows a number is left to an agent whose user can see it.
 package final class PairingAcceptor: Sendable {
   private let thread: ServantThread
 
-  /// Begins to accept.
+  /// Begins to accept pairings.
   ///
   /// - Parameters:
-  ///   - adapter: the adapter's number; nil accepts on each of them.
-  ///   - peer: the one that may pair; nil lets anybody.
+  ///   - adapter: the adapter's number; nil accepts on every adapter.
+  ///   - peer: the only peer that may pair; nil accepts any peer.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/unsupported``.
   package convenience init(adapter: UInt16?, peer: BluetoothAddress? = nil) throws(BluetoothError) {
     let management = try ManagementSocket()
@@ -56,7 +59,7 @@ package final class PairingAcceptor: Sendable {
         guard case .confirmationRequest(let device, isJustWorks: true) = event,
           adapter == nil || adapter == number, peer == nil || peer == device.address
         else { continue }
-        // Where it cannot be sent, the other end's time runs out: it has to begin again.
+        // If it cannot be sent, the peer's pairing times out, and the peer has to begin again.
         try? management.send(ManagementCommand(.confirm, adapter: number, device.bytes))
       }
     }
@@ -64,14 +67,15 @@ package final class PairingAcceptor: Sendable {
 }
 
 extension ManagementSocket {
-  /// The kernel gives events to privileged sockets alone, and says so of commands only: asks with one that changes nothing.
+  /// Checks that this socket receives events, by a command that changes nothing. The kernel sends events only to privileged
+  /// sockets, and reports a missing privilege only for commands.
   ///
   /// - Throws: ``BluetoothError/permissionDenied``.
   func requireEvents(of adapter: UInt16) throws(BluetoothError) {
     do throws(BluetoothError) {
       try execute(ManagementCommand(.readAdvertisingFeatures, adapter: adapter))
     } catch {
-      // An adapter without Low Energy has no advertising features, and events all the same.
+      // An adapter without Low Energy has no advertising features, but it does have events.
       guard error == .adapterUnable else { throw error }
     }
   }
@@ -97,7 +101,7 @@ final class ServantThread: Sendable {
   }
 }
 
-/// What names a Holdfast device to whoever looks for one.
+/// The identity of the Holdfast service for peers that search for it.
 enum HoldfastService {
   /// The service UUID afabfa41-2861-4abb-a8a7-b91b79a75ecf, in the order in which it is written.
   static let uuid: [UInt8] = [

@@ -3,7 +3,7 @@ import Glibc
 import HoldfastLinux
 
 extension Connection {
-  /// Reads the length, refuses what is no message on the length alone, then reads the message.
+  /// Reads the two-byte length, rejects an impossible length before reading further, then reads the message.
   func receiveFrame(
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> ReceivedMessage {
@@ -31,7 +31,7 @@ extension Connection {
 
   /// Reads the rest of a message that has begun.
   ///
-  /// Returns false where a terminal falls silent within it: what comes next is another message.
+  /// Returns false if a terminal falls silent within the message: the next byte then begins another message.
   private func fill(_ rest: UnsafeMutableRawBufferPointer, by whole: Deadline) throws(TransportError) -> Bool {
     var filledCount = 0
     while filledCount < rest.count {
@@ -46,7 +46,7 @@ extension Connection {
       } catch .closed {
         throw .truncated
       }
-      // A sender whose bytes never stop arriving does not get past the deadline either.
+      // The deadline also applies to a sender whose bytes never stop arriving.
       if filledCount < rest.count && whole.hasPassed {
         terminal?.silenceDeadline = terminal?.nextSilence
         throw .timedOutReading
@@ -55,7 +55,7 @@ extension Connection {
     return true
   }
 
-  /// Drops what arrives on a terminal that sent something else than messages, until it has been silent long enough.
+  /// Drops the input of a terminal that sent bytes other than messages, until it has been silent long enough.
   private func dropUntilSilence(by deadline: Deadline) throws(TransportError) {
     guard let terminal else { return }
     while let silence = terminal.silenceDeadline {
@@ -79,9 +79,9 @@ extension Connection {
     }
   }
 
-  /// Reads what is there, at least one byte, once there is one.
+  /// Waits for input and reads what is available, at least one byte.
   ///
-  /// - Throws: ``TransportError/timedOutWaiting``, and ``TransportError/closed`` at the end of the stream.
+  /// - Throws: ``TransportError/timedOutWaiting``; ``TransportError/closed`` at the end of the stream.
   private func read(into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
     while true {
       let count = unsafe Glibc.read(file.descriptor, buffer.baseAddress, buffer.count)
@@ -95,7 +95,7 @@ extension Connection {
     }
   }
 
-  /// One packet is one message; what does not fit into 4096 bytes is never copied out of the kernel.
+  /// Receives one packet, which is one message. The bytes of a packet above 4096 are never copied out of the kernel.
   func receivePacket(
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> ReceivedMessage {
@@ -106,9 +106,10 @@ extension Connection {
         guard !isCut else { throw .tooLong }
         return ReceivedMessage(byteCount: count, deadline: Deadline(afterMilliseconds: wholeMilliseconds))
       }
-      // Linux tells of the end of a packet socket once before packets that arrived earlier: as no bytes on Bluetooth, as a reset elsewhere.
+      // Linux reports the end of a packet socket once before packets that arrived earlier: by a read of no bytes on Bluetooth, by
+      // a reset on other sockets.
       if count == 0 {
-        // A packet without bytes reads like the end of the connection, except that the peer is still there.
+        // A packet without bytes reads like the end of the connection. The difference is that the peer is still connected.
         guard try file.isHungUp() else { throw .truncated }
         guard !hasSeenEnd else { throw .closed }
         hasSeenEnd = true
@@ -116,7 +117,7 @@ extension Connection {
       }
       switch errno {
       case EINTR: continue
-      // A Bluetooth link that was ended says so once, by a reset; then there is nothing to wait for.
+      // A Bluetooth link that has ended reports one reset; after that, no further event arrives.
       case EAGAIN where hasSeenEnd: throw .closed
       case EAGAIN: try wait(for: POLLIN, until: deadline, orThrow: .timedOutWaiting)
       case ECONNRESET where !hasSeenEnd: hasSeenEnd = true
@@ -125,7 +126,9 @@ extension Connection {
     }
   }
 
-  /// Source: recvmsg(2) and MSG_TRUNC. Descriptors that a peer sends along are closed by the kernel.
+  /// Receives one packet, and reports whether it was cut. The kernel closes descriptors that a peer sends with it.
+  ///
+  /// Source: recvmsg(2), MSG_TRUNC.
   private func readPacket(into buffer: UnsafeMutableRawBufferPointer) -> (count: Int, isCut: Bool) {
     var part = unsafe iovec(iov_base: buffer.baseAddress, iov_len: Connection.maximumMessageByteCount)
     return unsafe withUnsafeMutablePointer(to: &part) { part in
@@ -138,24 +141,24 @@ extension Connection {
   }
 }
 
-/// What ``Connection/receive(into:firstByteBy:wholeWithin:)`` got.
+/// The result of ``Connection/receive(into:firstByteBy:wholeWithin:)``.
 package struct ReceivedMessage: Sendable {
-  /// Bytes of the message, 1 to 4096.
+  /// The number of bytes of the message, 1 to 4096.
   package let byteCount: Int
-  /// When the time that began with its first byte is over.
+  /// The end of the time for the whole message, which began with its first byte.
   package let deadline: Deadline
 }
 
 extension Connection {
   /// Receives one message.
   ///
-  /// On a terminal, bytes that are no message are dropped until a second of silence; then the wait for the first byte
-  /// goes on. On a socket they end the receiving side of the connection, while an answer can still be sent.
+  /// On a terminal, bytes that are not a message are dropped until the line has been silent for a second; then the wait for the
+  /// first byte goes on. On a socket, such bytes end the receiving direction of the connection; an answer can still be sent.
   ///
   /// - Parameters:
-  ///   - buffer: at least 4096 bytes, the message goes to its start.
-  ///   - firstByteMilliseconds: how long to wait for the message to begin.
-  ///   - wholeMilliseconds: how long the message may take from its first byte on.
+  ///   - buffer: at least 4096 bytes; the message is written to its start.
+  ///   - firstByteMilliseconds: the maximum wait for the message to begin.
+  ///   - wholeMilliseconds: the maximum time from the first byte of the message to its last.
   /// - Returns: the number of bytes of the message, 1 to 4096.
   /// - Throws: ``TransportError/closed``, ``TransportError/timedOutWaiting``, ``TransportError/timedOutReading``,
   ///   ``TransportError/tooLong``, ``TransportError/truncated``, ``TransportError/emptyFrame`` (a serial line),
@@ -169,7 +172,7 @@ extension Connection {
     return try receive(into: &buffer, firstByteBy: deadline, wholeWithin: wholeMilliseconds).byteCount
   }
 
-  /// Receives one message, and says until when the time runs that began with its first byte.
+  /// Receives one message, and returns the deadline that began with its first byte.
   ///
   /// Parameters and errors are those of ``receive(into:firstByteWithin:wholeWithin:)``.
   package func receive(
@@ -186,7 +189,7 @@ extension Connection {
         }
       }
     } catch {
-      // Waiting in vain loses nothing, nor does an empty frame; on a terminal, the next silence finds the way back.
+      // Neither a timeout before the first byte nor an empty frame loses bytes. A terminal resynchronises at the next silence.
       if error != .timedOutWaiting && error != .emptyFrame && terminal == nil {
         hasReceivingEnded.store(true, ordering: .relaxed)
       }
@@ -198,10 +201,11 @@ extension Connection {
   ///
   /// - Parameters:
   ///   - message: 1 to 4096 bytes.
-  ///   - timeoutMilliseconds: how long a peer that does not read may hold this up.
+  ///   - timeoutMilliseconds: the maximum time for which a peer that does not read can block this call.
   /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
-  ///   ``TransportError/overPeerLimit`` where the peer takes only shorter packets; ``TransportError/timedOutSending``;
-  ///   ``TransportError/closed`` where the peer is gone; ``TransportError/cancelled`` after ``shutdown()``. A stream on which part of a message was sent accepts no other.
+  ///   ``TransportError/overPeerLimit`` if the peer accepts only shorter packets; ``TransportError/timedOutSending``;
+  ///   ``TransportError/closed`` if the peer has ended the connection; ``TransportError/cancelled`` after ``shutdown()``.
+  ///   A stream on which only part of a message was sent accepts no further message.
   package func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
     try send(message, by: Deadline(afterMilliseconds: timeoutMilliseconds))
   }
@@ -222,7 +226,7 @@ extension Connection {
     }
   }
 
-  /// Sends an empty frame, on a serial line alone. Errors are those of ``send(_:timeoutMilliseconds:)``.
+  /// Sends an empty frame, only on a serial line. Errors are those of ``send(_:timeoutMilliseconds:)``.
   package func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
     precondition(isSerial)
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
@@ -249,7 +253,7 @@ extension Connection {
     }
   }
 
-  /// Hands as many of `bytes` to the operating system as it takes at once, at least one; all of them on packets.
+  /// Hands the operating system as many of `bytes` as it accepts at once: at least one, and on a packet socket all of them.
   private func write(_ bytes: UnsafeRawBufferPointer, by deadline: Deadline) throws(TransportError) -> Int {
     while true {
       let count =

@@ -3,26 +3,26 @@ import Glibc
 import HoldfastLinux
 import Synchronization
 
-/// Messages of 1 to 4096 bytes, exchanged with one peer.
+/// A connection to one peer, which carries messages of 1 to 4096 bytes.
 ///
-/// One thread may send while another receives; two must not do the same at once. Only ``shutdown()`` may be called at any
-/// time, by anybody.
+/// One thread may send while another receives, but only one thread at a time may send, and only one may receive.
+/// ``shutdown()`` may be called at any time and from any thread.
 package final class Connection: Sendable {
-  /// The most bytes that a message can have.
+  /// The maximum byte count of a message.
   package static let maximumMessageByteCount = 4096
-  /// How long a terminal must be silent, after bytes that are no message, before it is listened to again.
+  /// The default time for which a terminal must be silent, after bytes that are not a message, before reading resumes.
   package static let defaultSilenceMilliseconds = 1000
 
-  /// How messages are told apart on this connection.
+  /// The method that separates messages on this connection.
   package let framing: Framing
   let file: OpenFile
   let terminal: TerminalLine?
-  /// What Bluetooth calls the peer's end; nil for another transport.
+  /// The peer's Bluetooth port; nil for another transport.
   let port: BluetoothPort?
-  /// Whether this is a serial line, or a stream of bytes that stands in for one: empty frames have a meaning there.
+  /// Whether this is a serial line, or a stream socket that replaces one. Only there do empty frames have a meaning.
   package var isSerial: Bool { framing == .stream && port == nil }
   let isShutDown = Atomic(false)
-  /// Set once the place where the next message begins is lost, or must not be looked for.
+  /// Whether receiving has ended: the start of the next message is unknown, or must not be searched for.
   let hasReceivingEnded = Atomic(false)
   let hasSendingEnded = Atomic(false)
 
@@ -33,16 +33,16 @@ package final class Connection: Sendable {
     self.port = port
   }
 
-  /// Whether a peer came over Bluetooth Low Energy.
+  /// Whether the peer is connected over Bluetooth Low Energy.
   package var isLowEnergy: Bool { port?.isLowEnergy == true }
 
   deinit {
     terminal?.turn?.raise()
   }
 
-  /// Ends the connection and wakes whoever sends or receives on it, with ``TransportError/cancelled``.
+  /// Ends the connection. A thread that is sending or receiving on it wakes with ``TransportError/cancelled``.
   ///
-  /// From any thread, any number of times. The descriptor stays open until the last owner lets this connection go.
+  /// It may be called from any thread, any number of times. The descriptor stays open until the last owner releases this object.
   package func shutdown() {
     isShutDown.store(true, ordering: .sequentiallyConsistent)
     if let terminal {
@@ -61,26 +61,28 @@ package final class Connection: Sendable {
     if outcome == .timedOut { throw timeout }
   }
 
-  /// Lets `milliseconds` pass; says, at once, when ``shutdown()`` was called or the peer is gone meanwhile.
+  /// Returns whether the connection ends within `milliseconds`, by ``shutdown()`` or because the peer ends it.
+  ///
+  /// It returns at once when the connection ends, otherwise after `milliseconds`.
   package func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
     do throws(TransportError) {
-      // Of no event: poll(2) tells of the end all the same.
+      // The event mask is empty, because poll(2) reports the end in any case.
       try wait(for: 0, until: Deadline(afterMilliseconds: milliseconds), orThrow: .timedOutWaiting)
       return true
     } catch { return error != .timedOutWaiting }
   }
 
-  /// Before this end goes: gives the peer `milliseconds` to read what was sent last and to go first.
+  /// Waits up to `milliseconds` for the peer to read the last message and to end the connection first.
   ///
-  /// On Bluetooth alone, where the kernel drops what is still on its way when a channel is closed. At once elsewhere, where the
-  /// peer is gone already, and after ``shutdown()``.
+  /// It waits only on Bluetooth, where the kernel drops bytes in transit when a channel is closed. It returns at once on other
+  /// transports, if the peer has already ended the connection, and after ``shutdown()``.
   package func linger(milliseconds: Int) {
     if port != nil { _ = isEnded(withinMilliseconds: milliseconds) }
   }
 
-  /// The two ends of a new connection within this process.
+  /// Creates the two ends of a new connection within this process.
   ///
-  /// - Throws: ``TransportError/other(errno:)`` without free descriptors.
+  /// - Throws: ``TransportError/other(errno:)`` if no descriptors are free.
   package static func pair(framing: Framing = .packets) throws(TransportError) -> (Connection, Connection) {
     let (left, right) = try OpenFile.socketPair(framing: framing)
     return (Connection(file: left, framing: framing), Connection(file: right, framing: framing))
@@ -91,13 +93,13 @@ extension Connection {
   /// Connects to a listener, or opens a terminal.
   ///
   /// - Parameters:
-  ///   - endpoint: where the peer is.
-  ///   - timeoutMilliseconds: how long a listener whose queue is full may hold this up.
-  ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
-  /// - Returns: the connection, on which nothing was sent yet.
+  ///   - endpoint: the peer's endpoint.
+  ///   - timeoutMilliseconds: the maximum time for making the connection, for example to a listener whose queue is full.
+  ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
+  /// - Returns: the connection, on which nothing has been sent yet.
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,
   ///   ``TransportError/pathOccupied``, ``TransportError/addressInUse`` (a terminal), ``TransportError/timedOutWaiting``,
-  ///   and of Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
+  ///   and for Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
   ///   ``TransportError/adapterBlocked``,
   ///   ``TransportError/unreachable``, ``TransportError/notAnnounced``, ``TransportError/notSecured``.
   package static func connect(
@@ -127,7 +129,7 @@ extension Connection {
     while true {
       switch file.connect(toPath: path) {
       case 0: return Connection(file: file, framing: framing)
-      // The queue of the listener is full, which poll(2) cannot wait for.
+      // The listener's queue is full. poll(2) cannot wait for a place in it.
       case EAGAIN:
         guard !deadline.hasPassed else { throw .timedOutWaiting }
         try pause(milliseconds: min(5, deadline.remainingMilliseconds))
@@ -137,16 +139,16 @@ extension Connection {
   }
 }
 
-/// What the kernel knows of the other end of a connection. It is for logs: it proves nothing.
+/// The kernel's information about the other end of a connection. It is for logs only: it proves nothing.
 package enum Peer: Sendable, Hashable {
-  /// The process that connected to a socket in the file system, as it was then.
+  /// The process that connected to a socket in the file system, with its ids at that time.
   case process(userID: UInt32, processID: Int32)
-  /// A Bluetooth device, by the address that it used.
+  /// A Bluetooth peer, named by the address that it used.
   case bluetooth(BluetoothAddress)
 }
 
 extension Connection {
-  /// The peer of an accepted connection; nil for a serial line, and where the kernel does not say.
+  /// The peer of an accepted connection; nil for a serial line, or if the kernel does not report one.
   ///
   /// Source: SO_PEERCRED of unix(7), getpeername(2).
   package var peer: Peer? {
@@ -160,7 +162,7 @@ extension Connection {
 }
 
 extension OpenFile {
-  /// `struct ucred`: the ids of process, user and group, of 32 bits each.
+  /// The process at the other end, from a `struct ucred`: the ids of process, user and group, of 32 bits each.
   fileprivate var peerProcess: Peer? {
     var credentials: InlineArray<3, UInt32> = [0, 0, 0]
     let byteCount = socklen_t(MemoryLayout<InlineArray<3, UInt32>>.size)
@@ -171,7 +173,7 @@ extension OpenFile {
     return .process(userID: credentials[1], processID: Int32(bitPattern: credentials[0]))
   }
 
-  /// What getpeername(2) writes over `name`; nil where it is of another kind.
+  /// Returns the name that getpeername(2) writes over `name`; nil if it has another size.
   fileprivate func peerName<Name: BitwiseCopyable>(_ name: Name) -> Name? {
     var name = name
     var byteCount = socklen_t(MemoryLayout<Name>.size)
@@ -183,30 +185,30 @@ extension OpenFile {
 }
 
 extension Connection {
-  /// What a wait for several connections waits for on one of them.
+  /// A condition to wait for on one of several connections.
   package struct Watch {
     let connection: Connection
     let events: CInt
 
-    /// Something to receive, the end of the connection included.
+    /// Returns the condition that a message, or the end of the connection, can be received.
     package static func arrival(on connection: Connection) -> Watch { Watch(connection: connection, events: POLLIN) }
 
-    /// The end of the connection alone, while what arrives is left for later.
+    /// Returns the condition that the connection has ended; incoming bytes remain unread.
     package static func end(of connection: Connection) -> Watch { Watch(connection: connection, events: 0) }
 
-    /// The terminal, where the wait sees that it is silent.
+    /// The terminal whose silence this wait observes.
     fileprivate var terminal: TerminalLine? { events == POLLIN ? connection.terminal : nil }
 
-    /// When a silence that is waited for will be over.
+    /// The end of the silence that is being waited for.
     fileprivate var silence: Deadline { terminal?.silenceDeadline ?? .never }
   }
 
-  /// Waits for the first of two things, or until one of the connections was shut down by ``shutdown()``.
+  /// Waits for the first of two conditions, or until one of the connections is shut down by ``shutdown()``.
   ///
-  /// On a terminal that sent bytes that are no message, this is waiting for the silence too.
+  /// On a terminal that has sent bytes that are not a message, this also waits for the silence.
   ///
-  /// - Returns: which of them happened; neither of them at `deadline`.
-  /// - Throws: ``TransportError/other(errno:)``, where the system has no memory for it.
+  /// - Returns: the conditions that are met; neither of them if `deadline` has passed.
+  /// - Throws: ``TransportError/other(errno:)`` if the system has no memory for the wait.
   package static func wait(
     for first: Watch, or second: Watch, until deadline: Deadline
   ) throws(TransportError) -> (first: Bool, second: Bool) {
@@ -226,7 +228,7 @@ extension Connection {
     )
   }
 
-  /// poll(2) skips an entry with a negative descriptor.
+  /// An entry that poll(2) skips, because its descriptor is negative.
   private static var none: pollfd { pollfd(fd: -1, events: 0, revents: 0) }
 }
 
@@ -238,10 +240,10 @@ extension WakeUp {
   fileprivate var entry: pollfd { pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0) }
 }
 
-/// How messages are told apart.
+/// The method that separates messages on a connection.
 package enum Framing: Sendable, Hashable, CaseIterable {
   /// One message is one packet: `SOCK_SEQPACKET`.
   case packets
-  /// A stream of bytes: a length of two bytes, big-endian, then the message.
+  /// A stream of bytes: each message follows its length, two bytes, big-endian.
   case stream
 }

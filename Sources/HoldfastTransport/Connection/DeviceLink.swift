@@ -2,37 +2,39 @@ import HoldfastLinux
 
 /// A prover's end of a connection to a device, on any transport.
 ///
-/// On a serial line it sees to it that the challenge is a fresh one, and drops the device's repetitions: docs/protocol.md, "A
-/// device behind a serial line". On other transports it changes nothing.
+/// On a serial line it ensures that the challenge is fresh, and drops the device's repetitions. On other transports it changes
+/// nothing. Source: docs/protocol.md, "A device behind a serial line".
 package struct DeviceLink {
-  /// How long a device on a serial line may take to speak by itself, in milliseconds.
+  /// The time that a device on a serial line has to send a message unasked, in milliseconds.
   static let ownWordMilliseconds = 200
-  /// How long a device may take to answer an empty frame before it gets another one: longer than it judges any message.
+  /// The time that a device has to answer an empty frame before it gets another one, in milliseconds.
+  ///
+  /// It is longer than a device takes to appraise any message.
   package static let answerMilliseconds = 3000
 
-  /// What carries the messages; to be sent on directly.
+  /// The connection that carries the messages. Messages to the device are sent on it directly.
   package let connection: Connection
-  /// The message that came last.
+  /// The last message that was received.
   private var last: [UInt8] = []
-  /// Whether `last` was found before anybody asked for it.
+  /// Whether `last` was received before a caller asked for it.
   private var isHeld = false
 
-  /// Takes a connection over on which nothing was received yet.
+  /// Wraps a connection on which nothing has been received yet.
   package init(_ connection: Connection) {
     self.connection = connection
   }
 
-  /// Connects; on a serial line, then waits until the device has spoken, or asks it for a challenge.
+  /// Connects. On a serial line, it then waits until the device has sent a message, or asks it for a challenge.
   ///
-  /// - Throws: what ``Connection/connect(to:timeoutMilliseconds:silenceMilliseconds:)`` and
-  ///   ``receive(by:wholeWithin:)`` throw.
+  /// - Throws: the errors of ``Connection/connect(to:timeoutMilliseconds:silenceMilliseconds:)`` and
+  ///   ``receive(by:wholeWithin:)``.
   package init(to endpoint: Endpoint, timeoutMilliseconds: Int) throws(TransportError) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     try self.init(
       meeting: try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds), by: deadline)
   }
 
-  /// On a serial line, waits until the device has spoken, or asks it for a challenge.
+  /// On a serial line, waits until the device has sent a message, or asks it for a challenge.
   init(meeting connection: Connection, by deadline: Deadline) throws(TransportError) {
     self.init(connection)
     guard connection.isSerial, try !findWaiting(by: deadline) else { return }
@@ -42,13 +44,13 @@ package struct DeviceLink {
       && !deadline.hasPassed
   }
 
-  /// Receives the next message that is no repetition of the one before.
+  /// Receives the next message that does not repeat the one before.
   ///
   /// - Parameters:
-  ///   - deadline: until when to wait for the message to begin.
-  ///   - wholeMilliseconds: how long it may take from its first byte on.
+  ///   - deadline: the time by which the message must begin.
+  ///   - wholeMilliseconds: the maximum time from the first byte of the message to its last.
   /// - Returns: 1 to 4096 bytes.
-  /// - Throws: as ``Connection/receive(into:firstByteBy:wholeWithin:)``.
+  /// - Throws: the errors of ``Connection/receive(into:firstByteBy:wholeWithin:)``.
   package mutating func receive(
     by deadline: Deadline, wholeWithin wholeMilliseconds: Int
   ) throws(TransportError) -> [UInt8] {
@@ -66,7 +68,7 @@ package struct DeviceLink {
     }
   }
 
-  /// Keeps the last of the messages that are there; says whether there is one.
+  /// Keeps the last of the messages that have arrived, and returns whether there is one.
   private mutating func findWaiting(by deadline: Deadline) throws(TransportError) -> Bool {
     let end = min(deadline, Deadline(afterMilliseconds: DeviceLink.ownWordMilliseconds))
     repeat {
@@ -76,7 +78,7 @@ package struct DeviceLink {
       } catch {
         switch error {
         case .timedOutWaiting: return isHeld
-        // Meant for a prover before: what it has to do with lies behind it.
+        // Addressed to a previous prover; every message before it is stale.
         case .emptyFrame: isHeld = false
         default: throw error
         }
@@ -85,7 +87,7 @@ package struct DeviceLink {
     return isHeld
   }
 
-  /// Drops what comes before an empty frame; says whether one came before `deadline`.
+  /// Drops the messages before an empty frame, and returns whether one arrived before `deadline`.
   private func dropUntilEmptyFrame(by deadline: Deadline) throws(TransportError) -> Bool {
     do throws(TransportError) {
       while !deadline.hasPassed {

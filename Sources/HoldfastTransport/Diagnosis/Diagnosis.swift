@@ -1,24 +1,25 @@
 import Glibc
 
-/// What is there and what is missing for Holdfast on this host, in the order in which one thing needs the other.
+/// A report on the parts of this host that Holdfast needs; a part is listed before the parts that depend on it.
 package struct Diagnosis: Sendable, Equatable {
-  /// The adapter that was looked at.
+  /// The number of the adapter that was examined; nil if there is none.
   package private(set) var adapter: UInt16?
+  /// The findings, in the order in which they were made.
   package private(set) var findings: [Finding] = []
 
-  /// Judges `facts`.
+  /// Evaluates `facts`.
   ///
   /// - Parameters:
-  ///   - facts: what this host has; nil where Bluetooth does not matter.
-  ///   - endpoint: what is to be reached; nil for anything.
-  ///   - attempt: what came of connecting to it; nil where that was not tried.
+  ///   - facts: the facts about this host; nil if Bluetooth does not matter.
+  ///   - endpoint: the endpoint to reach; nil for any.
+  ///   - attempt: the result of connecting to it; nil if that was not tried.
   package init(_ facts: HostFacts?, for endpoint: Endpoint?, _ attempt: ConnectionAttempt?) {
     adapter = endpoint?.adapter
     if let facts { examine(facts, for: endpoint?.port) }
     if let attempt { findings.append(Finding(.connection(attempt), attempt.state)) }
   }
 
-  /// The worst of it: `missing`, else `forbidden`, else `ok`.
+  /// The worst state among the findings: `missing`, else `forbidden`, else `ok`.
   package var state: Finding.State {
     for state in [Finding.State.missing, .forbidden] where findings.contains(where: { $0.state == state }) {
       return state
@@ -36,7 +37,7 @@ package struct Diagnosis: Sendable, Equatable {
     if let chosen { examine(chosen, for: port) }
     add(.administration, facts.isAdministrator, otherwise: .note)
     guard port?.isLowEnergy != true else { return }
-    // Fixed numbers work without it.
+    // A Bluetooth endpoint with a fixed number works without an SDP server.
     add(.discoveryServer(facts.discoveryServer), facts.discoveryServer == .ready, otherwise: .note)
   }
 
@@ -68,7 +69,7 @@ extension Endpoint {
 }
 
 extension BluetoothPort {
-  /// Whether this is one of Bluetooth Low Energy.
+  /// Whether this is a port of Bluetooth Low Energy.
   package var isLowEnergy: Bool {
     if case .lowEnergy = self { true } else { false }
   }
@@ -84,51 +85,55 @@ extension ConnectionAttempt {
   }
 }
 
-/// One thing that was looked at, and how it is.
+/// The state of one examined part.
 package struct Finding: Sendable, Equatable {
+  /// An examined part.
   package enum Topic: Sendable, Equatable {
-    /// Whether the kernel has Bluetooth.
+    /// Bluetooth in the kernel.
     case kernel
-    /// Whether it has this protocol of it.
+    /// L2CAP in the kernel.
     case l2cap
+    /// RFCOMM in the kernel.
     case rfcomm
-    /// Whether there is an adapter, or the one that the endpoint names.
+    /// An adapter: the one that the endpoint names, or any.
     case adapter
-    /// What blocks the radio.
+    /// The radio of the adapter, and the block on it; nil if nothing blocks it.
     case radio(RadioBlock?)
-    /// Whether it is powered on.
+    /// The power of the adapter.
     case power
-    /// Whether Low Energy is on.
+    /// Low Energy on the adapter.
     case lowEnergy
-    /// Whether it lets itself be connected to, by classic Bluetooth.
+    /// The adapter's setting to accept connections over classic Bluetooth.
     case connectable
-    /// Whether it is found by others, by classic Bluetooth.
+    /// The adapter's setting to be visible to searches over classic Bluetooth.
     case discoverable
-    /// Whether it pairs without a PIN.
+    /// Secure Simple Pairing on the adapter: pairing without a PIN.
     case secureSimplePairing
-    /// Whether it keeps pairings.
+    /// The adapter's setting to keep pairings.
     case bondable
-    /// Whether this process has CAP_NET_ADMIN.
+    /// The capability CAP_NET_ADMIN of this process.
     case administration
-    /// The SDP server of this host, which keeps a device's records.
+    /// The SDP server of this host, which publishes the records of a listening Holdfast device.
     case discoveryServer(HostFacts.DiscoveryServer)
-    /// What came of connecting to the endpoint.
+    /// The result of connecting to the endpoint.
     case connection(ConnectionAttempt)
   }
 
+  /// The state of an examined part.
   package enum State: Sendable, Equatable {
+    /// The part is present and usable.
     case ok
-    /// Nothing works without it.
+    /// The part is missing, and nothing works without it.
     case missing
-    /// It is there, and this user may not use it.
+    /// The part is present, but this user may not use it.
     case forbidden
-    /// Only part of what Holdfast does takes it.
+    /// The part is missing, but only some functions of Holdfast need it.
     case note
   }
 
-  /// What was looked at.
+  /// The examined part.
   package let topic: Topic
-  /// How it is.
+  /// The state of that part.
   package let state: State
 
   init(_ topic: Topic, _ state: State) {
@@ -137,23 +142,27 @@ package struct Finding: Sendable, Equatable {
   }
 }
 
-/// What came of connecting to an endpoint and waiting for a device's challenge.
+/// The result of connecting to an endpoint and waiting for a device's challenge.
 package enum ConnectionAttempt: Sendable, Equatable {
-  /// A device answered; its id as hex digits.
+  /// A device answered. The id is in hex digits.
   case device(id: String)
-  /// Somebody answered who does not speak the protocol.
+  /// The peer does not use the Holdfast protocol.
   case stranger
-  /// Somebody took the connection and said nothing.
+  /// The peer accepted the connection and sent nothing.
   case silent
+  /// The connection failed with a transport error.
   case failed(TransportError)
 }
 
-/// What this host has of Bluetooth.
+/// The Bluetooth facilities of this host.
 package struct HostFacts: Sendable, Equatable {
+  /// The state of this host's SDP server.
   package enum DiscoveryServer: Sendable, Equatable {
+    /// The server accepts connections from this user.
     case ready
+    /// The server does not answer at its socket.
     case absent
-    /// Its socket is not for this user.
+    /// This user may not open the server's socket.
     case forbidden
   }
 
@@ -164,9 +173,9 @@ package struct HostFacts: Sendable, Equatable {
   let isAdministrator: Bool
   let discoveryServer: DiscoveryServer
 
-  /// Looks at this host. It takes no privilege and changes nothing.
+  /// Examines this host. It needs no privilege and changes nothing.
   ///
-  /// - Throws: ``BluetoothError/timedOut``, ``BluetoothError/malformed`` where the kernel does not answer as it should.
+  /// - Throws: ``BluetoothError/timedOut``, and ``BluetoothError/malformed`` if the kernel's answer is not a valid one.
   package static func gather() throws(BluetoothError) -> HostFacts {
     do throws(BluetoothError) {
       let management = try ManagementSocket()
@@ -185,7 +194,7 @@ package struct HostFacts: Sendable, Equatable {
     (try? OpenFile.bluetoothSocket(port)) != nil
   }
 
-  /// The kernel looks at the privilege first, then at whether there is such an adapter.
+  /// Returns whether this process has CAP_NET_ADMIN. The kernel checks the privilege before it looks for the adapter.
   private static func isAdministrator(_ management: ManagementSocket) -> Bool {
     do throws(BluetoothError) {
       try management.requireEvents(of: 0)

@@ -1,20 +1,20 @@
-/// The 48 bits that name a Bluetooth device; `00:00:00:00:00:00` is any.
+/// A 48-bit Bluetooth address of an adapter or a peer; `00:00:00:00:00:00` stands for any.
 package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
-  /// Who gave a device of Bluetooth Low Energy its address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
+  /// The origin of a Bluetooth Low Energy address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
-    /// The manufacturer, for good.
+    /// An address that the manufacturer assigned; it never changes.
     case `public`
-    /// The device itself.
+    /// An address that the adapter generated itself.
     case random
   }
 
-  /// Any address.
+  /// The address that stands for any adapter or peer: all bits zero.
   package static let any = BluetoothAddress(value: 0)
 
-  /// The address as a number: the pair that is written first is the most significant.
+  /// The address as a number of 48 bits. The pair that is written first is the most significant.
   package let value: UInt64
 
-  /// Whether this stands for any address.
+  /// Whether this address stands for any adapter or peer.
   package var isAny: Bool { self == .any }
 
   init(value: UInt64) {
@@ -38,7 +38,7 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
     self.value = value
   }
 
-  /// Six pairs of capital hex digits with colons between them.
+  /// The address as text: six pairs of capital hex digits with colons between them.
   package var description: String {
     stride(from: 40, through: 0, by: -8).map { shift in
       let octet = UInt8(truncatingIfNeeded: value >> UInt64(shift))
@@ -47,7 +47,7 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   }
 }
 
-/// The value of the hex digit `character`, an ASCII code; nil where it is none.
+/// Returns the value of the hex digit `character`, an ASCII code; nil for any other character.
 func hexDigitValue(_ character: UInt8) -> UInt8? {
   switch character {
   case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
@@ -57,29 +57,33 @@ func hexDigitValue(_ character: UInt8) -> UInt8? {
   }
 }
 
-/// Which Bluetooth protocol carries a session, and the number of its port at the listening end.
+/// A Bluetooth protocol that carries a session, and its port number at the listening end.
 ///
-/// A number that is nil is left to the kernel where one listens, and to the peer's service discovery where one connects.
+/// If the number is nil, a listener lets the kernel choose it, and a connecting end asks the peer's service discovery for it.
 package enum BluetoothPort: Sendable, Hashable {
-  /// L2CAP over BR/EDR: an odd PSM from 0x1001 on whose upper byte is even.
+  /// L2CAP over BR/EDR: an odd PSM of at least 0x1001 whose upper byte is even.
   case l2cap(psm: UInt16?)
   /// RFCOMM: a channel from 1 to 30.
   case rfcomm(channel: UInt8?)
-  /// A credit-based channel of L2CAP over LE: a PSM from 0x80 to 0xff, and the kind of the address that goes with it.
+  /// A credit-based L2CAP channel over LE: a PSM from 0x80 to 0xff, and the kind of the address that belongs to it.
   case lowEnergy(psm: UInt16, BluetoothAddress.Kind)
 
-  /// Whether no standard has reserved the PSM.
+  /// Returns whether `psm` is a valid PSM that no standard has reserved.
   ///
   /// Source: Bluetooth Core 5.4, volume 3 part A, section 4.2.
   static func isDynamic(psm: UInt16) -> Bool { psm >= 0x1001 && psm & 0x0101 == 0x0001 }
 
+  /// Returns whether `psm` is an LE PSM that no standard has reserved.
+  ///
   /// Source: Bluetooth Core 5.4, volume 3 part A, section 4.22.
   static func isDynamic(lowEnergyPSM psm: UInt16) -> Bool { 0x80...0xff ~= psm }
 
+  /// Returns whether `channel` is a server channel of RFCOMM.
+  ///
   /// Source: RFCOMM 1.2, section 5.4.
   static func isServer(channel: UInt16) -> Bool { 1...30 ~= channel }
 
-  /// How messages are told apart there.
+  /// The framing that separates messages on this protocol.
   var framing: Framing {
     switch self {
     case .l2cap, .lowEnergy: .packets
@@ -87,12 +91,12 @@ package enum BluetoothPort: Sendable, Hashable {
     }
   }
 
-  /// Whether the peer's service discovery has to be asked for the number.
+  /// Whether the number is missing, so that the peer's service discovery must supply it.
   var isOpen: Bool { self == .l2cap(psm: nil) || self == .rfcomm(channel: nil) }
 
-  /// What the local end of a connection is bound to: the same protocol without the number.
+  /// The port to which the local end of a connection is bound: the same protocol without the number.
   ///
-  /// The kind of an LE address is the peer's: an adapter is bound to by its public one.
+  /// The kind of an LE address describes the peer. The local end is bound by the adapter's public address.
   var local: BluetoothPort {
     switch self {
     case .l2cap: .l2cap(psm: nil)

@@ -1,22 +1,24 @@
-/// Where a peer is, written the way socat writes it: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
-/// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`. Bluetooth's take `hci=hci0` and `security=low|medium|high` too, and `le` takes
-/// `type=public|random`; a socket in the file system takes `mode=660` and `group=lock` where one listens.
+/// The place at which a peer is reached, in socat's notation: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
+/// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`.
+///
+/// Bluetooth endpoints also take `hci=hci0` and `security=low|medium|high`, and `le` takes `type=public|random`. A listening
+/// socket in the file system takes `mode=660` and `group=lock`.
 package struct Endpoint: Sendable, Hashable {
-  /// The transport, and what it needs to find the peer.
+  /// A transport, and the path or address at which it finds the peer.
   package enum Address: Sendable, Hashable {
-    /// A socket of packets in the file system.
+    /// A packet socket (`SOCK_SEQPACKET`) in the file system.
     case unix(path: String)
-    /// A socket of bytes in the file system.
+    /// A stream socket (`SOCK_STREAM`) in the file system.
     case unixStream(path: String)
     /// A serial line.
     case terminal(path: String)
-    /// A Bluetooth device: the peer's address where one connects; where one listens, that of an adapter, or any.
+    /// A Bluetooth port. The address is the peer's for a connecting end, and a local adapter's, or any, for a listener.
     case bluetooth(BluetoothAddress, BluetoothPort)
   }
 
-  /// The least security that a Bluetooth connection must have.
+  /// The minimum security of a Bluetooth connection.
   package enum Security: String, Sendable, Hashable, CaseIterable {
-    /// No encryption is asked for.
+    /// A link that need not be encrypted.
     case low
     /// An encrypted link; the peer need not have been authenticated.
     case medium
@@ -24,14 +26,14 @@ package struct Endpoint: Sendable, Hashable {
     case high
   }
 
-  /// The transport, and what it needs to find the peer.
+  /// The transport, and the path or address at which it finds the peer.
   package let address: Address
-  /// The number of the local Bluetooth adapter, 0 for `hci0`; nil leaves the choice to the system.
+  /// The number of the local Bluetooth adapter, 0 for `hci0`; nil lets the system choose.
   package let adapter: UInt16?
-  /// The least security of a Bluetooth connection; nil leaves it to the system.
+  /// The minimum security of a Bluetooth connection; nil leaves it to the system.
   package let security: Security?
 
-  /// Who may connect to a socket in the file system where one listens; nil for its owner only.
+  /// The access rights to a listening socket in the file system; nil restricts it to the socket's owner.
   package let access: SocketAccess?
 
   init(address: Address, adapter: UInt16? = nil, security: Security? = nil, access: SocketAccess? = nil) {
@@ -43,7 +45,7 @@ package struct Endpoint: Sendable, Hashable {
 }
 
 extension Endpoint: CustomStringConvertible {
-  /// The endpoint as text, which parses to the same endpoint.
+  /// The endpoint as text. Parsing the text gives the same endpoint.
   package var description: String {
     var text =
       switch address {
@@ -65,15 +67,15 @@ extension Endpoint: CustomStringConvertible {
 }
 
 extension Endpoint {
-  /// The most bytes of the path of a socket: `sun_path` has 108, the last one is NUL.
+  /// The maximum byte count of a socket's path: `sun_path` has 108 bytes, and the last one is NUL.
   static let maximumSocketPathByteCount = 107
-  /// The most bytes of any other path, NUL apart.
+  /// The maximum byte count of any other path, without the NUL.
   static let maximumPathByteCount = 4095
 
-  /// Reads an endpoint.
+  /// Parses an endpoint.
   ///
   /// A comma ends the path or address and begins an option, so a path cannot contain one. A terminal has no options.
-  /// - Throws: the part that is wrong.
+  /// - Throws: ``EndpointError``, which names the part that is wrong.
   package init(parsing text: String) throws(EndpointError) {
     guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { throw .transport }
     let rest = text[text.utf8.index(after: colon)...]
@@ -127,7 +129,7 @@ extension Endpoint {
   }
 }
 
-/// What follows the path or address of an endpoint: `,name=value`, each name at most once.
+/// The options that follow the path or address of an endpoint: `,name=value`, each name at most once.
 struct EndpointOptions {
   enum Name: String {
     case psm, channel, security, mode, group
@@ -137,14 +139,14 @@ struct EndpointOptions {
 
   private var values: [Name: Substring] = [:]
 
-  /// Takes `text` apart at its commas.
+  /// Splits `text` at its commas.
   ///
-  /// - Throws: ``EndpointError/unknownOption`` for one that is not `known` or has no value,
+  /// - Throws: ``EndpointError/unknownOption`` for an option that is not `known` or has no value,
   ///   ``EndpointError/duplicateOption``.
   static func split(
     _ text: Substring, known: Set<Name>
   ) throws(EndpointError) -> (subject: Substring, options: EndpointOptions) {
-    // By bytes: a comma with a combining accent after it is still a comma.
+    // The split is by bytes: a comma that a combining accent follows is still a comma.
     var parts = text.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false).map(Substring.init)
     let subject = parts.removeFirst()
     var options = EndpointOptions()
@@ -159,9 +161,9 @@ struct EndpointOptions {
     return (subject, options)
   }
 
-  /// The value of `name`, decimal, or hexadecimal after `0x`; nil where it is absent.
+  /// Returns the value of `name`, decimal, or hexadecimal after `0x`; nil if the option is absent.
   ///
-  /// - Throws: `error` where it is no number, or over 65535.
+  /// - Throws: `error` if the value is not a number or is above 65535.
   func number(_ name: Name, orThrow error: EndpointError) throws(EndpointError) -> UInt16? {
     guard let text = values[name] else { return nil }
     let number =
@@ -171,7 +173,7 @@ struct EndpointOptions {
     return number
   }
 
-  /// The number of the adapter, nil where the option is absent.
+  /// Returns the number of the adapter; nil if the option is absent.
   func adapter() throws(EndpointError) -> UInt16? {
     guard let text = values[.adapter] else { return nil }
     guard text.hasPrefix("hci"), let number = EndpointOptions.digits(text.dropFirst(3), radix: 10),
@@ -180,21 +182,21 @@ struct EndpointOptions {
     return number
   }
 
-  /// The kind of the address, public where the option is absent.
+  /// Returns the kind of the address; public if the option is absent.
   func addressKind() throws(EndpointError) -> BluetoothAddress.Kind {
     guard let text = values[.kind] else { return .public }
     guard let kind = BluetoothAddress.Kind(rawValue: String(text)) else { throw .addressKind }
     return kind
   }
 
-  /// The security, nil where the option is absent.
+  /// Returns the security; nil if the option is absent.
   func security() throws(EndpointError) -> Endpoint.Security? {
     guard let text = values[.security] else { return nil }
     guard let security = Endpoint.Security(rawValue: String(text)) else { throw .security }
     return security
   }
 
-  /// Who may connect to a socket in the file system, nil where both options are absent.
+  /// Returns the access rights to a socket in the file system; nil if both options are absent.
   func access() throws(EndpointError) -> SocketAccess? {
     var mode: UInt16?
     if let text = values[.mode] {
@@ -210,15 +212,15 @@ struct EndpointOptions {
     return mode == nil && group == nil ? nil : SocketAccess(mode: mode, group: group)
   }
 
-  /// Digits alone: the initialiser of the standard library would take a sign as well.
+  /// Reads a number that consists only of digits. The standard library's initialiser would accept a sign as well.
   private static func digits(_ text: Substring, radix: Int) -> UInt16? {
     text.utf8.allSatisfy { hexDigitValue($0) != nil } ? UInt16(text, radix: radix) : nil
   }
 }
 
-/// Which part of an endpoint is wrong.
+/// The part of an endpoint that is wrong.
 package enum EndpointError: Error, Equatable, Sendable {
-  /// The part before the first colon is missing, or names no transport.
+  /// The part before the first colon is missing, or is not the name of a transport.
   case transport
   /// The path is empty.
   case pathEmpty
@@ -228,7 +230,7 @@ package enum EndpointError: Error, Equatable, Sendable {
   case pathContainsNUL
   /// The Bluetooth address is not six pairs of hex digits with colons between them.
   case address
-  /// `psm` is not a number, even, out of range, or reserved for standards; or it is missing where the transport is `le`.
+  /// `psm` is not a number, is even, out of range or reserved for standards; or it is missing although the transport is `le`.
   case psm
   /// `channel` is not a number from 1 to 30.
   case channel
@@ -240,9 +242,9 @@ package enum EndpointError: Error, Equatable, Sendable {
   case security
   /// `mode` is not an octal number from 0 to 777.
   case mode
-  /// `group` is empty, has more than 255 bytes, or a NUL.
+  /// `group` is empty, has more than 255 bytes, or contains a NUL.
   case group
-  /// An option that this transport does not have, or one without a value.
+  /// The transport does not have the option, or the option has no value.
   case unknownOption
   /// An option is given twice.
   case duplicateOption

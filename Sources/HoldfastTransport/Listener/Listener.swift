@@ -2,9 +2,9 @@ import CBlueZ
 import Glibc
 import HoldfastLinux
 
-/// Waits for peers at an endpoint.
+/// A listener that accepts peers at an endpoint.
 package final class Listener: Sendable {
-  /// Where it listens; a Bluetooth port that was left open is filled in.
+  /// The endpoint at which it listens. An open Bluetooth port is filled in.
   package let endpoint: Endpoint
   private let cancellation: WakeUp
   private let source: Source
@@ -12,23 +12,25 @@ package final class Listener: Sendable {
   private enum Source: Sendable {
     case socket(OpenFile, SocketFile, Framing)
     case bluetooth(OpenFile, BluetoothPort)
-    /// The line, and the right to use it, which one connection can have at a time.
+    /// The line, and the right to use it, which only one connection can hold at a time.
     case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
 
   /// Begins to listen.
   ///
-  /// A socket file is made with mode 0600, and given the mode and the group of the endpoint before anybody can connect. One that nobody answers on is replaced; anything else in the way is left alone.
+  /// A socket file is created with mode 0600, and gets the mode and the group of the endpoint before any peer can connect. A
+  /// stale socket file, at which no listener answers, is replaced; any other file at the path is left unchanged.
   ///
-  /// A Bluetooth endpoint that names no security asks for ``Endpoint/Security/medium``: the kernel lets nobody in whose link is not
-  /// encrypted.
+  /// A Bluetooth endpoint that names no security requires ``Endpoint/Security/medium``: the kernel accepts no peer whose link is
+  /// not encrypted.
   /// - Parameters:
-  ///   - endpoint: where to listen.
-  ///   - backlog: how many peers may wait to be accepted.
-  ///   - silenceMilliseconds: on a terminal, how long it must be silent after bytes that are no message.
+  ///   - endpoint: the endpoint at which to listen.
+  ///   - backlog: the maximum number of peers that wait to be accepted.
+  ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
-  ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``, ``TransportError/groupNotAllowed``; of Bluetooth ``TransportError/unsupported``,
-  ///   ``TransportError/noAdapter``, ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
+  ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``,
+  ///   ``TransportError/groupNotAllowed``; for Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``,
+  ///   ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
   package init(
     _ endpoint: Endpoint,
     backlog: Int = 128,
@@ -62,13 +64,13 @@ package final class Listener: Sendable {
     close()
   }
 
-  /// Waits for the next peer, for as long as it takes.
+  /// Waits for the next peer, without a time limit.
   ///
-  /// A terminal has one peer: it is given out again once the connection before it is gone.
+  /// A terminal has only one peer: it is available again when the previous connection has been released.
   /// - Returns: the connection with that peer.
-  /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` where a terminal is
-  ///   gone, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` without free descriptors: the peer goes on waiting,
-  ///   so let a connection end before the next try.
+  /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` if the terminal has
+  ///   been disconnected, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` if no descriptors are free. In the last
+  ///   case the peer continues to wait: release a connection before the next call.
   package func accept() throws(TransportError) -> Connection {
     switch source {
     case .socket(let file, _, let framing):
@@ -89,12 +91,14 @@ package final class Listener: Sendable {
     }
   }
 
-  /// Ends every ``accept()``, now and later. From any thread, a signal handler included, any number of times.
+  /// Ends every current and future ``accept()``.
+  ///
+  /// It may be called from any thread, including a signal handler, any number of times.
   package func cancel() {
     cancellation.raise()
   }
 
-  /// Stops listening: as ``cancel()``, sends away whoever waits, and removes the socket file if it is still the same one.
+  /// Stops listening. It cancels as ``cancel()`` does, disconnects waiting peers, and removes the socket file if it is unchanged.
   package func close() {
     cancel()
     switch source {

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Synchronization
 
-/// The name of a listening socket in the file system, removed once, and only while it is still the one that was made.
+/// The name of a listening socket in the file system. It is removed once, and only if it still names the socket created here.
 final class SocketFile: Sendable {
   private let path: String
   private let identity: Mutex<OpenFile.Identity?>
@@ -12,7 +12,7 @@ final class SocketFile: Sendable {
     self.identity = Mutex(identity)
   }
 
-  /// Removes the name, unless somebody has put another file there.
+  /// Removes the name, unless another process has put a different file there.
   func remove() {
     identity.withLock { identity in
       if let made = identity, OpenFile.Identity(path: path) == made { unsafe unlink(path) }
@@ -20,14 +20,16 @@ final class SocketFile: Sendable {
     }
   }
 
-  /// A socket that listens at `path`. Its file has mode 0600 from the first moment, and what `access` says before the socket listens:
-  /// until then, nobody can connect.
+  /// Returns a socket that listens at `path`.
+  ///
+  /// Its file has mode 0600 from its creation, and gets the rights of `access` before the socket listens. Until then, no peer can
+  /// connect.
   static func listen(
     atPath path: String, framing: Framing, backlog: Int, access: SocketAccess? = nil, lockMilliseconds: Int = 2000
   ) throws(TransportError) -> (OpenFile, SocketFile) {
     let group = try access?.groupID()
     let file = try OpenFile.unixSocket(framing: framing)
-    // Linux gives the name that bind(2) makes the mode of the socket: there is no moment with another.
+    // Linux gives the name that bind(2) creates the mode of the socket, so it never has another mode.
     try checked(fchmod(file.descriptor, 0o600))
     let lock = try lockFolder(of: path, withinMilliseconds: lockMilliseconds)
     var code = file.bind(toPath: path)
@@ -53,11 +55,11 @@ final class SocketFile: Sendable {
     return (file, name)
   }
 
-  /// Removes the socket file of a listener that is gone.
+  /// Removes the socket file of a listener that no longer exists.
   private static func removeStale(path: String) throws(TransportError) {
     guard let found = OpenFile.Identity(path: path) else { return }
     guard found.isSocket else { throw .pathOccupied }
-    // Of either framing: another type of socket is told apart only where somebody holds it.
+    // A socket of packets serves for either framing: connect(2) reports another socket type only if a process still has it open.
     switch try OpenFile.unixSocket(framing: .packets).connect(toPath: path) {
     case ECONNREFUSED: break
     case ENOENT: return
@@ -68,10 +70,10 @@ final class SocketFile: Sendable {
     guard unsafe unlink(path) == 0 || errno == ENOENT else { throw TransportError(errno: errno) }
   }
 
-  /// Keeps other listeners of the folder out between bind(2) and listen(2), where a socket looks like a stale one.
+  /// Locks the folder against other listeners between bind(2) and listen(2), when a socket looks like a stale one.
   ///
-  /// Returns nil where the folder cannot be read, or where the lock is not to be had in time: there is none then, and the few
-  /// microseconds are left to chance. No listener holds it for longer than those, but whoever can read the folder may.
+  /// Returns nil if the folder cannot be read, or if the lock is not available in time. The few microseconds between the two
+  /// calls are then unprotected. No listener holds the lock for longer than that, but any process that can read the folder can.
   private static func lockFolder(
     of path: String, withinMilliseconds milliseconds: Int
   ) throws(TransportError) -> OpenFile? {
@@ -89,16 +91,16 @@ final class SocketFile: Sendable {
   }
 }
 
-// The C library's module leaves these out. Source: Linux, include/uapi/asm-generic/fcntl.h and include/uapi/linux/fcntl.h.
+// The C library's module omits these. Source: Linux, include/uapi/asm-generic/fcntl.h and include/uapi/linux/fcntl.h.
 private let openPath: CInt = 0x20_0000
 private let emptyPath: CInt = 0x1000
 
-/// Who may connect to a socket in the file system.
+/// The access rights to a socket in the file system.
 package struct SocketAccess: Sendable, Hashable {
-  /// The permissions of the file, at most 0o777; on Linux, to connect takes the permission to write. Nil stands for 0o660 with a
+  /// The permissions of the file, at most 0o777. On Linux, a peer needs write permission to connect. Nil stands for 0o660 with a
   /// group and for 0o600 without one.
   package let mode: UInt16?
-  /// The name of the group that the file belongs to, or its number; nil for that of the process.
+  /// The name or number of the group that owns the file; nil for the group of the process.
   package let group: String?
 
   init(mode: UInt16?, group: String?) {
@@ -110,13 +112,14 @@ package struct SocketAccess: Sendable, Hashable {
 
   var fileMode: mode_t { mode_t(mode ?? (group == nil ? 0o600 : 0o660)) }
 
-  /// The number of the group, nil where the file keeps the one that it has.
+  /// Returns the number of the group; nil if the file keeps its present group.
   ///
-  /// Source: getgrnam_r(3). Throws ``TransportError/unknownGroup``.
+  /// Source: getgrnam_r(3).
+  /// - Throws: ``TransportError/unknownGroup``.
   func groupID() throws(TransportError) -> gid_t? {
     guard let group else { return nil }
     if group.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }) {
-      // The largest number stands for no group.
+      // The largest number means "no group".
       guard let number = gid_t(group), number != gid_t.max else { throw .unknownGroup }
       return number
     }
@@ -135,10 +138,12 @@ package struct SocketAccess: Sendable, Hashable {
     }
   }
 
-  /// Gives the socket at `path`, which this process has just bound and not yet listens on, its group and its mode.
+  /// Sets the group and the mode of the socket at `path`, which this process has just bound and does not listen on yet.
   ///
-  /// The name is opened without following a link, and only a socket of this process's own user is changed: whoever can write to the
-  /// folder must not have another file opened up. Source: open(2) O_PATH, fchownat(2) AT_EMPTY_PATH, proc(5).
+  /// The name is opened without following a link, and only a socket that this process's user owns is changed: otherwise, a user
+  /// with write access to the folder could have the permissions of another file widened.
+  ///
+  /// Source: open(2) O_PATH, fchownat(2) AT_EMPTY_PATH, proc(5).
   func apply(toSocketAt path: String, group: gid_t?) throws(TransportError) {
     let file = OpenFile(taking: try checked(unsafe open(path, openPath | O_NOFOLLOW | O_CLOEXEC)))
     var status = stat()

@@ -2,13 +2,13 @@ import CBlueZ
 import Glibc
 import HoldfastLinux
 
-/// An open file descriptor, closed exactly once, when the last owner lets it go.
+/// An open file descriptor. It is closed exactly once, when the last owner releases this object.
 ///
-/// It does not block and is closed on exec: whoever opens it says so.
+/// It is non-blocking and closed on exec; the code that opens it sets both.
 final class OpenFile: Sendable {
   let descriptor: CInt
 
-  /// Takes over `descriptor`, which must be open and owned by nobody else.
+  /// Takes over `descriptor`, which must be open and have no other owner.
   init(taking descriptor: CInt) {
     self.descriptor = descriptor
   }
@@ -18,7 +18,7 @@ final class OpenFile: Sendable {
     close(descriptor)
   }
 
-  /// Identity of what a path names, so that a file put there by somebody else is left alone.
+  /// The identity of the file that a path names. By it, a file that another process has put there is recognised and left alone.
   struct Identity: Equatable {
     let device: dev_t
     let inode: ino_t
@@ -28,7 +28,7 @@ final class OpenFile: Sendable {
       mode & S_IFMT == S_IFSOCK
     }
 
-    /// Looks at `path` itself, not at what a symbolic link there points to; nil where nothing can be seen.
+    /// Examines `path` itself, not the target of a symbolic link; returns nil if the file cannot be examined.
     init?(path: String) {
       var status = stat()
       guard unsafe lstat(path, &status) == 0 else { return nil }
@@ -40,7 +40,7 @@ final class OpenFile: Sendable {
 }
 
 extension Framing {
-  /// The second argument of socket(2): the type, not blocking, closed on exec.
+  /// The second argument of socket(2): the type, non-blocking, closed on exec.
   var socketType: CInt {
     let type =
       switch self {
@@ -52,12 +52,12 @@ extension Framing {
 }
 
 extension OpenFile {
-  /// A new socket of the local domain, bound to nothing.
+  /// Creates a socket of the local domain that is not bound.
   static func unixSocket(framing: Framing) throws(TransportError) -> OpenFile {
     OpenFile(taking: try checked(socket(AF_UNIX, framing.socketType, 0)))
   }
 
-  /// Two sockets connected to each other.
+  /// Creates two sockets that are connected to each other.
   static func socketPair(framing: Framing) throws(TransportError) -> (OpenFile, OpenFile) {
     var ends: InlineArray<2, CInt> = [-1, -1]
     var span = ends.mutableSpan
@@ -66,12 +66,12 @@ extension OpenFile {
     return (OpenFile(taking: ends[0]), OpenFile(taking: ends[1]))
   }
 
-  /// Source: bind(2). Returns 0, or the value of errno.
+  /// Binds the socket to `path`. Returns 0, or the value of errno. Source: bind(2).
   func bind(toPath path: String) -> CInt {
     unsafe withUnixAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
   }
 
-  /// Source: connect(2). Returns 0, or the value of errno.
+  /// Connects the socket to `path`. Returns 0, or the value of errno. Source: connect(2).
   func connect(toPath path: String) -> CInt {
     while true {
       let code = unsafe withUnixAddress(of: path) { unsafe Glibc.connect(descriptor, $0, $1) }
@@ -79,10 +79,10 @@ extension OpenFile {
     }
   }
 
-  /// The next waiting peer, nil where nobody waits.
+  /// Returns the next waiting peer; nil if none waits.
   ///
-  /// The C library's module leaves accept4(2) out, so there is a moment in which a program started by another thread
-  /// inherits the descriptor.
+  /// The C library's module omits accept4(2). Therefore a program that another thread starts can inherit the descriptor in the
+  /// moment before it is set to close on exec.
   func acceptPeer() throws(TransportError) -> OpenFile? {
     while true {
       let peer = accept(descriptor, nil, nil)
@@ -113,7 +113,7 @@ extension OpenFile {
   }
 }
 
-/// What a wait ended with.
+/// The result of a wait.
 enum WaitOutcome {
   /// The file is ready, or has an error or hang-up to report.
   case ready
@@ -123,7 +123,7 @@ enum WaitOutcome {
 }
 
 extension OpenFile {
-  /// poll(2)'s POLLRDHUP, which the module of the C library leaves out.
+  /// The flag POLLRDHUP of poll(2), which the C library's module omits.
   private static let peerHasClosed: CShort = 0x2000
 
   /// Waits for `events` of poll(2) until `deadline`, or until `wakeUp` is raised.
@@ -131,7 +131,7 @@ extension OpenFile {
     try poll(descriptor, for: events, until: deadline, unless: wakeUp)
   }
 
-  /// Whether the other end is gone, as far as the kernel knows now.
+  /// Returns whether the other end has closed the connection, as far as the kernel knows now.
   func isHungUp() throws(TransportError) -> Bool {
     var entries: InlineArray<1, pollfd> = [pollfd(fd: descriptor, events: OpenFile.peerHasClosed, revents: 0)]
     return try poll(&entries, until: Deadline(afterMilliseconds: 0))
@@ -144,7 +144,7 @@ func makeWakeUp() throws(TransportError) -> WakeUp {
   do throws(SystemError) { return try WakeUp() } catch { throw TransportError(errno: error.number) }
 }
 
-/// Lets `milliseconds` pass before something is tried again.
+/// Waits for `milliseconds` before another attempt.
 func pause(milliseconds: Int) throws(TransportError) {
   var entries: InlineArray<0, pollfd> = []
   _ = try poll(&entries, until: Deadline(afterMilliseconds: milliseconds))
@@ -163,12 +163,14 @@ func poll(
   return entries[0].revents != 0 ? .interrupted : .ready
 }
 
-/// Source: poll(2), begun again after each signal of the process. Returns false once `deadline` has passed.
+/// Waits for events, and returns false if `deadline` passes first. The wait restarts after each signal of the process.
+///
+/// Source: poll(2).
 func poll<let count: Int>(
   _ entries: inout InlineArray<count, pollfd>, until deadline: Deadline
 ) throws(TransportError) -> Bool {
   while true {
-    // The longest wait that fits is 24 days: a longer one is several of them.
+    // The timeout of poll(2) is at most 24 days, so a longer wait consists of several.
     let timeoutMilliseconds = CInt(clamping: deadline.remainingMilliseconds)
     var span = entries.mutableSpan
     let readyCount = unsafe span.withUnsafeMutableBufferPointer { entries in

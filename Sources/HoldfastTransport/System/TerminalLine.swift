@@ -2,15 +2,15 @@ import Glibc
 import HoldfastLinux
 import Synchronization
 
-/// What a connection on a terminal needs besides the file: a terminal has no end that can be shut, and no packets.
+/// The state of a terminal connection in addition to its file: a terminal has no end that can be shut down, and no packets.
 final class TerminalLine: Sendable {
-  /// How long the line must be silent after bytes that are no message.
+  /// The time for which the line must be silent after bytes that are not a message.
   let silenceMilliseconds: Int
-  /// Wakes whoever waits for the line.
+  /// The signal that wakes a thread waiting for the line.
   let wake: WakeUp
-  /// Raised when the connection is gone, so that the listener can give the line to the next.
+  /// The signal that is raised when the connection is released, so that the listener can hand out the line again.
   let turn: WakeUp?
-  /// When the silence that is waited for will be over; nil while messages are read.
+  /// The end of the silence that is being waited for; nil while messages are read.
   private let silence = Mutex<Deadline?>(nil)
 
   init(silenceMilliseconds: Int, turn: WakeUp? = nil) throws(TransportError) {
@@ -19,28 +19,28 @@ final class TerminalLine: Sendable {
     wake = try makeWakeUp()
   }
 
-  /// The moment at which a silence that begins now is long enough.
+  /// The end of a silence that begins now.
   var nextSilence: Deadline {
     Deadline(afterMilliseconds: silenceMilliseconds)
   }
 
-  /// When bytes will be listened to again; nil where they are now.
+  /// The end of the silence after which reading resumes; nil while messages are read.
   var silenceDeadline: Deadline? {
     get { silence.withLock { $0 } }
     set { silence.withLock { $0 = newValue } }
   }
 
-  /// Listens to bytes again where the silence has been long enough. For whoever has just seen that nothing came.
+  /// Resumes reading if the silence has been long enough. The caller has just observed that no bytes arrived.
   func endSilence() {
     silence.withLock { if let deadline = $0, deadline.hasPassed { $0 = nil } }
   }
 }
 
 extension OpenFile {
-  /// Opens the terminal at `path` for itself alone: raw bytes, 8 bits, no parity, 115200 bits a second, no flow control.
+  /// Opens the terminal at `path` exclusively: raw bytes, 8 bits, no parity, 115200 bits a second, no flow control.
   ///
-  /// - Throws: ``TransportError/pathOccupied`` where it is no terminal, ``TransportError/addressInUse`` where another
-  ///   Holdfast has it open.
+  /// - Throws: ``TransportError/pathOccupied`` if it is not a terminal, ``TransportError/addressInUse`` if another Holdfast
+  ///   process has it open.
   static func terminal(path: String) throws(TransportError) -> OpenFile {
     let file = OpenFile(taking: try checked(unsafe open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)))
     guard isatty(file.descriptor) == 1 else { throw .pathOccupied }
@@ -52,8 +52,8 @@ extension OpenFile {
     settings.c_iflag &= ~tcflag_t(IXOFF)
     settings.c_cflag |= tcflag_t(CLOCAL) | tcflag_t(CREAD)
     try checked(unsafe cfsetspeed(&settings, speed_t(B115200)))
-    // Bytes that are waiting stay: a device that speaks first may have spoken already. What came to a port that nobody had opened
-    // before was echoed and edited, as for a person: either end finds its place again at the next silence.
+    // Waiting bytes are kept, because the device may already have sent its first message. The kernel echoes and edits the
+    // bytes that reach a port before its first opening, as on a console; either end resynchronises at the next silence.
     try checked(unsafe tcsetattr(file.descriptor, TCSANOW, &settings))
     return file
   }

@@ -56,7 +56,7 @@ import Testing
   @Test func `only what changes something durable is recorded`() {
     func isRecorded(_ maker: RoundMaker) -> Bool {
       var decision = Decision()
-      decision.judge(maker.round, against: maker.ledger.snapshot)
+      decision.decide(maker.round, against: maker.ledger.snapshot)
       return decision.isRecorded(over: maker.ledger.snapshot, maker.round)
     }
     #expect(isRecorded(good))

@@ -53,7 +53,7 @@ final class MemoryStore: DeviceStore {
     var seal: CodeMethod?
   }
   /// What was recorded of a round.
-  struct SettledRound {
+  struct RecordedRound {
     let verifyingKey: KeyID?
     let tokenID: TokenID
     let subject: BoundedText<64>
@@ -67,7 +67,7 @@ final class MemoryStore: DeviceStore {
     let status: Status
     let notice: Notice
   }
-  var rounds: [SettledRound] = []
+  var rounds: [RecordedRound] = []
   /// What was answered to repetitions, of which nothing is recorded.
   var repetitions: [Status] = []
   var unproved: [Status] = []
@@ -105,7 +105,7 @@ final class MemoryStore: DeviceStore {
     remembered[reference] = Box(token.copy())
   }
 
-  func settle(_ round: borrowing Round, _ decision: inout Decision, judge: Judge) throws(StoreFailure) {
+  func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
     guard !failsToSettle else { throw StoreFailure() }
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
     var snapshot = LedgerSnapshot(
@@ -118,7 +118,7 @@ final class MemoryStore: DeviceStore {
     snapshot.request = requests[round.tokenID]
     snapshot.canKeepRequest = snapshot.request != nil || requests.count < requestCapacity
     snapshot.isActing = RequestIdentity(round).map { acting.contains($0) } ?? false
-    judge(round, snapshot, &decision)
+    decide(round, snapshot, &decision)
     guard !decision.isRepetition else { return repetitions.append(decision.status) }
     if let request = decision.request {
       requests[round.tokenID] = request
@@ -134,7 +134,7 @@ final class MemoryStore: DeviceStore {
       return
     }
     rounds.append(
-      SettledRound(
+      RecordedRound(
         verifyingKey: round.verifyingKey, tokenID: round.tokenID, subject: round.subject, issuedAt: round.issuedAt,
         expires: round.expires, generation: round.generation, maximumUses: round.maximumUses, version: round.version,
         command: round.command, realClock: round.realClock, status: decision.status, notice: decision.notice))
@@ -229,6 +229,13 @@ final class CountingLock: Actuator {
   }
 }
 
-typealias TestSession = DeviceSession<
-  OpenSSLCryptography, P256PrivateKey, MemoryStore, TestPolicy, RepeatingRandom, ManualClock
->
+enum TestEnvironment: DeviceEnvironment {
+  typealias Crypto = OpenSSLCryptography
+  typealias Key = P256PrivateKey
+  typealias Store = MemoryStore
+  typealias Rules = TestPolicy
+  typealias Random = RepeatingRandom
+  typealias Time = ManualClock
+}
+
+typealias TestSession = DeviceSession<TestEnvironment>

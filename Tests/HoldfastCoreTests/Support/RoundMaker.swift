@@ -75,7 +75,7 @@ struct RoundMaker {
 
   var decision: Verdict {
     var decision = Decision()
-    decision.judge(round, against: ledger.snapshot)
+    decision.decide(round, against: ledger.snapshot)
     return Verdict(
       status: decision.status, notice: decision.notice, clockFloor: decision.clockFloor,
       generationFloor: decision.generationFloor, countsUse: decision.countsUse, keepsNonce: decision.keepsNonce,

@@ -23,7 +23,7 @@ import Testing
     func settle(clockFloor: UInt64, generationFloor: UInt64) throws -> (clockFloor: UInt64, generationFloor: UInt64) {
       var seen: (UInt64, UInt64)?
       var decision = Decision()
-      try device.ledger.settle(round(generation: generationFloor), &decision) { _, snapshot, decision in
+      try device.ledger.record(round(generation: generationFloor), &decision) { _, snapshot, decision in
         seen = (snapshot.clockFloor, snapshot.generationFloor)
         decision = Decision(status: .accepted, clockFloor: clockFloor, generationFloor: generationFloor)
       }
@@ -40,7 +40,7 @@ import Testing
     let device = try TestDevice()
     let before = try device.ledger.summary()
     var decision = Decision()
-    try device.ledger.settle(round(generation: 9), &decision) { $2.judge($0, against: $1) }
+    try device.ledger.record(round(generation: 9), &decision) { $2.decide($0, against: $1) }
     #expect((decision.status, decision.clockFloor) == (.tokenInvalid, before.clockFloor))
     #expect((decision.generationFloor, decision.user) == (nil, nil))
     #expect(try device.ledger.summary() == before)
@@ -50,7 +50,7 @@ import Testing
     let device = try TestDevice()
     let before = try device.ledger.summary()
     var decision = Decision()
-    try device.ledger.settle(round(generation: 1), &decision) { _, snapshot, decision in
+    try device.ledger.record(round(generation: 1), &decision) { _, snapshot, decision in
       decision = Decision(status: .commandRefused, clockFloor: snapshot.clockFloor)
     }
     #expect(try device.ledger.summary() == before)

@@ -95,10 +95,7 @@ final class TestConnection {
   private let device: TestDevice
   private let policy = SessionPolicy()
   private var actuator: LockActuator<SimulatedLock>
-  private var session:
-    DeviceSession<
-      OpenSSLCryptography, P256PrivateKey, SessionStore<TestClock>, SessionPolicy, PoorRandom, TestClock
-    >
+  private var session: DeviceSession<LinuxEnvironment<PoorRandom, TestClock>>
   private(set) var lastResponse: Response?
 
   init(_ device: TestDevice, number: UInt64, random: PoorRandom) throws {
@@ -152,10 +149,7 @@ final class TestConnection {
   }
 }
 
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
+extension DeviceSession {
   fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
   fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
 }

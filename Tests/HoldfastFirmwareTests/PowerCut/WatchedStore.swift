@@ -24,7 +24,6 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   var remainingWordCount: Int { store.journal.flash.remainingWordCount ?? 0 }
 
-  mutating func beginRound() { store.beginRound() }
   mutating func knownTime() throws(StoreFailure) -> UInt64 { try store.knownTime() }
   mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
@@ -36,10 +35,10 @@ struct WatchedStore: ~Copyable, DeviceStore {
     store.remember(token, as: reference)
   }
 
-  mutating func settle(
-    _ round: borrowing Round, _ decision: inout Decision, judge: Judge
+  mutating func record(
+    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
-    try promise { (store: inout TestStore) throws(StoreFailure) in try store.settle(round, &decision, judge: judge) }
+    try promise { (store: inout TestStore) throws(StoreFailure) in try store.record(round, &decision, decide: decide) }
   }
 
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {

@@ -7,7 +7,14 @@ import Testing
 
 /// A device session over any store, with pinned randomness: what it answers depends on store and messages alone.
 final class TestMachine<Store: DeviceStore & ~Copyable> {
-  typealias Session = DeviceSession<OpenSSLCryptography, P256PrivateKey, Store, FirmwarePolicy, TestRandom, TestClock>
+  enum Environment: DeviceEnvironment {
+    typealias Crypto = OpenSSLCryptography
+    typealias Key = P256PrivateKey
+    typealias Rules = FirmwarePolicy
+    typealias Random = TestRandom
+    typealias Time = TestClock
+  }
+  typealias Session = DeviceSession<Environment>
 
   private(set) var session: Session
   let actuator = CountingMachine()
@@ -69,10 +76,7 @@ extension TestMachine where Store: ~Copyable {
   }
 }
 
-extension DeviceSession
-where
-  Crypto: ~Copyable, Key: ~Copyable, Store: ~Copyable, Rules: ~Copyable, Random: ~Copyable, Time: ~Copyable
-{
+extension DeviceSession {
   fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
   fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
 }

@@ -56,9 +56,14 @@ package final class TestFirmware {
       claims, token: try (stranger ?? issuers[issuer]).token(claims, to: point, isSigned: isSigned))
   }
 
-  package typealias Device<Line: Board, Machine: Actuator> = FirmwareDevice<
-    SimulatedFlash, OpenSSLCryptography, P256PrivateKey, TestRandom, TestClock, Line, Machine
-  >
+  package enum Environment<Hardware: Board, Machine: Actuator>: FirmwareEnvironment {
+    package typealias Flash = SimulatedFlash
+    package typealias Crypto = OpenSSLCryptography
+    package typealias Key = P256PrivateKey
+    package typealias Random = TestRandom
+    package typealias Time = TestClock
+  }
+  package typealias Device<Line: Board, Machine: Actuator> = FirmwareDevice<Environment<Line, Machine>>
 
   /// Starts the device with power for so many words, as a board would.
   package func start<Line: Board, Machine: Actuator>(

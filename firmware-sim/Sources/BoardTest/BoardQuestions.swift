@@ -5,7 +5,7 @@ import HoldfastBoard
 import HoldfastCore
 import HoldfastFirmware
 
-/// Operations from 48 on.
+/// Answers the operations from 48 on, which are about the board.
 func answerBoard(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock, _ entropy: borrowing Secret<64>
 ) throws(OperationFailure) {
@@ -15,7 +15,7 @@ func answerBoard(
     answer.append(UInt32(MainStack.usedByteCount))
     answer.append(UInt32(MainStack.byteCount))
   case 50: entropy.withBytes { answer.set($0) }
-  // Taken a second time: there must be nothing left.
+  // The entropy was taken at the start, so nothing must be left.
   case 51: SimulatedEntropy.take().withBytes { answer.set($0) }
   case 52: layouts(&answer)
   case 53: fail(question.integer(0))
@@ -24,7 +24,7 @@ func answerBoard(
   }
 }
 
-/// The sizes of what Swift and BearSSL share, as clang sees them and as BearSSL's compiler does.
+/// Appends the sizes of the types that Swift and BearSSL share, each as clang computes it and as BearSSL's compiler does.
 private func layouts(_ answer: inout BoardAnswer) {
   let theirs = unsafe board_test_layouts()
   let ours: InlineArray<5, Int> = unsafe [
@@ -37,7 +37,7 @@ private func layouts(_ answer: inout BoardAnswer) {
   }
 }
 
-/// Faults in the way that is asked for.
+/// Causes the fault that is asked for.
 private func fail(_ way: UInt32) {
   switch way {
   case 0: board_test_read_nowhere()
@@ -55,7 +55,7 @@ private func overflow(_ depth: UInt32) -> UInt32 {
   return depth == 0 ? 0 : overflow(depth &+ 1) &+ room[Int(depth & 63)]
 }
 
-/// Operations 32 to 47.
+/// Answers the operations 32 to 47, which are about the flash.
 func answerFlash(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ flash: inout BoardFlash
 ) throws(OperationFailure) {

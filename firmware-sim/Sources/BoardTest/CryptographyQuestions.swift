@@ -3,7 +3,7 @@ import HoldfastBearSSL
 import HoldfastBoard
 import HoldfastCore
 
-/// Operations 0 to 31. What they take is in `board.py`, which asks.
+/// Answers the operations 0 to 31. `board.py`, which asks, describes their fields.
 func answerCryptography(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock
 ) throws(OperationFailure) {
@@ -27,9 +27,9 @@ func answerCryptography(
   }
 }
 
-// None of these is inlined: their contexts would lie on the stack side by side.
+// None of these functions is inlined: otherwise all of their contexts would be on the stack at once.
 
-/// Fields: for HMAC the key; then the message in any number of pieces.
+/// Computes a digest or a MAC. Fields: for HMAC the key; then the message in any number of pieces.
 @inline(never)
 private func digest(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -54,7 +54,7 @@ private func finish<Stream: StreamingDigest>(
   try stream.finish(into: &output)
 }
 
-/// Fields: input key, salt, info, count of output.
+/// Derives a key with HKDF. Fields: input key, salt, info, length of the output.
 @inline(never)
 private func hkdf(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -64,7 +64,7 @@ private func hkdf(
     inputKey: question.field(0), salt: question.field(1), info: question.field(2), into: &output)
 }
 
-/// Fields: wrapping key, wrapped key.
+/// Unwraps a key. Fields: wrapping key, wrapped key.
 @inline(never)
 private func unwrapKey(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -74,7 +74,7 @@ private func unwrapKey(
   key.withBytes { answer.set($0) }
 }
 
-/// Field: scalar.
+/// Computes a public point. Field: scalar.
 @inline(never)
 private func publicPoint(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -83,7 +83,7 @@ private func publicPoint(
   answer.set(point.bytes)
 }
 
-/// Fields: scalar, peer.
+/// Agrees on a secret. Fields: scalar, peer's point.
 @inline(never)
 private func agree(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -93,7 +93,7 @@ private func agree(
   shared.withBytes { answer.set($0) }
 }
 
-/// Fields: key, digest, signature.
+/// Verifies a signature. Fields: key, digest, signature.
 @inline(never)
 private func verify(
   _ question: borrowing BoardQuestion, _ cryptography: inout BearSSLCryptography
@@ -102,7 +102,7 @@ private func verify(
     key: fixed(question.field(0)), digest: fixed(question.field(1)), signature: fixed(question.field(2)))
 }
 
-/// Fields: scalar, peer.
+/// Agrees on a secret by a ``SoftwareAgreementKey``. Fields: scalar, peer's point.
 @inline(never)
 private func agreeByKey(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(CryptographyFailure) {
   var key = try SoftwareAgreementKey(scalar: secret(question.field(0)))
@@ -111,8 +111,8 @@ private func agreeByKey(_ question: borrowing BoardQuestion, _ answer: inout Boa
   shared.withBytes { answer.set($0) }
 }
 
-/// Fields: entropy, secret of the device, number of the start, count of output, how often to draw it; the last counts. The
-/// ticks are of one draw.
+/// Draws random bytes. Fields: entropy, secret of the device, number of the start, length of the output, number of draws. The
+/// result is that of the last draw, and the ticks are those of one draw.
 @inline(never)
 private func random(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ clock: BoardClock
@@ -128,7 +128,7 @@ private func random(
   }
 }
 
-/// Fields: key, nonce, data, message. The answer is ciphertext and tag.
+/// Encrypts a message. Fields: key, nonce, associated data, message. The answer is the ciphertext and the tag.
 @inline(never)
 private func sealGCM(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
@@ -143,7 +143,7 @@ private func sealGCM(
   answer.append(tag.bytes)
 }
 
-/// Fields: key, nonce, data, ciphertext, tag. The answer is the message.
+/// Decrypts a message. Fields: key, nonce, associated data, ciphertext, tag. The answer is the message.
 @inline(never)
 private func openGCM(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography

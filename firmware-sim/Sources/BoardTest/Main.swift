@@ -2,7 +2,7 @@ import BoardQuestions
 import HoldfastBoard
 import HoldfastCore
 
-/// Answers questions about the board and its cryptography, one after the other, for ever.
+/// Answers questions about the board and its cryptography, one after another, without end.
 @c(firmware_main)
 func main() -> Never {
   Console.start()
@@ -31,5 +31,5 @@ func main() -> Never {
   }
 }
 
-/// What was asked for failed, as it may have been meant to.
+/// The failure of an operation. Some questions expect it.
 struct OperationFailure: Error {}

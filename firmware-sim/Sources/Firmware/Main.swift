@@ -3,11 +3,18 @@ import HoldfastBoard
 import HoldfastCore
 import HoldfastFirmware
 
-typealias Device = FirmwareDevice<
-  BoardFlash, BearSSLCryptography, SoftwareAgreementKey, SeededRandom, BoardClock, SerialBoard, LockActuator<BoardLock>
->
+enum Simulation: FirmwareEnvironment {
+  typealias Flash = BoardFlash
+  typealias Crypto = BearSSLCryptography
+  typealias Key = SoftwareAgreementKey
+  typealias Random = SeededRandom
+  typealias Time = BoardClock
+  typealias Hardware = SerialBoard
+  typealias Machine = LockActuator<BoardLock>
+}
+typealias Device = FirmwareDevice<Simulation>
 
-/// Serves provers for ever; denies them everything where it cannot.
+/// Serves provers without end. If the device cannot start or a round cannot begin, it denies everything.
 @c(firmware_main)
 func main() -> Never {
   Console.start()
@@ -24,13 +31,14 @@ func main() -> Never {
   stop()
 }
 
-/// What C's fault handlers end in.
+/// Reports a fault. C's fault handlers call it.
 @c(board_fault)
 func fault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
   unsafe reportFault(frame: frame, exception: exception)
 }
 
-/// What it needs of the stack is free again before the device is served.
+/// Reads the device's parts from flash and makes ``device``. It is not inlined, so that its stack is free again while the
+/// device serves.
 @inline(never)
 private func makeDevice(_ clock: BoardClock) throws(FirmwareFault) {
   let entropy = SimulatedEntropy.take()
@@ -49,7 +57,7 @@ private func makeDevice(_ clock: BoardClock) throws(FirmwareFault) {
   }
 }
 
-/// Makes a global variable that is made when it is first named.
+/// Names a global variable, which makes Swift initialise it.
 private func touch<Value: ~Copyable>(_ value: inout Value) {}
 
 @inline(never)
@@ -62,10 +70,11 @@ private typealias Parts = FirmwareParts<BoardFlash, SoftwareAgreementKey, Seeded
 nonisolated(unsafe) private var deviceParts: UnsafeMutablePointer<Parts?>? = nil
 nonisolated(unsafe) private var boardClock: BoardClock? = nil
 
-/// Made where it stays, when it is first named: too large for the stack.
+/// The device, which is initialised in its final place when it is first named. It is too large for the stack.
 nonisolated(unsafe) private var device = unsafe assemble()
 
-/// A variable, because Swift 6.3 writes out all that it can call where a global is made.
+/// The function that makes ``device``. It is called through a variable: Swift 6.3 would otherwise try to evaluate the
+/// initialiser statically and inline its whole call tree.
 nonisolated(unsafe) private var assemble: () -> Device = assembledDevice
 
 private func assembledDevice() -> Device {

@@ -2,17 +2,17 @@ import HoldfastBoard
 import HoldfastCore
 import HoldfastFirmware
 
-/// The board as the device sees it: provers at UART0, whoever watches at UART1.
+/// The board as the device sees it: provers at UART0, and an observer at UART1.
 struct SerialBoard: ~Copyable, Board {
   private var link = PeerLink()
   private let clock: BoardClock
-  /// When the message came that is being answered, in the clock's ticks.
+  /// The time at which the current message arrived, in the clock's ticks.
   private var begun: UInt64 = 0
 
   /// Whether the other end did not take the last message.
   private var isStuck = false
 
-  /// How long the other end may take to accept a message, in milliseconds, before it is given up.
+  /// The most time that the other end may take to accept a message, in milliseconds. The rest of the message is then dropped.
   private static let sendMilliseconds: UInt64 = 10_000
 
   init(clock: BoardClock) {
@@ -28,7 +28,7 @@ struct SerialBoard: ~Copyable, Board {
   }
 
   mutating func send(_ bytes: Span<UInt8>) {
-    // Who takes nothing is waited for once, not for each of the messages behind.
+    // A stalled reader is waited for only once, and not once per queued message.
     let deadline = clock.monotonicMilliseconds() + (isStuck ? 0 : Self.sendMilliseconds)
     for index in bytes.indices {
       while !link.send(bytes[index]) {
@@ -64,7 +64,7 @@ struct SerialBoard: ~Copyable, Board {
     case .sessionFault: writeDenial("the flash or the random source failed")
     }
     Console.write("\n")
-    // No secret of what is over is left in a dead stack frame.
+    // This leaves no secret of the finished round in a dead stack frame.
     MainStack.wipe()
   }
 }

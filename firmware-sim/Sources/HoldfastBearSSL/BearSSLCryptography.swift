@@ -1,22 +1,32 @@
 import CBearSSL
 import HoldfastCore
 
-/// Holdfast's cryptography by BearSSL, in constant time over secrets and without a heap.
+/// An implementation of Holdfast's cryptography by BearSSL. It takes constant time over secrets and uses no heap.
 public struct BearSSLCryptography: Cryptography {
+  /// Makes the implementation, which has no state.
   public init() {}
 
+  /// Begins a SHA-1 hash. Source: FIPS 180-4.
   public mutating func sha1() -> HashStream { unsafe HashStream(holdfast_sha1()) }
+  /// Begins a SHA-256 hash. Source: FIPS 180-4.
   public mutating func sha256() -> HashStream { unsafe HashStream(holdfast_sha256()) }
+  /// Begins a SHA-512 hash. Source: FIPS 180-4.
   public mutating func sha512() -> HashStream { unsafe HashStream(holdfast_sha512()) }
 
+  /// Begins an HMAC-SHA-1 under `key`, of any length. Source: RFC 2104.
   public mutating func hmacSHA1(key: Span<UInt8>) -> HMACStream { unsafe HMACStream(holdfast_sha1(), key: key) }
+  /// Begins an HMAC-SHA-256 under `key`, of any length. Source: RFC 2104.
   public mutating func hmacSHA256(key: Span<UInt8>) -> HMACStream { unsafe HMACStream(holdfast_sha256(), key: key) }
+  /// Begins an HMAC-SHA-512 under `key`, of any length. Source: RFC 2104.
   public mutating func hmacSHA512(key: Span<UInt8>) -> HMACStream { unsafe HMACStream(holdfast_sha512(), key: key) }
 
+  /// Derives `output` with HKDF-SHA-256. Source: RFC 5869.
+  ///
+  /// - Throws: `CryptographyFailure` for more than 255 blocks of output (8,160 bytes).
   public mutating func hkdfSHA256(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
-    // RFC 5869 §2.3: at most 255 blocks.
+    // RFC 5869 §2.3 allows at most 255 blocks.
     guard output.count <= 255 * 32 else { throw CryptographyFailure() }
     unsafe inputKey.lend { inputKey, inputKeyCount in
       unsafe salt.lend { salt, saltCount in
@@ -29,6 +39,9 @@ public struct BearSSLCryptography: Cryptography {
     }
   }
 
+  /// Encrypts `message` in place with AES-256-GCM and sets `tag`. Source: NIST SP 800-38D.
+  ///
+  /// - Throws: `CryptographyFailure` unless `nonce` has 12 bytes.
   public mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
@@ -48,6 +61,9 @@ public struct BearSSLCryptography: Cryptography {
     }
   }
 
+  /// Decrypts `message` in place with AES-256-GCM. Source: NIST SP 800-38D.
+  ///
+  /// - Throws: `CryptographyFailure` unless `nonce` has 12 bytes and `tag` is right.
   public mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
@@ -67,6 +83,9 @@ public struct BearSSLCryptography: Cryptography {
     guard isGenuine == 1 else { throw CryptographyFailure() }
   }
 
+  /// Unwraps a 32-byte key. `wrapped` has 40 bytes. Source: RFC 3394.
+  ///
+  /// - Throws: `CryptographyFailure` for another length, or if the integrity check fails.
   public mutating func aes256KeyUnwrap(
     wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
   ) throws(CryptographyFailure) {
@@ -81,6 +100,9 @@ public struct BearSSLCryptography: Cryptography {
 }
 
 extension BearSSLCryptography {
+  /// Computes the public point of `scalar`, 32 bytes, big-endian.
+  ///
+  /// - Throws: `CryptographyFailure` if `scalar` is 0 or not below the order.
   public mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
     var point = P256Point()
     var bytes = point.mutableBytes
@@ -91,6 +113,9 @@ extension BearSSLCryptography {
     return point
   }
 
+  /// Computes the shared secret of `scalar` and `peer`: the x coordinate, 32 bytes, big-endian.
+  ///
+  /// - Throws: `CryptographyFailure` if `scalar` or `peer` is not valid.
   public mutating func p256Agree(
     scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
   ) throws(CryptographyFailure) {
@@ -102,6 +127,9 @@ extension BearSSLCryptography {
     guard isValid == 1 else { throw CryptographyFailure() }
   }
 
+  /// Verifies an ECDSA signature, `r` and `s` of 32 bytes each, over a SHA-256 digest.
+  ///
+  /// - Throws: `CryptographyFailure` if the signature is wrong or `key` is not valid.
   public mutating func p256Verify(
     key: P256Point, digest: Digest, signature: FixedBytes<64>
   ) throws(CryptographyFailure) {
@@ -114,7 +142,7 @@ extension BearSSLCryptography {
   }
 }
 
-/// HMAC of SHA-1, SHA-256 or SHA-512, piece by piece. Source: RFC 2104.
+/// An HMAC with SHA-1, SHA-256 or SHA-512 of a message in pieces. Source: RFC 2104.
 @safe
 public struct HMACStream: StreamingDigest {
   private var context = unsafe br_hmac_context()
@@ -126,10 +154,14 @@ public struct HMACStream: StreamingDigest {
     unsafe wipeContext(&keyed)
   }
 
+  /// Appends a piece of the message.
   public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.lend { start, count in unsafe br_hmac_update(&context, start, count) }
   }
 
+  /// Writes the MAC and wipes the state. Call it once, as the last operation.
+  ///
+  /// - Throws: `CryptographyFailure` unless `output` has exactly the MAC's length.
   public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard unsafe output.count == br_hmac_size(&context) else { throw CryptographyFailure() }
     unsafe output.lend { start, _ in _ = unsafe br_hmac_out(&context, start!) }
@@ -137,7 +169,7 @@ public struct HMACStream: StreamingDigest {
   }
 }
 
-/// SHA-1, SHA-256 or SHA-512, piece by piece. Source: FIPS 180-4.
+/// A SHA-1, SHA-256 or SHA-512 hash of a message in pieces. Source: FIPS 180-4.
 @safe
 public struct HashStream: StreamingDigest {
   private var context = unsafe br_hash_compat_context()
@@ -146,10 +178,14 @@ public struct HashStream: StreamingDigest {
     unsafe holdfast_hash_init(&context, hash)
   }
 
+  /// Appends a piece of the message.
   public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.lend { start, count in unsafe holdfast_hash_update(&context, start, count) }
   }
 
+  /// Writes the digest and wipes the state. Call it once, as the last operation.
+  ///
+  /// - Throws: `CryptographyFailure` unless `output` has exactly the digest's length.
   public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard unsafe output.count == holdfast_hash_size(&context) else { throw CryptographyFailure() }
     unsafe output.lend { start, _ in unsafe holdfast_hash_out(&context, start!) }
@@ -158,32 +194,32 @@ public struct HashStream: StreamingDigest {
 }
 
 extension Span where Element == UInt8 {
-  /// Lends the bytes, and how many there are, to a C function.
+  /// Passes the bytes and their number to a C function.
   func lend<Result>(_ body: (UnsafePointer<UInt8>?, Int) -> Result) -> Result {
     unsafe withUnsafeBufferPointer { unsafe body($0.baseAddress, $0.count) }
   }
 }
 
 extension MutableSpan where Element == UInt8 {
-  /// Lends the bytes, and how many there are, to a C function that writes them.
+  /// Passes the bytes and their number to a C function that writes them.
   mutating func lend<Result>(_ body: (UnsafeMutablePointer<UInt8>?, Int) -> Result) -> Result {
     unsafe withUnsafeMutableBufferPointer { unsafe body($0.baseAddress, $0.count) }
   }
 }
 
 extension Secret {
-  /// Lends the bytes to a C function.
+  /// Passes the bytes to a C function.
   borrowing func lend<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result {
     withBytes { bytes in unsafe bytes.lend { start, _ in unsafe body(start!) } }
   }
 
-  /// Lends the bytes to a C function that writes them.
+  /// Passes the bytes to a C function that writes them.
   mutating func lendMutable<Result>(_ body: (UnsafeMutablePointer<UInt8>) -> Result) -> Result {
     withMutableBytes { bytes in unsafe bytes.lend { start, _ in unsafe body(start!) } }
   }
 }
 
-/// Overwrites the context of a C function, which holds no references, with zeros.
+/// Overwrites the context of a C function with zeros. The context holds no references.
 func wipeContext<Context>(_ context: inout Context) {
   unsafe withUnsafeMutableBytes(of: &context) { raw in
     var bytes = unsafe raw.bindMemory(to: UInt8.self).mutableSpan

@@ -1,11 +1,11 @@
 import CBoard
 
-/// What the firmware says about itself, on UART1. Nobody needs to listen.
+/// The console of the firmware, on UART1. It works without a listener.
 public enum Console {
-  /// Looks at a full port before what is to be said is given up.
+  /// The number of attempts to write a byte to a full port before the byte is dropped.
   private static let patience = 100_000
 
-  /// Switches it on.
+  /// Enables the console.
   public static func start() {
     UART.console.start(interrupting: false)
   }
@@ -25,7 +25,7 @@ public enum Console {
     }
   }
 
-  /// Writes `word` in hexadecimal, with its 0x.
+  /// Writes `word` in hexadecimal, with the prefix 0x.
   public static func write(hexadecimal word: UInt32) {
     write("0x")
     var shift: UInt32 = 32
@@ -44,31 +44,31 @@ public enum Console {
   }
 }
 
-/// The way in, UART0: bytes from and to whoever is at the other end.
+/// The link to the peer, UART0.
 public struct PeerLink: ~Copyable {
-  /// Switches it on.
+  /// Enables the port and its interrupt.
   public init() {
     UART.peer.start(interrupting: true)
-    // Interrupt 0: UART0 has a byte.
+    // Interrupt 0 means that UART0 has a byte.
     board_store(0xE000_E100, 1)
   }
 
-  /// A byte that has arrived; nil where there is none.
+  /// Returns a byte that has arrived; nil if there is none.
   public mutating func receive() -> UInt8? {
     UART.peer.hasByte ? UART.peer.take() : nil
   }
 
-  /// Sends `byte`; false where the last one is still on its way.
+  /// Sends `byte`. Returns false if the previous byte is still being sent.
   public mutating func send(_ byte: UInt8) -> Bool {
     guard !UART.peer.isFull else { return false }
     UART.peer.put(byte)
     return true
   }
 
-  /// Sleeps until a byte is there or, a millisecond later at most, the clock has moved.
+  /// Sleeps until a byte arrives, or until the clock moves, which takes at most a millisecond.
   public mutating func wait() {
     board_hold_interrupts()
-    // Between this look and the sleep nothing is missed: an interrupt that is held back ends the sleep too.
+    // Nothing is missed between this check and the sleep: an interrupt that is held back ends the sleep too.
     if !UART.peer.hasByte { board_wait() }
     board_allow_interrupts()
   }
@@ -80,18 +80,18 @@ public struct PeerLink: ~Copyable {
 struct UART {
   private let base: UInt
 
-  /// The way in.
+  /// The port of the peer.
   static let peer = UART(base: 0x4000_4000)
-  /// What the firmware has to say about itself.
+  /// The port of the console.
   static let console = UART(base: 0x4000_5000)
 
   private init(base: UInt) {
     self.base = base
   }
 
-  /// Switches it on; `interrupting` where a byte that arrives ends a wait.
+  /// Enables the port. `interrupting` makes each byte that arrives raise an interrupt, which ends a wait.
   func start(interrupting: Bool) {
-    // The fastest rate there is: the emulator passes bytes as fast as they are taken.
+    // This is the fastest rate. The emulator passes bytes on as fast as they are taken.
     board_store(base + 0x10, 16)
     board_store(base + 0x08, interrupting ? 0b1011 : 0b0011)
   }

@@ -1,6 +1,6 @@
 import CBoard
 
-/// What an image's `board_fault` is, which C calls: it says what happened where, and the processor stops for good.
+/// Reports a fault on the console and stops the processor. An image's `board_fault`, which C calls, calls this.
 ///
 /// Source: Armv7-M Architecture Reference Manual §B3.2.15.
 public func reportFault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Never {
@@ -9,7 +9,7 @@ public func reportFault(frame: UnsafePointer<UInt32>, exception: UInt32) -> Neve
   Console.write(exception)
   report(", status ", status)
   report(", hard ", board_load(0xE000_ED2C))
-  // Where the registers could not be stacked, there are none to read.
+  // If the registers could not be stacked, there are none to read.
   if unsafe status & (1 << 4 | 1 << 12) != 0 || MainStack.isOverrun(by: frame) {
     Console.write(", stack overflow")
   } else {
@@ -27,30 +27,30 @@ private func report(_ name: StaticString, _ word: UInt32) {
   Console.write(hexadecimal: word)
 }
 
-/// Stops for good: no interrupt comes through any more.
+/// Stops the processor permanently: interrupts stay disabled.
 public func stop() -> Never {
   board_hold_interrupts()
   while true { board_sleep() }
 }
 
-/// The stack of the main program, at the bottom of RAM. Reset paints it, so that what was used of it can be told.
+/// The stack of the main program, at the bottom of RAM. Reset fills it with a pattern, which shows how much was used.
 public enum MainStack {
-  /// How many bytes it has.
+  /// The length of the stack, in bytes.
   public static var byteCount: Int { unsafe 4 * (board_main_stack_limit() - board_main_stack_start()) }
 
-  /// How many bytes were used, at most, since reset.
+  /// The most bytes of the stack that were used since reset.
   public static var usedByteCount: Int {
     var word = unsafe board_main_stack_start()
     while unsafe word < board_main_stack_limit() && word.pointee == BOARD_STACK_PAINT { unsafe word += 1 }
     return unsafe 4 * (board_main_stack_limit() - word)
   }
 
-  /// Wipes what calls that have returned left behind: moved secrets, and what BearSSL computed with.
+  /// Wipes the unused part of the stack, where calls that have returned left secrets and BearSSL's intermediate values.
   public static func wipe() {
     board_wipe_stack()
   }
 
-  /// Whether what the processor stacked at `frame` lies below it, where nothing is.
+  /// Returns whether the registers that the processor stacked at `frame` are below the stack, where there is no memory.
   static func isOverrun(by frame: UnsafePointer<UInt32>) -> Bool {
     unsafe frame < board_main_stack_start()
   }

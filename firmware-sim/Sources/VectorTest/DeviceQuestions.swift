@@ -3,7 +3,8 @@ import HoldfastBearSSL
 import HoldfastCore
 import HoldfastReplay
 
-/// Operations 0 to 15: a device, the tokens that it opens, and its answers. What they take is in `vector_board.py`, which asks.
+/// Answers the operations 0 to 15: a device, the tokens that it opens, and its answers. `vector_board.py`, which asks,
+/// describes their fields.
 func answerDevice(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   if question.operation == 0 { return try makeDevice(question) }
   guard unsafe parties != nil else { throw Refused() }
@@ -17,20 +18,22 @@ func answerDevice(_ question: borrowing BoardQuestion, _ answer: inout BoardAnsw
 
 private typealias Device = GivenDevice<BearSSLCryptography, SoftwareAgreementKey>
 
-/// Who the device is and whom it trusts, for opening tokens.
+/// The device's ids and the issuers that it trusts, for opening tokens.
 private struct Parties {
   let deviceID: DeviceID
   let keyID: KeyID
   let issuers: TrustedIssuers
 }
 
-// Kept where they are: too large for the stack.
+// These are globals because they are too large for the stack.
 nonisolated(unsafe) private var parties: Parties? = nil
 nonisolated(unsafe) private var deviceKey: SoftwareAgreementKey? = nil
 nonisolated(unsafe) private var device: Device? = nil
 
-/// Fields: device's private key, public point, key id and id; issuer's public point and key id; MAC key and its id, or nothing
-/// twice. Refused where keys and ids do not belong together.
+/// Makes the device. Fields: the device's private key, public point, key id and id; the issuer's public point and key id; a
+/// MAC key and its id, or two empty fields.
+///
+/// - Throws: ``Refused`` if a key and its id do not belong together.
 @inline(never)
 private func makeDevice(_ question: borrowing BoardQuestion) throws(Refused) {
   var cryptography = BearSSLCryptography()
@@ -68,7 +71,8 @@ private func isID(
   do throws(CryptographyFailure) { return try keyID(of: key, using: &cryptography) == id } catch { throw Refused() }
 }
 
-/// Fields: encoding; switches of the policy, 1 for unsigned tokens and 2 for MACs; token. The answer is the claims in CBOR.
+/// Opens a token. Fields: encoding; switches of the policy, 1 for unsigned tokens and 2 for MACs; token. The answer is the
+/// claims in CBOR.
 @inline(never)
 private func openToken(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   let switches = question.integer(1)
@@ -79,7 +83,7 @@ private func openToken(_ question: borrowing BoardQuestion, _ answer: inout Boar
   answer.set(written.bytes)
 }
 
-/// Fields: encoding, token. The answer is its reference.
+/// Opens a token and remembers it. Fields: encoding, token. The answer is the token's reference.
 @inline(never)
 private func rememberToken(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   let token = try opened(question.field(1), question.integer(0), acceptsUnsigned: false, acceptsMAC: false)
@@ -112,7 +116,7 @@ private func opened(
   return token
 }
 
-/// Fields: M1, M2, the result of a command that is accepted. The answer is the status and M3.
+/// Answers a challenge. Fields: M1, M2, the result of a command that is accepted. The answer is the status and M3.
 @inline(never)
 private func answerChallenge(
   _ question: borrowing BoardQuestion, by device: inout Device, _ answer: inout BoardAnswer

@@ -2,7 +2,7 @@ import BoardQuestions
 import HoldfastBoard
 import HoldfastCore
 
-/// Answers questions about test vectors, one after the other, for ever.
+/// Answers questions about test vectors, one after another, without end.
 @c(firmware_main)
 func main() -> Never {
   Console.start()
@@ -27,16 +27,20 @@ func main() -> Never {
   }
 }
 
-/// What was asked about is not as it has to be.
+/// The refusal of a question's input, as many vectors expect.
 struct Refused: Error {}
 
-/// The bytes of a field that has as many as it must.
+/// Returns the bytes of a field.
+///
+/// - Throws: ``Refused`` for another length.
 func fixed<let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> FixedBytes<count> {
   guard let fixed = FixedBytes<count>(bytes) else { throw Refused() }
   return fixed
 }
 
-/// The same, of a key or a measurement.
+/// Returns the bytes of a field that holds a key or a measurement.
+///
+/// - Throws: ``Refused`` for another length.
 func secret<let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> Secret<count> {
   guard let secret = Secret<count>(copying: bytes) else { throw Refused() }
   return secret

@@ -3,7 +3,8 @@ import HoldfastBearSSL
 import HoldfastCore
 import HoldfastReplay
 
-/// Operations 32 to 47. The field is a message or a part of one, and the answer what was read of it, written again.
+/// Answers the operations 32 to 47. The field is a message or a part of one. The answer is the decoded message, encoded
+/// again.
 @inline(never)
 func answerMessage(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var written = MessageBuffer()
@@ -19,7 +20,7 @@ func answerMessage(_ question: borrowing BoardQuestion, _ answer: inout BoardAns
   answer.set(written.bytes)
 }
 
-/// Operations from 48 on: one-time passwords and what OCRA makes.
+/// Answers the operations from 48 on, which are about HOTP, TOTP and OCRA.
 func answerCode(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   switch question.operation {
   case 48: try hotp(question, counter: question.longInteger(3), &answer)
@@ -33,8 +34,8 @@ func answerCode(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer
   }
 }
 
-/// Fields: secret, name of the hash, digits, and counter, or time and period. The answer is the code, or the whole HMAC for 0
-/// digits.
+/// Computes a one-time password. Fields: secret, name of the hash, digits, and counter, or time and period. The answer is the
+/// code, or the whole HMAC for 0 digits.
 @inline(never)
 private func hotp(_ question: borrowing BoardQuestion, counter: UInt64, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()
@@ -64,8 +65,8 @@ private func suite(_ text: Span<UInt8>) throws(Refused) -> OCRASuite {
   return suite
 }
 
-/// Fields: secret, suite, question; which of the others are given, by bits; counter, PIN, session, time step. The answer is the
-/// code, or the whole HMAC for a suite of no digits.
+/// Computes an OCRA code. Fields: secret, suite, question; bits that say which of the next fields are given; counter, PIN,
+/// session, time step. The answer is the code, or the whole HMAC for a suite without digits.
 @inline(never)
 private func ocra(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()

@@ -3,7 +3,7 @@ import HoldfastBearSSL
 import HoldfastCore
 import HoldfastReplay
 
-/// Operations 16 to 31: what a device derives in a round.
+/// Answers the operations 16 to 31, which are about the values that a device derives in a round.
 func answerRound(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   switch question.operation {
   case 16: try values(question, &answer)
@@ -14,7 +14,8 @@ func answerRound(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswe
   }
 }
 
-/// Fields 0 to 3: M1, the head of M2, MPK, DM.
+/// Makes the round. Fields 0 to 3: M1, the head of M2, the measurement proof key (MPK), and the device measurement (DM) of
+/// the prover's host.
 private func round(
   _ question: borrowing BoardQuestion, _ cryptography: inout BearSSLCryptography
 ) throws(Refused) -> GivenRound {
@@ -26,7 +27,7 @@ private func round(
   } catch { throw Refused() }
 }
 
-/// The answer is the transcript hash, the nonce and both keys.
+/// Derives the values of a round. The answer is the transcript hash, the nonce and both keys.
 @inline(never)
 private func values(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()
@@ -36,7 +37,7 @@ private func values(_ question: borrowing BoardQuestion, _ answer: inout BoardAn
   answer.set(written.bytes)
 }
 
-/// Field 4: M2. The answer is the request that it holds.
+/// Opens the request of a round. Field 4: M2. The answer is the request.
 @inline(never)
 private func request(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()
@@ -48,7 +49,7 @@ private func request(_ question: borrowing BoardQuestion, _ answer: inout BoardA
   answer.set(written.bytes)
 }
 
-/// Fields 4 and 5: the status, and the plaintext of M3's sealed part. The answer is M3.
+/// Seals the verdict of a round. Fields 4 and 5: the status, and the plaintext of M3's sealed part. The answer is M3.
 @inline(never)
 private func verdict(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()
@@ -61,7 +62,7 @@ private func verdict(_ question: borrowing BoardQuestion, _ answer: inout BoardA
   answer.set(written.bytes)
 }
 
-/// Fields: MPK, nonce, measurement. The answer is the proof.
+/// Computes a measurement proof. Fields: the measurement proof key (MPK), nonce, measurement. The answer is the proof.
 @inline(never)
 private func proof(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()

@@ -1,15 +1,15 @@
-/// Says on the radio, by Low Energy, that a Holdfast device is here, and keeps it connectable, for as long as this object lives.
+/// A Low Energy advertisement of a Holdfast device, which keeps the device connectable while this object exists.
 ///
-/// An adapter stops advertising when somebody connects. So the advertisement is renewed as soon as a link begins, where the
-/// adapter can advertise while links are up, and again as soon as one ends. Where it cannot, a link keeps everybody else out:
-/// then one whose host has not proved itself within ``provingMilliseconds`` is ended.
+/// An adapter stops advertising when a host connects. If the adapter can advertise during a link, the advertisement is renewed
+/// as soon as a link begins; in any case it is renewed as soon as one ends. If the adapter cannot, a link blocks all other hosts:
+/// then a link whose host has not authenticated itself within ``provingMilliseconds`` is ended.
 ///
-/// The kernel takes an advertising instance away a minute after it was last renewed: one whose process was killed does not
-/// stay, and after a restart of bluetoothd or of the adapter, which forget it, it comes back.
+/// The kernel removes an advertising instance a minute after its last renewal, so the instance of a killed process does not
+/// remain. The advertisement also comes back after a restart of bluetoothd or of the adapter, each of which discards it.
 package final class Advertisement: Sendable {
-  /// How long after the end of a link the adapter may take to be connectable again before that is reported.
+  /// The time after the end of a link, in milliseconds, by which the adapter must be connectable; a later return is reported.
   package static let returnMilliseconds = 200
-  /// How long a link that keeps others out may last before a channel is open on it, and a channel before it has proved itself.
+  /// The time limit, in milliseconds, for opening a channel on a link that blocks others, and then for a proof on that channel.
   package static let provingMilliseconds = 2000
   static let lifetimeSeconds: UInt16 = 60
 
@@ -18,11 +18,11 @@ package final class Advertisement: Sendable {
   /// Begins to advertise.
   ///
   /// - Parameters:
-  ///   - adapter: the adapter's number; nil takes the first that is powered.
-  ///   - psm: where the device listens, 0x80 to 0xff.
-  ///   - name: what people know the device by; ten bytes of it are sent.
-  ///   - standing: how far the peers of a linked host have come.
-  ///   - report: called from another thread; it must not block for long.
+  ///   - adapter: the adapter's number; nil selects the first that is powered.
+  ///   - psm: the PSM at which the device listens, 0x80 to 0xff.
+  ///   - name: the device's name for people; ten bytes of it are sent.
+  ///   - standing: a function that returns the progress of the peers on the link from a host.
+  ///   - report: a function that is called from another thread; it must not block for long.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/noAdapter``, ``BluetoothError/adapterDown``,
   ///   ``BluetoothError/adapterBlocked``, ``BluetoothError/adapterUnable`` (Low Energy is off),
   ///   ``BluetoothError/noInstance``, ``BluetoothError/unsupported``.
@@ -49,44 +49,44 @@ package final class Advertisement: Sendable {
   }
 }
 
-/// What becomes of an advertisement.
+/// A change in the state of an advertisement.
 package enum AdvertisementNotice: Sendable, Equatable {
-  /// A link has ended, or the adapter lost what it advertised, and ``Advertisement/returnMilliseconds`` later nobody can connect.
+  /// The device is not connectable ``Advertisement/returnMilliseconds`` after a link ended or the advertisement was lost.
   case unreachable(adapter: UInt16, BluetoothError)
-  /// Provers can connect again, so long after a link ended, or after the adapter lost what it advertised.
+  /// Provers can connect again. The time counts from the end of the link, or from the loss of the advertisement.
   case reachable(adapter: UInt16, afterMilliseconds: Int)
-  /// A link was ended: it kept everybody else out, and its host did not prove itself in time.
+  /// A link was ended, because it blocked all other hosts and its host did not authenticate itself in time.
   case ended(adapter: UInt16, BluetoothAddress)
 }
 
-/// How far the peers of a linked host have come.
+/// The progress of the peers on the link from one host.
 package enum LinkStanding: Sendable, Equatable {
   /// No channel is open.
   case absent
-  /// A channel is open, the first of them since so long, and none has proved itself.
+  /// A channel is open, and no peer has authenticated itself. The time counts from the opening of the first such channel.
   case connected(milliseconds: Int)
-  /// A peer has proved itself, or its proof is being judged.
+  /// A peer has authenticated itself, or its proof is being checked.
   case proved
 }
 
-/// What is advertised and where, and the instance that the adapter has for it at the moment.
+/// The content of an advertisement, its adapter, and the advertising instance that it occupies at the moment.
 struct AdvertisingPlace: Sendable {
   let adapter: UInt16
   private let psm: UInt8
   private let name: String
-  /// nil before the first ``renew(_:meanwhile:)``.
+  /// The present instance; nil before the first ``renew(_:meanwhile:)``.
   private(set) var instance: AdvertisingInstance?
 
   init(adapter: UInt16, psm: UInt8, name: String) {
     (self.adapter, self.psm, self.name) = (adapter, psm, name)
   }
 
-  /// Has the adapter advertise for another lifetime.
+  /// Makes the adapter advertise for another lifetime.
   ///
-  /// The kernel cannot renew an instance without turning it off first, and a host that wants to connect in this moment finds
-  /// nobody. So another instance is added, where one is free, before the old one is removed.
+  /// The kernel cannot renew an instance without first turning it off, and a host that tries to connect in that moment fails.
+  /// Therefore another instance is added, if one is free, before the old one is removed.
   ///
-  /// - Throws: what the kernel answers: then nothing may be advertised.
+  /// - Throws: the kernel's error, after which possibly nothing is advertised.
   mutating func renew(
     _ management: ManagementSocket, meanwhile: (UInt16, ManagementEvent) -> Void
   ) throws(BluetoothError) {
@@ -104,7 +104,7 @@ struct AdvertisingPlace: Sendable {
     remove(old, management, meanwhile)
   }
 
-  /// An adapter that does not take it as a change may take it as something new.
+  /// Renews the instance by replacing its content. An adapter that refuses the change may accept the content as a new instance.
   private func renewInPlace(
     _ instance: AdvertisingInstance, _ management: ManagementSocket, _ meanwhile: (UInt16, ManagementEvent) -> Void
   ) throws(BluetoothError) {
@@ -114,7 +114,7 @@ struct AdvertisingPlace: Sendable {
     }
   }
 
-  /// Has the adapter advertise no more.
+  /// Stops the advertisement.
   func end(_ management: ManagementSocket) {
     if let instance { remove(instance, management) { _, _ in } }
   }
@@ -126,7 +126,7 @@ struct AdvertisingPlace: Sendable {
       AdvertisingPlace.command(adapter: adapter, instance: instance.number, psm: psm, name: name), meanwhile: meanwhile)
   }
 
-  /// One whose time has run out is gone already.
+  /// Removes an instance. An error does not matter: the kernel has already removed an expired instance.
   private func remove(
     _ instance: AdvertisingInstance, _ management: ManagementSocket, _ meanwhile: (UInt16, ManagementEvent) -> Void
   ) {
@@ -134,7 +134,7 @@ struct AdvertisingPlace: Sendable {
     _ = try? management.execute(remove, meanwhile: meanwhile)
   }
 
-  /// Source: BlueZ, mgmt(7), "Add Advertising".
+  /// Returns the command that adds the advertisement. Source: BlueZ, mgmt(7), "Add Advertising".
   static func command(adapter: UInt16, instance: UInt8, psm: UInt8, name: String) -> ManagementCommand {
     let connectable: UInt32 = 1 << 0
     let discoverable: UInt32 = 1 << 1
@@ -142,7 +142,7 @@ struct AdvertisingPlace: Sendable {
     let response = AdvertisingData.scanResponse(psm: psm, name: name)
     var parameters = [instance]
     parameters.append(littleEndian: connectable | discoverable)
-    // How long each of its turns among other instances is, the kernel may say.
+    // Zero lets the kernel choose how long each turn among other instances lasts.
     parameters.append(littleEndian: UInt16(0))
     parameters.append(littleEndian: Advertisement.lifetimeSeconds)
     parameters += [UInt8(data.count), UInt8(response.count)] + data + response

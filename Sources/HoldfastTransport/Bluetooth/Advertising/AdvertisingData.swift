@@ -1,18 +1,18 @@
-/// What a device says of itself on the radio: advertising data, a scan response, or an extended inquiry response.
+/// The data that a Bluetooth peer broadcasts: advertising data, a scan response, or an extended inquiry response.
 ///
 /// Source: Bluetooth Core 5.4, volume 3 part C, section 8; Supplement to the Core Specification, part A.
 struct AdvertisingData: Equatable {
-  /// The device's name; the first complete one, else the first shortened one.
+  /// The peer's name: the first complete one, else the first shortened one.
   private(set) var name: String?
   private(set) var hasWholeName = false
-  /// Whether our service's UUID is among those it names.
+  /// Whether the Holdfast service UUID is in the list of service UUIDs.
   private(set) var namesService = false
-  /// Whether the UUIDs of 128 bits that it names are all it has.
+  /// Whether the list of 128-bit service UUIDs is complete.
   private(set) var namesAllServices = false
-  /// The PSM beside our service's UUID.
+  /// The PSM that follows the Holdfast service UUID in the service data.
   private(set) var psm: UInt8?
 
-  /// A name has at most this many bytes. Source: Bluetooth Core 5.4, volume 4 part E, section 6.23.
+  /// The maximum byte count of a name. Source: Bluetooth Core 5.4, volume 4 part E, section 6.23.
   static let maximumNameByteCount = 248
 
   private enum Structure {
@@ -23,9 +23,9 @@ struct AdvertisingData: Equatable {
     static let serviceData: UInt8 = 0x21
   }
 
-  /// Reads a row of structures: a length, a type, and one byte less than the length.
+  /// Reads a sequence of structures: a length, a type, and a body one byte shorter than the length.
   ///
-  /// A length of 0 ends it early, and what follows is zeros. nil for anything else.
+  /// A length of 0 ends the sequence early; only zeros may follow. Returns nil if the bytes are malformed.
   init?(_ bytes: ArraySlice<UInt8>) {
     var reader = ByteReader(bytes)
     while let length = reader.littleEndian(UInt8.self) {
@@ -39,7 +39,7 @@ struct AdvertisingData: Equatable {
     }
   }
 
-  /// Takes one structure; false where it is malformed.
+  /// Reads one structure; returns false if it is malformed.
   private mutating func take(_ type: UInt8, _ body: ArraySlice<UInt8>) -> Bool {
     switch type {
     case Structure.incompleteUUIDs, Structure.completeUUIDs:
@@ -54,7 +54,7 @@ struct AdvertisingData: Equatable {
       takeName(body, isWhole: type == Structure.completeName)
     case Structure.serviceData:
       guard body.count >= 16 else { return false }
-      // What else may come to stand beside our UUID is not a PSM.
+      // Other service data under the Holdfast UUID, present or future, is not a PSM.
       guard body.count == 17, body.prefix(16).elementsEqual(HoldfastService.uuid.reversed()) else { break }
       if BluetoothPort.isDynamic(lowEnergyPSM: UInt16(body.last!)) { psm = psm ?? body.last }
     default: break
@@ -68,7 +68,7 @@ struct AdvertisingData: Equatable {
     hasWholeName = isWhole
   }
 
-  /// Adds what another report of the same device says, but for the PSM, which there may be several of.
+  /// Merges another report of the same peer, except for the PSM, of which there may be several.
   mutating func merge(_ other: AdvertisingData) {
     if let name = other.name, self.name == nil || other.hasWholeName { self.name = name }
     hasWholeName = hasWholeName || other.hasWholeName
@@ -78,10 +78,10 @@ struct AdvertisingData: Equatable {
 }
 
 extension AdvertisingData {
-  /// What a Holdfast device advertises: all its UUIDs, which are one. The kernel puts the flags before it.
+  /// The advertising data of a Holdfast device: the complete list of its one service UUID. The kernel prepends the flags.
   static let advertisement: [UInt8] = structure(Structure.completeUUIDs, HoldfastService.uuid.reversed())
 
-  /// What it answers to whoever asks for more: its PSM, and as much of its name as fits into 31 bytes.
+  /// Returns the scan response: the PSM, and as much of the name as fits into 31 bytes.
   static func scanResponse(psm: UInt8, name: String) -> [UInt8] {
     let service = structure(Structure.serviceData, HoldfastService.uuid.reversed() + [psm])
     let short = name.utf8Prefix(byteCount: 31 - service.count - 2)
@@ -96,7 +96,7 @@ extension AdvertisingData {
 }
 
 extension String {
-  /// The first characters that have at most `byteCount` bytes together.
+  /// Returns the UTF-8 of the leading Unicode scalars that have at most `byteCount` bytes together.
   func utf8Prefix(byteCount: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     for scalar in unicodeScalars {
@@ -108,26 +108,26 @@ extension String {
   }
 }
 
-/// One of the few places that an adapter has for advertisements, held as long as this lives.
+/// One of the few advertising instances of an adapter. It is reserved while this value exists.
 struct AdvertisingInstance: Sendable {
   let number: UInt8
-  /// A name that one process at a time can have, and that goes with it.
+  /// A socket whose abstract name reserves the instance. Only one process at a time can bind it; it ends with the process.
   private let claim: OpenFile
 
-  /// A flag of those that only an adapter with extended advertising takes: a secondary channel of 1 Mbit/s.
+  /// A flag that only an adapter with extended advertising supports: a secondary channel of 1 Mbit/s.
   ///
   /// Source: BlueZ, mgmt(7), "Read Advertising Features".
   private static let extendedFlag: UInt32 = 1 << 7
 
-  /// Takes the highest that nobody uses: bluetoothd takes the lowest.
+  /// Reserves the highest free instance; bluetoothd uses the lowest.
   ///
-  /// The kernel does not list an instance whose number is above the count of them, so a name says which are taken by
-  /// other Holdfast devices.
+  /// The kernel does not list an instance whose number is above the count of instances. Therefore an abstract socket name marks
+  /// each instance that another Holdfast device uses.
   ///
-  /// - Parameter isReplacement: whether it is to take the place of another one without a gap: only where the adapter keeps
-  ///   several at once. Elsewhere the kernel lets them take turns, and another one would wait for its own.
-  /// - Throws: ``BluetoothError/noInstance``, ``BluetoothError/adapterUnable`` where there is no Low Energy,
-  ///   ``BluetoothError/permissionDenied``, and what else the kernel answers.
+  /// - Parameter isReplacement: whether the instance replaces another one without a gap. This is possible only if the adapter
+  ///   advertises several at once. Other adapters alternate between instances, so the new one would wait for its turn.
+  /// - Throws: ``BluetoothError/noInstance``, ``BluetoothError/adapterUnable`` if there is no Low Energy,
+  ///   ``BluetoothError/permissionDenied``, and any other error that the kernel returns.
   init(
     of adapter: UInt16, _ management: ManagementSocket, isReplacement: Bool = false,
     meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
@@ -150,7 +150,9 @@ struct AdvertisingInstance: Sendable {
     throw .noInstance
   }
 
-  /// Source: unix(7), the abstract namespace: such a name is no file.
+  /// Reserves the instance by binding an abstract name; returns nil if another process has bound it.
+  ///
+  /// Source: unix(7), the abstract namespace, whose names are not files.
   private static func claim(_ number: UInt8, of adapter: UInt16) throws(BluetoothError) -> OpenFile? {
     do throws(TransportError) {
       let file = try OpenFile.unixSocket(framing: .stream)

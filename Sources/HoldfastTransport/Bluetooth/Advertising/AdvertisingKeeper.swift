@@ -1,28 +1,30 @@
 import Glibc
 import HoldfastLinux
 
-/// Keeps an adapter advertising, and sees to it that no link keeps others out for long: the work of an ``Advertisement``.
+/// The worker of an ``Advertisement``: it keeps an adapter advertising, and ends links that block other hosts for too long.
 ///
-/// One thread uses it at a time: the one that makes it, then the one that runs it.
+/// Only one thread at a time uses it: the thread that creates it, then the thread that runs it.
 final class AdvertisingKeeper: @unchecked Sendable {
   private static let renewalMilliseconds = 20_000
-  /// Between two tries while the adapter refuses: in the first second, and after it.
+  /// The pause between two attempts while the adapter refuses: in the first second, and after it.
   private static let retryMilliseconds = (soon: 50, later: 1000)
-  /// How often the links are looked at while they keep others out.
+  /// The interval at which links that block other hosts are examined.
   private static let watchMilliseconds = 100
 
   private let management: ManagementSocket
   private let standing: @Sendable (BluetoothAddress) -> LinkStanding
   private let report: @Sendable (AdvertisementNotice) -> Void
   private var place: AdvertisingPlace
-  /// The links by Low Energy that other hosts have begun.
+  /// The Low Energy links that other hosts have opened.
   private var links = LowEnergyLinks()
   private var isPowered = true
-  /// Why the adapter does not advertise; nil while it does.
+  /// The reason why the adapter does not advertise; nil while it does.
   private var refusal: BluetoothError?
-  /// Whether the adapter was told to advertise after the last link began, and did: the end of a link changes nothing then.
+  /// Whether the adapter accepted the advertisement after the last link began. The end of a link then changes nothing.
   private var outlastsLinks = true
-  /// Since when it should be connectable again and is not; nil while it is, and while a link is up that keeps others out.
+  /// The time, in monotonic milliseconds, since when the adapter should be connectable again and is not.
+  ///
+  /// It is nil while the adapter is connectable, and while a link is up that blocks others.
   private var missedSince: UInt64?
   private var isMissReported = false
   private var renewal = Deadline(afterMilliseconds: renewalMilliseconds)
@@ -30,9 +32,9 @@ final class AdvertisingKeeper: @unchecked Sendable {
 
   /// Begins to advertise.
   ///
-  /// An adapter that refuses is tried again where a link is up that may be the reason, and where it has no free instance: those of a
-  /// process that was killed go within a minute.
-  /// - Throws: what the kernel answers otherwise.
+  /// If the adapter refuses, another attempt follows if a link is up that may be the reason, or if no instance is free: the
+  /// instances of a killed process expire within a minute.
+  /// - Throws: the kernel's error in any other case.
   init(
     place: AdvertisingPlace, management: ManagementSocket,
     standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
@@ -68,7 +70,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     place.end(management)
   }
 
-  /// Takes what an event changes; what is to be done then is done after it.
+  /// Records the changes that an event reports. The caller acts on them afterwards.
   private func take(_ adapter: UInt16, _ event: ManagementEvent) {
     guard adapter == place.adapter else { return }
     let now = monotonicMilliseconds()
@@ -76,7 +78,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     case .linkBegun(let device, isOurs: false) where device.isLowEnergy:
       links.begin(device, at: now)
       outlastsLinks = false
-      // Somebody could connect, then.
+      // A host was able to connect, so the adapter was connectable.
       endMiss(at: now)
       renewal = Deadline(afterMilliseconds: 0)
     case .linkEnded(let device) where device.isLowEnergy:
@@ -92,7 +94,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     }
   }
 
-  /// The adapter may not advertise any more: that is to be mended at once.
+  /// Records that the adapter may have stopped advertising, and schedules a renewal at once.
   private func miss(since now: UInt64) {
     missedSince = missedSince ?? now
     renewal = Deadline(afterMilliseconds: 0)
@@ -108,7 +110,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     var meanwhile: [(UInt16, ManagementEvent)] = []
     var failure: BluetoothError?
     do throws(BluetoothError) { try place.renew(management) { meanwhile.append(($0, $1)) } } catch { failure = error }
-    // They set the next renewal.
+    // The events set the time of the next renewal.
     for (adapter, event) in meanwhile { take(adapter, event) }
     if let failure { throw failure }
     (refusal, watch) = (nil, .never)
@@ -132,7 +134,7 @@ final class AdvertisingKeeper: @unchecked Sendable {
     renewal = min(renewal, Deadline(afterMilliseconds: delay))
   }
 
-  /// While the adapter refuses: says so, and ends the links that keep others out.
+  /// Reports that the adapter refuses to advertise, and ends the links that block other hosts.
   private func mind(_ refusal: BluetoothError) {
     guard watch.hasPassed else { return }
     let now = monotonicMilliseconds()
@@ -149,16 +151,16 @@ final class AdvertisingKeeper: @unchecked Sendable {
       let end = ManagementCommand(.disconnect, adapter: place.adapter, device.bytes)
       do throws(BluetoothError) {
         try management.execute(end) { take($0, $1) }
-        // Its end may be told of a moment later; if it is not, the link is ended again.
+        // The event of its end may arrive a moment later. If it does not, the link is ended again.
         if links.contains(device) { links.begin(device, at: now) }
         report(.ended(adapter: place.adapter, device.address))
       } catch {
-        // It has ended by itself, or is tried again.
+        // The link has ended by itself, or the next pass tries again.
       }
     }
   }
 
-  /// Leaves those that are up at the moment: an event may have been lost.
+  /// Updates `links` to the links that are up at the moment, because an event may have been lost.
   private func readLinks(addingNew: Bool) throws(BluetoothError) {
     let list = try management.execute(ManagementCommand(.readConnections, adapter: place.adapter)) { take($0, $1) }
     var reader = ByteReader(list)
@@ -172,9 +174,9 @@ final class AdvertisingKeeper: @unchecked Sendable {
   }
 }
 
-/// The links that other hosts have begun, and since when each of them has proved nothing.
+/// The links that other hosts have opened, and the time since when each has proved nothing.
 struct LowEnergyLinks {
-  /// Monotonic milliseconds: when it began, or was last seen with a proof.
+  /// The time in monotonic milliseconds at which a link began, or was last seen with a proof.
   private var unprovedSince: [RemoteDevice: UInt64] = [:]
 
   var isEmpty: Bool { unprovedSince.isEmpty }
@@ -185,7 +187,7 @@ struct LowEnergyLinks {
 
   mutating func end(_ device: RemoteDevice) { unprovedSince[device] = nil }
 
-  /// The kernel calls a link by its host's true address as soon as it knows that.
+  /// Changes the address of a link. The kernel uses the host's identity address as soon as it knows it.
   mutating func rename(_ random: BluetoothAddress, to device: RemoteDevice) {
     guard let since = unprovedSince.removeValue(forKey: RemoteDevice(address: random, kind: .lowEnergyRandom)) else {
       return
@@ -193,13 +195,13 @@ struct LowEnergyLinks {
     unprovedSince[device] = since
   }
 
-  /// Drops all but `devices`, and adds those that are missing where that is asked for.
+  /// Drops all links except `devices`, and adds those that are missing if `addingNew` is true.
   mutating func keep(_ devices: [RemoteDevice], at now: UInt64, addingNew: Bool) {
     unprovedSince = unprovedSince.filter { devices.contains($0.key) }
     if addingNew { for device in devices where !contains(device) { begin(device, at: now) } }
   }
 
-  /// The links whose time to prove something is over. One on which a channel was opened in time has as long again.
+  /// Returns the links whose time for a proof is over. A link on which a channel was opened in time has the same time again.
   mutating func overdue(
     at now: UInt64, standing: (BluetoothAddress) -> LinkStanding
   ) -> [RemoteDevice] {

@@ -2,26 +2,26 @@ import CBlueZ
 import Glibc
 import HoldfastLinux
 
-/// Asks a peer by SDP where its Holdfast devices listen. It takes no privilege and no daemon on this host.
+/// A client of the Service Discovery Protocol (SDP) that asks a peer for the ports of its Holdfast devices.
 ///
-/// Not by libbluetooth, whose client reads for as long as a server goes on to send, keeps all of it, and calls itself once
-/// for each level of nesting: the server is anybody in range.
+/// It needs no privilege and no daemon on this host. It does not use libbluetooth, whose client reads and keeps as much as a
+/// server sends, and recurses once for each level of nesting: any peer in range can be the server.
 package enum ServiceDiscovery {
-  /// Source: Bluetooth SIG, Assigned Numbers.
+  /// The PSM of an SDP server. Source: Bluetooth SIG, Assigned Numbers.
   private static let serverPSM: UInt16 = 0x0001
-  /// The most bytes of a peer's answer that are kept: some thirty records.
+  /// The maximum byte count of a peer's answer, enough for about thirty records.
   static let maximumAnswerByteCount = 4096
-  /// The most parts that an answer may come in.
+  /// The maximum number of parts of an answer.
   static let maximumPartCount = 32
 
-  /// Asks `peer`.
+  /// Asks `peer` for the ports of its Holdfast devices.
   ///
   /// - Parameters:
   ///   - peer: its address of classic Bluetooth.
-  ///   - adapter: the local adapter to use; nil leaves the choice to the system.
-  ///   - deadline: until when everything may take.
-  /// - Returns: their ports, in the peer's order, each of L2CAP or RFCOMM with its number; none where it has no Holdfast device.
-  /// - Throws: ``TransportError/unreachable``, ``TransportError/refused`` (it has no SDP server),
+  ///   - adapter: the number of the local adapter; nil lets the system choose.
+  ///   - deadline: the time by which the whole query must be complete.
+  /// - Returns: the ports in the peer's order, each of L2CAP or RFCOMM with its number; none if the peer has no Holdfast device.
+  /// - Throws: ``TransportError/unreachable``, ``TransportError/refused`` (the peer has no SDP server),
   ///   ``TransportError/timedOutWaiting``, ``TransportError/tooLong`` or ``TransportError/truncated`` for an answer that is
   ///   too long or malformed, ``TransportError/closed``, ``TransportError/linkLost``, ``TransportError/noAdapter``,
   ///   ``TransportError/adapterDown``, ``TransportError/unsupported``.
@@ -35,7 +35,7 @@ package enum ServiceDiscovery {
     return try exchange(over: file, by: deadline)
   }
 
-  /// Asks over `file`, a connection of packets to an SDP server.
+  /// Sends the requests over `file`, a packet connection to an SDP server, and returns the ports in its answer.
   static func exchange(over file: OpenFile, by deadline: Deadline) throws(TransportError) -> [BluetoothPort] {
     var answer: [UInt8] = []
     var continuation: [UInt8] = []
@@ -54,7 +54,7 @@ package enum ServiceDiscovery {
     throw .tooLong
   }
 
-  /// A ServiceSearchAttributeRequest for our records' classes and protocols.
+  /// Returns a ServiceSearchAttributeRequest for the service classes and protocols of Holdfast records.
   ///
   /// Source: Bluetooth Core 5.4, volume 3 part B, section 4.7.1.
   static func request(transaction: UInt16, continuation: [UInt8]) -> [UInt8] {
@@ -73,7 +73,7 @@ package enum ServiceDiscovery {
   }
 
   private static func send(_ bytes: [UInt8], over file: OpenFile) throws(TransportError) {
-    // Some fifty bytes, and never a second request before an answer: they fit into any buffer.
+    // A request has about fifty bytes, and none is sent before the previous answer: it always fits into the buffer.
     while unsafe Glibc.send(file.descriptor, bytes, bytes.count, CInt(MSG_NOSIGNAL)) < 0 {
       guard errno == EINTR else { throw TransportError(errno: errno) }
     }
@@ -92,17 +92,17 @@ package enum ServiceDiscovery {
   }
 }
 
-/// A ServiceSearchAttributeResponse: one part of the attribute lists, and what to ask for the next one with.
+/// A ServiceSearchAttributeResponse: one part of the attribute lists, and the continuation state for requesting the next part.
 ///
 /// Source: Bluetooth Core 5.4, volume 3 part B, section 4.7.2.
 struct SearchResponse {
   let part: ArraySlice<UInt8>
-  /// 1 to 16 bytes; none after the last part.
+  /// The continuation state of 1 to 16 bytes; empty after the last part.
   let continuation: ArraySlice<UInt8>
 
   static let maximumByteCount = 5 + 2 + ServiceDiscovery.maximumAnswerByteCount + 17
 
-  /// nil for anything else, and for an answer to another request.
+  /// Reads a response; returns nil if the packet is malformed or answers another request.
   init?(_ packet: ArraySlice<UInt8>, transaction: UInt16) {
     var reader = ByteReader(packet)
     guard reader.bigEndian(UInt8.self) == 0x07, reader.bigEndian(UInt16.self) == transaction,
@@ -116,13 +116,13 @@ struct SearchResponse {
   }
 }
 
-/// One value of the Service Discovery Protocol, its contents not yet taken apart.
+/// One value of the Service Discovery Protocol, whose content is not decoded yet.
 ///
-/// Source: Bluetooth Core 5.4, volume 3 part B, section 3: a type of five bits and a size of three, then perhaps a length,
-/// then the value; everything big-endian. An element is passed over by its length, so however deep a peer nests them,
-/// nothing here calls itself.
+/// Source: Bluetooth Core 5.4, volume 3 part B, section 3: a type of five bits and a size of three, then a length for some
+/// sizes, then the value; everything big-endian. An element is skipped by its length, so the depth to which a peer nests
+/// elements causes no recursion here.
 struct DataElement {
-  /// The raw value is the type descriptor.
+  /// A type of value. The raw value is the type descriptor.
   enum Kind: UInt8 {
     case unsigned = 1
     case uuid = 3
@@ -130,11 +130,11 @@ struct DataElement {
     case sequence = 6
   }
 
-  /// nil for a type that does not matter here.
+  /// The type of the value; nil for a type that is not used here.
   let kind: Kind?
   let value: ArraySlice<UInt8>
 
-  /// The elements of a sequence; nil where this is none, or they are malformed.
+  /// The elements of a sequence; nil if this is not a sequence, or its elements are malformed.
   var elements: [DataElement]? {
     guard kind == .sequence else { return nil }
     var reader = ByteReader(value)
@@ -146,28 +146,28 @@ struct DataElement {
     return elements
   }
 
-  /// The value of an unsigned integer of exactly that width.
+  /// Returns the value of an unsigned integer that has exactly this width; nil otherwise.
   func unsigned<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type = Number.self) -> Number? {
     guard kind == .unsigned, value.count == Number.bitWidth / 8 else { return nil }
     var reader = ByteReader(value)
     return reader.bigEndian()
   }
 
-  /// Whether this is the UUID that the Bluetooth base UUID gives to `short`, in any of the three widths.
+  /// Returns whether this is the UUID that the Bluetooth base UUID assigns to `short`, in any of the three widths.
   func isUUID(_ short: UInt16) -> Bool {
     let base: [UInt8] = [0, 0, 0x10, 0, 0x80, 0, 0, 0x80, 0x5f, 0x9b, 0x34, 0xfb]
     let bytes = [UInt8(short >> 8), UInt8(truncatingIfNeeded: short)]
     return kind == .uuid && [bytes, [0, 0] + bytes, [0, 0] + bytes + base].contains { value.elementsEqual($0) }
   }
 
-  /// Whether this is our service's UUID.
+  /// Whether this is the Holdfast service UUID.
   var isHoldfastUUID: Bool {
     kind == .uuid && value.elementsEqual(HoldfastService.uuid)
   }
 }
 
 extension ByteReader {
-  /// The next data element; nil where it is malformed or reaches beyond the end.
+  /// Reads the next data element; returns nil if it is malformed or extends beyond the end.
   mutating func dataElement() -> DataElement? {
     guard let header = littleEndian(UInt8.self), let count = valueByteCount(header: header), let value = bytes(count)
     else { return nil }
@@ -186,7 +186,7 @@ extension ByteReader {
 }
 
 extension [UInt8] {
-  /// Source: as for ``DataElement``.
+  /// Appends an unsigned integer. Source: as for ``DataElement``.
   mutating func append(element number: some FixedWidthInteger & UnsignedInteger) {
     append(DataElement.Kind.unsigned.rawValue << 3 | UInt8((number.bitWidth / 8).trailingZeroBitCount))
     append(bigEndian: number)
@@ -203,7 +203,7 @@ extension [UInt8] {
     self += [kind.rawValue << 3 | 5, UInt8(value.count)] + value
   }
 
-  /// Appends a sequence of what `body` appends.
+  /// Appends a sequence of the elements that `body` appends.
   mutating func append(_ body: (inout [UInt8]) -> Void) {
     var value: [UInt8] = []
     body(&value)

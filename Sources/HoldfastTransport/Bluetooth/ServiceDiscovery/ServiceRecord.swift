@@ -1,20 +1,20 @@
 import CBlueZ
 import Glibc
 
-/// What this host tells peers that ask by SDP where its Holdfast device listens, for as long as this object lives.
+/// An SDP record of this host that tells peers where its Holdfast device listens, while this object exists.
 ///
-/// bluetoothd keeps it, where it was started with `--compat`, and forgets it with the connection: also when this process is
-/// killed.
+/// bluetoothd stores the record if it was started with `--compat`. It discards the record when the connection ends, also if this
+/// process is killed.
 @safe package final class ServiceRecord: @unchecked Sendable {
   private let session: UnsafeMutablePointer<sdp_session_t>
 
   /// Registers a record.
   ///
   /// - Parameters:
-  ///   - port: where the device listens: L2CAP or RFCOMM, with its number.
-  ///   - name: what people know it by; 64 bytes of it are kept.
-  /// - Throws: ``BluetoothError/noServer`` where no SDP server takes records, ``BluetoothError/permissionDenied`` where its
-  ///   socket is not for this user, ``BluetoothError/other(errno:)`` where it refuses.
+  ///   - port: the port at which the device listens: L2CAP or RFCOMM, with its number.
+  ///   - name: the device's name for people; 64 bytes of it are kept.
+  /// - Throws: ``BluetoothError/noServer`` if no SDP server accepts records, ``BluetoothError/permissionDenied`` if this user may
+  ///   not use its socket, ``BluetoothError/other(errno:)`` if it refuses the record.
   package init(_ port: BluetoothPort, name: String) throws(BluetoothError) {
     var any = bdaddr_t()
     var local = bdaddr_t(b: (0, 0, 0, 0xff, 0xff, 0xff))
@@ -44,11 +44,11 @@ import Glibc
 }
 
 extension ServiceRecord {
-  /// Where the SDP server of this host takes records. Source: libbluetooth's SDP_UNIX_PATH.
+  /// The socket at which the SDP server of this host accepts records. Source: libbluetooth's SDP_UNIX_PATH.
   static let serverPath = "/var/run/sdp"
   static let maximumNameByteCount = 64
 
-  /// Attributes of a record. Source: Bluetooth Core 5.4, volume 3 part B, section 5.1.
+  /// The ids of a record's attributes. Source: Bluetooth Core 5.4, volume 3 part B, section 5.1.
   enum Attribute {
     static let serviceClasses: UInt16 = 0x0001
     static let protocols: UInt16 = 0x0004
@@ -58,14 +58,14 @@ extension ServiceRecord {
     static let name: UInt16 = 0x0100
   }
 
-  /// Short UUIDs. Source: Bluetooth SIG, Assigned Numbers.
+  /// The UUIDs of 16 bits. Source: Bluetooth SIG, Assigned Numbers.
   enum ShortUUID {
     static let rfcomm: UInt16 = 0x0003
     static let l2cap: UInt16 = 0x0100
     static let publicBrowseGroup: UInt16 = 0x1002
   }
 
-  /// The record: one sequence of attribute ids and values, in the order of the ids.
+  /// Returns the record: one sequence of attribute ids and values, in the order of the ids.
   static func bytes(_ port: BluetoothPort, name: String) -> [UInt8] {
     var record: [UInt8] = []
     record.append { record in
@@ -111,10 +111,10 @@ extension [UInt8] {
 }
 
 extension BluetoothPort {
-  /// Reads where our records of an SDP server's answer say that its devices listen, in their order: for each record, ids
-  /// and values of attributes by turns.
+  /// Returns the ports of the Holdfast records in an SDP server's answer, in its order. In each record, attribute ids and values
+  /// alternate.
   ///
-  /// A record that is not ours, or names a port that cannot be, is passed over. nil where the bytes are malformed.
+  /// A record of another service, or with an impossible port, is skipped. Returns nil if the bytes are malformed.
   static func listed(in attributeLists: ArraySlice<UInt8>) -> [BluetoothPort]? {
     var reader = ByteReader(attributeLists)
     guard let records = reader.dataElement()?.elements, reader.rest.isEmpty else { return nil }
@@ -141,7 +141,7 @@ extension BluetoothPort {
     self = port
   }
 
-  /// The port that a list of protocols names, from the lowest up: L2CAP with a PSM, or L2CAP and RFCOMM with a channel.
+  /// Reads the port from a list of protocols, the lowest first: L2CAP with a PSM, or L2CAP and RFCOMM with a channel.
   private init?(protocols list: DataElement) {
     let protocols = (list.elements ?? []).map { $0.elements ?? [] }
     guard let lowest = protocols.first, lowest.first?.isUUID(ServiceRecord.ShortUUID.l2cap) == true else { return nil }

@@ -1,0 +1,90 @@
+/// A verdict with one reason, and the changes that the store must make durable before the verdict counts.
+public struct Decision: ~Copyable, Sendable {
+  /// The status of the verdict.
+  public var status: Status
+  /// The details that the prover receives in addition to the status.
+  public var notice = Notice()
+  /// The new clock floor, in Unix seconds.
+  public var clockFloor: UInt64
+  /// The new generation floor of the verifying key; nil to leave the floor as it is.
+  public var generationFloor: UInt64?
+  /// Whether the store must count one use.
+  public var countsUse = false
+  /// Whether the store must record the compatibility nonce.
+  public var keepsNonce = false
+  /// The token's new record of request numbers; nil to leave the record as it is.
+  public var request: RequestRecord?
+  /// The new record of the round's user; nil to leave the record as it is.
+  public var user: UserRecord?
+  /// The attempt whose codes must be compared with those of ``user``, after which the round is judged again. Until
+  /// then, the round is denied.
+  public var attempt: CodeAttempt?
+  private let pin = Pinned()
+
+  /// Creates a decision. `clockFloor` is in Unix seconds.
+  public init(status: Status, clockFloor: UInt64, generationFloor: UInt64? = nil) {
+    (self.status, self.clockFloor, self.generationFloor) = (status, clockFloor, generationFloor)
+  }
+
+  /// Creates a denial, for the time before a round is judged.
+  public init() {
+    self.init(status: .internal, clockFloor: 0)
+  }
+}
+
+/// An attempt with codes, which is recorded as a failure until the codes are compared.
+public struct CodeAttempt: Sendable, Equatable {
+  /// The challenge that the seal must cover, if its suite needs one. The attempt uses it up.
+  public let challenge: IssuedChallenge?
+}
+
+/// The optional parts of a sealed M3.
+public struct Notice: Sendable, Equatable {
+  /// The device's time, in Unix seconds.
+  public var clock: UInt64?
+  /// The least generation that the device accepts.
+  public var generationFloor: UInt64?
+  /// The seconds until the device looks at codes again.
+  public var retryAfterSeconds: UInt64?
+  /// The factors that the command needs and that were not given.
+  public var missingFactors: Factors?
+  /// The highest request number that was accepted with the token; present only in the answer to a repetition.
+  public var highestRequestNumber: UInt64?
+  /// The reason why the command was refused. M3 carries it in its result.
+  public var refusal: Refusal?
+
+  /// Creates a notice without any part.
+  public init() {}
+}
+
+extension Decision {
+  /// Whether the round repeats an earlier one. ``status`` is then the outcome of the earlier round as far as it is
+  /// known, and the device must neither act nor write anything.
+  public var isRepetition: Bool { notice.highestRequestNumber != nil }
+
+  /// Returns whether anything must be made durable: an acceptance, a floor that rises, a code that was looked at, a
+  /// nonce.
+  ///
+  /// Any other denial is only counted (see ``DeniedRounds``), so that the holder of a useless token can neither fill a
+  /// log nor wear out a flash. `ledger` is the snapshot from which the decision was made.
+  public borrowing func isRecorded(over ledger: borrowing LedgerSnapshot, _ round: borrowing Round) -> Bool {
+    guard !isRepetition else { return false }
+    return status == .accepted || clockFloor > ledger.clockFloor || keepsNonce || attempt != nil || round.matches != nil
+  }
+}
+
+/// The objection of a rule.
+struct Denial {
+  var status: Status
+  var notice = Notice()
+
+  init(status: Status) {
+    self.status = status
+  }
+
+  /// Creates a denial with `commandRefused` and its reason.
+  init(refusal: Refusal) {
+    status = .commandRefused
+    notice.refusal = refusal
+  }
+}

@@ -1,0 +1,69 @@
+/// The request numbers that a device accepted with one token: the highest one, and those among the 64 below it.
+///
+/// The device never carries out a request whose number was accepted before or lies below the window.
+/// Source: RFC 4303 §3.4.3, the anti-replay window of IPsec.
+public struct RequestRecord: Sendable, Equatable {
+  /// The number of request numbers below the highest one that the window covers.
+  public static var windowLength: UInt64 { 64 }
+
+  /// The highest number that was accepted, at most 2^53 - 1.
+  public let highest: UInt64
+  /// The numbers below ``highest``: bit n is set if `highest - 1 - n` was accepted.
+  public let window: UInt64
+  /// The digest that identifies the command and the parameters of the request with the highest number: see
+  /// ``Round/requestDigest``.
+  public let digest: FixedBytes<16>
+  /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, nil while neither
+  /// is known.
+  public var outcome: Status?
+
+  /// Creates a record from the parts that a store kept.
+  public init(highest: UInt64, window: UInt64, digest: FixedBytes<16>, outcome: Status?) {
+    (self.highest, self.window, self.digest, self.outcome) = (highest, window, digest, outcome)
+  }
+
+  /// Creates the record of a token's first request that has a number.
+  init(first number: UInt64, digest: FixedBytes<16>) {
+    self.init(highest: number, window: 0, digest: digest, outcome: nil)
+  }
+
+  /// Returns whether `number` was accepted before, or lies below the window.
+  public func covers(_ number: UInt64) -> Bool {
+    guard number <= highest else { return false }
+    let distance = highest - number
+    guard distance > 0 else { return true }
+    return distance > Self.windowLength || window >> (distance - 1) & 1 == 1
+  }
+
+  /// Returns the record after the acceptance of `number`, which it does not cover.
+  func accepting(_ number: UInt64, digest: FixedBytes<16>) -> RequestRecord {
+    guard number > highest else {
+      return RequestRecord(
+        highest: highest, window: window | 1 << (highest - number - 1), digest: self.digest, outcome: outcome)
+    }
+    let distance = number - highest
+    // Shifts by 64 and more give 0.
+    return RequestRecord(
+      highest: number, window: window << distance | 1 << (distance - 1), digest: digest, outcome: nil)
+  }
+}
+
+/// The identity of a numbered request: the token that it came with, and its number.
+public struct RequestIdentity: Sendable, Hashable {
+  /// The key that signed or authenticated the token; nil for an unsigned one.
+  public let verifyingKey: KeyID?
+  /// The token's id (`jti`), 16 bytes.
+  public let tokenID: TokenID
+  /// The number of the request, at most 2^53 - 1.
+  public let number: UInt64
+
+  init(_ token: borrowing VerifiedToken, number: UInt64) {
+    (verifyingKey, tokenID, self.number) = (token.verifyingKey, token.claims.tokenID, number)
+  }
+
+  /// Takes the identity of the request of `round`; nil for a request without a number.
+  public init?(_ round: borrowing Round) {
+    guard let number = round.requestNumber else { return nil }
+    (verifyingKey, tokenID, self.number) = (round.verifyingKey, round.tokenID, number)
+  }
+}
