@@ -2,15 +2,15 @@
 ///
 /// As POSIX has it, at its worst: `fsync` of a file brings its contents to the disk and not its name; names are brought there
 /// by `fsync` of their folder. Whatever else was done may survive a power cut or not, each change for itself.
-public struct Disk: Sendable {
+package struct Disk: Sendable {
   var contents: [Int: DiskContents] = [:]
   var names: [Int: DiskNames] = [0: DiskNames()]
 
   /// An empty folder.
-  public init() {}
+  package init() {}
 
   /// The disk after `changes`.
-  public init(_ changes: some Sequence<DiskChange>) {
+  package init(_ changes: some Sequence<DiskChange>) {
     for change in changes { apply(change) }
   }
 
@@ -31,7 +31,7 @@ public struct Disk: Sendable {
   }
 
   /// Does what `change` says.
-  public mutating func apply(_ change: DiskChange) {
+  package mutating func apply(_ change: DiskChange) {
     switch change {
     case .makeFile(let number, let name):
       contents[number] = DiskContents()

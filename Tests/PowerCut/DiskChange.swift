@@ -1,5 +1,5 @@
 /// One change of a disk below a watched folder. Files and folders are numbered as they come; the watched folder is 0.
-public enum DiskChange: Sendable {
+package enum DiskChange: Sendable {
   case makeFile(Int, DiskName)
   case makeFolder(Int, DiskName)
   case link(Int, DiskName)
@@ -17,7 +17,7 @@ public enum DiskChange: Sendable {
 }
 
 /// A name in a folder.
-public struct DiskName: Sendable, Hashable {
+package struct DiskName: Sendable, Hashable {
   let folder: Int
   let text: String
 }

@@ -1,8 +1,8 @@
 import Glibc
 
 /// When an operation on the disk is to fail, and how.
-public struct DiskFault: Sendable, Hashable {
-  public enum Kind: Sendable, Hashable, CaseIterable {
+package struct DiskFault: Sendable, Hashable {
+  package enum Kind: Sendable, Hashable, CaseIterable {
     /// `EIO`.
     case failure
     /// `ENOSPC`.
@@ -12,12 +12,12 @@ public struct DiskFault: Sendable, Hashable {
   }
 
   /// The operation, counted from 0.
-  public let operation: Int
-  public let kind: Kind
+  package let operation: Int
+  package let kind: Kind
   /// Whether all after it fail too.
-  public let lasts: Bool
+  package let lasts: Bool
 
-  public init(operation: Int, kind: Kind, lasts: Bool) {
+  package init(operation: Int, kind: Kind, lasts: Bool) {
     (self.operation, self.kind, self.lasts) = (operation, kind, lasts)
   }
 

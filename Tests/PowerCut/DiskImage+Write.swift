@@ -2,10 +2,10 @@ import Glibc
 
 extension DiskImage {
   /// An image could not be written.
-  public struct NotWritten: Error {}
+  package struct NotWritten: Error {}
 
   /// Puts folders of mode 0700 and files of mode 0600 into the empty folder at `folder`.
-  public func write(to folder: String) throws {
+  package func write(to folder: String) throws {
     for path in folders {
       guard unsafe mkdir(folder + "/" + path, 0o700) == 0 else { throw NotWritten() }
     }

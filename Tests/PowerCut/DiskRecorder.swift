@@ -2,22 +2,22 @@ import CPowerCut
 import Glibc
 
 /// Records what one thread changes below a folder, and makes one of its operations fail.
-public final class DiskRecorder {
+package final class DiskRecorder {
   /// The folder could not be looked at.
-  public struct NoFolder: Error {}
+  package struct NoFolder: Error {}
 
   /// What was changed so far.
-  public private(set) var changes: [DiskChange] = []
+  package private(set) var changes: [DiskChange] = []
   /// How many operations there were, whether they went well or not.
-  public private(set) var operationCount = 0
+  package private(set) var operationCount = 0
   /// Which one fails.
-  public var fault: DiskFault?
+  package var fault: DiskFault?
   /// Files and folders by inode.
   private var numbers: [UInt64: Int] = [:]
   private var nextNumber = 1
 
   /// Watches an empty folder.
-  public init(folder: String) throws {
+  package init(folder: String) throws {
     var status = stat()
     guard unsafe stat(folder, &status) == 0 else { throw NoFolder() }
     numbers[UInt64(status.st_ino)] = 0
@@ -25,7 +25,7 @@ public final class DiskRecorder {
 
   /// Watches an empty folder after laying `disk` out in it, as a process that starts now finds it. What was not brought to the
   /// disk before is still not there for good: the changes go on from it.
-  public convenience init(folder: String, continuing disk: Disk) throws {
+  package convenience init(folder: String, continuing disk: Disk) throws {
     try self.init(folder: folder)
     try disk.image(after: .all).write(to: folder)
     for (path, number) in disk.shownPaths {
@@ -37,7 +37,7 @@ public final class DiskRecorder {
   }
 
   /// Runs `body`, and records what it does in this thread.
-  public func recording<Result>(_ body: () throws -> Result) rethrows -> Result {
+  package func recording<Result>(_ body: () throws -> Result) rethrows -> Result {
     let context = unsafe Unmanaged.passUnretained(self).toOpaque()
     unsafe power_cut_watch(
       { unsafe recorder($0).begin(&$1!.pointee) }, { unsafe recorder($0).end($1!.pointee) }, context)

@@ -1,14 +1,14 @@
 /// Every disk that a power cut may leave of a recording, with how much of it was done.
-public struct PowerCuts {
+package struct PowerCuts {
   private let changes: [DiskChange]
 
-  public init(_ changes: [DiskChange]) {
+  package init(_ changes: [DiskChange]) {
     self.changes = changes
   }
 
   /// Calls `body` with each. `stage` says how far the recorded work had come after so many changes: of disks that are alike at
   /// the same stage, only the first is looked at.
-  public func forEach(
+  package func forEach(
     of kinds: [Survival] = Survival.kinds, stage: (Int) -> Int, _ body: (PowerCut) throws -> Void
   ) rethrows {
     var disk = Disk()
@@ -33,13 +33,13 @@ public struct PowerCuts {
 }
 
 /// One disk that a power cut may leave.
-public struct PowerCut: Sendable, CustomStringConvertible {
+package struct PowerCut: Sendable, CustomStringConvertible {
   /// How many changes were made before.
-  public let changeCount: Int
-  public let survival: Survival
+  package let changeCount: Int
+  package let survival: Survival
   /// Whether a part of the next write was made too.
-  public let isTorn: Bool
-  public let image: DiskImage
+  package let isTorn: Bool
+  package let image: DiskImage
 
-  public var description: String { "change \(changeCount), \(survival)\(isTorn ? ", torn" : "")" }
+  package var description: String { "change \(changeCount), \(survival)\(isTorn ? ", torn" : "")" }
 }

@@ -1,5 +1,5 @@
 /// Which of the changes that were not brought to the disk are there after all.
-public enum Survival: Sendable, Hashable {
+package enum Survival: Sendable, Hashable {
   /// All: the process was killed, and the system went on.
   case all
   /// None.
@@ -16,24 +16,24 @@ public enum Survival: Sendable, Hashable {
   case some(seed: UInt64)
 
   /// One of each kind, and two lots.
-  public static let kinds: [Survival] = [
+  package static let kinds: [Survival] = [
     .all, .none, .namesOnly, .contentsOnly, .lastOfEach, .allButFirst, .some(seed: 1), .some(seed: 2),
   ]
 }
 
 /// Files and folders by their paths below the watched folder.
-public struct DiskImage: Sendable, Hashable {
-  public internal(set) var folders: [String]
-  public internal(set) var files: [String: [UInt8]]
+package struct DiskImage: Sendable, Hashable {
+  package internal(set) var folders: [String]
+  package internal(set) var files: [String: [UInt8]]
 
-  public init(folders: [String] = [], files: [String: [UInt8]] = [:]) {
+  package init(folders: [String] = [], files: [String: [UInt8]] = [:]) {
     (self.folders, self.files) = (folders, files)
   }
 }
 
 extension Disk {
   /// What is found once there is power again.
-  public func image(after survival: Survival) -> DiskImage {
+  package func image(after survival: Survival) -> DiskImage {
     var lots = Lots(survival)
     var image = DiskImage()
     // In order of number, so that a lot always falls on the same change.

@@ -213,6 +213,7 @@ final class TestPolicy: Policy {
 extension BoundedText: ExpressibleByUnicodeScalarLiteral {}
 extension BoundedText: ExpressibleByExtendedGraphemeClusterLiteral {}
 extension BoundedText: ExpressibleByStringLiteral {
+  /// Lets tests write texts as literals.
   public init(stringLiteral text: String) { self.init(text)! }
 }
 

@@ -9,6 +9,7 @@ extension AuditEntry {
 }
 
 extension UnprovedTotals: ExpressibleByDictionaryLiteral {
+  /// Lets tests write totals as literals.
   public init(dictionaryLiteral elements: (Status, UInt64)...) {
     self.init()
     for (status, count) in elements { self[status] = count }

@@ -118,5 +118,6 @@ func hex(_ bytes: Span<UInt8>) -> String {
 extension BoundedText: ExpressibleByUnicodeScalarLiteral {}
 extension BoundedText: ExpressibleByExtendedGraphemeClusterLiteral {}
 extension BoundedText: ExpressibleByStringLiteral {
+  /// Lets tests write texts as literals.
   public init(stringLiteral text: String) { self.init(text)! }
 }
