@@ -38,7 +38,7 @@ func check(_ result: CInt) throws(CryptographyFailure) {
 /// Returns whether the bytes are equal, without revealing where they differ. Their counts are public.
 ///
 /// Timing: depends only on the counts.
-package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+public func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
   guard !left.isEmpty else { return true }
   return unsafe left.withUnsafeBufferPointer { left in
@@ -52,17 +52,17 @@ package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Boo
 ///
 /// There is no `==` and no `description`. Use `Secret` if the count is fixed.
 @safe
-package struct SecretBytes: ~Copyable, @unchecked Sendable {
+public struct SecretBytes: ~Copyable, @unchecked Sendable {
   private let storage: UnsafeMutableBufferPointer<UInt8>
 
   /// Creates `count` zero bytes, to be written in place.
-  package init(zeros count: Int) {
+  public init(zeros count: Int) {
     unsafe storage = .allocate(capacity: count)
     unsafe storage.initialize(repeating: 0)
   }
 
   /// Copies `bytes`.
-  package init(copying bytes: Span<UInt8>) {
+  public init(copying bytes: Span<UInt8>) {
     self.init(zeros: bytes.count)
     for index in bytes.indices { unsafe storage[index] = bytes[index] }
   }
@@ -73,10 +73,10 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
   }
 
   /// The number of bytes, which is public.
-  package var count: Int { unsafe storage.count }
+  public var count: Int { unsafe storage.count }
 
   /// The bytes, valid while this value exists.
-  package var bytes: Span<UInt8> {
+  public var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
       let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -85,14 +85,14 @@ package struct SecretBytes: ~Copyable, @unchecked Sendable {
   }
 
   /// Lends the bytes to `body`, also if this value is a property of an object.
-  package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
+  public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(bytes)
   }
 
   /// The bytes, for changes in place.
-  package var mutableBytes: MutableSpan<UInt8> {
+  public var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get {
       let span = unsafe MutableSpan(_unsafeElements: storage)

@@ -4,50 +4,50 @@ import HoldfastCore
 /// Holdfast's cryptography, implemented with libcrypto. A context is created at its first use and kept.
 ///
 /// Only one thread at a time may use it.
-package struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
+public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   private var gcm: GCMCipher?
   private var keyWrap: KeyWrapCipher?
   private var hkdf: KeyDerivation?
   private var verifier: SignatureVerifier?
 
   /// Creates an instance without any context yet.
-  package init() {}
+  public init() {}
 
   /// Begins a SHA-1 hash, of 20 bytes. Source: FIPS 180-4.
-  package mutating func sha1() -> SHA1Stream {
+  public mutating func sha1() -> SHA1Stream {
     SHA1Stream()
   }
 
   /// Begins a SHA-256 hash, of 32 bytes. Source: FIPS 180-4.
-  package mutating func sha256() -> SHA256Stream {
+  public mutating func sha256() -> SHA256Stream {
     SHA256Stream()
   }
 
   /// Begins a SHA-512 hash, of 64 bytes. Source: FIPS 180-4.
-  package mutating func sha512() -> SHA512Stream {
+  public mutating func sha512() -> SHA512Stream {
     SHA512Stream()
   }
 
   /// Begins an HMAC-SHA-1 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  package mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
+  public mutating func hmacSHA1(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA1Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-256 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  package mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
+  public mutating func hmacSHA256(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA256Stream> {
     try HMACStream(key: key)
   }
 
   /// Begins an HMAC-SHA-512 under `key`, any number of bytes. Source: RFC 2104.
   @inlinable
-  package mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
+  public mutating func hmacSHA512(key: Span<UInt8>) throws(CryptographyFailure) -> HMACStream<SHA512Stream> {
     try HMACStream(key: key)
   }
 
   /// Derives `output.count` bytes with HKDF-SHA-256, extract and expand. Source: RFC 5869 §2.
-  package mutating func hkdfSHA256(
+  public mutating func hkdfSHA256(
     inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     if hkdf == nil { hkdf = try KeyDerivation(.hkdf) }
@@ -55,7 +55,7 @@ package struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   }
 
   /// Encrypts `message` in place with AES-256-GCM and a 12-byte nonce, and writes the tag. Source: SP 800-38D §7.1.
-  package mutating func aes256GCMSeal(
+  public mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
   ) throws(CryptographyFailure) {
@@ -68,7 +68,7 @@ package struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   /// Decrypts `message` in place with AES-256-GCM and a 12-byte nonce. Source: SP 800-38D §7.2.
   ///
   /// - Throws: `CryptographyFailure` if the tag is wrong; `message` is then wiped.
-  package mutating func aes256GCMOpen(
+  public mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
   ) throws(CryptographyFailure) {
@@ -81,7 +81,7 @@ package struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   /// Unwraps a 32-byte key from the 40 bytes of `wrapped`. Source: RFC 3394 §2.2.2.
   ///
   /// - Throws: `CryptographyFailure` if the integrity value is wrong.
-  package mutating func aes256KeyUnwrap(
+  public mutating func aes256KeyUnwrap(
     wrappingKey: borrowing Secret<32>, wrapped: Span<UInt8>, into key: inout Secret<32>
   ) throws(CryptographyFailure) {
     if keyWrap == nil { keyWrap = try KeyWrapCipher(keyByteCount: 32) }
@@ -95,7 +95,7 @@ package struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   /// Verifies an ECDSA P-256 signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.2.
   ///
   /// - Throws: `CryptographyFailure` if the signature is wrong.
-  package mutating func p256Verify(
+  public mutating func p256Verify(
     key: P256Point, digest: Digest, signature: FixedBytes<64>
   ) throws(CryptographyFailure) {
     if verifier == nil { verifier = try SignatureVerifier() }
@@ -107,14 +107,14 @@ extension OpenSSLCryptography {
   /// Returns the public point of a private scalar, 32 bytes, big-endian.
   ///
   /// - Throws: `CryptographyFailure` unless the scalar is in 1 ..< n.
-  package mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
+  public mutating func p256PublicPoint(scalar: borrowing Secret<32>) throws(CryptographyFailure) -> P256Point {
     try P256PrivateKey(scalar: scalar).publicPoint
   }
 
   /// Performs ECDH: writes the x coordinate of `scalar` times `peer`, 32 bytes. Source: SP 800-56A §5.7.1.2.
   ///
   /// - Throws: `CryptographyFailure` if `peer` is not on the curve, or the scalar is not in 1 ..< n.
-  package mutating func p256Agree(
+  public mutating func p256Agree(
     scalar: borrowing Secret<32>, peer: P256Point, into shared: inout Secret<32>
   ) throws(CryptographyFailure) {
     var key = try P256PrivateKey(scalar: scalar)

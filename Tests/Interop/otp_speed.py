@@ -6,7 +6,7 @@ usage: otp_speed.py --holdfast PATH [--turns N] [--seconds N]
 All three compute HOTP by HMAC-SHA-1 with six digits in one thread, are handed the key anew for each code, and compare each
 code with RFC 4226's. liboath is called from C, compiled with -O2. Fails below 1.5 times liboath's or 20 times pyotp's median,
 three times in a row: time that others take is not counted, but what they do to the caches is felt. The goal is 25 times pyotp's.
-Seen were 23 to 33: two thirds of a code's time are libcrypto's four SHA-1 blocks, and processors differ in how fast they are at
+Seen were 22 to 33: two thirds of a code's time are libcrypto's four SHA-1 blocks, and processors differ in how fast they are at
 these and at Python.
 """
 

@@ -5,35 +5,35 @@ import HoldfastCore
 ///
 /// Source: FIPS 180-4.
 @safe
-package struct SHA1Stream: BlockHash, Sendable {
+public struct SHA1Stream: BlockHash, Sendable {
   /// The error of `append`, which cannot fail.
-  package typealias Failure = Never
+  public typealias Failure = Never
 
   /// The byte count of a hash: 20.
-  package static var byteCount: Int { 20 }
+  public static var byteCount: Int { 20 }
   /// The byte count of a block: 64.
-  package static var blockByteCount: Int { 64 }
+  public static var blockByteCount: Int { 64 }
 
   private var state = SHA_CTX()
 
   /// Begins a hash.
-  package init() {
+  public init() {
     unsafe SHA1_Init(&state)
   }
 
   /// Appends `bytes` to the input.
-  package mutating func append(_ bytes: Span<UInt8>) {
+  public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA1_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Writes the hash; throws unless `output` has 20 bytes.
-  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA1_Final($0.baseAddress, &state) }
   }
 
   /// Overwrites the internal state.
-  package mutating func wipe() {
+  public mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -42,35 +42,35 @@ package struct SHA1Stream: BlockHash, Sendable {
 ///
 /// Source: FIPS 180-4.
 @safe
-package struct SHA256Stream: BlockHash, Sendable {
+public struct SHA256Stream: BlockHash, Sendable {
   /// The error of `append`, which cannot fail.
-  package typealias Failure = Never
+  public typealias Failure = Never
 
   /// The byte count of a hash: 32.
-  package static var byteCount: Int { 32 }
+  public static var byteCount: Int { 32 }
   /// The byte count of a block: 64.
-  package static var blockByteCount: Int { 64 }
+  public static var blockByteCount: Int { 64 }
 
   private var state = SHA256_CTX()
 
   /// Begins a hash.
-  package init() {
+  public init() {
     unsafe SHA256_Init(&state)
   }
 
   /// Appends `bytes` to the input.
-  package mutating func append(_ bytes: Span<UInt8>) {
+  public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA256_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Writes the hash; throws unless `output` has 32 bytes.
-  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA256_Final($0.baseAddress, &state) }
   }
 
   /// Overwrites the internal state.
-  package mutating func wipe() {
+  public mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -79,35 +79,35 @@ package struct SHA256Stream: BlockHash, Sendable {
 ///
 /// Source: FIPS 180-4.
 @safe
-package struct SHA512Stream: BlockHash, Sendable {
+public struct SHA512Stream: BlockHash, Sendable {
   /// The error of `append`, which cannot fail.
-  package typealias Failure = Never
+  public typealias Failure = Never
 
   /// The byte count of a hash: 64.
-  package static var byteCount: Int { 64 }
+  public static var byteCount: Int { 64 }
   /// The byte count of a block: 128.
-  package static var blockByteCount: Int { 128 }
+  public static var blockByteCount: Int { 128 }
 
   private var state = SHA512_CTX()
 
   /// Begins a hash.
-  package init() {
+  public init() {
     unsafe SHA512_Init(&state)
   }
 
   /// Appends `bytes` to the input.
-  package mutating func append(_ bytes: Span<UInt8>) {
+  public mutating func append(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { _ = unsafe SHA512_Update(&state, $0.baseAddress, $0.count) }
   }
 
   /// Writes the hash; throws unless `output` has 64 bytes.
-  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == Self.byteCount else { throw CryptographyFailure() }
     unsafe output.withUnsafeMutableBufferPointer { _ = unsafe SHA512_Final($0.baseAddress, &state) }
   }
 
   /// Overwrites the internal state.
-  package mutating func wipe() {
+  public mutating func wipe() {
     overwrite(&state)
   }
 }
@@ -115,7 +115,7 @@ package struct SHA512Stream: BlockHash, Sendable {
 /// A hash that works in blocks, as HMAC requires.
 ///
 /// Source: RFC 2104 §2.
-package protocol BlockHash: StreamingDigest {
+public protocol BlockHash: StreamingDigest {
   /// The byte count of a hash: L in RFC 2104.
   static var byteCount: Int { get }
   /// The byte count of a block, at most 128: B in RFC 2104.

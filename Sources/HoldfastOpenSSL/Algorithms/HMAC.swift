@@ -4,12 +4,12 @@ import HoldfastCore
 /// HMAC in one call, with each of the hashes that JOSE and OATH use.
 ///
 /// Source: RFC 2104; RFC 7518 §3.2. Timing: depends only on byte counts.
-package enum HMAC: Sendable {
+public enum HMAC: Sendable {
   /// The hash: SHA-1, SHA-256, SHA-384 or SHA-512.
   case sha1, sha256, sha384, sha512
 
   /// The byte count of a complete code: 20, 32, 48 or 64.
-  package var byteCount: Int {
+  public var byteCount: Int {
     switch self {
     case .sha1: 20
     case .sha256: 32
@@ -19,7 +19,7 @@ package enum HMAC: Sendable {
   }
 
   /// Writes the first `code.count` bytes, at most ``byteCount``, of the code of `message` under `key`, any number of bytes.
-  package func authenticate(
+  public func authenticate(
     _ message: Span<UInt8>, key: Span<UInt8>, into code: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count <= byteCount, let keyByteCount = CInt(exactly: key.count) else { throw CryptographyFailure() }
@@ -43,7 +43,7 @@ package enum HMAC: Sendable {
   /// Throws unless `code` is the first `code.count` bytes, at least 10, of the code of `message` under `key`.
   ///
   /// Timing: the comparison does not reveal where the codes differ.
-  package func verify(
+  public func verify(
     _ code: Span<UInt8>, of message: Span<UInt8>, key: Span<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count >= 10, code.count <= byteCount else { throw CryptographyFailure() }
@@ -67,9 +67,9 @@ package enum HMAC: Sendable {
 /// HMAC as two of libcrypto's low-level hashes. It allocates nothing, and takes a third of the time of a reused `EVP_MAC`.
 ///
 /// Source: RFC 2104 §2. It is inlinable, so that the compiler specialises a caller's code for the hash.
-package struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
+public struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable {
   /// The error of `append`, which cannot fail.
-  package typealias Failure = Never
+  public typealias Failure = Never
 
   @usableFromInline var inner: Hash
   @usableFromInline var outer: Hash
@@ -100,13 +100,13 @@ package struct HMACStream<Hash: BlockHash & Sendable>: StreamingDigest, Sendable
 
   /// Appends `bytes` to the message.
   @inlinable
-  package mutating func append(_ bytes: Span<UInt8>) {
+  public mutating func append(_ bytes: Span<UInt8>) {
     inner.append(bytes)
   }
 
   /// Writes the MAC and wipes the state; throws unless `output` is as long as the hash.
   @inlinable
-  package mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  public mutating func finish(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     try inner.finish(into: &output)
     outer.append(output.span)
     try outer.finish(into: &output)
