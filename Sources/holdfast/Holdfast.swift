@@ -43,7 +43,7 @@ struct Holdfast: ParsableCommand {
     do throws(Failure) { arguments = try Arguments.ofProcess() } catch {
       end(by: error, isJSON: CommandLine.arguments.contains("--json"))
     }
-    // The parser's own `help` shows the page of the verbs that it knows.
+    // The parser's own `help` ignores words that are not verbs, and shows the page of the verbs before them.
     if arguments.words.first == "help", let mistake = TypingError(in: arguments.words)?.failure {
       end(by: mistake, isJSON: arguments.isMarkedJSON)
     }

@@ -1,26 +1,28 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Why text is not base32.
+/// The reasons why text is not base32.
 package enum Base32Fault: Error, Equatable {
-  /// A character that is neither of the alphabet nor padding nor between two groups.
+  /// A character is neither in the alphabet, nor padding, nor a separator between two characters.
   case character
-  /// As many characters as no bytes have.
+  /// No number of bytes encodes to this number of characters.
   case length
-  /// Padding that does not fill the last eight characters exactly.
+  /// The padding does not fill the last group of eight characters exactly.
   case padding
-  /// Bits behind the last byte that are not zero.
+  /// The bits after the last byte are not zero.
   case strayBits
 }
 
-/// Secrets in the alphabet of `A` to `Z` and `2` to `7`, as they are written down for people.
+/// The encoding of secrets in the letters `A` to `Z` and the digits `2` to `7`, as people write them down.
 ///
-/// Source: RFC 4648 §6. Timing: depends on how many characters there are, and where space, dash and padding stand, and not on
-/// the others: they are neither branched on nor looked up.
+/// Source: RFC 4648 §6. Timing: depends on the number of characters and on the positions of spaces, dashes and padding.
+/// It does not depend on the other characters: no branch and no table lookup uses them.
 package enum Base32 {
-  /// The bytes of `text`, in either case. One space or dash may stand between two characters. Padding may be left out.
+  /// Decodes `text` in either case. One space or dash may separate two characters, and the padding may be left out.
   ///
-  /// Throws `character`, `length`, `padding` and `strayBits` for text that is written otherwise. No text is no bytes.
+  /// Empty text decodes to no bytes.
+  ///
+  /// - Throws: `character`, `length`, `padding` or `strayBits` for any other text.
   package static func decode(_ text: Span<UInt8>) throws(Base32Fault) -> SecretBytes {
     let end = try endOfCharacters(text)
     var characterCount = 0
@@ -41,7 +43,7 @@ package enum Base32 {
     return secret
   }
 
-  /// `bytes` in upper case, without padding, which URIs and people leave out.
+  /// Encodes `bytes` in upper case, without the padding, which URIs and people leave out.
   package static func encode(_ bytes: Span<UInt8>) -> [UInt8] {
     var text: [UInt8] = []
     text.reserveCapacity((bytes.count * 8 + 4) / 5)
@@ -58,7 +60,7 @@ package enum Base32 {
     return text
   }
 
-  /// Where padding begins; before it are characters of the alphabet, and separators one by one between them.
+  /// Returns the index at which the padding begins. Every character before it is in the alphabet or a single separator.
   private static func endOfCharacters(_ text: Span<UInt8>) throws(Base32Fault) -> Int {
     var end = text.count
     while end > 0, text[end - 1] == 0x3d { end -= 1 }
@@ -82,11 +84,11 @@ package enum Base32 {
 
   private static func isSeparator(_ character: UInt8) -> Bool { character == 0x20 || character == 0x2d }
 
-  /// The five bits of a character; `isWrong` is not zero where it is not of the alphabet.
+  /// Returns the five bits that a character encodes. `isWrong` is not zero if the character is outside the alphabet.
   private static func value(_ character: UInt8) -> (value: UInt8, isWrong: UInt8) {
     let plain = Int32(opaque(character))
     let upper = plain & 0xdf
-    // All ones where the character is between two others, which the sign bits of both differences say.
+    // All ones if the character lies between the two bounds: then both differences have the sign bit set.
     let isLetter = ((0x40 - upper) & (upper - 0x5b)) >> 31
     let isDigit = ((0x31 - plain) & (plain - 0x38)) >> 31
     let value = isLetter & (upper - 0x41) | isDigit & (plain - 0x32 + 26)
@@ -100,14 +102,16 @@ package enum Base32 {
   }
 }
 
-/// Text is not pairs of hexadecimal digits.
+/// The error for text that is not pairs of hexadecimal digits.
 package struct Base16Fault: Error, Equatable {}
 
-/// Secrets in hexadecimal digits.
+/// The encoding of secrets in hexadecimal digits.
 ///
-/// Source: RFC 4648 §8. Timing: depends on how many characters there are alone: they are neither branched on nor looked up.
+/// Source: RFC 4648 §8. Timing: depends only on the number of characters. No branch and no table lookup uses them.
 package enum Base16 {
-  /// The bytes of `text`, digits of either case and nothing else; throws for any other. No text is no bytes.
+  /// Decodes `text`, which holds only hexadecimal digits, in either case. Empty text decodes to no bytes.
+  ///
+  /// - Throws: ``Base16Fault`` for any other text.
   package static func decode(_ text: Span<UInt8>) throws(Base16Fault) -> SecretBytes {
     guard text.count.isMultiple(of: 2) else { throw Base16Fault() }
     var secret = SecretBytes(zeros: text.count / 2)
@@ -122,11 +126,11 @@ package enum Base16 {
     return secret
   }
 
-  /// The four bits of a digit; `isWrong` is not zero where it is none.
+  /// Returns the four bits of a digit. `isWrong` is not zero if the character is not a digit.
   private static func digit(_ character: UInt8) -> (value: UInt8, isWrong: UInt8) {
     let plain = Int32(opaque(character))
     let upper = plain & 0xdf
-    // All ones where the character is between two others, which the sign bits of both differences say.
+    // All ones if the character lies between the two bounds: then both differences have the sign bit set.
     let isLetter = ((0x40 - upper) & (upper - 0x47)) >> 31
     let isDigit = ((0x2f - plain) & (plain - 0x3a)) >> 31
     let value = isLetter & (upper - 0x41 + 10) | isDigit & (plain - 0x30)

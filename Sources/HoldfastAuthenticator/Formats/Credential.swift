@@ -1,25 +1,28 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// An account's secret and how its codes are made, on its way in or out: what a URI, a key container or an activation holds.
+/// An account's secret and its code method, during import or export: the content of a URI, a key container or an
+/// activation.
 package final class Credential: Sendable {
-  /// The most UTF-8 bytes of a user's name.
+  /// The largest length of a user's name, in UTF-8 bytes.
   package static let maximumUserByteCount = 32
-  /// The most UTF-8 bytes of an issuer's name.
+  /// The largest length of an issuer's name, in UTF-8 bytes.
   package static let maximumIssuerByteCount = 64
-  /// The most bytes of a secret.
+  /// The largest length of a secret, in bytes.
   package static let maximumSecretByteCount = 128
 
-  /// Who issued it; empty where nothing says so.
+  /// The name of the issuer; empty if the source does not name one.
   package let issuer: String
-  /// Whose it is.
+  /// The name of the user.
   package let user: String
+  /// The method that makes codes from the secret.
   package let method: CodeMethod
-  /// The first counter that was not used yet, for methods with a counter; otherwise 0.
+  /// The first counter that has not been used, for methods with a counter; otherwise 0.
   package let nextCounter: UInt64
   /// The shared secret, 1 to 128 bytes.
   package let secret: SecretBytes
 
+  /// Creates a credential from its parts, without checking them.
   package init(
     issuer: String = "", user: String, method: CodeMethod, nextCounter: UInt64 = 0, secret: consuming SecretBytes
   ) {
@@ -31,11 +34,11 @@ package final class Credential: Sendable {
   }
 }
 
-/// How a file holds credentials.
+/// The formats of a file of credentials.
 package enum CredentialFormat: String, Sendable, CaseIterable {
-  /// `otpauth://` URIs, one a line.
+  /// `otpauth://` URIs, one per line.
   case otpauth
-  /// `otpauth-migration://` URIs, one a line: every part of one export.
+  /// `otpauth-migration://` URIs, one per line: all parts of one export.
   case migration
   /// A Portable Symmetric Key Container. Source: RFC 6030.
   case pskc
@@ -43,10 +46,11 @@ package enum CredentialFormat: String, Sendable, CaseIterable {
   case base32
   /// One secret in hexadecimal digits.
   case hex
-  /// One secret, byte by byte.
+  /// One secret as raw bytes.
   case raw
 
-  /// Tells the format by how `bytes` begin; nil for bare secrets, which must be named because they all look alike.
+  /// Detects the format from the first bytes. Returns nil for a bare secret: the three formats of a secret look alike,
+  /// so the caller must name one.
   package static func detect(_ bytes: Span<UInt8>) -> CredentialFormat? {
     var start = bytes.starts(with: "\u{FEFF}") ? 3 : 0
     while start < bytes.count, isWhitespace(bytes[start]) { start += 1 }
@@ -63,7 +67,7 @@ func isWhitespace(_ byte: UInt8) -> Bool {
 }
 
 extension Span where Element == UInt8 {
-  /// Whether the first bytes are those of `prefix`.
+  /// Whether the span begins with the bytes of `prefix`.
   func starts(with prefix: StaticString) -> Bool {
     guard count >= prefix.utf8CodeUnitCount else { return false }
     for index in 0..<prefix.utf8CodeUnitCount where unsafe self[index] != prefix.utf8Start[index] { return false }
@@ -72,16 +76,16 @@ extension Span where Element == UInt8 {
 }
 
 extension Credential {
-  /// The most bytes of a file of credentials.
+  /// The largest size of a file of credentials, in bytes.
   package static let maximumFileByteCount = 1 << 20
-  /// The most accounts of one file.
+  /// The largest number of accounts in one file.
   package static let maximumAccountCount = 1000
-  /// The highest counter that Holdfast keeps. Source: docs/protocol.md, Encodings.
+  /// The highest counter that Holdfast stores. Source: docs/protocol.md, Encodings.
   static let maximumCounter: UInt64 = 1 << 53 - 1
 
   /// Reads every account of a file, at least one.
   ///
-  /// The file is wholly read or not at all. `bytes` hold secrets: whoever has them wipes them.
+  /// Either all accounts are read or none. `bytes` hold secrets; the caller wipes them.
   package static func read(
     _ bytes: Span<UInt8>, format: CredentialFormat, parameters: borrowing ImportParameters = ImportParameters()
   ) throws(ImportFault) -> [Credential] {
@@ -99,7 +103,7 @@ extension Credential {
     return credentials
   }
 
-  /// Checks everything that a file may say wrongly, and makes the credential.
+  /// Makes a credential after checking every value that a file can state.
   static func checked(
     issuer: String, user: String, method: CodeMethod, nextCounter: UInt64, secret: consuming SecretBytes
   ) throws(ImportFault) -> Credential {
@@ -112,19 +116,19 @@ extension Credential {
     return Credential(issuer: issuer, user: user, method: method, nextCounter: nextCounter, secret: secret)
   }
 
-  /// The bytes of a secret below which guessing it is thinkable: 128 bits. Source: RFC 4226 §4, R6.
+  /// The length of a secret, in bytes, below which guessing becomes feasible: 128 bits. Source: RFC 4226 §4, R6.
   package static let leastSecretByteCount = 16
 
-  /// Whether the secret is shorter than 128 bits, or than the hash's output, which is what both RFCs recommend.
+  /// Whether the secret is shorter than 128 bits or than the hash's output, the lengths that the RFCs recommend.
   ///
-  /// Source: RFC 4226 §4, R6; RFC 6238 §3, R6. Codes are as well made with such a secret; it is a thing to warn of.
+  /// Source: RFC 4226 §4, R6; RFC 6238 §3, R6. A short secret still makes valid codes, so callers only warn about it.
   package var isShort: Bool {
     secret.count < max(Self.leastSecretByteCount, method.hash.byteCount)
   }
 }
 
 extension CodeMethod {
-  /// The hash under the codes.
+  /// The hash that the codes are computed with.
   fileprivate var hash: OATHHash {
     switch self {
     case .hotp(let hash, _), .totp(let hash, _, _): hash
@@ -134,10 +138,10 @@ extension CodeMethod {
 }
 
 extension Credential {
-  /// Reads one secret that stands alone in a file; what it is for comes from ``ImportParameters/account``.
+  /// Reads a file that holds only one secret. The other fields come from ``ImportParameters/account``.
   ///
-  /// Base32 and hex may end in a newline. A raw secret is every byte of the file, a newline too:
-  /// it may be one of the secret's.
+  /// Base32 and hex may end in a newline. A raw secret is every byte of the file, including a newline at the end,
+  /// because it may be part of the secret.
   static func readBareSecret(
     _ bytes: Span<UInt8>, format: CredentialFormat, parameters: borrowing ImportParameters
   ) throws(ImportFault) -> Credential {
@@ -147,7 +151,10 @@ extension Credential {
       nextCounter: account.nextCounter, secret: try bareSecret(bytes, format: format))
   }
 
-  /// The secret that stands alone in a file, in `base32`, `hex` or `raw`; at least one byte.
+  /// Reads a file that holds only one secret, in `base32`, `hex` or `raw`. The secret has 1 to
+  /// ``maximumSecretByteCount`` bytes.
+  ///
+  /// - Throws: `invalidSecret` for text outside the format or an empty secret, `secretTooLong`.
   package static func bareSecret(_ bytes: Span<UInt8>, format: CredentialFormat) throws(ImportFault) -> SecretBytes {
     let secret: SecretBytes
     do {
@@ -164,7 +171,7 @@ extension Credential {
     return secret
   }
 
-  /// `bytes` without one newline at the end.
+  /// Returns `bytes` without a newline at the end.
   @_lifetime(copy bytes)
   private static func firstLine(_ bytes: Span<UInt8>) -> Span<UInt8> {
     var end = bytes.count

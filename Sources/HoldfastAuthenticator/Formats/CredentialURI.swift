@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension Credential {
-  /// Reads `otpauth://` URIs, one a line.
+  /// Reads `otpauth://` URIs, one per line.
   static func readURIs(_ bytes: Span<UInt8>, user: String?) throws(ImportFault) -> [Credential] {
     let lines = try uriLines(bytes, maximumCount: maximumAccountCount)
     guard user == nil || lines.count <= 1 else { throw .severalAccounts }
@@ -13,8 +13,8 @@ extension Credential {
 
   /// Reads `otpauth://totp/Issuer:user?secret=…` or `otpauth://hotp/…&counter=…`.
   ///
-  /// Source: Google's Key URI format. `algorithm` is SHA1 unless said, `digits` 6 and `period` 30; other parameters are passed
-  /// over; the issuer parameter goes before the label's.
+  /// Source: Google's Key URI format. The defaults are SHA1 for `algorithm`, 6 for `digits` and 30 for `period`.
+  /// Unknown parameters are ignored. The issuer parameter takes precedence over the issuer in the label.
   private static func readURI(_ uri: Span<UInt8>, user: String?) throws(ImportFault) -> Credential {
     let kind: CodeKind
     var start: Int
@@ -75,7 +75,7 @@ extension Credential {
 
   private enum CodeKind { case hotp, totp }
 
-  /// The secret of a parameter: base32, with or without padding, which may be percent-encoded.
+  /// Decodes the secret in a parameter: base32 with or without padding, which may be percent-encoded.
   private static func base32Secret(_ text: Span<UInt8>) throws(ImportFault) -> SecretBytes {
     let decoded = try percentDecoded(text)
     do {
@@ -87,7 +87,7 @@ extension Credential {
 }
 
 extension OATHHash {
-  /// The hash that a Key URI names, in either case.
+  /// Creates the hash that a Key URI names, in either case.
   init?(keyURI name: String) {
     switch name.uppercased() {
     case "SHA1": self = .sha1
@@ -97,7 +97,7 @@ extension OATHHash {
     }
   }
 
-  /// How a Key URI names the hash.
+  /// The name of the hash in a Key URI.
   var keyURIName: StaticString {
     switch self {
     case .sha1: "SHA1"
@@ -107,16 +107,16 @@ extension OATHHash {
   }
 }
 
-/// Why a credential cannot be written as a URI.
+/// The reasons why a credential cannot be written as a URI.
 package enum ExportFault: Error, Equatable, Sendable {
-  /// The format has no OCRA.
+  /// The format does not support OCRA.
   case unsupportedMethod
-  /// A name that would be read as another one: it has a colon in it, or begins with a space.
+  /// The user or issuer has a colon, or the user begins with a space, so a reader would see another name.
   case ambiguousName
 }
 
 extension Credential {
-  /// Writes the credential as `otpauth://totp/…` or `otpauth://hotp/…`: the secret is in it, in base32.
+  /// Writes the credential as `otpauth://totp/…` or `otpauth://hotp/…`. The URI contains the secret in base32.
   ///
   /// Source: Google's Key URI format. Every parameter is written, so that no reader's defaults matter.
   package func otpauthURI() throws(ExportFault) -> SecretBytes {
@@ -158,7 +158,7 @@ extension Credential {
     return SecretBytes(copying: uri.bytes)
   }
 
-  /// Writes the secret in base32 without padding, as the format wants it.
+  /// Writes the secret in base32 without padding, as the format requires.
   private func appendSecret(to uri: inout SecretBuffer) {
     var text = secret.withBytes { Base32.encode($0) }
     var count = text.count
@@ -169,9 +169,9 @@ extension Credential {
   }
 }
 
-/// Where the lines of a file of URIs are; empty ones are left out, as are spaces at both ends.
+/// Returns the ranges of the lines in a file of URIs, without empty lines and without white space at both ends.
 ///
-/// `tooLarge` when there are more than `maximumCount`.
+/// - Throws: `tooLarge` if there are more than `maximumCount` lines.
 func uriLines(_ bytes: Span<UInt8>, maximumCount: Int) throws(ImportFault) -> [Range<Int>] {
   var lines: [Range<Int>] = []
   var start = bytes.starts(with: "\u{FEFF}") ? 3 : 0
@@ -190,13 +190,16 @@ func uriLines(_ bytes: Span<UInt8>, maximumCount: Int) throws(ImportFault) -> [R
   return lines
 }
 
-/// The parameters of a URI's query, by their names; none is there twice.
+/// The parameters of a URI's query, indexed by name. Each name occurs once.
 ///
-/// `name=value` and so on, with `&` between. Values are places in the query, because one of them is secret.
+/// The query has the form `name=value&name=value`. The values are ranges in the query, because one of them is secret.
 struct URIQuery {
   private var values: [String: Range<Int>] = [:]
 
-  /// `malformed` for a part without `=` or name, `repeatedParameter` for a name that is there twice, known or not.
+  /// Reads the query.
+  ///
+  /// - Throws: `malformed` for a part without `=` or without a name, `repeatedParameter` for any name that occurs
+  ///   twice, known or not.
   init(_ query: Span<UInt8>) throws(ImportFault) {
     var start = 0
     while start <= query.count {
@@ -211,15 +214,15 @@ struct URIQuery {
     }
   }
 
-  /// Where the value of `name` is; nil without one.
+  /// The range of the value of `name`; nil if the parameter is absent.
   subscript(name: String) -> Range<Int>? { values[name] }
 }
 
-/// The issuer and user that a label names: `Issuer:user`, with spaces allowed after the colon, or the user alone.
+/// The issuer and user in a label: `Issuer:user`, with optional spaces after the colon, or only the user.
 ///
-/// Source: Google's Key URI format, "Label". `invalidName` for more than one colon.
+/// Source: Google's Key URI format, "Label". More than one colon is `invalidName`.
 struct AccountLabel {
-  /// Nil without a colon.
+  /// The issuer; nil if the label has no colon.
   let issuer: String?
   let user: String
 

@@ -1,90 +1,97 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Why credentials could not be read.
+/// The reasons why credentials could not be read.
 package enum ImportFault: Error, Equatable, Sendable {
-  /// Not well-formed in its format.
+  /// The file is not well-formed in its format.
   case malformed
-  /// Well-formed, and no account is in it.
+  /// The file is well-formed but holds no account.
   case noAccount
-  /// Longer than ``Credential/maximumFileByteCount``, or more than ``Credential/maximumAccountCount`` accounts.
+  /// The file is longer than ``Credential/maximumFileByteCount`` or has more than ``Credential/maximumAccountCount``
+  /// accounts.
   case tooLarge
-  /// A bare secret that came without the account it belongs to.
+  /// A bare secret was given without the account that it belongs to.
   case accountNeeded
-  /// One user was named for a file of several accounts.
+  /// A user was named for a file with several accounts.
   case severalAccounts
 
-  /// A secret that is absent, empty or not in its alphabet.
+  /// A secret is absent, empty or not in its alphabet.
   case invalidSecret
-  /// A secret of more than ``Credential/maximumSecretByteCount`` bytes.
+  /// A secret has more than ``Credential/maximumSecretByteCount`` bytes.
   case secretTooLong
-  /// A name that is absent, not UTF-8, or has control characters in it.
+  /// A name is absent, is not UTF-8, or has control characters.
   case invalidName
-  /// A user of more than ``Credential/maximumUserByteCount`` bytes.
+  /// A user's name has more than ``Credential/maximumUserByteCount`` bytes.
   case userTooLong
-  /// An issuer of more than ``Credential/maximumIssuerByteCount`` bytes.
+  /// An issuer's name has more than ``Credential/maximumIssuerByteCount`` bytes.
   case issuerTooLong
-  /// The same parameter, twice.
+  /// A parameter occurs twice.
   case repeatedParameter
-  /// A counter that is absent where one is needed, not a number, or above 2^53 - 1.
+  /// A required counter is absent, is not a number, or is above 2^53 - 1.
   case invalidCounter
-  /// Digits that are not a number from 4 to 10, or not those of the suite.
+  /// The number of digits is not from 4 to 10, or differs from that of the suite.
   case invalidDigits
-  /// A period that is not a number from 1 to 86,400 seconds.
+  /// The period is not a number from 1 to 86,400 seconds.
   case invalidPeriod
 
-  /// A hash, suite, cipher or kind of code that Holdfast does not have.
+  /// Holdfast does not support the hash, suite, cipher or kind of code.
   case unsupportedAlgorithm
-  /// Something else that the file asks for and Holdfast does not have.
+  /// The file requires another feature that Holdfast does not support.
   case unsupportedFeature
 
-  /// Part `number`, counted from 1, of `count` parts of an export is absent.
+  /// Part `number`, counted from 1, of the `count` parts of an export is absent.
   case missingPart(number: Int, count: Int)
-  /// Part `number`, counted from 1, is there twice.
+  /// Part `number`, counted from 1, occurs twice.
   case repeatedPart(number: Int)
-  /// The URI on line `line`, counted from 1 over lines that are not empty, belongs to another export.
+  /// The URI on line `line`, counted from 1 over the lines that are not empty, belongs to another export.
   case foreignPart(line: Int)
 
-  /// The container is encrypted under a key, and none was given.
+  /// The container is encrypted under a key, but no key was given.
   case keyNeeded
-  /// The container is encrypted under a passphrase, and none was given.
+  /// The container is encrypted under a passphrase, but no passphrase was given.
   case passphraseNeeded
-  /// The key or passphrase does not open the container, or its values were changed.
+  /// The key or passphrase does not open the container, or the container's values were changed.
   case wrongKey
-  /// An encrypted value without the MAC that its cipher needs.
+  /// An encrypted value lacks the MAC that its cipher requires.
   case missingMAC
-  /// The container is signed, and nobody checked by whom.
+  /// The container is signed, but Holdfast does not check the signature.
   case signatureNotChecked
-  /// The container limits how a key may be used (dates, PIN, number of uses), which nobody here would enforce.
+  /// The container limits the use of a key (dates, PIN, number of uses), but Holdfast does not enforce these limits.
   case policyNotEnforced
 }
 
-/// What a file of credentials does not say itself.
+/// The values that a file of credentials does not contain.
 package struct ImportParameters: ~Copyable, Sendable {
-  /// Names the user of the one account there is, in place of the name in the file.
+  /// The user's name, which replaces the name in a file with one account.
   package var user: String?
   /// The account of a bare secret.
   package var account: Account?
-  /// What opens an encrypted container.
+  /// The key or passphrase of an encrypted container.
   package var containerKey: ContainerKey
-  /// Whether a signed container is read though its signature is not checked.
+  /// Whether a signed container is accepted although its signature is not checked.
   package var acceptsUncheckedSignature = false
-  /// Whether keys are taken whose policy (dates, PIN, number of uses, device binding) nobody will enforce.
+  /// Whether a key is accepted although its policy (dates, PIN, number of uses, device binding) is not enforced.
   package var acceptsUnenforcedPolicy = false
 
+  /// Creates the parameters; both flags are false.
   package init(user: String? = nil, account: Account? = nil, containerKey: consuming ContainerKey = .none) {
     self.user = user
     self.account = account
     self.containerKey = containerKey
   }
 
-  /// All of an account but its secret.
+  /// The fields of an account without its secret.
   package struct Account: Sendable {
+    /// The name of the issuer; may be empty.
     package let issuer: String
+    /// The name of the user.
     package let user: String
+    /// The method that makes codes from the secret.
     package let method: CodeMethod
+    /// The first counter that has not been used, for methods with a counter; otherwise 0.
     package let nextCounter: UInt64
 
+    /// Creates an account from its fields.
     package init(issuer: String = "", user: String, method: CodeMethod, nextCounter: UInt64 = 0) {
       self.issuer = issuer
       self.user = user
@@ -94,13 +101,14 @@ package struct ImportParameters: ~Copyable, Sendable {
   }
 }
 
-/// What opens an encrypted container.
+/// The key or passphrase of an encrypted container.
 ///
 /// Source: RFC 6030 §6.1 and §6.2.
 package enum ContainerKey: ~Copyable, Sendable {
+  /// No key: the container is not encrypted.
   case none
-  /// The key itself: 16, 24 or 32 bytes, as the container's cipher has it.
+  /// A pre-shared key: 16, 24 or 32 bytes, as the container's cipher requires.
   case preShared(SecretBytes)
-  /// The UTF-8 bytes of a passphrase.
+  /// A passphrase, in UTF-8 bytes.
   case passphrase(SecretBytes)
 }

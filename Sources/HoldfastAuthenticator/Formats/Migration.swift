@@ -2,9 +2,10 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension Credential {
-  /// Reads one export of Google Authenticator: `otpauth-migration://offline?data=…`, all of its parts in any order, one a line.
+  /// Reads one export of Google Authenticator: `otpauth-migration://offline?data=…`, all parts in any order, one per
+  /// line.
   ///
-  /// Throws which part is missing, there twice, or of another export.
+  /// - Throws: `missingPart`, `repeatedPart` or `foreignPart`, with the number of the part or line.
   static func readMigration(_ bytes: Span<UInt8>, user: String?) throws(ImportFault) -> [Credential] {
     let lines = try uriLines(bytes, maximumCount: 100)
     guard !lines.isEmpty else { throw .noAccount }
@@ -30,7 +31,7 @@ extension Credential {
     return (0..<count).flatMap { parts[$0] ?? [] }
   }
 
-  /// The message of one URI.
+  /// Decodes the message in one URI.
   private static func migrationPayload(_ uri: Span<UInt8>) throws(ImportFault) -> SecretBytes {
     guard uri.starts(with: "otpauth-migration://offline?") else { throw .malformed }
     let queryBytes = uri.extracting(28..<uri.count)
@@ -45,7 +46,7 @@ extension Credential {
   }
 }
 
-/// One account of an export, as it is written.
+/// One account of an export.
 ///
 /// Source: `OtpParameters` of Google Authenticator's `MigrationPayload`.
 struct MigrationAccount: ~Copyable {
@@ -57,7 +58,9 @@ struct MigrationAccount: ~Copyable {
   private var isCounted: Bool?
   private var counter: UInt64?
 
-  /// `malformed` for a field that is there twice or of another type.
+  /// Reads an account.
+  ///
+  /// - Throws: `malformed` for a field that occurs twice or has another type.
   init(_ message: Span<UInt8>) throws(ImportFault) {
     var reader = ProtobufReader(message)
     var seen: Set<UInt64> = []
@@ -81,7 +84,8 @@ struct MigrationAccount: ~Copyable {
     }
   }
 
-  /// The account of the same `message`; `user` goes before the name in it.
+  /// Makes the credential of the account, which was read from the same `message`. `user` takes precedence over the name
+  /// in it.
   func credential(of message: Span<UInt8>, user: String?) throws(ImportFault) -> Credential {
     guard let isCounted else { throw .unsupportedAlgorithm }
     let label = try label()
@@ -92,7 +96,8 @@ struct MigrationAccount: ~Copyable {
       nextCounter: isCounted ? counter ?? 0 : 0, secret: secret)
   }
 
-  /// The names: the issuer of its own field, without its repetition before the user.
+  /// Returns the issuer and the user. If the issuer has a separate field, its repetition before the user's name is
+  /// removed.
   private func label() throws(ImportFault) -> (issuer: String?, user: String) {
     if issuer.isEmpty {
       let label = try AccountLabel(name)
@@ -120,19 +125,21 @@ struct MigrationAccount: ~Copyable {
   }
 }
 
-/// One URI of an export: some accounts, and which part of which export they are.
+/// One URI of an export: some of its accounts, with the export's identifier and the position of this part in it.
 ///
 /// Source: the `MigrationPayload` of Google Authenticator's `otpauth-migration://offline?data=…`.
 struct MigrationPart {
-  /// Where the accounts are.
+  /// The ranges of the accounts in the payload.
   private(set) var accounts: [Range<Int>] = []
-  /// The position among the parts, from 0.
+  /// The position of this part, counted from 0.
   private(set) var index = 0
-  /// How many parts there are, 1 to 100.
+  /// The number of parts, 1 to 100.
   private(set) var count = 1
   private(set) var exportID: UInt64 = 0
 
-  /// `malformed` for a field that is there twice, of another type, or beyond its range.
+  /// Reads a part.
+  ///
+  /// - Throws: `malformed` for a field that occurs twice, has another type, or is out of range.
   init(_ payload: Span<UInt8>) throws(ImportFault) {
     var reader = ProtobufReader(payload)
     var seen: Set<UInt64> = []
@@ -160,10 +167,10 @@ struct MigrationPart {
   }
 }
 
-/// Reads one message of Protocol Buffers, field by field, out of bytes that are not trusted.
+/// A reader of one Protocol Buffers message, field by field, from untrusted bytes.
 ///
-/// Source: protobuf.dev, "Encoding". `malformed` for a truncated field, a number of more than 64 bits, field number 0 or above
-/// 2^29 - 1, and groups, which nobody writes.
+/// Source: protobuf.dev, "Encoding". It throws `malformed` for a truncated field, a number of more than 64 bits, a
+/// field number of 0 or above 2^29 - 1, and for groups, which no exporter writes.
 struct ProtobufReader: ~Escapable {
   private let bytes: Span<UInt8>
   private var position = 0
@@ -181,13 +188,13 @@ struct ProtobufReader: ~Escapable {
 
   enum Value {
     case varint(UInt64)
-    /// Where the bytes are, of a text, of bytes or of a message.
+    /// The range of the bytes of a text, byte string or message.
     case bytes(Range<Int>)
-    /// 4 or 8 bytes, of which nothing here makes use.
+    /// A value of 4 or 8 bytes, which the reader skips.
     case fixed
   }
 
-  /// The next field; nil at the end.
+  /// Reads the next field; returns nil at the end.
   mutating func next() throws(ImportFault) -> Field? {
     guard position < bytes.count else { return nil }
     let key = try varint()

@@ -1,9 +1,11 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// The bytes of `text` with `%XX` decoded; `malformed` for a percent sign without two hexadecimal digits.
+/// Decodes each `%XX` in `text`.
 ///
-/// Source: RFC 3986 §2.1. A plus sign stays one. Timing: shows where the percent signs are.
+/// Source: RFC 3986 §2.1. A plus sign remains a plus sign. Timing: reveals the positions of the percent signs.
+///
+/// - Throws: `malformed` for a percent sign without two hexadecimal digits.
 func percentDecoded(_ text: Span<UInt8>) throws(ImportFault) -> SecretBuffer {
   var decoded = SecretBuffer(capacity: text.count)
   var index = 0
@@ -22,16 +24,18 @@ func percentDecoded(_ text: Span<UInt8>) throws(ImportFault) -> SecretBuffer {
   return decoded
 }
 
-/// The UTF-8 text of `encoded`, which may only have characters of a path or query in it.
+/// Decodes `encoded`, which has only the characters of a path or query, as UTF-8.
 ///
-/// Source: RFC 3986 §3.3 and §3.4. `malformed` for other characters, `invalidName` for what is not UTF-8.
+/// Source: RFC 3986 §3.3 and §3.4.
+///
+/// - Throws: `malformed` for other characters, `invalidName` if the result is not UTF-8.
 func percentDecodedText(_ encoded: Span<UInt8>) throws(ImportFault) -> String {
   for index in encoded.indices where !isURICharacter(encoded[index]) { throw .malformed }
   let decoded = try percentDecoded(encoded)
   return try String(checking: decoded.bytes)
 }
 
-/// Whether `byte` may stand in a path or a query, or begins `%XX`.
+/// Whether `byte` is permitted in a path or query, or begins `%XX`.
 private func isURICharacter(_ byte: UInt8) -> Bool {
   switch byte {
   case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true  // digits and letters
@@ -55,7 +59,7 @@ private func hexadecimalDigit(_ character: UInt8) -> UInt8? {
 }
 
 extension SecretBuffer {
-  /// Writes `text` with everything but RFC 3986's unreserved characters as `%XX`.
+  /// Appends `text`, with every character outside the unreserved set of RFC 3986 as `%XX`.
   mutating func append(percentEncoding text: String) {
     for byte in text.utf8 {
       switch byte {
@@ -67,7 +71,7 @@ extension SecretBuffer {
     }
   }
 
-  /// Writes the digits of a number.
+  /// Appends a number in decimal digits.
   mutating func append(decimal number: UInt64) {
     for byte in String(number).utf8 { append(byte) }
   }

@@ -2,26 +2,29 @@ import CQREncode
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Why a QR code was not made.
+/// The reasons why a QR code could not be made.
 package enum QRCodeFault: Error, Equatable, Sendable {
-  /// Nothing to encode.
+  /// The text is empty.
   case empty
-  /// More than the largest symbol holds: 2,331 bytes.
+  /// The text is longer than 2,331 bytes, the capacity of the largest symbol, or libqrencode failed.
   case tooLong
 }
 
-/// A QR code, which shows a secret as well as the text that is in it does.
+/// A QR code. It reveals a secret in the encoded text as the text itself does.
 ///
-/// Source: ISO/IEC 18004. Error correction level M. What libqrencode itself works on is freed without being wiped.
+/// Source: ISO/IEC 18004. The error correction level is M. The working memory of libqrencode is freed without being
+/// wiped.
 package struct QRCode: ~Copyable, Sendable {
-  /// The modules of a side, 21 to 177.
+  /// The number of modules on each side, 21 to 177.
   package let width: Int
-  /// One byte a module, row by row: 1 is dark.
+  /// The modules row by row, one byte each; 1 is dark.
   private let modules: SecretBytes
 
+  /// Encodes `text`, 1 to 2,331 bytes.
   package init(encoding text: Span<UInt8>) throws(QRCodeFault) {
     guard !text.isEmpty else { throw .empty }
-    // The largest symbol of level M; libqrencode would answer nothing as well when memory is short.
+    // The capacity of the largest symbol at level M. libqrencode returns nothing when memory is short as well, so the
+    // length is checked here.
     guard text.count <= 2331 else { throw .tooLong }
     let symbol = unsafe text.withUnsafeBufferPointer { text in
       unsafe QRcode_encodeData(CInt(text.count), text.baseAddress, 0, QR_ECLEVEL_M)
@@ -38,7 +41,7 @@ package struct QRCode: ~Copyable, Sendable {
     self.modules = modules
   }
 
-  /// Whether the module is dark; those outside of the symbol are light.
+  /// Returns whether the module is dark; modules outside the symbol are light.
   package func isDark(row: Int, column: Int) -> Bool {
     guard (0..<width).contains(row), (0..<width).contains(column) else { return false }
     return modules.bytes[row * width + column] == 1
@@ -46,26 +49,26 @@ package struct QRCode: ~Copyable, Sendable {
 }
 
 extension QRCode {
-  /// Who makes dark modules dark and light ones light.
+  /// The way in which dark modules become dark on the terminal and light modules light.
   package enum Contrast: Sendable {
-    /// The terminal writes dark on light: blocks are dark modules.
+    /// The terminal shows dark text on a light background: blocks are dark modules.
     case darkOnLight
-    /// The terminal writes light on dark: blocks are light modules.
+    /// The terminal shows light text on a dark background: blocks are light modules.
     case lightOnDark
-    /// The text says black on white itself, by ANSI colours, whatever the terminal's are.
+    /// The drawing sets black on white with ANSI colours, independently of the terminal's colours.
     case coloured
   }
 
-  /// The light modules around a symbol that readers may rely on. Source: ISO/IEC 18004 §5.3.8.
+  /// The width of the light margin that readers rely on, in modules. Source: ISO/IEC 18004 §5.3.8.
   package static let usualQuietZone = 4
 
-  /// The columns of a terminal that a drawing takes.
+  /// Returns the number of terminal columns that a drawing takes.
   package func columnCount(quietZone: Int = usualQuietZone) -> Int { width + 2 * quietZone }
 
-  /// The symbol as UTF-8 text, two rows of modules a line, in half blocks; every line ends in a newline.
+  /// Draws the symbol as UTF-8 text in half blocks, two rows of modules per line. Every line ends in a newline.
   ///
-  /// `quietZone` is how many light modules there are on each side. Light modules below the last row, where their number is odd,
-  /// are drawn as such.
+  /// `quietZone` is the width of the light margin, in modules. If the number of rows is odd, the last line has a light
+  /// lower half.
   package func drawing(quietZone: Int = usualQuietZone, contrast: Contrast) -> SecretBytes {
     let margin = max(quietZone, 0)
     let side = width + 2 * margin

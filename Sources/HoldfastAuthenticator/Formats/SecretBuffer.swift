@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Secret bytes that grow; what is outgrown is wiped.
+/// A growing buffer of secret bytes. Memory that it leaves when it grows is wiped.
 struct SecretBuffer: ~Copyable, ByteSink {
   private var storage: SecretBytes
   private(set) var count = 0
@@ -10,7 +10,7 @@ struct SecretBuffer: ~Copyable, ByteSink {
     storage = SecretBytes(zeros: max(capacity, 1))
   }
 
-  /// The bytes held; valid until the buffer changes.
+  /// The bytes in the buffer; valid until the buffer changes.
   var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get { storage.bytes.extracting(0..<count) }
@@ -34,7 +34,7 @@ struct SecretBuffer: ~Copyable, ByteSink {
     storage = larger
   }
 
-  /// A copy without white space.
+  /// Returns a copy without white space.
   func withoutWhitespace() -> SecretBuffer {
     var copy = SecretBuffer(capacity: count)
     let bytes = bytes
@@ -42,7 +42,9 @@ struct SecretBuffer: ~Copyable, ByteSink {
     return copy
   }
 
-  /// The text without white space at both ends; `invalidName` unless it is UTF-8.
+  /// Returns the text without white space at both ends.
+  ///
+  /// - Throws: `invalidName` if the text is not UTF-8.
   func trimmedText() throws(ImportFault) -> String {
     let bytes = bytes
     var (start, end) = (0, count)
@@ -52,9 +54,10 @@ struct SecretBuffer: ~Copyable, ByteSink {
   }
 }
 
-/// Whether `text` shows as what it is: no control characters, and none that end a line, are unseen or turn its direction.
+/// Returns whether `text` is displayed as it is: without control characters, line separators, invisible characters or
+/// characters that change the direction of text.
 ///
-/// A joiner (U+200D) is allowed, because names in several scripts and emoji are written with it.
+/// A joiner (U+200D) is allowed, because names in several scripts and emoji contain it.
 func isPlainText(_ text: String) -> Bool {
   text.unicodeScalars.allSatisfy { scalar in
     switch scalar.properties.generalCategory {
@@ -66,7 +69,9 @@ func isPlainText(_ text: String) -> Bool {
 }
 
 extension String {
-  /// The text of `bytes`; `invalidName` unless they are UTF-8.
+  /// Creates a string from UTF-8 bytes.
+  ///
+  /// - Throws: `invalidName` if the bytes are not UTF-8.
   init(checking bytes: Span<UInt8>) throws(ImportFault) {
     guard let text = String(validating: [UInt8](bytes), as: UTF8.self) else { throw .invalidName }
     self = text
@@ -74,7 +79,7 @@ extension String {
 }
 
 extension UInt64 {
-  /// The number that `bytes` write in decimal digits, without sign or leading zeros; nil for anything else, and above 2^53 - 1.
+  /// Reads a decimal number without sign or leading zeros; nil for anything else and above 2^53 - 1.
   init?(decimal bytes: Span<UInt8>) {
     guard (1...16).contains(bytes.count), bytes.count == 1 || bytes[0] != 0x30 else { return nil }
     var value: UInt64 = 0
@@ -90,8 +95,9 @@ extension UInt64 {
 extension SecretBytes {
   /// Decodes padded standard base64.
   ///
-  /// Source: RFC 4648 §4. `malformed` for missing padding, other characters or trailing bits that are not zero. Timing: depends
-  /// on the count of characters alone.
+  /// Source: RFC 4648 §4. Timing: depends only on the number of characters.
+  ///
+  /// - Throws: `malformed` for missing padding, other characters or trailing bits that are not zero.
   init(paddedBase64 text: Span<UInt8>) throws(EncodingFault) {
     var decoded = SecretBuffer(capacity: text.count / 4 * 3)
     var start = 0

@@ -1,17 +1,20 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Changing a PIN without the device.
+/// The change of a PIN without the device.
 ///
-/// Nobody can tell a mistyped old PIN from the right one, and with it the secret would be lost; so the old blinded secret is
-/// kept. But never beside the new one, under nothing but the PINs: of all pairs of PINs only one makes the same secret of
-/// both, so whoever had both could find it. Hence the undo code, and hence three steps, each on the disk before the next: a
-/// copy under the undo code is stored; the old blinded secret is erased, in the file and in its log; the new one is stored.
+/// A mistyped old PIN cannot be distinguished from the right one, and it would destroy the secret. Therefore the old
+/// blinded secret is kept. It must not be stored next to the new one with only the PINs to protect both: of all pairs
+/// of PINs, only one unblinds both to the same secret, so anyone who had both could find that pair. Hence the undo code
+/// and three steps, each on the disk before the next: a copy under the undo code is stored; the old blinded secret is
+/// erased from the file and its log; the new one is stored.
 extension Authenticator {
-  /// The first step: stores copies under an undo code, which is to be shown before the second step.
+  /// Stores copies of the secrets under an undo code: the first step. The caller shows the code before the second step.
   ///
-  /// It takes all records of the user that share the PIN, or the key, with `record`. Throws `changeOpen` while the change
-  /// before is neither confirmed nor undone, `interrupted`, `unknownRecord`; `busy`, `diskFull`, `failed`.
+  /// The change covers all records of the user that share the PIN or key with `record`.
+  ///
+  /// - Throws: `changeOpen` while the previous change is neither confirmed nor undone, `interrupted`, `unknownRecord`;
+  ///   `busy`, `diskFull`, `failed`.
   package func prepareChange<Random: RandomSource & ~Copyable>(
     of record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> UndoCode {
@@ -29,16 +32,16 @@ extension Authenticator {
     return code
   }
 
-  /// The other steps: blinds the secrets anew.
+  /// Blinds the secrets anew: the second and third steps.
   ///
   /// - Parameters:
-  ///   - record: As given to ``prepareChange(of:random:)``.
-  ///   - old: What the secrets are blinded by. A wrong PIN is not noticed: see ``undoChange(user:under:)``.
+  ///   - record: The record given to ``prepareChange(of:random:)``.
+  ///   - old: The PIN or key that blinds the secrets now. A wrong PIN is not detected: see ``undoChange(user:under:)``.
   ///   - new: A PIN that meets the rules, a key, or nothing.
-  ///   - code: What the first step returned.
-  /// - Throws: `weakPIN`, `protectionMismatch`, `wrongUndoCode`, `noChange` without the first step; `busy`, `diskFull`,
-  ///   `failed`, after which all is as it was before; `interrupted` when the old secrets are erased already: the undo code
-  ///   brings them back.
+  ///   - code: The undo code that the first step returned.
+  /// - Throws: `weakPIN`, `protectionMismatch`, `wrongUndoCode`, `noChange` without the first step; `busy`, `diskFull`
+  ///   or `failed`, after which the state is as before; `interrupted` if the old secrets are already erased: the undo
+  ///   code restores them.
   package func change<Random: RandomSource & ~Copyable>(
     _ record: Record, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret,
     under code: borrowing UndoCode, random: inout Random
@@ -65,9 +68,9 @@ extension Authenticator {
     try replace(after)
   }
 
-  /// Goes back to before the last change, with the code that was shown then.
+  /// Restores the secrets from before the last change with the undo code that was shown then.
   ///
-  /// Throws `noChange`, `wrongUndoCode`; `busy`, `diskFull`, `failed`, after which it can be done again.
+  /// - Throws: `noChange`, `wrongUndoCode`; `busy`, `diskFull` or `failed`, after which the caller may try again.
   package func undoChange(user: String, under code: borrowing UndoCode) throws(AuthenticatorFault) {
     var changed: [StoredRecord] = []
     var restored: [StoredRecord] = []
@@ -88,11 +91,13 @@ extension Authenticator {
     try replace(restored)
   }
 
-  /// Drops the copies from before the last change: a code under the new PIN was accepted, or the user is sure of it.
+  /// Deletes the copies from before the last change, because the device accepted a code under the new PIN or the user
+  /// is sure of it.
   ///
   /// - Parameters:
-  ///   - index: The record whose code it was; those that share its PIN are confirmed with it. Nil for all of the user's.
-  /// - Returns: Whether there was anything to confirm.
+  ///   - index: The record whose code was accepted; the records that share its PIN are confirmed with it. Nil confirms
+  ///     all records of the user.
+  /// - Returns: Whether there was a change to confirm.
   /// - Throws: `unknownRecord`, `interrupted`; `busy`, `diskFull`, `failed`.
   @discardableResult
   package func confirmProtection(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Bool {
@@ -114,7 +119,7 @@ extension Authenticator {
     return hasConfirmed
   }
 
-  /// The records of `record`'s user that share its protection.
+  /// Returns the records of the same user that share their protection with `record`.
   private func sharing(_ record: Record) throws(AuthenticatorFault) -> [StoredRecord] {
     let group = try stored(record.user, record.index).record.protectionGroup
     let sharing = try tables.records(of: record.user).filter {
@@ -124,9 +129,9 @@ extension Authenticator {
     return sharing
   }
 
-  /// Erases the secrets of `records`, as they are in the file and its log; puts them back where that fails.
+  /// Erases the secrets of `records` from the file and its log. If that fails, puts them back.
   ///
-  /// Throws `busy` when a record has changed meanwhile.
+  /// - Throws: `busy` if a record has changed meanwhile, `interrupted` if the secrets cannot be put back.
   func erase(_ records: inout [StoredRecord], as progress: ChangeProgress) throws(AuthenticatorFault) {
     let erasable = records.filter { $0.secret != nil }
     try tables.transaction { () throws(AuthenticatorFault) in
@@ -145,7 +150,7 @@ extension Authenticator {
     }
   }
 
-  /// Takes an erasure back: only what was there before is written.
+  /// Undoes an erasure. It restores only the secrets and the progress of the change.
   private func putBack(_ records: [StoredRecord]) throws(AuthenticatorFault) {
     try tables.transaction { () throws(AuthenticatorFault) in
       for before in records {
@@ -158,7 +163,9 @@ extension Authenticator {
     }
   }
 
-  /// Stores the secrets of `records` in the place of erased ones. Counters are those in the file.
+  /// Stores the secrets of `records` in place of the erased ones. The counters in the file are kept.
+  ///
+  /// - Throws: `interrupted` for any failure.
   private func replace(_ records: [StoredRecord]) throws(AuthenticatorFault) {
     do throws(AuthenticatorFault) {
       try tables.transaction { () throws(AuthenticatorFault) in

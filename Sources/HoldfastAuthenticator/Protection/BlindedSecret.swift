@@ -1,13 +1,13 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A shared secret as it is stored: combined with a mask that follows from a PIN or a key.
+/// A shared secret as it is stored: combined with a mask that is derived from a PIN or a key.
 ///
-/// There is no checksum and no other trace of the secret beside it: with each other PIN it is another secret, which makes
-/// well-formed codes too.
+/// No checksum or other trace of the secret is stored next to it. Every other PIN yields a different secret, which
+/// makes well-formed codes too.
 final class BlindedSecret: Sendable {
   let protection: Protection
-  /// As many bytes as the secret has.
+  /// The blinded bytes, as many as the secret has.
   let bytes: SecretBytes
 
   init(protection: Protection, bytes: consuming SecretBytes) {
@@ -17,7 +17,9 @@ final class BlindedSecret: Sendable {
 
   /// Blinds `secret`.
   ///
-  /// Source: RFC 7914 for a PIN, RFC 5869 for a key. Throws `protectionMismatch` when `protector` is of another kind.
+  /// Source: RFC 7914 for a PIN, RFC 5869 for a key.
+  ///
+  /// - Throws: `protectionMismatch` if `protector` is of another kind.
   convenience init(
     blinding secret: borrowing SecretBytes, with protector: borrowing ProtectionSecret, as protection: Protection
   ) throws(AuthenticatorFault) {
@@ -29,7 +31,7 @@ final class BlindedSecret: Sendable {
     self.init(protection: protection, bytes: bytes)
   }
 
-  /// The secret, where `protector` is the right one: nothing tells.
+  /// Returns the secret if `protector` is correct. A wrong one yields different bytes, indistinguishably.
   func unblinded(with protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
     var secret = try protection.mask(byteCount: bytes.count, from: protector)
     var output = secret.mutableBytes
@@ -46,7 +48,7 @@ final class BlindedSecret: Sendable {
 }
 
 extension Protection {
-  /// What a secret of `byteCount` bytes is combined with.
+  /// Derives the mask that is combined with a secret of `byteCount` bytes.
   func mask(byteCount: Int, from protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
     var mask = SecretBytes(zeros: byteCount)
     var output = mask.mutableBytes
@@ -73,7 +75,7 @@ extension Protection {
 }
 
 extension ProtectionSecret {
-  /// Lends the PIN's digits or the key's bytes.
+  /// Lends the digits of the PIN or the bytes of the key to `body`.
   fileprivate borrowing func withBytes(
     _ body: (Span<UInt8>) throws(CryptographyFailure) -> Void
   ) throws(CryptographyFailure) {
@@ -85,13 +87,16 @@ extension ProtectionSecret {
   }
 }
 
-/// What a user gives to have a record's secret blinded, or to use it.
+/// The input with which a user blinds a record's secret or uses it.
 package enum ProtectionSecret: ~Copyable, Sendable {
+  /// No input: the secret is stored unprotected.
   case none
+  /// A PIN.
   case pin(PIN)
+  /// A key from another authenticator.
   case key(ExternalKey)
 
-  /// Which kind of protection it is for.
+  /// The kind of protection that the input belongs to.
   package var kind: ProtectionKind {
     switch self {
     case .none: .none
@@ -102,7 +107,7 @@ package enum ProtectionSecret: ~Copyable, Sendable {
 }
 
 extension ProtectionSecret {
-  /// Which rule for a new one it breaks; nil for a good one.
+  /// The rule for new PINs that the input breaks; nil if it breaks none.
   var ruleFault: PINFault? {
     switch self {
     case .pin(let pin): pin.ruleFault
@@ -111,16 +116,16 @@ extension ProtectionSecret {
   }
 }
 
-/// How a record's secret is stored. The raw value is what is written.
+/// The ways in which a record's secret is stored. The raw value is the one in the file.
 package enum ProtectionKind: UInt8, Sendable, Equatable {
-  /// As it is.
+  /// The secret is stored unprotected.
   case none = 0
-  /// Blinded by a PIN.
+  /// The secret is blinded by a PIN.
   case pin = 1
-  /// Blinded by an external key.
+  /// The secret is blinded by an external key.
   case key = 2
 
-  /// What has to be asked for.
+  /// The input that the use of the secret requires.
   package var mode: PINMode {
     switch self {
     case .none: .none
@@ -130,14 +135,14 @@ package enum ProtectionKind: UInt8, Sendable, Equatable {
   }
 }
 
-/// A key in place of a PIN, handed over by another authenticator: a fingerprint reader, a smart card, a key ring.
+/// A key from another authenticator, such as a fingerprint reader, a smart card or a key ring, which replaces the PIN.
 package struct ExternalKey: ~Copyable, Sendable {
-  /// The fewest and the most bytes of a key: below, it could be guessed.
+  /// The permitted lengths of a key, in bytes. A shorter key could be guessed.
   package static let byteCounts = 16...1024
 
   let bytes: SecretBytes
 
-  /// Copies `bytes`; nil unless there are 16 to 1,024.
+  /// Copies `bytes`. Returns nil unless there are 16 to 1,024 of them.
   package init?(_ bytes: Span<UInt8>) {
     guard Self.byteCounts.contains(bytes.count) else { return nil }
     self.bytes = SecretBytes(copying: bytes)

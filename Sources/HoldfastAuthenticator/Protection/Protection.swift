@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// How a secret is blinded: everything but the PIN or the key, and nothing that depends on them.
+/// The public parameters of a blinding. They exclude the PIN or key and do not depend on it.
 enum Protection: Equatable {
   case none
   case pin(salt: FixedBytes<16>, ScryptCost)
@@ -15,7 +15,7 @@ enum Protection: Equatable {
     }
   }
 
-  /// A protection of a kind, with a salt of its own.
+  /// Creates a protection of a kind, with a fresh salt.
   static func fresh<Random: RandomSource & ~Copyable>(
     _ kind: ProtectionKind, cost: ScryptCost, random: inout Random
   ) throws(AuthenticatorFault) -> Protection {
@@ -27,7 +27,7 @@ enum Protection: Equatable {
 }
 
 extension Protection {
-  /// Writes `[0]`, `[1, salt, logarithm of N, r, p]` or `[2, salt]`.
+  /// Writes `[0]`, `[1, salt, logarithm of N, r, p]` or `[2, salt]` in CBOR.
   func encode(into bytes: inout [UInt8]) {
     switch self {
     case .none:
@@ -53,7 +53,9 @@ extension Protection {
     return bytes
   }
 
-  /// Reads what ``encode(into:)`` writes; a cost beyond its bounds is `unexpected`.
+  /// Reads the encoding that ``encode(into:)`` writes.
+  ///
+  /// - Throws: `unexpected` for a cost out of bounds.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     switch (try reader.arrayHead(), try reader.unsigned()) {
     case (1, 0): self = .none

@@ -1,22 +1,24 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// 128 random bits that are shown once and stored nowhere: the key to a user's records as they were before a change of PIN.
+/// A code of 128 random bits that is shown once and stored nowhere. It restores a user's records from before a change
+/// of PIN.
 package struct UndoCode: ~Copyable, Sendable {
   let bytes: Secret<16>
 
-  /// 26 characters for 128 bits and two zeros, and two that check them.
+  /// The length in characters: 26 for 128 bits and two zero bits, and two check characters.
   static let characterCount = 28
 
-  /// A fresh one.
+  /// Generates a code.
   init<Random: RandomSource & ~Copyable>(random: inout Random) throws(AuthenticatorFault) {
     do throws(RandomFailure) { bytes = try random.secret() } catch { throw .failed }
   }
 
-  /// Reads seven groups of four characters, as ``withText(_:)`` writes them: small letters, spaces and missing hyphens do
-  /// not matter, nor does O for 0, or I and L for 1.
+  /// Reads seven groups of four characters, as ``withText(_:)`` writes them. Lower case, spaces and missing hyphens are
+  /// accepted, as are O for 0 and I and L for 1.
   ///
-  /// Throws `malformedUndoCode` when the check characters do not fit, or characters are missing or foreign.
+  /// - Throws: `malformedUndoCode` if the check characters do not match, or if characters are missing or not in the
+  ///   alphabet.
   package init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     var values = Secret<28>()
     let count = values.withMutableBytes { values in
@@ -45,7 +47,7 @@ package struct UndoCode: ~Copyable, Sendable {
     self.bytes = bytes
   }
 
-  /// Lends it as text: seven groups of four characters, with hyphens between them.
+  /// Lends the code to `body` as text: seven groups of four characters, separated by hyphens.
   package func withText<Result>(_ body: (Span<UInt8>) -> Result) throws(AuthenticatorFault) -> Result {
     let values = try Self.characters(of: bytes)
     var text = SecretBytes(zeros: Self.characterCount + Self.characterCount / 4 - 1)
@@ -59,7 +61,7 @@ package struct UndoCode: ~Copyable, Sendable {
     return body(text.bytes)
   }
 
-  /// The five bits of each character, those that check the others last.
+  /// Returns the five bits of each character; the check characters are the last two.
   private static func characters(of bytes: borrowing Secret<16>) throws(AuthenticatorFault) -> Secret<28> {
     var check = Digest()
     var hash = SHA256Stream()
@@ -80,9 +82,9 @@ package struct UndoCode: ~Copyable, Sendable {
   }
 }
 
-/// A blinded secret encrypted under an undo code: nothing but that code opens it, and nobody has that but the user.
+/// A blinded secret encrypted under an undo code, which only the user has.
 ///
-/// 12 bytes of nonce, the ciphertext of the array `[protection, secret]`, 16 bytes of tag.
+/// The copy consists of a nonce of 12 bytes, the ciphertext of the array `[protection, secret]`, and a tag of 16 bytes.
 enum UndoCopy {
   /// Encrypts `secret`, bound to the record that it belongs to.
   static func make<Random: RandomSource & ~Copyable>(
@@ -105,7 +107,7 @@ enum UndoCopy {
     return [UInt8](nonce.bytes) + message + [UInt8](tag.bytes)
   }
 
-  /// Decrypts a copy; nil when `code` is another one's, or the copy another record's.
+  /// Decrypts a copy; returns nil if `code` belongs to another change or the copy to another record.
   static func open(
     _ copy: [UInt8], for record: Record, under code: borrowing UndoCode,
     using cryptography: inout OpenSSLCryptography

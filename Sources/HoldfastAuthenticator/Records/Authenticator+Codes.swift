@@ -2,24 +2,27 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension Authenticator {
-  /// The next one-time password of a record, recorded before it is returned.
+  /// Makes the next one-time password of a record. It is recorded as used before it is returned.
   ///
   /// - Parameters:
-  ///   - record: As ``record(user:index:purpose:)`` gave it, of purpose `otp`.
-  ///   - protector: What its protection asks for. A wrong PIN gives a wrong code.
-  ///   - challenge: The question, for an OCRA method and no other.
-  /// - Throws: `notSynchronised` beyond what the device looks at, `counterExhausted`, `clockOutOfRange`, `badQuestion`,
-  ///   `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod`; `busy`, `diskFull`, `failed`.
+  ///   - record: A record of purpose `otp`, as ``record(user:index:purpose:)`` returns it.
+  ///   - protector: The input that the record's protection requires. A wrong PIN yields a wrong code.
+  ///   - challenge: The question, only for an OCRA method.
+  /// - Throws: `notSynchronised` beyond the device's look-ahead window, `counterExhausted`, `clockOutOfRange`,
+  ///   `badQuestion`, `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod`; `busy`, `diskFull`,
+  ///   `failed`.
   package func code<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, challenge: String? = nil, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
     try codes(for: record, count: 1, with: protector, challenge: challenge, clock: clock)[0]
   }
 
-  /// Two one-time passwords in a row, by which a device that lost count or time finds back; also where one alone is refused.
+  /// Makes two consecutive one-time passwords, with which a device that lost the counter or the time resynchronises.
+  /// They are also made where a single code would be refused as `notSynchronised`.
   ///
-  /// The second one of a time-based record is the next step's. Throws as ``code(for:with:challenge:clock:)``;
-  /// `unsuitableMethod` for OCRA.
+  /// The second password of a time-based record belongs to the next time step.
+  ///
+  /// - Throws: The errors of ``code(for:with:challenge:clock:)``, and `unsuitableMethod` for OCRA.
   package func codePair<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, clock: borrowing Time
   ) throws(AuthenticatorFault) -> [Code] {
@@ -38,13 +41,13 @@ extension Authenticator {
     }
   }
 
-  /// Moves a record on by `count` codes, and returns them once that is on the disk.
+  /// Advances a record by `count` codes. It returns the codes after that is on the disk.
   func use<Time: Clock & ~Copyable>(
     _ record: Record, count: UInt64, with protector: borrowing ProtectionSecret, clock: borrowing Time,
     _ body: (Span<UInt8>, CodeMoment) throws(AuthenticatorFault) -> BoundedText<16>
   ) throws(AuthenticatorFault) -> [Code] {
     let secret = try stored(record.user, record.index).usableSecret()
-    // Slow, and therefore before the database is locked.
+    // Unblinding is slow, so it is done before the transaction locks the database.
     let key = try secret.unblinded(with: protector)
     return try tables.transaction { () throws(AuthenticatorFault) in
       var stored = try current(record, with: secret)
@@ -77,7 +80,7 @@ extension Authenticator {
     } catch { throw .failed }
   }
 
-  /// An OCRA code.
+  /// Computes an OCRA code.
   func answer(
     _ suite: OCRASuite, key: Span<UInt8>, question: OCRAQuestion, moment: CodeMoment
   ) throws(CryptographyFailure) -> BoundedText<16> {
@@ -90,7 +93,9 @@ extension Authenticator {
 }
 
 extension OCRAQuestion {
-  /// The question that a method needs: nil for one that needs none. Throws `badQuestion`.
+  /// Creates the question for a method; nil for a method without one.
+  ///
+  /// - Throws: `badQuestion` if the question is malformed, is missing, or is given to a method without one.
   fileprivate init?(_ challenge: String?, of method: CodeMethod) throws(AuthenticatorFault) {
     guard case .ocra(let suite) = method else {
       guard challenge == nil else { throw .badQuestion }
@@ -105,25 +110,25 @@ extension OCRAQuestion {
 
 /// The counter and the time step of a code.
 struct CodeMoment {
-  /// Nil for methods without a counter.
+  /// The counter; nil for methods without one.
   private(set) var counter: UInt64?
-  /// Nil where the time plays no part.
+  /// The time step; nil for methods that do not use the time.
   private(set) var timeStep: UInt64?
-  /// How long the code is valid still, in seconds.
+  /// The remaining validity of the code, in seconds; nil for methods that do not use the time.
   private(set) var secondsRemaining: UInt64?
   private let periodSeconds: UInt64
 
-  /// The latest moment that a code is made for: the last second that 32 bits hold, 2106-02-07.
+  /// The latest time for which a code is made, in Unix seconds: the last second that fits in 32 bits, on 2106-02-07.
   static let latestUnixSeconds = UInt64(UInt32.max)
 
-  /// Neither.
+  /// Creates a moment with neither counter nor time step.
   init() {
     periodSeconds = 0
   }
 
-  /// The moment of a record's next code.
+  /// Creates the moment of a record's next code.
   ///
-  /// Throws `clockOutOfRange`, `counterExhausted`, and `notSynchronised` unless two codes in a row are wanted.
+  /// - Throws: `clockOutOfRange`, `counterExhausted`, and `notSynchronised` unless a pair of codes is wanted.
   init<Time: Clock & ~Copyable>(next record: Record, isPair: Bool, clock: borrowing Time) throws(AuthenticatorFault) {
     periodSeconds = record.method.timeStepSeconds ?? 0
     if record.method.isCounted {
@@ -142,7 +147,9 @@ struct CodeMoment {
     }
   }
 
-  /// The device's time. Throws `clockOutOfRange` when it, or this clock's own, is before 1970 or after 2106.
+  /// Returns the device's time, in Unix seconds.
+  ///
+  /// - Throws: `clockOutOfRange` if that time or the local clock is before 1970 or after 2106-02-07.
   private static func time<Time: Clock & ~Copyable>(
     _ clock: borrowing Time, offsetSeconds: Int64
   ) throws(AuthenticatorFault) -> UInt64 {
@@ -152,7 +159,7 @@ struct CodeMoment {
     return time
   }
 
-  /// The one so many codes later.
+  /// Returns the moment that is `count` codes later.
   func advanced(by count: UInt64) -> CodeMoment {
     var later = self
     later.counter = counter.map { $0 + count }
@@ -163,22 +170,22 @@ struct CodeMoment {
 }
 
 extension Record {
-  /// The first counter or time step that no code was shown for.
+  /// The first counter or time step for which no code was shown.
   var freshPosition: UInt64 {
     method.isCounted ? nextCounter : lastTimeStep.map { $0 + 1 } ?? 0
   }
 
-  /// Records that a code was made; nothing goes back.
+  /// Records that a code was made. The counter and the time step never go back.
   mutating func moveOn(past moment: CodeMoment) {
     if let counter = moment.counter { nextCounter = max(nextCounter, counter + 1) }
     if let timeStep = moment.timeStep { lastTimeStep = max(lastTimeStep ?? 0, timeStep) }
   }
 }
 
-/// A code to be shown.
+/// A code for display.
 package struct Code: Sendable, Equatable {
-  /// 4 to 10 decimal digits.
+  /// The code, 4 to 10 decimal digits.
   package let text: String
-  /// How long it is valid still, by the clock that was given; nil where the time plays no part.
+  /// The remaining validity by the given clock, in seconds; nil for methods that do not use the time.
   package let secondsRemaining: UInt64?
 }

@@ -2,15 +2,16 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension Authenticator {
-  /// Stores records with one protection, all or none. A host's record is stored unprotected whatever the protection.
+  /// Stores records under one protection, either all or none. A record of purpose `host` is always stored unprotected.
   ///
   /// - Parameters:
-  ///   - records: Each of another user or index.
+  ///   - records: The new records, each with a different user or index.
   ///   - protector: A PIN that meets the rules, a key, or nothing.
-  ///   - isConfirmed: Whether the device has the secrets too; ``confirmActivation(user:)`` says so later. Unconfirmed records
-  ///     may be replaced.
-  ///   - replacing: Whether confirmed records of the same user and index are replaced as well.
-  /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`, `diskFull`, `failed`.
+  ///   - isConfirmed: Whether the device already has the secrets. Otherwise ``confirmActivation(user:deviceID:)``
+  ///     confirms the records later. Unconfirmed records may be replaced.
+  ///   - replacing: Whether confirmed records with the same user and index are replaced as well.
+  /// - Throws: `secretTwice`, `exists`, `badUser`, `badIndex`, `badRecord`, `unsuitableMethod`, `weakPIN`; `busy`,
+  ///   `diskFull`, `failed`.
   package func add<Random: RandomSource & ~Copyable>(
     _ records: [NewRecord], protection protector: borrowing ProtectionSecret, isConfirmed: Bool = true,
     replacing: Bool = false, random: inout Random
@@ -40,9 +41,9 @@ extension Authenticator {
     }
   }
 
-  /// Records that a device has the secrets of a user's unconfirmed records; nil stands for any device.
+  /// Records that a device has the secrets of a user's unconfirmed records. A nil `deviceID` matches every device.
   ///
-  /// Throws `unknownRecord` without any record that is the device's or nobody's.
+  /// - Throws: `unknownRecord` if no record of the user belongs to that device or to an unknown one.
   package func confirmActivation(user: String, deviceID: DeviceID? = nil) throws(AuthenticatorFault) {
     try tables.transaction { () throws(AuthenticatorFault) in
       let all = try tables.records(of: user).filter { $0.record.isOf(deviceID) }
@@ -54,7 +55,10 @@ extension Authenticator {
     }
   }
 
-  /// Removes a user's records, or one of them, for good; returns how many. Throws `unknownRecord` where there is none.
+  /// Removes a user's records, or only the one with `index`, and erases them from the disk. Returns the number of
+  /// records removed.
+  ///
+  /// - Throws: `unknownRecord` if there is none.
   @discardableResult
   package func remove(user: String, index: Int? = nil) throws(AuthenticatorFault) -> Int {
     let count = try tables.transaction { () throws(AuthenticatorFault) in
@@ -67,23 +71,28 @@ extension Authenticator {
     return count
   }
 
-  /// The lowest index that a user has no record of. Throws `exists` when he has all eight.
+  /// Returns the lowest index that no record of the user has.
+  ///
+  /// - Throws: `exists` if all eight are in use.
   package func freeIndex(user: String) throws(AuthenticatorFault) -> Int {
     let taken = try records(user: user).map(\.index)
     guard let free = Record.indices.first(where: { !taken.contains($0) }) else { throw .exists }
     return free
   }
 
-  /// Takes over what a device has said of a user in a sealed verdict. Counters move on and never back. A code that was shown
-  /// since a change of PIN and that the device has accepted confirms the change.
+  /// Applies the values that a device sent about a user in a sealed verdict. Counters never go back. If the device has
+  /// accepted a code that was shown after a change of PIN, the change is confirmed.
   ///
   /// - Parameters:
-  ///   - deviceID: Which device has said it: records of another one stay as they are. Nil for all of the user's.
-  ///   - offsetSeconds: How far the device's clock is ahead of this one; nil where it said nothing. At most 2^32 - 1.
-  ///   - otpNext: The first counter or time step that the device would take as a one-time password.
-  ///   - sealNext: The same for a seal.
-  ///   - now: Unix seconds.
-  /// - Throws: `unknownRecord` without a record of the user's that is that device's or nobody's, `badRecord`.
+  ///   - deviceID: The device that sent the values. Records of other devices remain unchanged. Nil applies the values to
+  ///     all records of the user.
+  ///   - offsetSeconds: The difference of the device's clock from this one, positive if it is ahead; nil if the device
+  ///     did not send it. Its magnitude is at most 2^32 - 1.
+  ///   - otpNext: The first counter or time step that the device would accept in a one-time password.
+  ///   - sealNext: The first counter or time step that the device would accept in a seal.
+  ///   - now: The current time, in Unix seconds.
+  /// - Throws: `unknownRecord` if no record of the user belongs to that device or to an unknown one, `badRecord` for a
+  ///   value out of range.
   package func synchronise(
     user: String, deviceID: DeviceID? = nil, offsetSeconds: Int64?, otpNext: UInt64?, sealNext: UInt64?, now: UInt64
   ) throws(AuthenticatorFault) {
@@ -125,7 +134,7 @@ extension Record {
       isConfirmed: isConfirmed, change: .none)
   }
 
-  /// Whether what a device says is about it: it is that device's, or nobody knows whose.
+  /// Returns whether the values of `device` apply to the record: either of the two is nil, or they are equal.
   package func isOf(_ device: DeviceID?) -> Bool {
     guard let device, let deviceID else { return true }
     return deviceID == device
@@ -133,7 +142,7 @@ extension Record {
 }
 
 extension NewRecord {
-  /// Throws unless it can be stored and used.
+  /// Checks that the record can be stored and used.
   fileprivate func check() throws(AuthenticatorFault) {
     let user = credential.user
     guard (1...Credential.maximumUserByteCount).contains(user.utf8.count),
@@ -149,8 +158,10 @@ extension NewRecord {
 }
 
 extension RecordPurpose {
-  /// Whether codes of `method` can serve. OCRA suites with a PIN's hash or session information are not for people: the PIN
-  /// is what the secret is blinded with here.
+  /// Returns whether codes of `method` can serve the purpose.
+  ///
+  /// OCRA suites with session information or a PIN's hash are not suitable: people do not enter session information,
+  /// and the PIN already blinds the secret.
   package func suits(_ method: CodeMethod) -> Bool {
     guard case .ocra(let suite) = method else { return self == .otp }
     guard suite.length != nil, suite.pinHash == nil, suite.sessionByteCount == nil else { return false }
@@ -165,7 +176,8 @@ extension RecordPurpose {
 }
 
 extension Unicode.Scalar {
-  /// Whether it is a control character (C0, DEL, C1) or changes the direction of what follows.
+  /// Whether the scalar is a control character (C0, DEL, C1), a line separator, or changes the direction of the text
+  /// after it.
   var isControl: Bool {
     switch value {
     case 0..<0x20, 0x7f..<0xa0, 0x200e...0x200f, 0x2028...0x202e, 0x2066...0x2069: true
@@ -174,10 +186,13 @@ extension Unicode.Scalar {
   }
 }
 
-/// A secret that is stored twice gives the PIN away: only the right one makes the same of both.
+/// The check that no secret is stored twice. Two copies would reveal the PIN, because only the right PIN unblinds both
+/// to the same secret.
 extension Authenticator {
-  /// Throws `secretTwice` when two of `records`, or one of them and one in the file, have the same secret and are not both
-  /// without protection. Those in the file that another PIN protects cannot be told.
+  /// Checks that no secret in `records` occurs twice in `records` and the file, unless both copies are unprotected.
+  /// Copies in the file under another PIN cannot be detected.
+  ///
+  /// - Throws: `secretTwice`.
   func refuseSecretsTwice(
     _ records: [NewRecord], _ protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) {
@@ -202,7 +217,7 @@ extension Authenticator {
 }
 
 extension NewRecord {
-  /// Whether it is never protected.
+  /// Whether the record is never protected.
   fileprivate var isOpen: Bool { purpose == .host }
 
   fileprivate func replaces(_ record: Record) -> Bool {
@@ -211,16 +226,16 @@ extension NewRecord {
 }
 
 extension Credential {
-  /// Timing: tells nothing but whether it is.
+  /// Returns whether the secret equals `other`. Timing: reveals only the result.
   fileprivate func hasSecret(_ other: Span<UInt8>) -> Bool {
     secret.withBytes { constantTimeEqual($0, other) }
   }
 }
 
 extension Authenticator {
-  /// A record with its secret, to go elsewhere. A wrong PIN gives a wrong secret, and nothing tells.
+  /// Returns a record with its secret, for export. A wrong PIN yields a wrong secret, which cannot be detected.
   ///
-  /// Throws `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
+  /// - Throws: `protectionMismatch`, `notConfirmed`, `interrupted`, `unknownRecord`; `busy`, `failed`.
   package func credential(
     of record: Record, with protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) -> Credential {
@@ -232,20 +247,22 @@ extension Authenticator {
   }
 }
 
-/// A record that is to be stored.
+/// A record to be stored.
 package struct NewRecord: Sendable {
-  /// 1 to 8, the user's own.
+  /// The index among the user's records, 1 to 8.
   package let index: Int
+  /// The purpose of the record's codes.
   package let purpose: RecordPurpose
-  /// Its user names the record's user; its next counter counts as one that the device knows.
+  /// The credential. Its user is the record's user, and the device is assumed to know its next counter.
   package let credential: Credential
-  /// The device that has the same secret; nil for an account from elsewhere.
+  /// The device that has the same secret; nil for an account from another source.
   package let deviceID: DeviceID?
-  /// How many codes ahead the device looks; nil where that is not known, so that nothing is refused.
+  /// The device's look-ahead window, in codes. Nil if it is not known, in which case no code is refused.
   package let lookAheadWindow: UInt64?
-  /// The most UTF-8 bytes above 16 that a field of a seal may have, or nil for 16 characters.
+  /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
   package let sealFieldByteLimit: Int?
 
+  /// Creates a record from its fields, without checking them.
   package init(
     index: Int, purpose: RecordPurpose, credential: Credential, deviceID: DeviceID? = nil,
     lookAheadWindow: UInt64? = nil, sealFieldByteLimit: Int? = nil

@@ -2,12 +2,14 @@ import HoldfastCore
 import HoldfastOpenSSL
 @_spi(_Unicode) import Swift
 
-/// Whether it is the device, before anything is typed into it.
+/// The check that the peer is the genuine device, before the user types anything into it.
 ///
 /// Source: RFC 6287 §7.2 and §7.3: the server's half of a mutual challenge and response.
 extension Authenticator {
-  /// A fresh challenge for the device, recorded in the place of the one before. `record` is of purpose `host`; one that
-  /// was never confirmed is asked with too, which is how its device is found out.
+  /// Creates a challenge for the device and stores it in place of the previous one.
+  ///
+  /// `record` has the purpose `host`. An unconfirmed record is accepted too, because the answer shows whether the
+  /// device has it.
   package func challengeDevice<Random: RandomSource & ~Copyable>(
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
@@ -25,11 +27,13 @@ extension Authenticator {
     return challenge
   }
 
-  /// Whether a host code answers the last challenge and the device's own. A challenge serves one check, whatever comes of it.
+  /// Returns whether a host code answers the last challenge together with the device's challenge. Each challenge serves
+  /// one check, whether it succeeds or not.
   ///
-  /// `code` has as many decimal digits as the record's suite says; others are `badQuestion`, and cost nothing. Throws
-  /// `noChallenge`, `unsuitableMethod`, `interrupted`; `busy`, `diskFull`, `failed`. Timing: the comparison does not show
-  /// where the codes differ.
+  /// `code` has as many decimal digits as the record's suite states. Any other code is `badQuestion` and does not use
+  /// up the challenge. Timing: the comparison does not reveal where the codes differ.
+  ///
+  /// - Throws: `noChallenge`, `unsuitableMethod`, `badQuestion`, `interrupted`; `busy`, `diskFull`, `failed`.
   package func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
   ) throws(AuthenticatorFault) -> Bool {
@@ -57,14 +61,15 @@ extension Authenticator {
 }
 
 extension Authenticator {
-  /// A seal over a command and its parameters; a counter that it takes is recorded before it is returned.
+  /// Makes a seal over a command and its parameters. A counter that the seal uses is recorded before the seal is
+  /// returned.
   ///
   /// - Parameters:
-  ///   - request: Checked against the record's ``Record/sealFieldByteLimit``.
-  ///   - record: Of purpose `seal`.
-  ///   - challenge: The device's, for a suite with neither counter nor time, and for no other.
-  ///   - protector: What its protection asks for. A wrong PIN gives a wrong seal.
-  /// - Throws: `badQuestion` where a challenge is missing or there must be none; otherwise as
+  ///   - request: The command, checked against the record's ``Record/sealFieldByteLimit``.
+  ///   - record: A record of purpose `seal`.
+  ///   - challenge: The device's challenge, only for a suite with neither counter nor time.
+  ///   - protector: The input that the record's protection requires. A wrong PIN yields a wrong seal.
+  /// - Throws: `badQuestion` if a challenge is missing or superfluous; otherwise the errors of
   ///   ``code(for:with:challenge:clock:)``.
   package func seal<Time: Clock & ~Copyable>(
     _ request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
@@ -94,18 +99,19 @@ extension Authenticator {
 }
 
 extension Record {
-  /// Whether its seals take a challenge of the device: nothing else makes each a new one.
+  /// Whether the record's seals need a challenge of the device, because neither a counter nor the time makes each seal
+  /// fresh.
   package var needsChallenge: Bool {
     purpose == .seal && !method.isCounted && method.timeStepSeconds == nil
   }
 }
 
-/// What a device was asked with, or asks: 16 hexadecimal digits.
+/// A challenge to or from a device: 16 hexadecimal digits.
 package struct DeviceChallenge: Sendable, Equatable {
-  /// In small letters.
+  /// The digits, in lower case.
   package let digits: String
 
-  /// Nil for anything but 16 hexadecimal digits, large or small.
+  /// Creates a challenge from 16 hexadecimal digits in either case; nil for anything else.
   package init?(_ text: String) {
     guard text.utf8.count == 16 else { return nil }
     var digits = ""
@@ -120,20 +126,20 @@ package struct DeviceChallenge: Sendable, Equatable {
   }
 }
 
-/// A command and its parameters as they are sealed: normalised, bounded, and without anything that a terminal would obey.
+/// A command and its parameters in the form that is sealed: normalised, bounded, and without control characters.
 package struct SealRequest: Sendable, Equatable {
-  /// 1 to 32 UTF-8 bytes, normalised.
+  /// The command, 1 to 32 UTF-8 bytes, normalised.
   package let command: String
-  /// At most 8, each normalised.
+  /// The parameters, at most 8, each normalised.
   package let parameters: [String]
 
-  /// The most parameters.
+  /// The largest number of parameters.
   package static let maximumParameterCount = 8
-  /// The most characters of a parameter, where a record does not allow more bytes.
+  /// The largest number of characters in a parameter, unless the record sets a limit in bytes.
   package static let usualCharacterCount = 16
 
-  /// Normalises to NFC and checks. `fieldByteLimit` is a record's: the most UTF-8 bytes of a parameter, or nil for 16
-  /// characters, of at most 64 bytes.
+  /// Normalises the texts to NFC and checks them. `fieldByteLimit` is the record's limit: the largest length of a
+  /// parameter in UTF-8 bytes, or nil for 16 characters of at most 64 bytes.
   package init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
     self.command = command.normalised
     if let fault = self.command.fieldFault(byteLimit: 32) { throw .command(fault) }
@@ -150,25 +156,25 @@ package struct SealRequest: Sendable, Equatable {
   }
 }
 
-/// Why a command cannot be sealed.
+/// The reasons why a command cannot be sealed.
 package enum SealFault: Error, Sendable, Equatable {
   case command(SealFieldFault)
   case tooManyParameters
-  /// Parameters are counted from 1.
+  /// A parameter, counted from 1, is not valid.
   case parameter(Int, SealFieldFault)
 }
 
-/// What is wrong with a field.
+/// The reasons why a field is not valid.
 package enum SealFieldFault: Sendable, Equatable {
   case empty
   case tooLong
-  /// It has control characters, or others that nobody sees, or that change the direction of text: two requests that look
-  /// the same would not be.
+  /// The field has control characters, invisible characters, or characters that change the direction of text. Two
+  /// different requests could look the same.
   case controlCharacter
 }
 
 extension String {
-  /// In Normalization Form C. Source: UAX #15.
+  /// The text in Normalization Form C. Source: UAX #15.
   fileprivate var normalised: String {
     var scalars = UnicodeScalarView()
     for scalar in _nfc { scalars.append(scalar) }

@@ -1,80 +1,89 @@
 import HoldfastCore
 
-/// What the authenticator knows of one shared secret: all but the secret.
+/// A shared secret's record in the authenticator, without the secret.
 package struct Record: Sendable, Equatable {
-  /// The indices that a user's records may have.
+  /// The permitted indices of a user's records.
   package static let indices = 1...8
 
-  /// What ``clockOffsetSeconds`` may be: as much as 32 bits hold, ahead or behind.
+  /// The permitted values of ``clockOffsetSeconds``: 32 bits, ahead or behind.
   static let clockOffsetBounds = -Int64(UInt32.max)...Int64(UInt32.max)
 
-  /// Whose it is, at most 32 UTF-8 bytes.
+  /// The name of the user, at most 32 UTF-8 bytes.
   package let user: String
+  /// The index among the user's records, 1 to 8.
   package let index: Int
+  /// The purpose of the record's codes.
   package let purpose: RecordPurpose
-  /// Who issued it; may be empty.
+  /// The name of the issuer; may be empty.
   package let issuer: String
+  /// The device that has the same secret; nil if it is not known.
   package let deviceID: DeviceID?
+  /// The method that makes codes from the secret.
   package let method: CodeMethod
-  /// The first counter that was not used yet.
+  /// The first counter that has not been used.
   package internal(set) var nextCounter: UInt64
-  /// The first counter that the device has not seen, as far as is known.
+  /// The first counter that the device is not known to have seen.
   package internal(set) var acknowledgedCounter: UInt64
-  /// How many seconds the device's clock is ahead of this one.
+  /// The difference of the device's clock from this one, in seconds; positive if it is ahead.
   package internal(set) var clockOffsetSeconds: Int64
-  /// The last time step that a code was shown for.
+  /// The last time step for which a code was shown.
   package internal(set) var lastTimeStep: UInt64?
-  /// When it was synchronised with the device, in Unix seconds of this clock.
+  /// The time of the last synchronisation with the device, in Unix seconds of this clock.
   package internal(set) var lastSynchronised: UInt64?
+  /// The device's look-ahead window, in codes; nil if it is not known.
   package let lookAheadWindow: UInt64?
-  /// The most UTF-8 bytes of a seal's field; nil for 16 characters.
+  /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
   package let sealFieldByteLimit: Int?
+  /// The kind of protection of the stored secret.
   package internal(set) var protection: ProtectionKind
-  /// Records that were stored together share a PIN, and with it this number.
+  /// The number of the group of records that were stored together and therefore share a PIN or key.
   package let protectionGroup: UInt64
   /// Whether the device is known to have the secret.
   package internal(set) var isConfirmed: Bool
-  /// How far a change of its protection is.
+  /// The progress of a change of the record's protection.
   package internal(set) var change: ChangeProgress
-  /// The first counter or time step whose code can only have been shown since the last change; nil without one.
+  /// The first counter or time step whose code can only have been shown after the last change; nil without a change.
   package internal(set) var changePosition: UInt64?
 }
 
-/// How far a change of a record's protection is. The raw value is what is written.
+/// The progress of a change of a record's protection. The raw value is the one in the file.
 package enum ChangeProgress: UInt8, Sendable, Equatable {
-  /// There is none.
+  /// There is no change.
   case none = 0
-  /// The old secret is there, and a copy under an undo code.
+  /// The old secret is stored, and a copy of it under an undo code.
   case prepared = 1
-  /// The old secret is erased; there is only the copy under the undo code. A change was interrupted.
+  /// The old secret is erased, and only the copy under the undo code remains: a change was interrupted.
   case erased = 2
-  /// The new secret is there, and the copy of the old one under the undo code.
+  /// The new secret is stored, and a copy of the old one under the undo code.
   case open = 3
-  /// The secret is erased because an import was to replace it. The import was interrupted.
+  /// The secret is erased because an import was about to replace it: the import was interrupted.
   case importing = 4
 }
 
-/// What a record's codes are for. The raw value is what is written.
+/// The purpose of a record's codes. The raw value is the one in the file.
 package enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
   /// One-time passwords.
   case otp = 1
   /// Seals over a command and its parameters.
   case seal = 2
-  /// Codes by which the device proves itself to the user; never protected, because a device's code tests a PIN.
+  /// Codes with which the device proves itself to the user. Such a record is never protected: a code from the device
+  /// would let anyone test a PIN.
   case host = 3
 }
 
-/// A record with what stands beside it in the file.
+/// A record with the secret values that are stored next to it in the file.
 struct StoredRecord {
   var record: Record
-  /// Nil where it was erased and no other has taken its place yet.
+  /// The blinded secret; nil while it is erased and not yet replaced.
   var secret: BlindedSecret?
-  /// The secret as it was before a change, encrypted under the undo code.
+  /// The secret from before a change, encrypted under the undo code.
   var undo: [UInt8]?
-  /// What the device was challenged with, as 16 hexadecimal digits; nil once that has served.
+  /// The last challenge to the device, 16 hexadecimal digits; nil after it was used.
   var clientChallenge: String?
 
-  /// The secret, of a record that may be used.
+  /// Returns the secret of a record that may be used.
+  ///
+  /// - Throws: `notConfirmed`, `interrupted`.
   func usableSecret() throws(AuthenticatorFault) -> BlindedSecret {
     guard record.isConfirmed else { throw .notConfirmed }
     guard let secret else { throw .interrupted }
@@ -83,9 +92,10 @@ struct StoredRecord {
 }
 
 extension Credential {
-  /// Whether the secret is printable ASCII from its first byte to its last, as none of 8 random bytes or more hardly ever is.
+  /// Whether the secret is entirely printable ASCII. A random secret of 8 or more bytes almost never is.
   ///
-  /// Blinded by a PIN, such a secret gives itself away: a wrong PIN makes other bytes of it. It is a thing to warn of.
+  /// A PIN does not protect such a secret, because a wrong PIN yields bytes that are not printable. Callers warn about
+  /// it.
   package var isText: Bool {
     secret.withBytes { bytes in
       guard bytes.count >= 8 else { return false }

@@ -3,12 +3,12 @@ import HoldfastOpenSSL
 
 extension Authenticator {
   private static let stateVersion: UInt64 = 1
-  /// All records of a state string: 2^16 users would not fit it anyway.
+  /// The largest number of records in a state string, which has no room for 2^16 users anyway.
   private static let maximumRecordCount = 8192
 
-  /// The whole state as one line of ASCII, encrypted under a passphrase. The secrets in it are blinded as they are here.
+  /// Returns the whole state as one line of ASCII, encrypted under a passphrase. The secrets in it remain blinded.
   ///
-  /// Throws `noRecords`, `busy`, `corrupt`, `failed`.
+  /// - Throws: `noRecords`, `busy`, `corrupt`, `failed`.
   package func exportState<Random: RandomSource & ~Copyable>(
     under passphrase: borrowing Passphrase, random: inout Random
   ) throws(AuthenticatorFault) -> String {
@@ -30,19 +30,22 @@ extension Authenticator {
     return String(decoding: line, as: UTF8.self)
   }
 
-  /// Throws `malformedState` unless `text` is a state string that was not mistyped. Needs no passphrase.
+  /// Checks that `text` is a state string without typing errors. No passphrase is needed.
+  ///
+  /// - Throws: `malformedState`.
   package static func checkState(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     try StateString.check(text)
   }
 
-  /// Takes over the state in a string; returns how many records there are then.
+  /// Imports the state in a string and returns the number of records afterwards.
   ///
   /// - Parameters:
   ///   - text: The line; white space in it is skipped.
-  ///   - replacing: Whether records that are here already give way. A record that is in both keeps the later counters of
-  ///     both: none goes back.
-  /// - Throws: `malformedState` (also: a later version's), `wrongPassphrase`, `notEmpty` where there are records and `replacing` is false;
-  ///   `busy`, `diskFull`, `failed`; `interrupted` when the old secrets are erased already: import it again.
+  ///   - replacing: Whether existing records are replaced. A record that is in both keeps the later counters, so that
+  ///     none goes back.
+  /// - Throws: `malformedState`, also for a later version; `wrongPassphrase`; `notEmpty` if there are records and
+  ///   `replacing` is false; `busy`, `diskFull`, `failed`; `interrupted` if the old secrets are already erased, in
+  ///   which case the caller imports the state again.
   @discardableResult
   package func importState(
     _ text: Span<UInt8>, under passphrase: borrowing Passphrase, replacing: Bool = false
@@ -51,7 +54,7 @@ extension Authenticator {
     let imported = try Self.records(in: state.bytes)
     var replaced = try tables.records()
     guard replaced.isEmpty || replacing else { throw .notEmpty }
-    // A secret that was blinded anew since then must not stand beside its older self: see `change`.
+    // A secret that has been blinded anew must not be stored next to its older form: see `change`.
     replaced.removeAll { old in
       imported.contains { new in
         guard let old = old.secret, let new = new.secret else { return false }
@@ -89,7 +92,7 @@ extension Authenticator {
 }
 
 extension StoredRecord {
-  /// The record with the later counters of itself and of the one in `others` with its user and index.
+  /// Returns the record with the later counters of itself and of the record in `others` with the same user and index.
   fileprivate func notBehind(_ others: [StoredRecord]) -> StoredRecord {
     var merged = self
     for other in others
@@ -102,16 +105,19 @@ extension StoredRecord {
   }
 }
 
-/// What a state string is encrypted under: at least 8 characters, and not digits alone, so that it is no PIN.
+/// A passphrase that encrypts a state string. It has at least 8 characters, not all of them digits, so that it is not a
+/// PIN.
 package struct Passphrase: ~Copyable, Sendable {
   let bytes: SecretBytes
 
-  /// Takes UTF-8 as it is typed, 8 characters to 1,024 bytes. Throws `weakPassphrase`.
+  /// Creates a passphrase from UTF-8 as the user types it, from 8 characters up to 1,024 bytes.
+  ///
+  /// - Throws: `weakPassphrase`.
   package init(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     var characterCount = 0
     var isNumber = true
     for index in text.indices {
-      // What begins a character in UTF-8.
+      // Each character has one byte that is not a UTF-8 continuation byte.
       if text[index] & 0xc0 != 0x80 { characterCount += 1 }
       if !(0x30...0x39).contains(text[index]) { isNumber = false }
     }
@@ -119,7 +125,7 @@ package struct Passphrase: ~Copyable, Sendable {
     bytes = SecretBytes(copying: text)
   }
 
-  /// Whether both are the same. Timing: tells nothing but whether they are.
+  /// Returns whether both passphrases are equal. Timing: reveals only the result.
   package func isSame(as other: borrowing Passphrase) -> Bool {
     constantTimeEqual(bytes.bytes, other.bytes.bytes)
   }

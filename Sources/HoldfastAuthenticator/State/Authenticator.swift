@@ -3,13 +3,13 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// A user's authenticator: the secrets that he shares with devices, and the codes and seals that they make.
+/// A user's authenticator: the secrets that the user shares with devices, and the codes and seals made from them.
 ///
-/// For one thread at a time; other processes may use the same folder. Whatever changes is one transaction, durable before
-/// anything that rests on it is returned.
+/// It serves one thread at a time; other processes may use the same folder. Each change is one transaction, which is
+/// durable before any result that depends on it is returned.
 package final class Authenticator {
   let tables: AuthenticatorTables
-  /// What a new blinding by a PIN costs.
+  /// The scrypt cost of a new blinding by a PIN.
   let cost: ScryptCost
   var cryptography = OpenSSLCryptography()
 
@@ -18,15 +18,17 @@ package final class Authenticator {
     self.cost = cost
   }
 
-  /// All records, or a user's, by user and index. Throws `busy`, `corrupt`, `failed`.
+  /// Returns all records, or those of one user, ordered by user and index.
+  ///
+  /// - Throws: `busy`, `corrupt`, `failed`.
   package func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
     try tables.records(of: user).map(\.record)
   }
 
-  /// The record of a purpose, of a user and index where these are given.
+  /// Returns the record with a purpose, and with a user and index if these are given.
   ///
-  /// Throws `noRecords` when there is none at all, `unknownRecord`, and `severalUsers` or `severalRecords` where it has to be
-  /// said which one.
+  /// - Throws: `noRecords` if there is none at all, `unknownRecord`, and `severalUsers` or `severalRecords` if the
+  ///   caller must choose.
   package func record(
     user: String? = nil, index: Int? = nil, purpose: RecordPurpose
   ) throws(AuthenticatorFault) -> Record {
@@ -42,7 +44,9 @@ package final class Authenticator {
     return first
   }
 
-  /// Reads a record anew in the transaction that changes it. Throws `busy` when its secret is not `secret` any more.
+  /// Reads a record again in the transaction that changes it.
+  ///
+  /// - Throws: `busy` if its secret is no longer `secret`.
   func current(_ record: Record, with secret: BlindedSecret) throws(AuthenticatorFault) -> StoredRecord {
     guard let stored = try tables.record(record.user, record.index) else { throw .unknownRecord }
     guard let now = stored.secret, now.isSame(as: secret) else { throw .busy }
@@ -55,32 +59,33 @@ package final class Authenticator {
   }
 }
 
-/// The folder in which a user's authenticator keeps its records: mode 0700, the file in it 0600.
+/// The folder of a user's authenticator. Its mode is 0700, that of the file in it 0600.
 package enum AuthenticatorFolder {
-  /// The file in the folder.
+  /// The name of the database file in the folder.
   package static let fileName = "authenticator.sqlite"
 
-  /// Opens the authenticator that is in a folder. Throws `missing` where there is none, `folder` for one of another kind, and
-  /// what is wrong with it.
+  /// Opens the authenticator in a folder.
+  ///
+  /// - Throws: `missing` if there is none, `folder` if the folder is of another kind, and the errors of the file.
   package static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try open(at: path, cost: .interactive)
   }
 
-  /// Opens the authenticator that is in a folder, and makes folder and file where they are not there.
+  /// Opens the authenticator in a folder, after creating the folder and the file if necessary.
   ///
-  /// Throws `missing` without a folder above it, and what is wrong with it.
+  /// - Throws: `missing` if the parent folder does not exist, and the errors of the folder and the file.
   package static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try create(at: path, cost: .interactive)
   }
 
-  /// `cost` is that of new protections.
+  /// Opens the authenticator; `cost` applies to new protections.
   static func open(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
     try checkFolder(path)
     do throws(FileError) { try FolderKind.authenticator.require(ofFolder: path) } catch {
       throw AuthenticatorFault(error)
     }
     var status = stat()
-    // An empty file is one whose making was interrupted.
+    // An empty file is accepted: its creation was interrupted.
     guard unsafe lstat(path + "/" + fileName, &status) == 0 else { throw errno == EACCES ? .noPermission : .missing }
     return try Authenticator(path: path + "/" + fileName, cost: cost)
   }
@@ -93,7 +98,7 @@ package enum AuthenticatorFolder {
     return try Authenticator(path: path + "/" + fileName, cost: cost)
   }
 
-  /// The folder must be this user's alone, and not a symbolic link.
+  /// Checks that only this user can access the folder and that it is not a symbolic link.
   private static func checkFolder(_ path: String) throws(AuthenticatorFault) {
     guard !path.utf8.contains(0) else { throw .missing }
     var status = stat()

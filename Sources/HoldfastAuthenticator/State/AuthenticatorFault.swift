@@ -1,95 +1,102 @@
 import HoldfastStorage
 
-/// Why the authenticator did not do what it was asked for. Nothing was shown and nothing was lost then.
+/// The reasons why the authenticator refused an operation. It then showed no code, and no secret was lost.
 package enum AuthenticatorFault: Error, Equatable {
   // The folder and its file.
 
-  /// There is no such folder, or no authenticator in it.
+  /// The folder does not exist, or there is no authenticator in it.
   case missing
-  /// There is something else than a folder.
+  /// The path is not that of a folder.
   case notFolder
-  /// The group or others may use the folder or its file, or the system refuses.
+  /// The system denies access to the folder or its file.
   case noPermission
-  /// The folder or its file is open to others, or the file belongs to another user.
+  /// The group or others have access to the folder or its file, or the file belongs to another user.
   case tooOpen
   /// The folder belongs to another user.
   case wrongOwner
-  /// The file does not hold what was written there.
+  /// The file does not hold the data that was written to it.
   case corrupt
-  /// The file is another application's.
+  /// The file belongs to another application.
   case foreign
   /// A later version of the program wrote the file.
   case newerVersion
-  /// Another process held the file for too long, or changed the record meanwhile.
+  /// Another process locked the file for too long, or changed the record meanwhile.
   case busy
+  /// The disk is full.
   case diskFull
   /// The file or its file system is read-only.
   case readOnly
-  /// The folder could not be made.
+  /// The folder could not be created or is of another kind.
   case folder(FileError)
   /// The system, the random source or the cryptographic library failed.
   case failed
 
-  // Which record.
+  // Choosing a record.
 
+  /// The authenticator has no records.
   case noRecords
+  /// There is no such record.
   case unknownRecord
-  /// There are several users: it must be said which one.
+  /// There are several users, so the caller must name one.
   case severalUsers
-  /// The user has several records of the kind: it must be said which one.
+  /// The user has several records of the kind, so the caller must name one.
   case severalRecords
-  /// There is a record of that user and index.
+  /// There is already a record with that user and index.
   case exists
-  /// The same secret would be stored twice, once of these blinded: a PIN could be tested by whether both give the same.
+  /// The same secret would be stored twice, at least once blinded. A PIN could then be tested by whether both yield the
+  /// same secret.
   case secretTwice
-  /// The activation that made it was never confirmed.
+  /// The activation that made the record was never confirmed.
   case notConfirmed
-  /// A user's name is empty, too long, or has control characters.
+  /// A user's name is empty, is too long, or has control characters.
   case badUser
   /// An index is not from 1 to 8.
   case badIndex
-  /// The method is of no use for the record's purpose.
+  /// The method does not suit the record's purpose.
   case unsuitableMethod
-  /// A secret has no bytes or too many, or a number is out of its range.
+  /// A secret is empty or too long, or a number is out of range.
   case badRecord
 
-  // Using one.
+  // Using a record.
 
-  /// Before 1970, or after 2106-02-07.
+  /// The time is before 1970 or after 2106-02-07.
   case clockOutOfRange
   /// There is no next counter.
   case counterExhausted
-  /// The next counter is beyond what the device looks at.
+  /// The next counter is beyond the device's look-ahead window.
   case notSynchronised
-  /// The record takes no question, or there must be one, or it is malformed.
+  /// The record takes no question, requires one, or the question is malformed.
   case badQuestion
-  /// There is no challenge that the device could have answered, or it has served already.
+  /// There is no challenge that the device could have answered, or it was already used.
   case noChallenge
-  /// What was given is not what the record is protected by: that is this.
+  /// The input does not match the record's protection; the value is the input that it requires.
   case protectionMismatch(PINMode)
 
   // Changing the protection.
 
+  /// The new PIN breaks a rule.
   case weakPIN(PINFault)
   /// The last change is neither confirmed nor undone.
   case changeOpen
-  /// There is nothing to confirm or to undo.
+  /// There is nothing to confirm or undo.
   case noChange
-  /// A change or an import was interrupted after the old secret was erased: the undo code, or the import again, brings it back.
+  /// A change or an import was interrupted after the old secret was erased. The undo code, or repeating the import,
+  /// restores it.
   case interrupted
+  /// The text is not an undo code, or it was mistyped.
   case malformedUndoCode
-  /// The undo code is another change's.
+  /// The undo code belongs to another change.
   case wrongUndoCode
 
   // State strings.
 
-  /// Shorter than 8 characters, nothing but digits, or too long.
+  /// The passphrase is shorter than 8 characters, has only digits, or is too long.
   case weakPassphrase
-  /// It is no state string, or characters of it are missing or wrong.
+  /// The text is not a state string, or some of its characters are missing or wrong.
   case malformedState
-  /// The passphrase is another one.
+  /// The passphrase is not the one that encrypted the state.
   case wrongPassphrase
-  /// There are records already.
+  /// The authenticator already has records.
   case notEmpty
 }
 
@@ -109,7 +116,7 @@ extension AuthenticatorFault {
       }
   }
 
-  /// What went wrong with the folder itself.
+  /// Creates the fault for an error of the folder.
   init(_ error: FileError) {
     self =
       switch error.kind {

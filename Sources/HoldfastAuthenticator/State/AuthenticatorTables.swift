@@ -2,11 +2,11 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// The authenticator's tables: all of its SQL.
+/// The authenticator's tables, with all of its SQL.
 struct AuthenticatorTables {
   let database: Database
 
-  /// "HfAu".
+  /// The bytes "HfAu".
   static let applicationID: Int32 = 0x4866_4175
 
   static let schema: [StaticString] = [
@@ -32,12 +32,12 @@ struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  /// Runs `body` as one durable unit: it is on the disk when this returns.
+  /// Runs `body` in one durable transaction, which is on the disk when this returns.
   func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result {
     try database.transaction(mapping: AuthenticatorFault.init, body)
   }
 
-  /// All records, or a user's, in order.
+  /// Returns all records, or those of one user, in order.
   func records(of user: String? = nil) throws(AuthenticatorFault) -> [StoredRecord] {
     do throws(DatabaseError) {
       return try database.all(
@@ -54,7 +54,7 @@ struct AuthenticatorTables {
     try records(of: user).first { $0.record.index == index }
   }
 
-  /// Puts a record in the place of the one with its user and index, or beside the others.
+  /// Stores a record. It replaces the one with the same user and index, if there is one.
   func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
     let record = stored.record
     var method: [UInt8] = []
@@ -79,10 +79,9 @@ struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  /// Sees to it that nothing that was erased is left in the file, nor in its log.
+  /// Removes every trace of erased values from the file and its log.
   ///
-  /// The file is written anew and the log emptied; the write at the end brings that to the disk before anything else is
-  /// written.
+  /// The file is rewritten and the log emptied. The write at the end brings this to the disk before any later write.
   func settle() throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("VACUUM")

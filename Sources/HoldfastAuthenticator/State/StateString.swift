@@ -1,13 +1,14 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// The whole state as one armoured line: `hfstate1` and the base64url of what docs/authenticator.md describes.
+/// The whole state as one armoured line: `hfstate1` followed by the base64url encoding that docs/authenticator.md
+/// describes.
 enum StateString {
   static let prefix = Array("hfstate1".utf8)
-  /// The most bytes of the line, white space apart.
+  /// The largest length of the line, in bytes without white space.
   static let maximumByteCount = 1 << 20
 
-  /// Cost, salt and nonce.
+  /// The length of the header, in bytes: cost, salt and nonce.
   private static let headerByteCount = 3 + 16 + 12
   private static let tagByteCount = 16
   private static let checkByteCount = 4
@@ -40,7 +41,9 @@ enum StateString {
     return text
   }
 
-  /// Decrypts a line, which may have been wrapped. Throws `malformedState`, `wrongPassphrase`, `failed`.
+  /// Decrypts a line, which may have been wrapped.
+  ///
+  /// - Throws: `malformedState`, `wrongPassphrase`, `failed`.
   static func open(
     _ text: Span<UInt8>, under passphrase: borrowing Passphrase, using cryptography: inout OpenSSLCryptography
   ) throws(AuthenticatorFault) -> SecretBytes {
@@ -59,12 +62,14 @@ enum StateString {
     return message
   }
 
-  /// Throws `malformedState` unless `text` is a state string that was not mistyped. Needs no passphrase.
+  /// Checks that `text` is a state string without typing errors. No passphrase is needed.
+  ///
+  /// - Throws: `malformedState`.
   static func check(_ text: Span<UInt8>) throws(AuthenticatorFault) {
     _ = try parse(text)
   }
 
-  /// Header, ciphertext and tag, and what the header says of the cost.
+  /// Parses a line into the header, ciphertext and tag, and reads the cost from the header.
   private static func parse(_ text: Span<UInt8>) throws(AuthenticatorFault) -> (body: [UInt8], cost: ScryptCost) {
     var line: [UInt8] = []
     for index in text.indices where ![0x20, 0x09, 0x0a, 0x0d].contains(text[index]) { line.append(text[index]) }
@@ -72,7 +77,7 @@ enum StateString {
     var body: [UInt8] = []
     var position = prefix.count
     while position < line.count {
-      // 64 characters are 48 bytes; only the last ones may be fewer.
+      // 64 characters encode 48 bytes; only the last group may be shorter.
       let end = min(position + 64, line.count)
       var part = ByteBuffer<48>()
       do throws(EncodingFault) { try part.append(base64URL: line.span.extracting(position..<end)) } catch {
@@ -92,7 +97,7 @@ enum StateString {
     return (body, cost)
   }
 
-  /// The first bytes of a hash: they find typing errors, and need no key.
+  /// Returns the first bytes of a hash. They detect typing errors without a key.
   private static func check(_ body: [UInt8]) throws(CryptographyFailure) -> [UInt8] {
     var hash = SHA256Stream()
     hash.append(domain: "holdfast/1 state string")
@@ -143,7 +148,7 @@ extension StoredRecord {
     bytes.appendCBOR(optional: record.changePosition)
   }
 
-  /// Reads what ``encode(into:)`` writes.
+  /// Reads the encoding that ``encode(into:)`` writes.
   init(_ reader: inout CBORReader) throws(EncodingFault) {
     try reader.array(of: Self.fieldCount)
     let user = try reader.text(1...Credential.maximumUserByteCount)

@@ -1,38 +1,39 @@
 import HoldfastCore
 import HoldfastFormats
 
-/// What an attestation token says. The measurements and the proof key are secrets.
+/// The claims of an attestation token. The measurements and the proof key are secret.
 struct AttestationClaims: ~Copyable {
-  /// `iss`.
+  /// The claim `iss`: the attestation service.
   var issuer: BoundedText<64>
-  /// `aud`: the API domain.
+  /// The claim `aud`: the API domain of the backend.
   var audience: BoundedText<255>
-  /// `iat` and `exp`, Unix seconds.
+  /// The claims `iat` and `exp`, in Unix seconds.
   var issuedAt: UInt64
   var expires: UInt64
-  /// `did`: names the app's device to the service alone.
+  /// The claim `did`: an identifier of the prover's host that only the attestation service can derive.
   var deviceID: FixedBytes<16>
-  /// `arc`: a code for logs.
+  /// The claim `arc`: the response code for logs.
   var responseCode: BoundedText<16>
-  /// `pay`: what ``deviceBinding(_:using:)`` gives.
+  /// The claim `pay`: the result of ``deviceBinding(_:using:)``.
   var binding: Digest
-  /// `imh`, `dmh` and `mpk`.
+  /// The claims `imh` (integrity measurement), `dmh` (device measurement, DM, of the prover's host) and `mpk` (proof
+  /// key).
   var integrity: Secret<32>
   var device: Secret<32>
   var proofKey: Secret<16>
-  /// `sub`, the app that was approved; nil from a service that does not say.
+  /// The claim `sub`: the approved app; nil if the service does not state it.
   var subject: BoundedText<64>?
-  /// `ver`, its version; nil from a service that does not say.
+  /// The claim `ver`: the app's version; nil if the service does not state it.
   var version: AppVersion?
 
-  /// The `typ` of the JWS.
+  /// The `typ` header of the JWS.
   static var type: String { "holdfast-at+jwt" }
 }
 
 extension AttestationClaims {
-  /// Reads a JWT claims set; claims that it does not know are ignored, as RFC 7519 §4 asks.
+  /// Reads a JWT claims set. Unknown claims are ignored, as RFC 7519 §4 requires.
   ///
-  /// `unexpected` unless it is an attestation with measurements.
+  /// - Throws: `unexpected` unless it is an attestation with measurements.
   static func read(_ json: Span<UInt8>) throws(EncodingFault) -> AttestationClaims {
     var reader = try JSONReader(json)
     var object = try reader.beginObject()
@@ -47,7 +48,7 @@ extension AttestationClaims {
   }
 }
 
-/// Claims being collected in whatever order they come.
+/// The claims collected so far; they may come in any order.
 private struct PartialAttestationClaims: ~Copyable {
   var issuer: BoundedText<64>?
   var audience: BoundedText<255>?
@@ -135,7 +136,7 @@ private func readVersion(_ reader: inout JSONReader) throws(EncodingFault) -> Ap
 }
 
 extension AttestationClaims {
-  /// Writes the claims as a JWT claims set; binary claims are padded standard base64.
+  /// Writes the claims as a JWT claims set. Binary claims are padded standard base64.
   ///
   /// Source: RFC 7519 §4.
   borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {

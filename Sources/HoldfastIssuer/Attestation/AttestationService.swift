@@ -2,21 +2,28 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// Appraises evidence against policy and writes attestation tokens; simulates the service of a vendor.
+/// An attestation service, which appraises evidence against a policy and issues attestation tokens. It simulates a
+/// vendor's service.
 ///
-/// Source: RFC 9334 §4.1 (the *verifier* there). Used by one thread at a time.
+/// Source: RFC 9334 §4.1, where its role is the *verifier*. Only one thread at a time may use it.
 package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyable {
   let account: AccountDerivations
   var signing: JWSKey
   let encryption: JWEKey
   let releases: ReleaseKeyRegistry
+  /// The owner's rules.
   package let policy: ServicePolicy
   var seen: Seen
 
+  /// Creates a service.
+  ///
   /// - Parameters:
-  ///   - account: the account secret, at least 32 bytes.
-  ///   - signing: what attestation tokens are signed with.
-  ///   - encryption: the backend's key, of which only what encrypts is used.
+  ///   - account: The account secret, at least 32 bytes.
+  ///   - signing: The key that signs attestation tokens.
+  ///   - encryption: The backend's key, of which only the encrypting half is used.
+  ///   - releases: The keys of the approved releases.
+  ///   - policy: The owner's rules.
+  ///   - seen: The durable record of appraised configurations.
   package init(
     account: consuming SecretBytes, signing: consuming JWSKey, encryption: consuming JWEKey,
     releases: consuming ReleaseKeyRegistry, policy: ServicePolicy, seen: consuming Seen
@@ -29,9 +36,14 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     self.seen = seen
   }
 
-  /// Appraises evidence; where the app is approved, its token is bound to `device`.
+  /// Appraises evidence. If the app is approved, its token is bound to `device`.
   ///
-  /// The service computes both measurements itself. `evidence` is the result of `Evidence.encoded(authenticatedWith:using:)`.
+  /// The service computes both measurements itself.
+  ///
+  /// - Parameters:
+  ///   - evidence: The result of `Evidence.encoded(authenticatedWith:using:)`.
+  ///   - device: The device for which the app wants a measurement token.
+  /// - Throws: The condition that prevents an appraisal; a refusal is not an error.
   package mutating func appraise(
     _ evidence: Span<UInt8>, for device: DeviceDescriptor, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
@@ -64,7 +76,7 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     } catch { throw .cryptography }
   }
 
-  /// The claims of approved evidence.
+  /// Makes the claims for approved evidence.
   private func claims(
     for evidence: Evidence, of image: ApprovedImage, device: DeviceDescriptor, now: UInt64,
     using cryptography: inout OpenSSLCryptography
@@ -104,41 +116,41 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
   }
 }
 
-/// The attestation service's answer to evidence.
+/// The result of an appraisal.
 package enum Appraisal: Sendable, Equatable {
-  /// The app is approved: the attestation token, and its response code for the log.
+  /// The app is approved. The values are the attestation token and its response code for the log.
   case approved(token: [UInt8], responseCode: BoundedText<16>)
-  /// It is not.
+  /// The app is not approved.
   case refused(AttestationRefusal)
 }
 
-/// Why an app is not approved: the first of these that applies.
+/// The reasons why an app is not approved. The first that applies is reported.
 package enum AttestationRefusal: Error, Equatable {
-  /// The keys of its release are not registered.
+  /// The keys of the app's release are not registered.
   case unknownProofKey
-  /// Not authenticated with the evidence key of the release that it names.
+  /// The evidence is not authenticated with the evidence key of the release that it names.
   case notAuthentic
-  /// Its baseline was not taken within the last five minutes, or is ahead of the service's clock by more.
+  /// The time of the baseline differs from the service's clock by more than five minutes.
   case notFresh
-  /// Components that every baseline has are missing.
+  /// Components that every baseline must have are missing.
   case incomplete
-  /// Its image is none that is approved.
+  /// The app's image is not approved.
   case unknownImage
-  /// It claims another name than its image has in the policy.
+  /// The app claims a name other than the one that the policy gives its image.
   case subject(claimed: BoundedText<64>, approved: BoundedText<64>)
-  /// It claims another version than its image has in the policy.
+  /// The app claims a version other than the one that the policy gives its image.
   case version(claimed: AppVersion, approved: AppVersion)
-  /// It was noticed to have a property that is refused.
+  /// The evidence has a property that the policy refuses.
   case property(BoundedText<32>)
-  /// Its configuration was appraised before.
+  /// The configuration was appraised before.
   case repeated
 }
 
-/// Why the service could not appraise.
+/// The reasons why the service could not appraise evidence.
 package enum AttestationFault: Error, Equatable {
   /// The bytes are not evidence.
   case malformed
-  /// There is no clock to judge freshness by.
+  /// There is no clock to check the freshness with.
   case noClock
   /// The durable record failed.
   case ledger(LedgerFault)
@@ -147,7 +159,7 @@ package enum AttestationFault: Error, Equatable {
 }
 
 extension ServicePolicy {
-  /// The components that every baseline has, as docs/measurement.md names them.
+  /// The components that every baseline must have. Source: docs/measurement.md.
   private static let requiredAppIDs: [ComponentID] = [
     "app.debug", "app.image", "app.injected", "app.text", "os.release",
   ].compactMap { BoundedText($0) }
@@ -155,13 +167,14 @@ extension ServicePolicy {
     "device.cpu", "device.machine", "device.secret",
   ].compactMap { BoundedText($0) }
 
-  /// How far a baseline's time may be from now.
+  /// The largest difference between a baseline's time and the present, in seconds.
   private static let freshnessSeconds: UInt64 = 5 * 60
   private static let imageID = ComponentID("app.image" as StaticString)
 
-  /// Appraises authentic evidence: the approved image that made it, or why it is refused.
+  /// Appraises authentic evidence. Returns the approved image that made it, or the reason for refusal.
   ///
-  /// The image's entry in the policy gives name and version. A claim in the evidence must agree with it.
+  /// The policy's entry for the image determines the name and the version. A claim in the evidence must agree with
+  /// them.
   func appraise(_ evidence: Evidence, now: UInt64) -> Result<ApprovedImage, AttestationRefusal> {
     let created = evidence.configuration.created
     guard max(now, created) - min(now, created) <= Self.freshnessSeconds else { return .failure(.notFresh) }
@@ -184,7 +197,8 @@ extension ServicePolicy {
   }
 }
 
-/// What binds an attestation token to the device that its app asks for, the claim `pay`: SHA-256 of device id ‖ public point.
+/// Computes the claim `pay`, which binds an attestation token to the device that the app asks for: SHA-256 of device id
+/// ‖ public point.
 func deviceBinding(
   _ device: DeviceDescriptor, using cryptography: inout OpenSSLCryptography
 ) throws(CryptographyFailure) -> Digest {
@@ -194,11 +208,11 @@ func deviceBinding(
   return try hash.finish()
 }
 
-/// What the service derives from its account secret, so that it says nothing to others.
+/// The values that the service derives from its account secret, so that they reveal nothing to other parties.
 struct AccountDerivations: ~Copyable {
   let account: SecretBytes
 
-  /// `did`: the same for the same device, 16 bytes.
+  /// Derives the claim `did`: 16 bytes that are always the same for the same prover's host.
   borrowing func deviceID(
     of components: [Component], using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> FixedBytes<16> {
@@ -214,7 +228,8 @@ struct AccountDerivations: ~Copyable {
     return FixedBytes<16>(code.bytes.extracting(first: 16)) ?? FixedBytes()
   }
 
-  /// `arc`: ten characters of base32 that stand for the device and its properties, fit for a log.
+  /// Derives the claim `arc`: ten base32 characters that represent the prover's host and the properties, for use in
+  /// logs.
   ///
   /// Source: RFC 4648 §6 for the alphabet.
   borrowing func responseCode(

@@ -2,20 +2,25 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// Checks attestation tokens and issues measurement tokens.
+/// A backend, which checks attestation tokens and issues measurement tokens.
 ///
-/// Source: RFC 9334 §2.1 (the *relying party* there). Used by one thread at a time.
+/// Source: RFC 9334 §2.1, where its role is the *relying party*. Only one thread at a time may use it.
 package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   var encryption: JWEKey
   let signing: JWSKey
   var issuer: IssuerSecrets
+  /// The owner's rules.
   package let policy: ServicePolicy
   var issued: Issued
 
+  /// Creates a backend.
+  ///
   /// - Parameters:
-  ///   - encryption: the key to which attestation tokens are encrypted.
-  ///   - signing: what verifies their signature.
-  ///   - issuer: vouches for measurement tokens, and for nothing else.
+  ///   - encryption: The key to which attestation tokens are encrypted.
+  ///   - signing: The key that verifies their signatures.
+  ///   - issuer: The keys that authenticate measurement tokens, and nothing else.
+  ///   - policy: The owner's rules.
+  ///   - issued: The durable record of the tokens issued.
   package init(
     encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets, policy: ServicePolicy,
     issued: consuming Issued
@@ -27,16 +32,19 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     self.issued = issued
   }
 
-  /// What devices must trust.
+  /// The public key that devices must trust.
   package var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.signing.publicPoint) }
 
-  /// How far clocks may differ.
+  /// The permitted difference between clocks, in seconds.
   static var skewSeconds: UInt64 { 30 }
 
-  /// Issues a measurement token for `device` on the strength of an attestation token.
+  /// Issues a measurement token for `device` on the basis of an attestation token.
   ///
-  /// That the baseline is this device's, and the key too, is on the disk before the token is made: who got a token for a
-  /// device encrypted to a key of his own would read the measurements in it, and could encrypt it anew to the device's.
+  /// The device that the baseline belongs to and the device's key are on the disk before the token is made. Otherwise
+  /// anyone who got a token for the device encrypted to another key could read the measurements in it and encrypt it
+  /// again to the device's key.
+  ///
+  /// - Throws: The condition that prevents an answer; a refusal is not an error.
   package mutating func issue(
     attestation token: Span<UInt8>, for device: DeviceDescriptor, options: IssuanceOptions = IssuanceOptions(),
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
@@ -70,7 +78,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     } catch { throw .writing(error) }
   }
 
-  /// Raises the generation of a device: once it has seen a newer token, it refuses every older one.
+  /// Raises the generation of a device and returns it. A device that has seen a newer token refuses every older one.
   package mutating func revoke(_ device: DeviceID) throws(LedgerFault) -> UInt64 {
     try issued.raiseGeneration(of: device)
   }
@@ -97,7 +105,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     return nil
   }
 
-  /// Why the owner's registry has no token for a device; nil where it has.
+  /// Returns the reason why the owner's registry refuses a token for a device; nil if it does not.
   private func refusal(of device: DeviceDescriptor) throws(LedgerFault) -> IssuanceRefusal? {
     let registered = try issued.registration(of: device.deviceID)
     if policy.devices == .listed, registered?.publicPoint == nil { return .unknownDevice }
@@ -107,7 +115,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
 }
 
 extension Backend where Issued: ~Copyable {
-  /// What the measurement token says.
+  /// Makes the claims of the measurement token.
   func measurementClaims(
     _ attestation: borrowing AttestationClaims, for device: DeviceDescriptor, options: IssuanceOptions, now: UInt64,
     generation: UInt64, random: inout some RandomSource & ~Copyable
@@ -134,7 +142,7 @@ extension Backend where Issued: ~Copyable {
   }
 }
 
-/// What is remembered of a baseline: its measurement does not follow from it.
+/// Computes the digest under which a baseline is recorded. The measurement cannot be derived from it.
 func baselineDigest(
   _ integrity: borrowing Secret<32>, using cryptography: inout OpenSSLCryptography
 ) throws(CryptographyFailure) -> Digest {
@@ -144,55 +152,58 @@ func baselineDigest(
   return try hash.finish()
 }
 
-/// Wishes that come with an attestation token; for those that are nil, the backend's policy decides.
+/// The requested properties of a measurement token. The backend's policy determines those that are nil.
 package struct IssuanceOptions: Sendable {
-  /// How the measurement token is written.
+  /// The format of the measurement token.
   package var format: MeasurementTokenFormat = .cose
-  /// How long it is valid.
+  /// The validity, in seconds.
   package var validitySeconds: UInt64?
-  /// `cmd`: what it may do.
+  /// The claim `cmd`: the permitted commands.
   package var commands: [BoundedText<32>]?
-  /// `max`: how many rounds may be accepted.
+  /// The claim `max`: the number of rounds in which the token may be accepted.
   package var maximumUses: UInt64?
-  /// `usr`: whose codes go with it.
+  /// The claim `usr`: the user whose codes must accompany the token.
   package var user: BoundedText<32>?
 
+  /// Creates options that leave everything to the policy, with the format `cose`.
   package init() {}
 }
 
-/// What the backend makes of a request.
+/// The backend's answer to a request.
 package enum Issuance: Sendable, Equatable {
-  /// The measurement token, and what it says.
+  /// A measurement token was issued.
   case issued(IssuedToken)
-  /// Nothing was issued.
+  /// The request was refused, and nothing was issued.
   case refused(IssuanceRefusal)
 }
 
-/// A measurement token, with those of its claims that the prover may know. It cannot read them in the token, which is
+/// A measurement token with the claims that the prover may know. The prover cannot read them in the token, which is
 /// encrypted to the device.
 package struct IssuedToken: Sendable, Equatable {
-  /// The token, as its format has it.
+  /// The token in its format.
   package let bytes: [UInt8]
-  /// `iss` and `sub`.
+  /// The claim `iss`: the issuer.
   package let issuer: BoundedText<64>
+  /// The claim `sub`: the app.
   package let subject: BoundedText<64>
-  /// `jti`.
+  /// The claim `jti`: the token's identifier.
   package let id: TokenID
-  /// `iat` and `exp`, in Unix seconds.
+  /// The claim `iat`: the time of issue, in Unix seconds.
   package let issuedAt: UInt64
+  /// The claim `exp`: the end of the validity, in Unix seconds.
   package let expires: UInt64
-  /// `gen`.
+  /// The claim `gen`: the generation of the device's tokens.
   package let generation: UInt64
-  /// `max`; nil for any number of rounds.
+  /// The claim `max`: the number of rounds; nil if it is not limited.
   package let maximumUses: UInt64?
-  /// `cmd`; nil for all that the device's policy allows.
+  /// The claim `cmd`: the permitted commands; nil for all that the device's policy allows.
   package let commands: [BoundedText<32>]?
-  /// `ver`.
+  /// The claim `ver`: the app's version.
   package let version: AppVersion
-  /// `usr`; nil for any user.
+  /// The claim `usr`: the user; nil for any user.
   package let user: BoundedText<32>?
 
-  /// A token, and the claims that were written into it.
+  /// Creates a token from its bytes and the claims in it.
   init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
     self.bytes = bytes
     (issuer, subject, id) = (claims.issuer, claims.subject, claims.tokenID)
@@ -208,37 +219,37 @@ package struct IssuedToken: Sendable, Equatable {
   }
 }
 
-/// Why nothing was issued: the first of these that applies.
+/// The reasons why nothing was issued. The first that applies is reported.
 package enum IssuanceRefusal: Sendable, Equatable {
-  /// The attestation token does not open, is not signed by the service, or is none.
+  /// The attestation token does not decrypt, is not signed by the service, or is not well-formed.
   case attestation(JOSEFault)
-  /// Another service's.
+  /// The attestation token comes from another service.
   case issuer
-  /// For another backend.
+  /// The attestation token is for another backend.
   case audience
-  /// It is not valid yet, or its times make no sense.
+  /// The attestation token is not valid yet, or its times are inconsistent.
   case notYetValid
-  /// It was valid once.
+  /// The attestation token has expired.
   case expired
-  /// The app asked the service for another device.
+  /// The app asked the attestation service for another device.
   case anotherDevice
   /// The attestation token names no app, and the policy has no name for such apps.
   case unnamedApp
   /// The owner did not register the device, and the policy says `"devices": "listed"`.
   case unknownDevice
-  /// The device is registered with another key, or had another key when the first token for it was issued.
+  /// The device is registered with another key, or the first token for it was issued for another key.
   case anotherKey
   /// The owner blocked the device.
   case blockedDevice
-  /// The baseline was given to another device: there, this one's token would prove as well.
+  /// The baseline was already used for another device, where a token with it would be valid too.
   case baselineOfAnotherDevice
 }
 
-/// Why the backend could not answer.
+/// The reasons why the backend could not answer.
 package enum IssuanceFault: Error, Equatable {
   /// There is no clock.
   case noClock
-  /// More commands than a token carries.
+  /// There are more commands than a token can carry.
   case tooManyCommands
   /// The durable record failed.
   case ledger(LedgerFault)

@@ -1,18 +1,24 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// How a JWE's content is encrypted: all of RFC 7518.
+/// The content encryption algorithms of a JWE, all of RFC 7518.
 ///
 /// Source: RFC 7518 §5.1.
 package enum JWEContentEncryption: String, Sendable, CaseIterable {
+  /// AES-128-CBC with HMAC-SHA-256. Source: RFC 7518 §5.2.3.
   case a128CBCHS256 = "A128CBC-HS256"
+  /// AES-192-CBC with HMAC-SHA-384. Source: RFC 7518 §5.2.4.
   case a192CBCHS384 = "A192CBC-HS384"
+  /// AES-256-CBC with HMAC-SHA-512. Source: RFC 7518 §5.2.5.
   case a256CBCHS512 = "A256CBC-HS512"
+  /// AES-GCM with a key of 128 bits. Source: RFC 7518 §5.3.
   case a128GCM = "A128GCM"
+  /// AES-GCM with a key of 192 bits. Source: RFC 7518 §5.3.
   case a192GCM = "A192GCM"
+  /// AES-GCM with a key of 256 bits. Source: RFC 7518 §5.3.
   case a256GCM = "A256GCM"
 
-  /// The bytes of a content key.
+  /// The length of a content key, in bytes.
   var keyByteCount: Int {
     switch self {
     case .a128GCM: 16
@@ -23,10 +29,10 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
     }
   }
 
-  /// The bytes of an initialization vector: 12 or 16.
+  /// The length of an initialization vector, in bytes: 12 or 16.
   var vectorByteCount: Int { hash == nil ? 12 : 16 }
 
-  /// The bytes of an authentication tag: 16, 24 or 32.
+  /// The length of an authentication tag, in bytes: 16, 24 or 32.
   var tagByteCount: Int { hash.map { $0.byteCount / 2 } ?? 16 }
 
   /// The MAC of the CBC composites; nil for GCM.
@@ -39,7 +45,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
     }
   }
 
-  /// Encrypts `message`; all counts are those above.
+  /// Encrypts `message`. The lengths are those above.
   func seal(
     _ message: Span<UInt8>, key: Span<UInt8>, vector: Span<UInt8>, authenticating data: Span<UInt8>
   ) throws(CryptographyFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
@@ -61,7 +67,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
     return (ciphertext, tag)
   }
 
-  /// Decrypts `ciphertext`; throws when the tag is wrong, before anything is decrypted with CBC.
+  /// Decrypts `ciphertext`. With CBC, a wrong tag is detected before anything is decrypted.
   ///
   /// Source: RFC 7518 §5.2.2.2 and §5.3. Timing: tags are compared in constant time.
   func open(
@@ -83,7 +89,8 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
     return try AESCBC.decrypt(key: key.extracting(last: half), initializationVector: vector, message: ciphertext)
   }
 
-  /// What the MAC of a CBC composite covers: data ‖ vector ‖ ciphertext ‖ the bits of the data as 8 bytes.
+  /// Returns the input of the MAC of a CBC composite: data ‖ vector ‖ ciphertext ‖ the length of the data in bits, as 8
+  /// bytes.
   private static func covered(
     _ data: Span<UInt8>, _ vector: Span<UInt8>, _ ciphertext: Span<UInt8>
   ) -> [UInt8] {
@@ -96,25 +103,38 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   }
 }
 
-/// How a JWE's content key reaches its recipient: all of RFC 7518 but `RSA1_5` and PBES2.
+/// The key management algorithms of a JWE: all of RFC 7518 except `RSA1_5` and PBES2.
 ///
 /// Source: RFC 7518 §4.1.
 package enum JWEKeyManagement: String, Sendable, CaseIterable {
+  /// RSAES-OAEP with SHA-1. Source: RFC 7518 §4.3.
   case rsaOAEP = "RSA-OAEP"
+  /// RSAES-OAEP with SHA-256. Source: RFC 7518 §4.3.
   case rsaOAEP256 = "RSA-OAEP-256"
+  /// AES key wrap with a key of 128 bits. Source: RFC 7518 §4.4.
   case a128KW = "A128KW"
+  /// AES key wrap with a key of 192 bits. Source: RFC 7518 §4.4.
   case a192KW = "A192KW"
+  /// AES key wrap with a key of 256 bits. Source: RFC 7518 §4.4.
   case a256KW = "A256KW"
+  /// A shared key that encrypts the content directly. Source: RFC 7518 §4.5.
   case direct = "dir"
+  /// Ephemeral ECDH whose result encrypts the content directly. Source: RFC 7518 §4.6.
   case ecdhES = "ECDH-ES"
+  /// Ephemeral ECDH with AES-128 key wrap. Source: RFC 7518 §4.6.
   case ecdhESA128KW = "ECDH-ES+A128KW"
+  /// Ephemeral ECDH with AES-192 key wrap. Source: RFC 7518 §4.6.
   case ecdhESA192KW = "ECDH-ES+A192KW"
+  /// Ephemeral ECDH with AES-256 key wrap. Source: RFC 7518 §4.6.
   case ecdhESA256KW = "ECDH-ES+A256KW"
+  /// AES-GCM key wrap with a key of 128 bits. Source: RFC 7518 §4.7.
   case a128GCMKW = "A128GCMKW"
+  /// AES-GCM key wrap with a key of 192 bits. Source: RFC 7518 §4.7.
   case a192GCMKW = "A192GCMKW"
+  /// AES-GCM key wrap with a key of 256 bits. Source: RFC 7518 §4.7.
   case a256GCMKW = "A256GCMKW"
 
-  /// What is done with the key.
+  /// The operation that an algorithm performs with the key.
   enum Method {
     case oaep(OAEPHash)
     case wrap(keyByteCount: Int)
@@ -143,7 +163,7 @@ package enum JWEKeyManagement: String, Sendable, CaseIterable {
   }
 }
 
-/// A fresh private key from `random`: candidates are drawn until one is in 1 ..< n.
+/// Generates a private key from `random`: candidates are drawn until one is in 1 ..< n.
 ///
 /// Source: FIPS 186-5 §A.2.2.
 func ephemeralKey(

@@ -3,19 +3,21 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
 
-/// A key for JWE and the algorithms that it is for: they come from here, never from a header.
+/// A JWE key with its algorithms. They are configured with the key and never taken from a header.
 ///
-/// Source: RFC 7516; RFC 8725 §3.1. Used by one thread at a time.
+/// Source: RFC 7516; RFC 8725 §3.1. Only one thread at a time may use it.
 package struct JWEKey: ~Copyable {
+  /// The key management algorithm.
   package let management: JWEKeyManagement
+  /// The content encryption algorithm.
   package let encryption: JWEContentEncryption
-  /// What a header's `kid` must be, where it has one.
+  /// The required value of a header's `kid`, if the header has one.
   package let keyID: String?
   var material: JWEKeyMaterial
 
   /// Reads a private or symmetric JWK that names `alg` and `enc`.
   ///
-  /// Throws `unexpected` when it names no algorithm, an unknown one, or is not the kind or size of key for it.
+  /// - Throws: `unexpected` if it names no algorithm or an unknown one, or has the wrong kind or size of key.
   package init(parsing json: Span<UInt8>) throws(JOSEFault) {
     let key: JWK
     do throws(EncodingFault) { key = try JWK.parse(json) } catch { throw JOSEFault(error) }
@@ -32,7 +34,9 @@ package struct JWEKey: ~Copyable {
     try self.init(material, management: management, encryption: encryption, keyID: keyID)
   }
 
-  /// An elliptic key with its algorithms. `unexpected` when `management` is not key agreement.
+  /// Creates an elliptic-curve key with its algorithms.
+  ///
+  /// - Throws: `unexpected` if `management` is not a key agreement.
   package init(
     _ key: consuming ECPrivateKey, management: JWEKeyManagement, encryption: JWEContentEncryption, keyID: String?
   ) throws(JOSEFault) {
@@ -52,7 +56,7 @@ package struct JWEKey: ~Copyable {
 }
 
 extension JWEKeyMaterial {
-  /// Whether the key is of the kind and size that the algorithm takes.
+  /// Returns whether the key has the kind and size that the algorithms require.
   fileprivate func fits(_ management: JWEKeyManagement, _ encryption: JWEContentEncryption) -> Bool {
     switch management.method {
     case .oaep: isRSA
@@ -64,11 +68,12 @@ extension JWEKeyMaterial {
 }
 
 extension JWEKey {
-  /// Decrypts a compact JWE, at most 8192 bytes.
+  /// Decrypts a compact JWE of at most 8192 bytes.
   ///
-  /// Source: RFC 7516 §5.2. `contentType` is what `cty` must be, where the header has one.
-  /// Throws `malformed` or `unexpected` before any key is used, `refused` for header parameters that are never honoured,
-  /// and one opaque `cryptography` for whatever does not decrypt.
+  /// Source: RFC 7516 §5.2. `contentType` is the required value of `cty`, if the header has one.
+  ///
+  /// - Throws: `malformed` or `unexpected` before any key is used, `refused` for header parameters that are never
+  ///   supported, and an opaque `cryptography` for any failure to decrypt.
   package mutating func open(_ token: Span<UInt8>, contentType: String) throws(JOSEFault) -> SecretBytes {
     guard token.count <= Self.tokenByteLimit else { throw .malformed }
     let parts = try CompactParts(token, count: 5)
@@ -113,7 +118,7 @@ extension JWEKey {
     }
   }
 
-  /// Source: RFC 7518 §4.6.
+  /// Derives the agreed key. Source: RFC 7518 §4.6.
   private mutating func agreedKey(
     header: HeaderParameters, algorithm: String, byteCount: Int
   ) throws(JOSEFault) -> SecretBytes {
@@ -124,7 +129,7 @@ extension JWEKey {
     return try parties.deriveKey(from: shared.bytes, algorithm: algorithm, byteCount: byteCount)
   }
 
-  /// Source: RFC 7518 §4.4.
+  /// Unwraps a content key with AES key wrap. Source: RFC 7518 §4.4.
   private func unwrap(_ wrapped: Span<UInt8>, with key: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
     guard wrapped.count == encryption.keyByteCount + 8 else { throw .unexpected }
     do throws(CryptographyFailure) {
@@ -132,7 +137,7 @@ extension JWEKey {
     } catch { throw .cryptography }
   }
 
-  /// Source: RFC 7518 §4.7.
+  /// Unwraps a content key with AES-GCM. Source: RFC 7518 §4.7.
   private func gcmUnwrapped(header: HeaderParameters, wrapped: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
     guard wrapped.count == encryption.keyByteCount, let nonce = try header.bytes("iv"), nonce.count == 12,
       let tagBytes = try header.bytes("tag"), let tag = FixedBytes<16>(tagBytes.span)
@@ -147,7 +152,8 @@ extension JWEKey {
     }
   }
 
-  /// A key of the right size whatever came: a wrong one fails later, with the content, and shows nothing.
+  /// Decrypts a content key. The result always has the right size: a wrong key only fails later, with the content, and
+  /// reveals nothing.
   ///
   /// Source: RFC 7516 §11.5.
   private func rsaDecrypted(_ wrapped: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
@@ -165,9 +171,11 @@ extension JWEKey {
     }
   }
 
-  /// Encrypts `plaintext` as ``open(_:contentType:)`` opens it, to the public half where there is one.
+  /// Encrypts `plaintext` for ``open(_:contentType:)``, to the public half if the key has one.
   ///
-  /// Source: RFC 7516 §5.1. Throws `cryptography` when libcrypto or the random source fails.
+  /// Source: RFC 7516 §5.1.
+  ///
+  /// - Throws: `cryptography` if libcrypto or the random source fails.
   package borrowing func seal(
     _ plaintext: Span<UInt8>, contentType: String, random: inout some RandomSource & ~Copyable
   ) throws(JOSEFault) -> [UInt8] {
@@ -195,7 +203,7 @@ extension JWEKey {
     }
   }
 
-  /// Source: RFC 7518 §4.4 and §4.7.
+  /// Wraps a content key. Source: RFC 7518 §4.4 and §4.7.
   private borrowing func wrap(
     _ contentKey: Span<UInt8>, with key: Span<UInt8>, random: inout some RandomSource & ~Copyable
   ) throws(JOSEFault) -> ([UInt8], [(String, JSONValue)]) {
@@ -216,7 +224,7 @@ extension JWEKey {
   }
 }
 
-/// The key itself, of one of three kinds.
+/// The key material, of one of three kinds.
 enum JWEKeyMaterial: ~Copyable {
   case octets(SecretBytes)
   case rsa(RSAPrivateKey)
@@ -229,7 +237,7 @@ enum JWEKeyMaterial: ~Copyable {
     }
   }
 
-  /// The bytes of a symmetric key; nil for another kind.
+  /// The length of a symmetric key, in bytes; nil for the other kinds.
   var octetCount: Int? {
     switch self {
     case .octets(let key): key.count
@@ -237,7 +245,7 @@ enum JWEKeyMaterial: ~Copyable {
     }
   }
 
-  /// The curve of an elliptic key; nil for another kind.
+  /// The curve of an elliptic-curve key; nil for the other kinds.
   var curve: NISTCurve? {
     switch self {
     case .elliptic(let key): key.curve
@@ -245,7 +253,7 @@ enum JWEKeyMaterial: ~Copyable {
     }
   }
 
-  /// Lends a symmetric key.
+  /// Lends the bytes of a symmetric key to `body`.
   borrowing func withOctets<Result: ~Copyable>(
     _ body: (Span<UInt8>) throws(JOSEFault) -> Result
   ) throws(JOSEFault) -> Result {
@@ -255,7 +263,7 @@ enum JWEKeyMaterial: ~Copyable {
     }
   }
 
-  /// ECDH with a SEC1 uncompressed point.
+  /// Performs ECDH with a SEC1 uncompressed point.
   mutating func agree(with point: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
     switch consume self {
     case .elliptic(var key):
@@ -275,7 +283,7 @@ enum JWEKeyMaterial: ~Copyable {
     }
   }
 
-  /// Decrypts what OAEP encrypted to an RSA key.
+  /// Decrypts a message that was encrypted to an RSA key with OAEP.
   borrowing func decryptOAEP(_ message: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
     switch self {
     case .rsa(let key):

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// Puts a compact JWE together once its content key is there.
+/// A writer that assembles a compact JWE from a content key and a plaintext.
 ///
 /// Source: RFC 7516 §5.1.
 struct JWEWriter {
@@ -11,7 +11,7 @@ struct JWEWriter {
   let keyID: String?
   let contentType: String
 
-  /// A random content key.
+  /// Generates a random content key.
   func freshContentKey(random: inout some RandomSource & ~Copyable) throws(JOSEFault) -> SecretBytes {
     var key = SecretBytes(zeros: encryption.keyByteCount)
     do throws(RandomFailure) {
@@ -21,7 +21,7 @@ struct JWEWriter {
     return key
   }
 
-  /// Encrypts and serialises; `extra` are the header parameters of the key management.
+  /// Encrypts and serialises. `extra` holds the header parameters of the key management.
   func write(
     _ plaintext: Span<UInt8>, contentKey: Span<UInt8>, wrapped: [UInt8], extra: [(String, JSONValue)],
     random: inout some RandomSource & ~Copyable
@@ -51,19 +51,20 @@ struct JWEWriter {
   }
 }
 
-/// A public point to which a JWE is encrypted by key agreement.
+/// The public point of a recipient, to which a JWE is encrypted by key agreement.
 ///
 /// Source: RFC 7518 §4.6.
 struct JWERecipient {
   let curve: NISTCurve
-  /// SEC1 uncompressed.
+  /// The SEC1 uncompressed point.
   let point: [UInt8]
-  /// `ECDH-ES`, alone or with a key wrap.
+  /// The algorithm: `ECDH-ES`, with or without a key wrap.
   let management: JWEKeyManagement
   let encryption: JWEContentEncryption
   let keyID: String?
 
-  /// Encrypts `plaintext` to the point; random bytes are drawn for the ephemeral key, a wrapped content key, the vector.
+  /// Encrypts `plaintext` to the point. Random bytes are drawn for the ephemeral key, a wrapped content key and the
+  /// vector, in this order.
   func seal(
     _ plaintext: Span<UInt8>, contentType: String, random: inout some RandomSource & ~Copyable
   ) throws(JOSEFault) -> [UInt8] {
@@ -96,7 +97,7 @@ struct JWERecipient {
   }
 }
 
-/// The public JWK of a SEC1 uncompressed point. Source: RFC 7518 §6.2.1.
+/// Returns the public JWK of a SEC1 uncompressed point. Source: RFC 7518 §6.2.1.
 func publicJWK(curve: NISTCurve, point: [UInt8]) -> JSONValue {
   let coordinates = point.span.extracting(droppingFirst: 1)
   let count = curve.coordinateByteCount
@@ -107,7 +108,7 @@ func publicJWK(curve: NISTCurve, point: [UInt8]) -> JSONValue {
   ])
 }
 
-/// What names the two parties of a key agreement, `apu` and `apv`; empty where absent.
+/// The names of the two parties of a key agreement, `apu` and `apv`; empty if absent.
 ///
 /// Source: RFC 7518 §4.6.1.
 struct JWEParties {

@@ -1,15 +1,15 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A JSON Web Key as it was read: public, private or symmetric. Its numbers wipe themselves.
+/// A parsed JSON Web Key: public, private or symmetric. Its numbers are wiped when it is destroyed.
 ///
-/// Source: RFC 7517 §4, RFC 7518 §6. Members that it does not know are ignored.
+/// Source: RFC 7517 §4, RFC 7518 §6. Unknown members are ignored.
 struct JWK: ~Copyable {
   enum KeyType { case elliptic, rsa, octets }
 
   var type: KeyType?
   var curve: NISTCurve?
-  /// `kid`, `alg` and `enc`; `enc` is no member of RFC 7517, but names what the key opens.
+  /// The members `kid`, `alg` and `enc`. RFC 7517 does not define `enc`; it names the content encryption of the key.
   var keyID: String?
   var algorithm: String?
   var encryption: String?
@@ -19,7 +19,9 @@ struct JWK: ~Copyable {
 
   private init() {}
 
-  /// Reads one key where the reader stands; `malformed` for bad JSON or base64url, `unexpected` for an unknown type or curve.
+  /// Reads one key at the reader's position.
+  ///
+  /// - Throws: `malformed` for bad JSON or base64url, `unexpected` for an unknown type or curve.
   static func read(_ reader: inout JSONReader) throws(EncodingFault) -> JWK {
     var key = JWK()
     var object = try reader.beginObject()
@@ -32,7 +34,7 @@ struct JWK: ~Copyable {
     return key
   }
 
-  /// Reads one key that is all of `json`.
+  /// Parses `json`, which holds exactly one key.
   static func parse(_ json: Span<UInt8>) throws(EncodingFault) -> JWK {
     var reader = try JSONReader(json)
     let key = try read(&reader)
@@ -118,7 +120,7 @@ extension NISTCurve {
     }
   }
 
-  /// The curve's name in a JWK. Source: RFC 7518 §6.2.1.1.
+  /// The name of the curve in a JWK. Source: RFC 7518 §6.2.1.1.
   var jwkName: String {
     switch self {
     case .p256: "P-256"
@@ -128,13 +130,13 @@ extension NISTCurve {
   }
 }
 
-/// A text of at most 255 bytes.
+/// Returns a text of at most 255 bytes.
 func plainText(_ string: borrowing JSONString) throws(EncodingFault) -> String {
   guard let text: BoundedText<255> = string.bounded() else { throw .tooLong }
   return text.description
 }
 
-/// The bytes of a base64url string, at most 768.
+/// Decodes a base64url string of at most 768 bytes.
 private func number(_ string: borrowing JSONString) throws(EncodingFault) -> SecretBytes {
   var text = ByteBuffer<1024>()
   try string.unescape(into: &text)
@@ -142,7 +144,9 @@ private func number(_ string: borrowing JSONString) throws(EncodingFault) -> Sec
 }
 
 extension JWK {
-  /// The public point of an elliptic key, checked to be on its curve. `unexpected` for another kind of key.
+  /// Returns the public point of an elliptic-curve key after checking that it is on its curve.
+  ///
+  /// - Throws: `unexpected` for another kind of key.
   borrowing func publicPoint() throws(JOSEFault) -> [UInt8] {
     guard type == .elliptic, let curve else { throw .unexpected }
     var point: [UInt8] = [4]
@@ -152,7 +156,9 @@ extension JWK {
     return point
   }
 
-  /// The private key of an elliptic key. `unexpected` without one, or when its public point is another one's.
+  /// Returns the private key of an elliptic-curve key.
+  ///
+  /// - Throws: `unexpected` if there is none, or if the public point belongs to another key.
   borrowing func ellipticPrivateKey() throws(JOSEFault) -> ECPrivateKey {
     let point = try publicPoint()
     guard let curve else { throw .unexpected }
@@ -165,8 +171,9 @@ extension JWK {
     return key
   }
 
-  /// The private key of an RSA key, with its primes. `unexpected` without one; `cryptography` when its parts do not belong
-  /// together or it has fewer than 2048 bits.
+  /// Returns the private key of an RSA key, with its primes.
+  ///
+  /// - Throws: `unexpected` if there is none; `cryptography` if its parts do not match or it has fewer than 2048 bits.
   consuming func rsaPrivateKey() throws(JOSEFault) -> RSAPrivateKey {
     guard type == .rsa, let n, let e, let d, let p, let q, let dp, let dq, let qi else { throw .unexpected }
     let components = RSAPrivateKey.Components(
@@ -175,14 +182,18 @@ extension JWK {
     do throws(CryptographyFailure) { return try RSAPrivateKey(components) } catch { throw .cryptography }
   }
 
-  /// The bytes of a symmetric key. `unexpected` for another kind of key.
+  /// Returns the bytes of a symmetric key.
+  ///
+  /// - Throws: `unexpected` for another kind of key.
   consuming func octets() throws(JOSEFault) -> SecretBytes {
     guard type == .octets, let k else { throw .unexpected }
     return k
   }
 }
 
-/// Lends the bytes of a number; `unexpected` unless it is there and has `count` of them.
+/// Lends the bytes of a number to `body`.
+///
+/// - Throws: `unexpected` unless the number is present and has `count` bytes.
 private func withBytes<Result: ~Copyable>(
   of number: borrowing SecretBytes?, count: Int, _ body: (Span<UInt8>) throws(JOSEFault) -> Result
 ) throws(JOSEFault) -> Result {

@@ -2,18 +2,18 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// A compact JWS while it is made; it may hold secrets.
+/// The text of a compact JWS, at most 3072 bytes, which may be secret.
 package typealias JWSText = ByteBuffer<3072>
 
-/// A key for JWS and the algorithm that it is for: it comes from here, never from a header.
+/// A JWS key with its algorithm. The algorithm is configured with the key and never taken from a header.
 ///
-/// Source: RFC 7515; RFC 8725 §3.1. Used by one thread at a time.
+/// Source: RFC 7515; RFC 8725 §3.1. Only one thread at a time may use it.
 package enum JWSKey: ~Copyable {
-  /// HMAC-SHA-256 under a secret of at least 32 bytes. Source: RFC 7518 §3.2.
+  /// HMAC-SHA-256 with a secret of at least 32 bytes. Source: RFC 7518 §3.2.
   case hs256(SecretBytes)
-  /// ECDSA P-256 with SHA-256. Source: RFC 7518 §3.4.
+  /// ECDSA P-256 with SHA-256, for signing and verifying. Source: RFC 7518 §3.4.
   case es256(P256PrivateKey)
-  /// The half of it that verifies.
+  /// The public half of an ES256 key, which only verifies.
   case es256Public(P256Point)
 
   /// The name of the algorithm.
@@ -27,7 +27,8 @@ package enum JWSKey: ~Copyable {
 
   /// Signs `payload` under a header of `alg`, `typ` and, with ES256, `kid`.
   ///
-  /// Throws `unexpected` for a public key, `malformed` for a payload that is too long, `cryptography` when libcrypto fails.
+  /// - Throws: `unexpected` for a public key, `malformed` for a payload that is too long, `cryptography` if libcrypto
+  ///   fails.
   package mutating func sign(
     _ payload: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
   ) throws(JOSEFault) -> JWSText {
@@ -110,11 +111,13 @@ extension ByteBuffer {
 }
 
 extension JWSKey {
-  /// Checks a compact JWS and gives its payload.
+  /// Verifies a compact JWS and returns its payload.
   ///
-  /// Source: RFC 7515 §5.2. `type` is what `typ` must be; `alg` must be this key's.
-  /// Throws `malformed`, `unexpected`, `refused` for header parameters that are never honoured, and one opaque
-  /// `cryptography` for a wrong signature. Timing: MACs are compared in constant time.
+  /// Source: RFC 7515 §5.2. `type` is the required value of `typ`; `alg` must be the algorithm of this key. Timing:
+  /// MACs are compared in constant time.
+  ///
+  /// - Throws: `malformed`, `unexpected`, `refused` for header parameters that are never supported, and an opaque
+  ///   `cryptography` for a wrong signature.
   package borrowing func verify(
     _ token: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
   ) throws(JOSEFault) -> SecretBytes {

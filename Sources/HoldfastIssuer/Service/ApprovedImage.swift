@@ -2,25 +2,25 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// An executable that the service approves, with the name and the version that its tokens carry.
+/// An executable that the service approves, with the name and version that its tokens carry.
 ///
-/// Name and version are the owner's, never the app's: an old release could claim to be a newer one.
+/// The owner sets the name and version, never the app: an old release could claim to be a newer one.
 package struct ApprovedImage: Sendable, Equatable {
-  /// SHA-256: the component `app.image`, 32 bytes.
+  /// The component `app.image`: SHA-256 of the executable, 32 bytes.
   package let digest: Digest
-  /// `sub` of its tokens, text of 1 to 64 bytes.
+  /// The claim `sub` of its tokens, text of 1 to 64 bytes.
   package let subject: BoundedText<64>
-  /// `ver` of its tokens, three numbers of at most 2^53 - 1.
+  /// The claim `ver` of its tokens, three numbers of at most 2^53 - 1.
   package let version: AppVersion
 
-  /// An approved image.
+  /// Creates an approved image.
   package init(digest: Digest, subject: BoundedText<64>, version: AppVersion) {
     (self.digest, self.subject, self.version) = (digest, subject, version)
   }
 
   /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3]}` of a policy's `images`.
   ///
-  /// - Throws: the member that is wrong.
+  /// - Throws: The first mistake in the member.
   init(_ name: String, _ image: JSONMember) throws(JSONMistake) {
     guard let digest: Digest = fixedBytes(hexadecimal: name) else { throw image.mistake(.hexadecimal(digitCount: 64)) }
     try image.checkMembers(["subject", "version"])
@@ -31,7 +31,7 @@ package struct ApprovedImage: Sendable, Equatable {
       digest: digest, subject: subject, version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]))
   }
 
-  /// The member of `images`.
+  /// The image as a member of `images`.
   var member: (String, JSONValue) {
     (
       hexadecimal(digest),
@@ -44,9 +44,9 @@ package struct ApprovedImage: Sendable, Equatable {
 }
 
 extension ServicePolicy {
-  /// Approves an image, or gives an approved one another name and version.
+  /// Approves an image, or gives an approved image another name and version.
   ///
-  /// - Returns: the approval that this one replaces; nil where there was none.
+  /// - Returns: The approval that this one replaces; nil if there was none.
   @discardableResult
   package mutating func approve(_ image: ApprovedImage) -> ApprovedImage? {
     guard let index = images.firstIndex(where: { $0.digest == image.digest }) else {
@@ -57,34 +57,34 @@ extension ServicePolicy {
     return images[index]
   }
 
-  /// Takes an approval back.
+  /// Withdraws an approval.
   ///
-  /// - Returns: the approval; nil where there was none.
+  /// - Returns: The approval; nil if there was none.
   @discardableResult
   package mutating func unapprove(_ digest: Digest) -> ApprovedImage? {
     images.firstIndex { $0.digest == digest }.map { images.remove(at: $0) }
   }
 }
 
-/// The keys of all releases that are still approved: the file `release.keys`.
+/// The registry of the keys of all approved releases: the file `release.keys`.
 ///
-/// Each release has 48 bytes: its measurement proof key (16) and its evidence key (32). The root that they follow from is
-/// not kept: the service has no use for it.
+/// Each release has 48 bytes: its measurement proof key (16) and its evidence key (32). The root from which both are
+/// derived is not stored, because the service does not need it.
 package struct ReleaseKeyRegistry: ~Copyable, Sendable {
-  /// How many bytes a release has.
+  /// The length of a release's entry, in bytes.
   package static let releaseByteCount = 48
-  /// The most releases that are registered.
+  /// The largest number of registered releases.
   package static let maximumCount = 256
 
   private let keys: SecretBytes
   /// The ids of the measurement proof keys, in the order of the file.
   package let ids: [KeyID]
 
-  /// Takes the releases of a file.
+  /// Reads the releases of a file.
   ///
-  /// - Parameter keys: 48 bytes for each release.
-  /// - Returns: nil unless there is at least one release, at most 256, and all are whole.
-  /// - Throws: when the cryptographic library fails.
+  /// - Parameter keys: The content of the file, 48 bytes for each release.
+  /// - Returns: Nil unless there are 1 to 256 complete entries.
+  /// - Throws: An error if the cryptographic library fails.
   package init?(
     _ keys: consuming SecretBytes, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) {
@@ -99,26 +99,28 @@ package struct ReleaseKeyRegistry: ~Copyable, Sendable {
     self.ids = ids
   }
 
-  /// A copy of the measurement proof key with an id, 16 bytes; nil when there is none.
+  /// Returns a copy of the measurement proof key with an id, 16 bytes; nil if there is none.
   package borrowing func proofKey(_ id: KeyID) -> MeasurementProofKey? {
     guard let index = ids.firstIndex(of: id) else { return nil }
     return part(of: keys.bytes, index, at: 0)
   }
 
-  /// A copy of the evidence key of the release whose measurement proof key has an id, 32 bytes; nil when there is none.
+  /// Returns a copy of the evidence key of the release whose measurement proof key has an id, 32 bytes; nil if there is
+  /// none.
   package borrowing func evidenceKey(_ id: KeyID) -> EvidenceKey? {
     guard let index = ids.firstIndex(of: id) else { return nil }
     return part(of: keys.bytes, index, at: 16)
   }
 
-  /// Whether the release with that id has this evidence key; false when there is none. Compared in constant time.
+  /// Returns whether the release with the id has this evidence key; false if there is no such release. Timing: the keys
+  /// are compared in constant time.
   borrowing func has(_ id: KeyID, _ key: borrowing EvidenceKey) -> Bool {
     guard let known = evidenceKey(id) else { return false }
     return known.withBytes { left in key.withBytes { right in constantTimeEqual(left, right) } }
   }
 }
 
-/// A copy of `count` bytes of a release, from an offset on.
+/// Copies `count` bytes of a release, beginning at `offset`.
 private func part<let count: Int>(of keys: Span<UInt8>, _ index: Int, at offset: Int) -> Secret<count>? {
   let start = index * ReleaseKeyRegistry.releaseByteCount + offset
   return Secret<count>(copying: keys.extracting(start..<start + count))

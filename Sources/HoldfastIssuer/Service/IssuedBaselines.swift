@@ -1,34 +1,37 @@
 import HoldfastCore
 import HoldfastStorage
 
-/// What a backend remembers of what it issued.
+/// A record of the tokens that a backend issued.
 package protocol IssuedBaselines: ~Copyable {
-  /// Records durably which key a device has, the first time; false, and nothing changes, when it had another one.
+  /// Durably records the key of a device if none is recorded yet. Returns false, and changes nothing, if another key is
+  /// recorded.
   ///
   /// `binding` is SHA-256 of device id ‖ public point.
   mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool
 
-  /// Records durably that a baseline is one device's; false, and nothing changes, when it is another one's.
+  /// Durably records that a baseline belongs to a device. Returns false, and changes nothing, if it belongs to another
+  /// one.
   mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool
 
-  /// `gen` of the next token for a device: 1 until it is raised.
+  /// Returns the claim `gen` of the next token for a device: 1 until the generation is raised.
   mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64
 
-  /// Raises the generation of a device durably, and returns it: every older token is revoked there.
+  /// Durably raises the generation of a device and returns it. This revokes every older token for the device.
   mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64
 
-  /// The owner's record of a device; nil where it is neither registered nor blocked.
+  /// Returns the owner's record of a device; nil if the device is neither registered nor blocked.
   func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice?
 }
 
-/// The durable record of a backend, in SQLite.
+/// A backend's durable record in SQLite.
 package struct IssuedBaselinesDatabase: IssuedBaselines {
   let database: Database
 
-  /// "HFbe".
+  /// The bytes "HFbe".
   private static let applicationID: Int32 = 0x4846_6265
 
-  /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
+  /// Opens the record. A missing file is created only if `creating` is true, so that the loss of a record does not go
+  /// unnoticed.
   package init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
@@ -50,6 +53,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
     """,
   ]
 
+  /// Durably records the key of a device if none is recorded yet. Returns false if another key is recorded.
   package mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
@@ -59,6 +63,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
+  /// Durably records that a baseline belongs to a device. Returns false if it belongs to another one.
   package mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
@@ -69,6 +74,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
+  /// Returns the claim `gen` of the next token for a device: 1 until the generation is raised.
   package mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
@@ -76,13 +82,14 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
+  /// Durably raises the generation of a device and returns it.
   package mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
     do throws(DatabaseError) { return try raise(.copying(device.bytes)) } catch {
       throw LedgerFault(.issuerLedger, cause: error)
     }
   }
 
-  /// Raises the generation of the device with that id, and returns it.
+  /// Raises the generation of a device and returns it.
   func raise(_ device: Value) throws(DatabaseError) -> UInt64 {
     try database.run(
       "INSERT INTO generation (device, value) VALUES (?, 2) ON CONFLICT (device) DO UPDATE SET value = value + 1",
@@ -91,20 +98,22 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
   }
 }
 
-/// The measurement configurations that were appraised before: a baseline is approved once.
+/// A record of the measurement configurations that were appraised, so that each baseline is approved only once.
 package protocol SeenConfigurations: ~Copyable {
-  /// Records a configuration's salt durably; false, and nothing changes, when it was there already.
+  /// Durably records the salt of a configuration. Returns false, and changes nothing, if the salt is already recorded.
+  /// `created` is the time of the configuration, in Unix seconds.
   mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool
 }
 
-/// The durable record of an attestation service, in SQLite.
+/// An attestation service's durable record in SQLite.
 package struct SeenConfigurationsDatabase: SeenConfigurations {
   private let database: Database
 
-  /// "HFas".
+  /// The bytes "HFas".
   private static let applicationID: Int32 = 0x4846_6173
 
-  /// Opens the record; one that is missing is made only when `creating`: a record that was lost must not begin anew unseen.
+  /// Opens the record. A missing file is created only if `creating` is true, so that the loss of a record does not go
+  /// unnoticed.
   package init(path: String, creating: Bool) throws(LedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
@@ -114,6 +123,7 @@ package struct SeenConfigurationsDatabase: SeenConfigurations {
     } catch { throw LedgerFault(.attestationLedger, cause: error) }
   }
 
+  /// Durably records the salt of a configuration. Returns false if the salt is already recorded.
   package mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.run(

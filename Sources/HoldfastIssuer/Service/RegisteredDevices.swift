@@ -3,26 +3,28 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// Which devices the backend issues tokens for: the member `devices` of a service's policy.
+/// The devices for which the backend issues tokens: the member `devices` of a service's policy.
 package enum DeviceAdmission: String, Sendable, CaseIterable {
-  /// Those that the owner registered.
+  /// Only devices that the owner registered.
   case listed
-  /// Any device that the owner did not block. The first token for a device id settles which key it has.
+  /// Any device that the owner did not block. The first token for a device id determines the device's key.
   case firstCome = "first-come"
 }
 
-/// The owner's record of a device: it is registered, blocked, or both.
+/// The owner's record of a device, which is registered, blocked, or both.
 package struct RegisteredDevice: Sendable, Equatable {
+  /// The device's id.
   package let deviceID: DeviceID
-  /// The device's public key; nil for a device that is blocked and not registered.
+  /// The device's public key; nil for a device that is blocked but not registered.
   package let publicPoint: P256Point?
-  /// The owner's words for it, at most 64 bytes.
+  /// The owner's description of the device, at most 64 bytes.
   package let label: BoundedText<64>?
-  /// When it was registered, in Unix seconds.
+  /// The time of the registration, in Unix seconds; nil if the device is not registered.
   package let added: UInt64?
-  /// Since when it is blocked, in Unix seconds; nil where it is not.
+  /// The time of the block, in Unix seconds; nil if the device is not blocked.
   package let blocked: UInt64?
 
+  /// Creates a record from its fields.
   package init(
     deviceID: DeviceID, publicPoint: P256Point?, label: BoundedText<64>? = nil, added: UInt64? = nil,
     blocked: UInt64? = nil
@@ -34,25 +36,26 @@ package struct RegisteredDevice: Sendable, Equatable {
 
 /// The outcome of a registration.
 package enum DeviceRegistration: Sendable, Equatable {
-  /// The device is registered now. Where tokens had been issued for its id under another key, they are revoked: the
-  /// generation was raised to this one.
+  /// The device was registered. If tokens had been issued for its id under another key, they are revoked, and the value
+  /// is the new generation.
   case added(generation: UInt64?)
-  /// It was registered before, and has this label now.
+  /// The device was already registered, and its label was changed.
   case relabelled
-  /// It was registered before, and nothing changed.
+  /// The device was already registered, and nothing changed.
   case unchanged
   /// The id is registered with another key, and nothing changed.
   case anotherKey
 }
 
 extension IssuedBaselinesDatabase {
-  /// Registers a device durably. A repetition changes nothing but the label, where one is given.
+  /// Durably registers a device. Registering it again changes only the label, if one is given.
   ///
-  /// The owner's word about the key replaces that of whoever came first: tokens that were issued for another key are revoked.
+  /// The owner's key replaces one that a first token recorded. Tokens issued for that key are revoked.
   ///
   /// - Parameters:
-  ///   - label: at most 64 bytes; nil to leave it as it is.
-  ///   - now: Unix seconds.
+  ///   - device: The device's id and public key.
+  ///   - label: The description, at most 64 bytes; nil keeps the present one.
+  ///   - now: The current time, in Unix seconds.
   package mutating func register(
     _ device: DeviceDescriptor, label: BoundedText<64>?, now: UInt64
   ) throws(LedgerFault) -> DeviceRegistration {
@@ -83,25 +86,25 @@ extension IssuedBaselinesDatabase {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  /// Takes a device off the list durably; a block stays. False where it was not registered.
+  /// Durably removes the registration of a device but keeps its block. Returns false if it was not registered.
   package mutating func unregister(_ device: DeviceID) throws(LedgerFault) -> Bool {
     try change("DELETE FROM listed WHERE device = ?", .copying(device.bytes))
   }
 
-  /// Blocks a device durably, which need not be registered. False where it was blocked before.
+  /// Durably blocks a device, registered or not. Returns false if it was already blocked.
   ///
-  /// - Parameter now: Unix seconds.
+  /// - Parameter now: The current time, in Unix seconds.
   package mutating func block(_ device: DeviceID, now: UInt64) throws(LedgerFault) -> Bool {
     try change(
       "INSERT OR IGNORE INTO blocked (device, since) VALUES (?, ?)", .copying(device.bytes), .unsigned(now))
   }
 
-  /// Ends a block durably. False where there was none.
+  /// Durably removes the block of a device. Returns false if there was none.
   package mutating func unblock(_ device: DeviceID) throws(LedgerFault) -> Bool {
     try change("DELETE FROM blocked WHERE device = ?", .copying(device.bytes))
   }
 
-  /// Whether a token was issued for the device, or the owner registered or blocked it.
+  /// Returns whether the backend has issued a token for the device or the owner has registered or blocked it.
   package func knows(_ device: DeviceID) throws(LedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
@@ -112,7 +115,7 @@ extension IssuedBaselinesDatabase {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  /// The owner's record of a device; nil where there is none.
+  /// Returns the owner's record of a device; nil if there is none.
   package func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? {
     do throws(DatabaseError) {
       return try database.one(
@@ -124,7 +127,7 @@ extension IssuedBaselinesDatabase {
     } catch { throw LedgerFault(.issuerLedger, cause: error) }
   }
 
-  /// The owner's records of all devices, sorted by id.
+  /// Returns the owner's records of all devices, sorted by id.
   package func registeredDevices() throws(LedgerFault) -> [RegisteredDevice] {
     do throws(DatabaseError) {
       return try database.all(
@@ -161,13 +164,14 @@ extension IssuedBaselinesDatabase {
   }
 }
 
-/// A durable record could not be read or written: nothing may be approved or issued without it.
+/// The error for a durable record that could not be read or written. Nothing may be approved or issued without it.
 package struct LedgerFault: Error, Equatable {
-  /// The record's file; nil for a record that is none.
+  /// The file of the record; nil for a record without a file.
   package let file: ServiceFile?
-  /// What the database said; nil for another kind of record.
+  /// The error of the database; nil for another kind of record.
   package let cause: DatabaseError?
 
+  /// Creates the error.
   package init(_ file: ServiceFile? = nil, cause: DatabaseError? = nil) {
     (self.file, self.cause) = (file, cause)
   }

@@ -6,25 +6,26 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 extension ServiceFolder {
-  /// How attestation tokens are signed.
+  /// The algorithm that signs attestation tokens.
   package enum AttestationSignature: Sendable {
-    /// With the account secret.
+    /// HMAC-SHA-256 with the account secret.
     case hs256
-    /// With a key of its own.
+    /// ECDSA P-256 with SHA-256 and a separate key.
     case es256
   }
 
-  /// Makes a folder with fresh keys.
+  /// Creates a folder with fresh keys.
   ///
-  /// All of it is made, or nothing counts: a folder whose making was interrupted is marked as such, no verb uses it, and
-  /// the next call clears it and begins anew.
+  /// The creation is completed or has no effect: an incomplete folder is marked, no command uses it, and the next call
+  /// clears it and begins again.
   ///
   /// - Parameters:
-  ///   - path: a folder that is empty, half-made, or not there yet.
-  ///   - releaseKeys: the keys of the approved releases, 48 bytes each: measurement proof key, evidence key.
-  ///   - policy: the rules that apply from the start.
-  /// - Throws: `file` with `exists` where there is such a folder already, `anotherKind` where there is one of another kind,
-  ///   `locked` while another process makes it; nothing is changed then.
+  ///   - path: A folder that is empty, incomplete or missing.
+  ///   - releaseKeys: The keys of the approved releases, 48 bytes each: measurement proof key, evidence key.
+  ///   - policy: The initial rules.
+  ///   - signature: The algorithm that signs attestation tokens.
+  /// - Throws: `file` with `exists` if there is already such a folder, with `anotherKind` for a folder of another kind,
+  ///   or with `locked` while another process creates it. In these cases nothing is changed.
   package static func create(
     at path: String, releaseKeys: Span<UInt8>, policy: ServicePolicy, signature: AttestationSignature = .hs256
   ) throws(ServiceFolderFault) -> ServiceFolder {
@@ -40,7 +41,7 @@ extension ServiceFolder {
     return folder
   }
 
-  /// Makes everything in the folder, or clears it.
+  /// Creates the content of the folder, or clears it on failure.
   private func make(
     _ releaseKeys: Span<UInt8>, _ policy: ServicePolicy, _ signature: AttestationSignature
   ) throws(ServiceFolderFault) {
@@ -54,13 +55,13 @@ extension ServiceFolder {
     do throws(ServiceFolderFault) {
       try fill(releaseKeys, policy, signature)
     } catch {
-      // Where this fails as well, the mark stays, and the next call clears the folder.
+      // If this fails too, the mark remains, and the next call clears the folder.
       try? HalfMadeFolder.clear(path, of: Self.madeNames)
       throw error
     }
   }
 
-  /// Runs a step while no other process makes or changes the service.
+  /// Runs `body` while no other process creates or changes the service.
   private static func whileLocked<Result>(
     _ path: String, _ body: () throws(ServiceFolderFault) -> Result
   ) throws(ServiceFolderFault) -> Result {
@@ -72,7 +73,7 @@ extension ServiceFolder {
     do throws(FileError) { return try DirectoryLock(directory: path) } catch { throw .file(error) }
   }
 
-  /// The names of all files that the making makes, with those that SQLite adds.
+  /// The names of all files in a new folder, including those that SQLite adds.
   private static var madeNames: [String] {
     ServiceFile.allCases.flatMap { file in
       file.rawValue.hasSuffix(".sqlite")
@@ -103,12 +104,13 @@ extension ServiceFolder {
     return false
   }
 
-  /// Registers the keys of one more release; nothing changes when they are registered already.
+  /// Registers the keys of another release. Registering them again changes nothing.
   ///
   /// - Parameters:
-  ///   - proofKey: the measurement proof key, 16 bytes.
-  ///   - evidenceKey: the evidence key, 32 bytes.
-  /// - Throws: `key` for `releaseKeys` where the proof key is registered with another evidence key, or there are too many.
+  ///   - proofKey: The measurement proof key, 16 bytes.
+  ///   - evidenceKey: The evidence key, 32 bytes.
+  /// - Throws: `key` for `releaseKeys` if the proof key is registered with another evidence key or the registry is
+  ///   full.
   package func register(
     _ proofKey: borrowing MeasurementProofKey, _ evidenceKey: borrowing EvidenceKey
   ) throws(ServiceFolderFault) {
@@ -134,9 +136,9 @@ extension ServiceFolder {
     } catch { throw .file(error) }
   }
 
-  /// Runs a change of policy or keys while no other process makes one.
+  /// Runs a change of the policy or the keys while no other process makes one.
   ///
-  /// - Throws: `file` with `locked` while another process changes the service, and what the body throws.
+  /// - Throws: `file` with `locked` while another process changes the service, and the errors of `body`.
   package func changing<Result>(
     _ body: () throws(ServiceFolderFault) -> Result
   ) throws(ServiceFolderFault) -> Result {
@@ -144,7 +146,8 @@ extension ServiceFolder {
     return try Self.whileLocked(path, body)
   }
 
-  /// The key that the issuer shares with a device. The first one makes the secret that all of them follow from.
+  /// Returns the MAC key that the issuer shares with a device, 32 bytes. The first call creates the secret from which
+  /// all of these keys are derived.
   package func macKey(for device: DeviceDescriptor) throws(ServiceFolderFault) -> Secret<32> {
     try checkKeysDiffer()
     do throws(ServiceFolderFault) { try createSecret(.mac) } catch {
@@ -176,7 +179,7 @@ extension ServiceFolder {
     try secret.withBytes { (bytes) throws(ServiceFolderFault) in try create(file, bytes) }
   }
 
-  /// A P-256 key for `ECDH-ES` with `A256GCM`.
+  /// Creates a P-256 key for `ECDH-ES` with `A256GCM`.
   private func createEncryptionKey() throws(ServiceFolderFault) {
     var text = ByteBuffer<1024>()
     do throws(CryptographyFailure) {

@@ -3,21 +3,22 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// The folder S in which the simulated attestation service and backend keep their keys and records; mode 0700.
+/// The folder with the keys and records of the simulated attestation service and backend. Its mode is 0700.
 package struct ServiceFolder: Sendable {
+  /// The path of the folder.
   package let path: String
 
-  /// Names a folder that is there already; nothing is read yet.
+  /// Refers to an existing folder without reading it.
   package init(path: String) {
     self.path = path
   }
 
-  /// The path of one file.
+  /// Returns the path of a file in the folder.
   package func path(of file: ServiceFile) -> String { "\(path)/\(file.rawValue)" }
 
-  /// Refuses a folder of another kind, and one whose making did not end.
+  /// Checks that the folder is a service folder and complete.
   ///
-  /// - Throws: `file` with `anotherKind`, `halfMade`.
+  /// - Throws: `file` with `anotherKind`, or `halfMade`.
   package func checkIsWhole() throws(ServiceFolderFault) {
     let isHalfMade: Bool
     do throws(FileError) {
@@ -27,7 +28,7 @@ package struct ServiceFolder: Sendable {
     if isHalfMade { throw .halfMade }
   }
 
-  /// The policy as it is now.
+  /// Reads the current policy.
   package func policy() throws(ServiceFolderFault) -> ServicePolicy {
     try checkIsWhole()
     let bytes: [UInt8]
@@ -45,7 +46,7 @@ package struct ServiceFolder: Sendable {
     } catch { throw .file(error) }
   }
 
-  /// The attestation service, with the keys and the record that are its own.
+  /// Opens the attestation service with its keys and its record.
   package func attestationService() throws(ServiceFolderFault) -> AttestationService<SeenConfigurationsDatabase> {
     try checkIsWhole()
     try checkKeysDiffer()
@@ -58,7 +59,7 @@ package struct ServiceFolder: Sendable {
       releases: try releases(), policy: try policy(), seen: seen)
   }
 
-  /// The backend, with the keys and the record that are its own.
+  /// Opens the backend with its keys and its record.
   package func backend() throws(ServiceFolderFault) -> Backend<IssuedBaselinesDatabase> {
     try checkIsWhole()
     try checkKeysDiffer()
@@ -68,18 +69,18 @@ package struct ServiceFolder: Sendable {
       policy: try policy(), issued: issued)
   }
 
-  /// What devices must trust: printed by `service show`.
+  /// Returns the public key that devices must trust, as `service show` prints it.
   package func issuerKey() throws(ServiceFolderFault) -> PublicKeyJWK {
     try checkIsWhole()
     return PublicKeyJWK(point: try signingKey(.issuer).publicPoint)
   }
 
-  /// The ids of the registered measurement proof keys.
+  /// Returns the ids of the registered measurement proof keys.
   package func proofKeyIDs() throws(ServiceFolderFault) -> [KeyID] {
     try releases().ids
   }
 
-  /// The backend's durable record, for the owner's registry of devices.
+  /// Opens the backend's durable record, which includes the owner's registry of devices.
   package func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
     try checkIsWhole()
     do throws(LedgerFault) {
@@ -91,7 +92,7 @@ package struct ServiceFolder: Sendable {
 extension ServiceFolder {
   private static let maximumKeyFileByteCount = 16384
 
-  /// The bytes of a key file, which must be this user's alone.
+  /// Reads a key file, to which only this user may have access.
   func secret(_ file: ServiceFile) throws(ServiceFolderFault) -> SecretBytes {
     let bytes: SecretBytes
     do throws(FileError) {
@@ -103,17 +104,17 @@ extension ServiceFolder {
     return bytes
   }
 
-  /// The P-256 key of a file that holds its scalar.
+  /// Reads a P-256 key from a file that holds its scalar.
   func signingKey(_ file: ServiceFile) throws(ServiceFolderFault) -> P256PrivateKey {
     let bytes = try secret(file)
     guard let scalar = Secret<32>(copying: bytes.bytes) else { throw .key(file) }
     do throws(CryptographyFailure) { return try P256PrivateKey(scalar: scalar) } catch { throw .key(file) }
   }
 
-  /// Whether attestation tokens are signed with ES256; the file decides.
+  /// Returns whether attestation tokens are signed with ES256, which the presence of the key file determines.
   private func hasAttestationKey() throws(ServiceFolderFault) -> Bool { try has(.attestation) }
 
-  /// Whether a key file is there that need not be.
+  /// Returns whether an optional key file exists.
   func has(_ file: ServiceFile) throws(ServiceFolderFault) -> Bool {
     do throws(ServiceFolderFault) {
       _ = try secret(file)
@@ -124,19 +125,19 @@ extension ServiceFolder {
     }
   }
 
-  /// What attestation tokens are signed with.
+  /// Returns the key that signs attestation tokens.
   func attestationKey() throws(ServiceFolderFault) -> JWSKey {
     guard try hasAttestationKey() else { return .hs256(try secret(.account)) }
     return .es256(try signingKey(.attestation))
   }
 
-  /// What verifies them: the public half where there is one.
+  /// Returns the key that verifies attestation tokens: the public half of an ES256 key, otherwise the account secret.
   func verifyingKey() throws(ServiceFolderFault) -> JWSKey {
     guard try hasAttestationKey() else { return .hs256(try secret(.account)) }
     return .es256Public(try signingKey(.attestation).publicPoint)
   }
 
-  /// What the issuer vouches for measurement tokens with.
+  /// Returns the keys with which the issuer authenticates measurement tokens.
   func issuerSecrets() throws(ServiceFolderFault) -> IssuerSecrets {
     IssuerSecrets(signing: try signingKey(.issuer), macSecret: try has(.mac) ? try macSecret() : nil)
   }
@@ -147,7 +148,7 @@ extension ServiceFolder {
     return secret
   }
 
-  /// The backend's key for attestation tokens.
+  /// Returns the backend's key for attestation tokens.
   func encryptionKey() throws(ServiceFolderFault) -> JWEKey {
     let json = try secret(.attestationEncryption)
     do throws(JOSEFault) { return try JWEKey(parsing: json.bytes) } catch { throw .key(.attestationEncryption) }
@@ -162,7 +163,9 @@ extension ServiceFolder {
     } catch { throw .key(.releaseKeys) }
   }
 
-  /// The issuer's keys vouch for measurement tokens and for nothing else; throws when a file holds one a second time.
+  /// Checks that no other file holds one of the issuer's keys, which authenticate only measurement tokens.
+  ///
+  /// - Throws: `sharedKey` if a file does.
   func checkKeysDiffer() throws(ServiceFolderFault) {
     let issuer = try signingKey(.issuer).publicPoint
     let issuerScalar = try secret(.issuer)
@@ -183,7 +186,7 @@ extension ServiceFolder {
 }
 
 extension JWEKey {
-  /// Whether this is the elliptic key with a SEC1 uncompressed point.
+  /// Returns whether this is the elliptic-curve key with a SEC1 uncompressed point.
   fileprivate func hasPublicPoint(_ point: Span<UInt8>) -> Bool {
     switch material {
     case .elliptic(let key): key.publicPoint.span.elementsEqual(point)
@@ -192,13 +195,13 @@ extension JWEKey {
   }
 }
 
-/// Why a service folder cannot be made or used.
+/// The reasons why a service folder cannot be created or used.
 package enum ServiceFolderFault: Error, Equatable {
-  /// A file is missing, is open to others, or cannot be read or written.
+  /// A file is missing, is accessible to other users, or cannot be read or written.
   case file(FileError)
-  /// The making of the folder did not end: it has to be made again.
+  /// The creation of the folder was interrupted and must be repeated.
   case halfMade
-  /// A key file does not hold what its name says.
+  /// A key file does not hold the key that its name states.
   case key(ServiceFile)
   /// `policy.json` is not a policy.
   case policy(ServicePolicyFault)
@@ -210,24 +213,24 @@ package enum ServiceFolderFault: Error, Equatable {
   case cryptography
 }
 
-/// The files of a service folder, all of mode 0600.
+/// The files of a service folder, all with mode 0600.
 package enum ServiceFile: String, Sendable, CaseIterable {
   /// The account secret, 32 bytes.
   case account = "account.key"
-  /// The ES256 attestation key, a scalar of 32 bytes; without it, attestation tokens are signed with the account secret.
+  /// The ES256 attestation key, a scalar of 32 bytes. If it is absent, the account secret signs attestation tokens.
   case attestation = "attestation.key"
   /// The backend's key for attestation tokens: a private JWK with `alg` and `enc`.
   case attestationEncryption = "attestation-encryption.jwk"
   /// The issuer's signing key, a scalar of 32 bytes.
   case issuer = "issuer.key"
-  /// What the keys that the issuer shares with devices follow from, 32 bytes; not there where it shares none.
+  /// The secret from which the keys shared with devices are derived, 32 bytes; absent until the first such key is made.
   case mac = "mac.key"
   /// The keys of the releases, 48 bytes each: measurement proof key and evidence key.
   case releaseKeys = "release.keys"
-  /// The policy.
+  /// The owner's rules.
   case policy = "policy.json"
-  /// What the attestation service remembers.
+  /// The durable record of the attestation service.
   case attestationLedger = "attestation.sqlite"
-  /// What the backend remembers.
+  /// The durable record of the backend.
   case issuerLedger = "issuer.sqlite"
 }

@@ -3,34 +3,35 @@ import HoldfastFormats
 
 /// The owner's rules for the attestation service and the backend: the file `policy.json`.
 ///
-/// An image that is not named is not approved, and a device that is not registered gets no token.
+/// An image that it does not name is not approved. By default, a device that is not registered gets no token.
 package struct ServicePolicy: Sendable, Equatable {
-  /// `iss` of measurement tokens.
+  /// The claim `iss` of measurement tokens.
   package var issuer: BoundedText<64>
-  /// `iss` of attestation tokens.
+  /// The claim `iss` of attestation tokens.
   package var attestationIssuer: BoundedText<64>
-  /// `aud` of attestation tokens: the API domain of the backend.
+  /// The claim `aud` of attestation tokens: the API domain of the backend.
   package var audience: BoundedText<255>
   /// The approved executables, with their names and versions.
   package var images: [ApprovedImage] = []
-  /// Which devices get tokens.
+  /// The devices for which tokens are issued.
   package var devices: DeviceAdmission = .listed
-  /// Properties with which no app is approved.
+  /// The properties with which no app is approved.
   package var refusedProperties: [BoundedText<32>] = ["debugger", "injection", "agent"].compactMap { BoundedText($0) }
-  /// `sub` where the attestation token of another service names no app; nil to refuse such tokens.
+  /// The claim `sub` for attestation tokens of another service that name no app; nil to refuse such tokens.
   package var subject: BoundedText<64>?
-  /// How long an attestation token is valid.
+  /// The validity of an attestation token, in seconds.
   package var attestationSeconds: UInt64 = 5 * 60
-  /// How long a measurement token is valid.
+  /// The validity of a measurement token, in seconds.
   package var tokenSeconds: UInt64 = 90 * 24 * 60 * 60
-  /// `cmd` of measurement tokens; nil to leave it out.
+  /// The claim `cmd` of measurement tokens; nil to omit it.
   package var commands: [BoundedText<32>]?
-  /// `max` of measurement tokens; nil to leave it out.
+  /// The claim `max` of measurement tokens; nil to omit it.
   package var maximumUses: UInt64?
 
-  /// The longest policy, in bytes.
+  /// The largest policy, in bytes.
   package static let maximumByteCount = 1 << 20
 
+  /// Creates a policy without images, with the defaults of the other members.
   package init(
     issuer: BoundedText<64> = BoundedText("issuer.example" as StaticString),
     attestationIssuer: BoundedText<64> = BoundedText("attestation.example" as StaticString),
@@ -41,7 +42,7 @@ package struct ServicePolicy: Sendable, Equatable {
     self.audience = audience
   }
 
-  /// The policy as strict JSON; what is absent stays absent.
+  /// The policy as strict JSON. Members that are nil are omitted.
   package var json: JSONValue {
     var members: [(String, JSONValue)] = [
       ("issuer", .string(issuer.description)), ("attestation_issuer", .string(attestationIssuer.description)),
@@ -57,13 +58,13 @@ package struct ServicePolicy: Sendable, Equatable {
   }
 }
 
-/// Why a policy could not be read.
+/// The reasons why a policy could not be read.
 package enum ServicePolicyFault: Error, Equatable {
-  /// Not strict JSON, or too long: where it is not.
+  /// The file is too long or not strict JSON; the value states the position.
   case malformed(JSONMistake)
-  /// A member is unknown, missing, of another kind or out of range: which one.
+  /// The value's member is unknown, missing, of another type or out of range.
   case member(JSONMistake)
-  /// A member of an earlier shape, which is no longer read.
+  /// The member belongs to an earlier format, which is no longer read.
   case formerMember(String)
 }
 
@@ -73,9 +74,9 @@ extension ServicePolicy {
     "attestation_seconds", "token_seconds", "commands", "maximum_uses",
   ]
 
-  /// Reads a policy; members that it does not know are refused, so that a slip of the pen permits nothing.
+  /// Reads a policy. Unknown members are refused, so that a typing error cannot permit anything.
   ///
-  /// `issuer`, `attestation_issuer`, `audience` and `images` are required; the others have their defaults.
+  /// `issuer`, `attestation_issuer`, `audience` and `images` are required; the others have defaults.
   ///
   /// - Throws: `malformed`, `member`; `formerMember` for the list `image_digests`, which `images` has replaced.
   package init(json bytes: [UInt8]) throws(ServicePolicyFault) {
@@ -126,7 +127,7 @@ extension ServicePolicy {
 }
 
 extension JSONMember {
-  /// A text of 1 to `capacity` bytes.
+  /// Reads a text of 1 to `capacity` bytes.
   func boundedText<let capacity: Int>() throws(JSONMistake) -> BoundedText<capacity> {
     guard let bounded = BoundedText<capacity>(try text(byteCounts: 1...capacity)) else {
       throw mistake(.byteCount(1...capacity))

@@ -1,17 +1,17 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Claims on their way into a COSE token; wiped when done with.
+/// The claims of a COSE token while it is written. The buffer is wiped when it is destroyed.
 typealias COSEText = ByteBuffer<2560>
 
-/// Encrypts to a device with ECDH-ES + HKDF-256 and A256GCM.
+/// An encrypter to a device, with ECDH-ES + HKDF-256 and A256GCM.
 ///
 /// Source: RFC 9052 §5, RFC 9053 §4.1, §5.2 and §6.3.
 struct COSEEncrypter {
   let device: P256Point
   let deviceKeyID: KeyID
 
-  /// The recipient's protected header `{1: -25, 4: kid}`.
+  /// Returns the recipient's protected header `{1: -25, 4: kid}`.
   func recipientHeader() -> [UInt8] {
     var header: [UInt8] = []
     header.appendCBOR(map: 2)
@@ -22,7 +22,7 @@ struct COSEEncrypter {
     return header
   }
 
-  /// The key of the content.
+  /// Derives the content key.
   func contentKey(
     ephemeral: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> Secret<32> {
@@ -40,7 +40,7 @@ struct COSEEncrypter {
     return key
   }
 
-  /// The encrypted message; `plaintext` is encrypted in place.
+  /// Returns the encrypted message. `plaintext` is encrypted in place.
   func message(
     plaintext: inout COSEText, ephemeral: inout P256PrivateKey, initializationVector: FixedBytes<12>,
     using cryptography: inout OpenSSLCryptography
@@ -84,7 +84,7 @@ struct COSEEncrypter {
 }
 
 extension [UInt8] {
-  /// Writes a `COSE_Key` on P-256, `{1: 2, -1: 1, -2: x, -3: y}`. Source: RFC 9053 §7.1.1.
+  /// Appends a `COSE_Key` on P-256, `{1: 2, -1: 1, -2: x, -3: y}`. Source: RFC 9053 §7.1.1.
   fileprivate mutating func appendCOSEKey(_ point: P256Point) {
     let bytes = point.bytes
     appendCBOR(map: 4)
@@ -99,14 +99,14 @@ extension [UInt8] {
   }
 }
 
-/// The bytes that an issuer's `COSE_Sign1` or `COSE_Mac0` is made of.
+/// The parts of an issuer's `COSE_Sign1` or `COSE_Mac0`.
 ///
 /// Source: RFC 9052 §4.2, §4.4, §6.2 and §6.3.
 struct COSEClaimsWriter {
   let keyID: KeyID
   let isMAC: Bool
 
-  /// The protected header `{1: -7 or 5, 4: kid, 16: "holdfast-mt"}`.
+  /// Returns the protected header `{1: -7 or 5, 4: kid, 16: "holdfast-mt"}`.
   func protectedHeader() -> [UInt8] {
     var header: [UInt8] = []
     header.appendCBOR(map: 3)
@@ -119,14 +119,14 @@ struct COSEClaimsWriter {
     return header
   }
 
-  /// Puts what is signed or authenticated into a hash or a MAC.
+  /// Appends the input of the signature or MAC to `sink`, a hash or a MAC.
   func append<Sink: ByteSink & ~Copyable>(contextOf payload: Span<UInt8>, to sink: inout Sink) throws(Sink.Failure) {
     let header = protectedHeader()
     try sink.appendCOSEClaimsContext(
       isMAC ? COSE.macContext : COSE.signatureContext, protected: header.span, payload: payload)
   }
 
-  /// The whole message; `seal` is the signature of 64 bytes or the MAC's tag of 32.
+  /// Returns the complete message. `seal` is the signature of 64 bytes or the MAC tag of 32.
   func message(payload: Span<UInt8>, seal: Span<UInt8>) throws(EncodingFault) -> COSEText {
     let header = protectedHeader()
     var text = COSEText()
@@ -140,19 +140,20 @@ struct COSEClaimsWriter {
   }
 }
 
-/// What an issuer vouches for measurement tokens with, and for nothing else.
+/// The keys with which an issuer authenticates measurement tokens, and nothing else.
 package struct IssuerSecrets: ~Copyable {
-  /// Signs for every device.
+  /// The key that signs tokens for every device.
   package var signing: P256PrivateKey
-  /// What the MAC keys follow from, one for each device; nil where the issuer shares none.
+  /// The secret from which the MAC key of each device is derived; nil if the issuer shares no such keys.
   package let macSecret: Secret<32>?
 
+  /// Creates the secrets of an issuer.
   package init(signing: consuming P256PrivateKey, macSecret: consuming Secret<32>? = nil) {
     self.signing = signing
     self.macSecret = macSecret
   }
 
-  /// The key that the issuer shares with one device; nil where it shares none.
+  /// Derives the key that the issuer shares with a device; nil if it shares none.
   borrowing func macKey(
     for deviceID: DeviceID, _ point: P256Point, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> Secret<32>? {
@@ -163,10 +164,10 @@ package struct IssuerSecrets: ~Copyable {
   }
 }
 
-/// The key that an issuer shares with one device:
-/// `HKDF-SHA-256(secret, info: "holdfast/1 mac key" ‖ 0x00 ‖ device id ‖ device's point)`, 32 bytes.
+/// Derives the key that an issuer shares with a device: `HKDF-SHA-256(secret, info: "holdfast/1 mac key" ‖ 0x00 ‖
+/// device id ‖ device's point)`, 32 bytes.
 ///
-/// The point is in it, so that whoever names a device's id together with a key of their own gets another MAC key than the
+/// The point is included so that anyone who presents a device's id with another key gets another MAC key than the
 /// device's. Source: RFC 5869 §2.
 func deviceMACKey(
   from secret: borrowing Secret<32>, for deviceID: DeviceID, _ point: P256Point,

@@ -2,20 +2,21 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// How a measurement token is written.
+/// The formats of a measurement token.
 package enum MeasurementTokenFormat: Sendable, Hashable {
   /// `COSE_Sign1` in `COSE_Encrypt`.
   case cose
-  /// `COSE_Mac0` in `COSE_Encrypt`, under the key that the issuer shares with the device.
+  /// `COSE_Mac0` in `COSE_Encrypt`, with the key that the issuer shares with the device.
   case macCOSE
-  /// Bare claims in `COSE_Encrypt`: anybody can write one, and devices refuse it unless told otherwise.
+  /// Bare claims in `COSE_Encrypt`. Anyone can write such a token, and devices refuse it unless their policy permits
+  /// it.
   case unsignedCOSE
   /// A compact JWS in a compact JWE with `ECDH-ES`.
   case jose
-  /// The same with `ECDH-ES+A256KW`.
+  /// A compact JWS in a compact JWE with `ECDH-ES+A256KW`.
   case joseKeyWrap
 
-  /// How a device is told about it.
+  /// The encoding that M2 states for a token of this format.
   package var encoding: TokenEncoding {
     switch self {
     case .cose, .macCOSE, .unsignedCOSE: .cose
@@ -24,11 +25,11 @@ package enum MeasurementTokenFormat: Sendable, Hashable {
   }
 }
 
-/// Why a token could not be written.
+/// The reasons why a token could not be written.
 package enum TokenWritingFault: Error, Equatable {
   /// A time or a number is out of range, or `iat` is not below `exp`.
   case claims
-  /// Longer than the 3072 bytes that a device takes.
+  /// The token is longer than the 3072 bytes that a device accepts.
   case tooLong
   /// The issuer shares no MAC keys.
   case noMACSecret
@@ -36,10 +37,12 @@ package enum TokenWritingFault: Error, Equatable {
   case cryptography
 }
 
-/// Writes measurement tokens: signed or authenticated by the issuer, then encrypted to one device.
+/// A writer of measurement tokens, which the issuer signs or authenticates and then encrypts to one device.
 package struct MeasurementTokenWriter: Sendable {
+  /// The format of the tokens.
   package let format: MeasurementTokenFormat
 
+  /// Creates a writer.
   package init(format: MeasurementTokenFormat = .cose) {
     self.format = format
   }
@@ -47,13 +50,14 @@ package struct MeasurementTokenWriter: Sendable {
   /// Writes one token.
   ///
   /// Source: RFC 9052 §4, §5 and §6; RFC 7515 and RFC 7516.
+  ///
   /// - Parameters:
-  ///   - claims: what it says.
-  ///   - device: the device's public point.
-  ///   - issuer: what the issuer vouches with; not used by ``MeasurementTokenFormat/unsignedCOSE``.
-  ///   - random: gives the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the initialization
-  ///     vector (12 bytes), in that order.
-  /// - Returns: at most 3072 bytes.
+  ///   - claims: The claims of the token.
+  ///   - device: The device's public point.
+  ///   - issuer: The issuer's keys, which ``MeasurementTokenFormat/unsignedCOSE`` does not use.
+  ///   - random: The source of the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the
+  ///     initialization vector (12 bytes), in this order.
+  /// - Returns: The token, at most 3072 bytes.
   package func write(
     _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
@@ -169,7 +173,7 @@ package struct MeasurementTokenWriter: Sendable {
   }
 }
 
-/// A fresh P-256 key from `random`. Source: FIPS 186-5 §A.2.2.
+/// Generates a P-256 key from `random`. Source: FIPS 186-5 §A.2.2.
 private func ephemeralP256Key(
   random: inout some RandomSource & ~Copyable
 ) throws(TokenWritingFault) -> P256PrivateKey {
@@ -184,7 +188,7 @@ private func ephemeralP256Key(
 extension MeasurementClaims {
   /// Writes the claims as a JWT claims set.
   ///
-  /// Source: RFC 7519 §4. Base64 of the secrets is made without tables.
+  /// Source: RFC 7519 §4. Timing: the base64 encoding of the secrets uses no tables.
   borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
     let members: [(String, JSONValue)] = [
       ("iss", .string(issuer.description)), ("sub", .string(subject.description)),

@@ -1,27 +1,27 @@
 import HoldfastCore
 import HoldfastFormats
 
-/// A file of test vectors in the shape of Wycheproof's, its frame checked: Holdfast's own or another's.
+/// A file of test vectors in the format of Wycheproof, from Holdfast or another project, whose frame was checked.
 ///
-/// Source: `vectors/README.md`; C2SP/wycheproof, `doc/formats.md` and `schemas/`. Members that this does not know are ignored.
+/// Source: `vectors/README.md`; C2SP/wycheproof, `doc/formats.md` and `schemas/`. Unknown members are ignored.
 package struct VectorFile {
-  /// The longest file that is read, in bytes.
+  /// The largest file that is read, in bytes.
   package static let maximumByteCount = 64 << 20
 
   /// The file's name, as the caller gave it.
   package let name: String
-  /// How many tests it holds: at least one.
+  /// The number of tests, at least one.
   package let testCount: Int
   let frame: VectorNode
   let groups: [VectorGroup]
 
-  /// Reads a file and checks its frame: that it is JSON and says what it must, that `numberOfTests` is right, that no `tcId`
-  /// occurs twice, and that each `result` is one of the three.
+  /// Reads a file and checks its frame: that it is JSON and has the required members, that `numberOfTests` is right,
+  /// that no `tcId` occurs twice, and that each `result` is one of the three values.
   ///
   /// - Parameters:
-  ///   - bytes: the whole file.
-  ///   - name: what to call it in faults and reports.
-  /// - Throws: a fault that says where the file is malformed.
+  ///   - bytes: The whole file.
+  ///   - name: The file's name in faults and reports.
+  /// - Throws: A fault with the location at which the file is malformed.
   package init(parsing bytes: [UInt8], name: String) throws(VectorFault) {
     let root: JSONValue
     do throws(JSONFault) {
@@ -59,14 +59,15 @@ package struct VectorFile {
     }
   }
 
-  /// Members that only tell a reader something are of the right type where they are; Wycheproof's files do not all have them.
+  /// Checks the types of the members that only inform a reader. They are optional, because not all Wycheproof files
+  /// have them.
   private static func checkTextMembers(of frame: VectorNode) throws(VectorFault) {
     _ = try frame.optional("algorithm")?.text()
     for line in try frame.optional("header")?.elements() ?? [] { _ = try line.text() }
     if let notes = frame.optional("notes"), notes.value.members == nil { throw notes.fault(.wrongType) }
   }
 
-  /// The group types of one of Holdfast's schemas, of any version; nil for another's schema.
+  /// Returns the group types in one of Holdfast's schemas, of any version; nil for any other schema.
   private static func types(ofSchema schema: String) -> [String]? {
     guard let end = schema.range(ofText: "_schema_v") else { return nil }
     switch schema[..<end] {
@@ -83,19 +84,19 @@ package struct VectorFile {
 }
 
 extension String {
-  /// Where `text` begins in this; nil when it does not occur.
+  /// Returns the index at which `text` begins; nil if it does not occur.
   fileprivate func range(ofText text: String) -> Index? {
     indices.first { self[$0...].hasPrefix(text) }
   }
 }
 
-/// A group of tests: what they share, and the tests.
+/// A group of tests, with the members that they share.
 struct VectorGroup {
   let type: String
   let node: VectorNode
   let tests: [VectorTest]
 
-  /// Reads the frame of a group, whose type must be one of `types` where those are known.
+  /// Reads the frame of a group. Its type must be one of `types`, unless that is nil.
   init(_ node: VectorNode, types: [String]?) throws(VectorFault) {
     let type = try node.member("type")
     self.type = try type.text()
@@ -107,10 +108,10 @@ struct VectorGroup {
   }
 }
 
-/// One test: its number, what it is about and what it must give.
+/// A test, with its number, comment, flags and expected result.
 struct VectorTest {
   let id: UInt64
-  /// What is special about it; empty where the file does not say.
+  /// The comment; empty if the file has none.
   let comment: String
   let result: ExpectedResult
   let node: VectorNode
@@ -125,40 +126,40 @@ struct VectorTest {
     self.result = expected
   }
 
-  /// The bytes of a member that the test must have.
+  /// Reads the bytes of a required member.
   func bytes(_ name: String) throws(VectorFault) -> [UInt8] {
     try node.member(name).bytes()
   }
 }
 
-/// What a test must give. Source: C2SP/wycheproof, `doc/formats.md`.
+/// The expected result of a test. Source: C2SP/wycheproof, `doc/formats.md`.
 package enum ExpectedResult: String, Sendable {
-  /// It must be accepted, with the outputs that the test names.
+  /// The input must be accepted, with the outputs that the test names.
   case valid
-  /// It must be refused.
+  /// The input must be refused.
   case invalid
-  /// It may be either; what is accepted must still have the outputs that the test names.
+  /// The input may be accepted or refused. If it is accepted, the outputs must be those that the test names.
   case acceptable
 }
 
-/// A JSON value that knows where in which file it stands, so that whatever is wrong with it can be found.
+/// A JSON value with its file and location, which a fault reports.
 struct VectorNode {
   let value: JSONValue
   let file: String
   let location: String
 
-  /// A fault at this place.
+  /// Creates a fault at this location.
   func fault(_ kind: VectorFault.Kind) -> VectorFault {
     VectorFault(file: file, location: location, kind: kind)
   }
 
-  /// The member of that name; nil when there is none.
+  /// Returns the member with a name; nil if there is none.
   func optional(_ name: String) -> VectorNode? {
     guard let member = value[name] else { return nil }
     return VectorNode(value: member, file: file, location: location.isEmpty ? name : "\(location).\(name)")
   }
 
-  /// The member of that name, which must be there.
+  /// Returns the required member with a name.
   func member(_ name: String) throws(VectorFault) -> VectorNode {
     guard value.members != nil else { throw fault(.wrongType) }
     guard let member = optional(name) else {
@@ -167,37 +168,37 @@ struct VectorNode {
     return member
   }
 
-  /// The elements of an array.
+  /// Returns the elements of an array.
   func elements() throws(VectorFault) -> [VectorNode] {
     guard let elements = value.elements else { throw fault(.wrongType) }
     return elements.enumerated().map { VectorNode(value: $1, file: file, location: "\(location)[\($0)]") }
   }
 
-  /// The text of a string.
+  /// Returns the text of a string.
   func text() throws(VectorFault) -> String {
     guard let text = value.text else { throw fault(.wrongType) }
     return text
   }
 
-  /// An integer from 0 to 2^53 - 1.
+  /// Returns an integer from 0 to 2^53 - 1.
   func number() throws(VectorFault) -> UInt64 {
     guard let number = value.number else { throw fault(.wrongType) }
     return number
   }
 
-  /// True or false.
+  /// Returns a Boolean.
   func flag() throws(VectorFault) -> Bool {
     guard let flag = value.flag else { throw fault(.wrongType) }
     return flag
   }
 
-  /// The bytes of a string of hexadecimal digits.
+  /// Decodes a string of hexadecimal digits.
   func bytes() throws(VectorFault) -> [UInt8] {
     guard let bytes = hexadecimalBytes(try text()) else { throw fault(.notHexadecimal) }
     return bytes
   }
 
-  /// Exactly `count` bytes.
+  /// Decodes a string of hexadecimal digits into exactly `count` bytes.
   func fixed<let count: Int>() throws(VectorFault) -> FixedBytes<count> {
     let bytes = try bytes()
     guard let fixed = FixedBytes<count>(bytes.span) else {
@@ -206,58 +207,58 @@ struct VectorNode {
     return fixed
   }
 
-  /// Whether this is null.
+  /// Whether the value is null.
   var isNull: Bool { value == .null }
 }
 
-/// Why a file is not one of test vectors: it is malformed, and nothing in it was judged.
+/// A fault in a malformed vector file, none of whose tests was replayed.
 package struct VectorFault: Error, Sendable, Equatable {
   /// The file's name, as the caller gave it.
   package let file: String
-  /// Where in the file, such as `testGroups[1].tests[7].tag`; empty for the file as a whole.
+  /// The location in the file, such as `testGroups[1].tests[7].tag`; empty for the file as a whole.
   package let location: String
-  /// What is wrong there.
+  /// The mistake at this location.
   package let kind: Kind
 
-  /// A fault at a place of a file.
+  /// Creates a fault at a location in a file.
   package init(file: String, location: String, kind: Kind) {
     self.file = file
     self.location = location
     self.kind = kind
   }
 
-  /// What can be wrong with a file.
+  /// The mistakes in a file.
   package enum Kind: Sendable, Equatable {
-    /// Not JSON, not UTF-8, or an object names a member twice.
+    /// The file is not JSON or not UTF-8, or an object has a member twice.
     case notJSON
-    /// More bytes than ``VectorFile/maximumByteCount``.
+    /// The file is longer than ``VectorFile/maximumByteCount``.
     case tooLong
-    /// A member that the file must have is not there.
+    /// A required member is missing.
     case missing
-    /// A member of another JSON type than belongs there.
+    /// A member has the wrong JSON type.
     case wrongType
-    /// Text that is not an even number of hexadecimal digits.
+    /// The text is not an even number of hexadecimal digits.
     case notHexadecimal
-    /// As many bytes as belong there, and no others.
+    /// The number of bytes is not the required one.
     case wrongByteCount(expected: Int, found: Int)
-    /// A value of the right type that cannot stand there.
+    /// The value has the right type but is not permitted.
     case wrongValue
-    /// `numberOfTests` is not the number of tests in all groups.
+    /// `numberOfTests` differs from the number of tests in all groups.
     case wrongNumberOfTests(stated: UInt64, found: Int)
-    /// There is nothing to replay.
+    /// The file has no tests.
     case noTests
-    /// A `tcId` that another test of the file has too.
+    /// Another test in the file has the same `tcId`.
     case duplicateTestID(UInt64)
-    /// A `result` other than `valid`, `invalid` and `acceptable`.
+    /// The `result` is not `valid`, `invalid` or `acceptable`.
     case unknownResult
-    /// A group's `type` that the file's schema, one of Holdfast's own, does not have.
+    /// The file uses one of Holdfast's schemas, which does not have the group's `type`.
     case unknownType
-    /// A key that does not belong to the private key or the key id beside it.
+    /// The key does not match the private key or the key id next to it.
     case keysDiffer
   }
 }
 
-/// The bytes of hexadecimal digits of either case; nil unless there are an even number of digits and nothing else.
+/// Decodes hexadecimal digits of either case; nil unless there is an even number of digits and nothing else.
 func hexadecimalBytes(_ text: String) -> [UInt8]? {
   let digits = text.utf8
   guard digits.count.isMultiple(of: 2) else { return nil }

@@ -1,7 +1,8 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// `Measurement`: components, salt and proof key give the configuration, both measurements and the proof key's id.
+/// The vectors `Measurement`: components, salt and proof key determine the configuration, both measurements and the
+/// proof key's id.
 ///
 /// Source: docs/protocol.md, Measurement.
 struct MeasurementVectors: ReplayableGroup {
@@ -16,7 +17,7 @@ struct MeasurementVectors: ReplayableGroup {
   }
 }
 
-/// A test of `Measurement`, read.
+/// A parsed test of `Measurement`.
 private struct MeasurementVector {
   let proofKey: FixedBytes<16>
   let app: [NamedDigest]
@@ -74,7 +75,7 @@ private struct MeasurementVector {
     } catch { throw Refusal(reason: "no configuration has these ids") }
   }
 
-  /// The components, sorted by the bytes of their ids.
+  /// Creates the components, sorted by the bytes of their ids.
   private static func components(_ list: [NamedDigest]) throws(Refusal) -> [Component] {
     var components: [Component] = []
     for item in list.sorted(by: { $0.id.utf8.lexicographicallyPrecedes($1.id.utf8) }) {
@@ -85,7 +86,7 @@ private struct MeasurementVector {
   }
 }
 
-/// `[id, digest]`, as a vector writes a component.
+/// A component in a vector: `[id, digest]`.
 private struct NamedDigest {
   let id: String
   let digest: Digest
@@ -101,7 +102,7 @@ private struct NamedDigest {
   }
 }
 
-/// `MeasurementConfiguration`: bytes that a strict reader takes or refuses.
+/// The vectors `MeasurementConfiguration`: bytes that a strict reader accepts or refuses.
 ///
 /// Source: docs/protocol.md, Measurement.
 struct ConfigurationVectors: ReplayableGroup {
@@ -116,7 +117,7 @@ struct ConfigurationVectors: ReplayableGroup {
   }
 }
 
-/// `ReleaseKeys`: the root of a release gives its two keys and the id of the measurement proof key.
+/// The vectors `ReleaseKeys`: the root of a release determines its two keys and the id of the measurement proof key.
 struct ReleaseKeyVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -137,7 +138,7 @@ struct ReleaseKeyVectors: ReplayableGroup {
   }
 }
 
-/// `Evidence`: bytes that a service takes or refuses under an evidence key.
+/// The vectors `Evidence`: bytes that a service accepts or refuses under an evidence key.
 struct EvidenceVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -175,7 +176,7 @@ struct EvidenceVectors: ReplayableGroup {
   }
 }
 
-/// `Proof`: a proof of a measurement under a nonce and a measurement proof key.
+/// The vectors `Proof`: the proof of a measurement under a nonce and a measurement proof key.
 ///
 /// Source: docs/protocol.md, Measurement.
 struct ProofVectors: ReplayableGroup {

@@ -2,9 +2,10 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastReplay
 
-/// `MeasurementTokenCOSE` and `MeasurementTokenJOSE`: tokens that a device opens or refuses, and what they say.
+/// The vectors `MeasurementTokenCOSE` and `MeasurementTokenJOSE`: tokens that a device opens or refuses, and their
+/// claims.
 ///
-/// Source: docs/protocol.md, Measurement token. Time, generation floor and command are not looked at.
+/// Source: docs/protocol.md, Measurement token. The times, the generation floor and the commands are not checked.
 struct TokenVectors<Form: TokenForm>: ReplayableGroup {
   private let parties: Parties
   private let acceptsUnsigned: Bool
@@ -30,7 +31,7 @@ struct TokenVectors<Form: TokenForm>: ReplayableGroup {
   }
 }
 
-/// Which of the two encodings a group's tokens have.
+/// The encoding of a group's tokens.
 protocol TokenForm {
   static var encoding: TokenEncoding { get }
 }
@@ -43,7 +44,7 @@ enum JOSEToken: TokenForm {
   static var encoding: TokenEncoding { .jose }
 }
 
-/// What a token must say, as a vector writes it.
+/// The claims that a vector expects in a token.
 struct ExpectedClaims {
   private let issuer: String
   private let subject: String
@@ -95,7 +96,7 @@ struct ExpectedClaims {
       major: try numbers[0].number(), minor: try numbers[1].number(), patch: try numbers[2].number())
   }
 
-  /// The name of the first claim that is another; nil when all are the same.
+  /// Returns the name of the first claim that differs; nil if all are equal.
   func difference(from claims: borrowing MeasurementClaims) -> String? {
     if !same(claims.issuer, issuer) { return "issuer" }
     if !same(claims.subject, subject) { return "subject" }
@@ -135,14 +136,14 @@ struct ExpectedClaims {
   }
 }
 
-/// The device of a group of tests and whom it trusts: one issuer, and where the group has one, an issuer's MAC key.
+/// The device of a group of tests with the issuer that it trusts and, if the group has one, an issuer's MAC key.
 struct Parties {
   private let devicePrivateKey: FixedBytes<32>
   let deviceKeyID: KeyID
   let deviceID: DeviceID
   let trust: TrustedIssuers
 
-  /// Reads them, and checks that the keys and their ids belong together.
+  /// Reads the keys, and checks that they match each other and their ids.
   init(_ group: VectorNode) throws(VectorFault) {
     devicePrivateKey = try group.member("devicePrivateKey").fixed()
     let devicePublicKey = try group.member("devicePublicKey")
@@ -181,12 +182,13 @@ struct Parties {
     } catch { throw macKeyID.fault(.keysDiffer) }
   }
 
-  /// The device's private key.
+  /// Returns the device's private key.
   func deviceKey() throws(CryptographyFailure) -> P256PrivateKey {
     try P256PrivateKey(scalar: secret(devicePrivateKey))
   }
 
-  /// Opens a token as this device does: decrypted, of an issuer that it trusts, and for this device.
+  /// Opens a token as this device does: decrypts it, and checks that it comes from a trusted issuer and is for this
+  /// device.
   func open(
     _ token: [UInt8], encoding: TokenEncoding, acceptsUnsigned: Bool = false, acceptsMAC: Bool = false
   ) throws(Refusal) -> VerifiedToken {
@@ -206,7 +208,7 @@ struct Parties {
   }
 }
 
-/// A vector's key as a secret: vectors are public, the functions that they test take secrets.
+/// Converts a key of a vector to a secret. The vectors are public, but the functions under test take secrets.
 func secret<let count: Int>(_ bytes: FixedBytes<count>) -> Secret<count> {
   var secret = Secret<count>()
   secret.withMutableBytes { (output: inout MutableSpan<UInt8>) in
@@ -215,14 +217,14 @@ func secret<let count: Int>(_ bytes: FixedBytes<count>) -> Secret<count> {
   return secret
 }
 
-/// The bytes of a secret that a vector names too.
+/// Returns the bytes of a secret that a vector also contains.
 func publicBytes<let count: Int>(_ secret: borrowing Secret<count>) -> FixedBytes<count> {
   var bytes = FixedBytes<count>()
   secret.withBytes { for index in $0.indices { bytes[index] = $0[index] } }
   return bytes
 }
 
-/// The bytes of a span, copied.
+/// Copies the bytes of a span.
 func array(_ span: Span<UInt8>) -> [UInt8] {
   var bytes: [UInt8] = []
   bytes.reserveCapacity(span.count)

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// `HOTP` and `TOTP`: the code of a counter or of a time.
+/// The vectors `HOTP` and `TOTP`: the code for a counter or a time.
 ///
 /// Source: RFC 4226, RFC 6238.
 struct CodeVectors<Moment: CodeMoment>: ReplayableGroup {
@@ -32,20 +32,20 @@ struct CodeVectors<Moment: CodeMoment>: ReplayableGroup {
   }
 }
 
-/// What a code is of.
+/// The moving factor of a code.
 protocol CodeMoment {
-  /// The counter that goes into the HMAC; nil for a period that there is not.
+  /// Returns the counter that the HMAC covers; nil for a period that is not permitted.
   static func counter(of test: VectorTest) throws(VectorFault) -> UInt64?
 }
 
-/// `counter`, eight bytes.
+/// A moving factor from the member `counter`, eight bytes.
 enum CounterMoment: CodeMoment {
   static func counter(of test: VectorTest) throws(VectorFault) -> UInt64? {
     try test.node.member("counter").bigEndian()
   }
 }
 
-/// `time` in Unix seconds and `period` in seconds.
+/// A moving factor from the members `time`, in Unix seconds, and `period`, in seconds.
 enum TimeMoment: CodeMoment {
   static func counter(of test: VectorTest) throws(VectorFault) -> UInt64? {
     let time = try test.node.member("time").number()
@@ -56,7 +56,7 @@ enum TimeMoment: CodeMoment {
 }
 
 extension OATHHash {
-  /// The hash of that name; nil for any other.
+  /// Creates the hash with a name; nil for an unknown name.
   init?(vectorName name: String) {
     switch name {
     case "SHA1": self = .sha1
@@ -68,7 +68,7 @@ extension OATHHash {
 }
 
 extension VectorNode {
-  /// A number of eight bytes, most significant first.
+  /// Returns a number of eight bytes, most significant first.
   func bigEndian() throws(VectorFault) -> UInt64 {
     let bytes: FixedBytes<8> = try fixed()
     var number: UInt64 = 0
@@ -77,7 +77,7 @@ extension VectorNode {
   }
 }
 
-/// A whole HMAC as lower-case hexadecimal digits.
+/// Returns a whole HMAC as lower-case hexadecimal digits.
 func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String {
   var text = ""
   for index in 0..<code.count {
@@ -87,7 +87,7 @@ func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String {
   return text
 }
 
-/// `OCRA`: the code that a suite makes of its inputs.
+/// The vectors `OCRA`: the code that a suite computes from its inputs.
 ///
 /// Source: RFC 6287.
 struct OCRAVectors: ReplayableGroup {
@@ -121,7 +121,7 @@ struct OCRAVectors: ReplayableGroup {
   }
 }
 
-/// `OCRASuite`: whether text is a suite.
+/// The vectors `OCRASuite`: text that is or is not a suite.
 ///
 /// Source: RFC 6287 §6.
 struct OCRASuiteVectors: ReplayableGroup {

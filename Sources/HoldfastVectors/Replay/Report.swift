@@ -1,6 +1,6 @@
-/// What came of replaying files: counts, each failure, and why tests were skipped.
+/// A report on replayed files: the counts, each failure, and the reasons for skipped tests.
 package struct Report: Sendable, Equatable {
-  /// A test that did not give its result.
+  /// A test that did not give the expected result.
   package struct Failure: Sendable, Equatable {
     /// The file's name, as the caller gave it.
     package let file: String
@@ -8,42 +8,42 @@ package struct Report: Sendable, Equatable {
     package let testID: UInt64
     /// The test's comment, from the file.
     package let comment: String
-    /// What it had to give.
+    /// The expected result.
     package let expected: ExpectedResult
-    /// What happened instead, in a few words, such as `accepted` or `refused: th differs`.
+    /// The actual outcome in a few words, such as `accepted` or `refused: th differs`.
     package let happened: String
   }
 
-  /// Tests of one file that were not replayed for one reason.
+  /// The tests of one file that were skipped for one reason.
   package struct Skip: Sendable, Equatable {
     /// The file's name, as the caller gave it.
     package let file: String
-    /// Such as `IV of 8 bytes` or `type KeywrapTest is not replayed`.
+    /// The reason, such as `IV of 8 bytes` or `type KeywrapTest is not replayed`.
     package let reason: String
-    /// How many tests.
+    /// The number of tests.
     package internal(set) var count: Int
   }
 
-  /// How many tests gave their result.
+  /// The number of tests that gave the expected result.
   package private(set) var passed = 0
-  /// The tests that did not, in the order of the files.
+  /// The tests that failed, in the order of the files.
   package private(set) var failures: [Failure] = []
-  /// Why tests were skipped, in the order in which the reasons first came up.
+  /// The reasons for skipped tests, in the order in which they first occurred.
   package private(set) var skips: [Skip] = []
 
-  /// Nothing replayed yet.
+  /// Creates an empty report.
   package init() {}
 
-  /// How many tests did not give their result.
+  /// The number of tests that failed.
   package var failed: Int { failures.count }
 
-  /// How many tests were not replayed.
+  /// The number of tests that were skipped.
   package var skipped: Int { skips.reduce(0) { $0 + $1.count } }
 
-  /// The line that ends a replay: `N passed, N failed, N skipped`.
+  /// The last line of a replay: `N passed, N failed, N skipped`.
   package var summary: String { "\(passed) passed, \(failed) failed, \(skipped) skipped" }
 
-  /// Takes in what came of another file.
+  /// Adds the report on another file.
   package mutating func merge(_ other: Report) {
     passed += other.passed
     failures += other.failures
@@ -78,44 +78,46 @@ package struct Report: Sendable, Equatable {
   }
 }
 
-/// What came of one test.
+/// The outcome of one test.
 enum Outcome: Equatable {
-  /// Accepted, and every output that the test names is right.
+  /// The input was accepted, and every output that the test names is right.
   case accepted
-  /// Refused, for a reason in a few words.
+  /// The input was refused, for a reason in a few words.
   case refused(String)
-  /// Accepted, but this output is another than the test names.
+  /// The input was accepted, but this output differs from that in the test.
   case differs(String)
-  /// Not replayed, for this reason.
+  /// The test was not replayed, for this reason.
   case skipped(String)
 }
 
-/// A test was refused; it ends a replay of several steps.
+/// The error with which a test of several steps ends when the input is refused.
 struct Refusal: Error {
   let reason: String
 
-  /// Refuses unless both hold the same bytes.
+  /// Throws unless both byte strings are equal.
   static func unless(_ left: [UInt8], _ right: [UInt8], _ name: String) throws(Refusal) {
     guard left == right else { throw Refusal(reason: "\(name) differs") }
   }
 }
 
-/// A kind of group that can be replayed: made from what its tests share, then asked for the outcome of each.
+/// A group whose tests can be replayed. It is created from the members that the tests share.
 protocol ReplayableGroup {
-  /// Reads what the tests share. `frame` is the file, for what it says of all groups.
+  /// Reads the members that the tests share. `frame` is the file, whose members apply to all groups.
   init(_ group: VectorNode, frame: VectorNode) throws(VectorFault)
 
-  /// Reads a test and replays it. It throws only for a test that is not well-formed.
+  /// Reads and replays a test.
+  ///
+  /// - Throws: A fault only if the test is malformed.
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome
 }
 
 extension VectorFile {
-  /// Replays every test of the file.
+  /// Replays every test in the file.
   ///
-  /// Groups of a type that Holdfast has no use for are skipped, and the report says so.
+  /// Groups of a type that Holdfast does not use are skipped, and the report names them.
   ///
-  /// - Returns: what came of it: ``testCount`` tests passed, failed or skipped.
-  /// - Throws: a fault when a group or a test of a known type lacks something it needs; nothing is then reported.
+  /// - Returns: A report on ``testCount`` tests, each of which passed, failed or was skipped.
+  /// - Throws: A fault if a group or a test of a known type lacks a required member. No report is made then.
   package func replay() throws(VectorFault) -> Report {
     var report = Report()
     for group in groups { try replay(group, into: &report) }

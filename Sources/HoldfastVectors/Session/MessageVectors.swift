@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastReplay
 
-/// `SessionM1`: challenges that a strict reader takes or refuses. Source: docs/protocol.md, Session.
+/// The vectors `SessionM1`: challenges that a strict reader accepts or refuses. Source: docs/protocol.md, Session.
 struct ChallengeVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -12,7 +12,8 @@ struct ChallengeVectors: ReplayableGroup {
   }
 }
 
-/// `SessionM2`: answers, with the head in them and without the sealed part. Source: docs/protocol.md, Session.
+/// The vectors `SessionM2`: proof messages, including the head but without the sealed part. Source: docs/protocol.md,
+/// Session.
 struct AnswerVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -23,7 +24,7 @@ struct AnswerVectors: ReplayableGroup {
   }
 }
 
-/// `SessionM3`: verdicts that a strict reader takes or refuses. Source: docs/protocol.md, Session.
+/// The vectors `SessionM3`: verdicts that a strict reader accepts or refuses. Source: docs/protocol.md, Session.
 struct VerdictVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -34,7 +35,7 @@ struct VerdictVectors: ReplayableGroup {
   }
 }
 
-/// `SessionRequest`: the plaintext of M2's sealed part. Source: docs/protocol.md, Session.
+/// The vectors `SessionRequest`: the plaintext of M2's sealed part. Source: docs/protocol.md, Session.
 struct RequestVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -45,7 +46,7 @@ struct RequestVectors: ReplayableGroup {
   }
 }
 
-/// `SessionReply`: the plaintext of M3's sealed part. Source: docs/protocol.md.
+/// The vectors `SessionReply`: the plaintext of M3's sealed part. Source: docs/protocol.md, Session.
 struct ReplyVectors: ReplayableGroup {
   init(_ group: VectorNode, frame: VectorNode) {}
 
@@ -56,12 +57,13 @@ struct ReplyVectors: ReplayableGroup {
       let reply = try Reply(message.span)
       reply.encode(into: &written)
     } catch { return .refused("\(error)") }
-    // Labels that are not known are not written again: they come behind all others. The head of the map has one byte.
+    // Unknown labels are not written again; they come after all known ones. The map's head, whose count differs, is one
+    // byte.
     return message.dropFirst().starts(with: written.dropFirst()) ? .accepted : .differs("message, written again,")
   }
 }
 
-/// Deterministic encoding leaves one way to write what was read: the same bytes.
+/// Reads a message and writes it again. Deterministic encoding permits only one result: the same bytes.
 private func readAndWriteAgain(
   _ message: [UInt8], _ body: (Span<UInt8>, inout MessageBuffer) throws(EncodingFault) -> Void
 ) -> Outcome {

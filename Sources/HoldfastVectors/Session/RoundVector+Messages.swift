@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension RoundVector {
-  /// Recomputes everything from the head of M2 to the sealed part of M3.
+  /// Recomputes every value from the head of M2 to the sealed part of M3.
   func checkMessages() throws(Refusal) {
     try checkHead()
     let transcript = try recomputedTranscript()
@@ -57,7 +57,7 @@ extension RoundVector {
     try Refusal.unless(array(buffer.bytes), head, "head")
   }
 
-  /// Reads M2, opens its sealed part, and writes both again.
+  /// Reads M2, opens its sealed part, and encodes both again.
   private func checkAnswer(_ keys: borrowing SessionKeys, _ transcript: Transcript) throws(Refusal) {
     var plaintext = MessageBuffer()
     var written = MessageBuffer()
@@ -82,7 +82,7 @@ extension RoundVector {
     try Refusal.unless(array(message.bytes), m2, "m2")
   }
 
-  /// Reads M3, opens its sealed part where there is one, and writes both again.
+  /// Reads M3, opens its sealed part if there is one, and encodes both again.
   private func checkVerdict(_ keys: borrowing SessionKeys, _ transcript: Transcript) throws(Refusal) {
     var message = MessageBuffer()
     do throws(EncodingFault) {

@@ -2,10 +2,10 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastReplay
 
-/// `SessionRound`: a whole round with every value that either side computes on the way.
+/// The vectors `SessionRound`: a complete round with every value that either side computes.
 ///
-/// Source: docs/protocol.md, Session. Each value is recomputed; then the prover's session and, where the vector leaves
-/// nothing to the device's state, the device's session go through the round.
+/// Source: docs/protocol.md, Session. Each value is recomputed. The prover's session then takes part in the round, and
+/// so does the device's session if the vector does not depend on the device's state.
 struct RoundVectors: ReplayableGroup {
   private let parties: Parties
 
@@ -26,14 +26,14 @@ struct RoundVectors: ReplayableGroup {
   }
 }
 
-/// A test of `SessionRound`, read.
+/// A parsed test of `SessionRound`.
 struct RoundVector {
   let m1: [UInt8]
   let proverRandom: FixedBytes<16>
   let encoding: TokenEncoding
-  /// As it stands in the head: whole, or the reference.
+  /// The token as it is in the head: complete, or a reference.
   let token: [UInt8]
-  /// The whole token.
+  /// The complete token.
   let wholeToken: [UInt8]
   let proofKey: FixedBytes<16>
   let integrity: FixedBytes<32>
@@ -47,7 +47,7 @@ struct RoundVector {
   let deviceProof: FixedBytes<32>
   let request: [UInt8]
   let m2: [UInt8]
-  /// What M3 holds under its seal; nil where it has none.
+  /// The plaintext of M3's sealed part; nil if M3 has none.
   let reply: [UInt8]?
   let m3: [UInt8]
   let status: UInt64
@@ -81,12 +81,13 @@ struct RoundVector {
     status = try node.member("status").number()
   }
 
-  /// How the whole token is written: a COSE token begins with its tag, a JOSE token with the base64url of a brace.
+  /// The encoding of the complete token. A COSE token begins with its tag, a JOSE token with the base64url encoding of
+  /// a brace.
   var wholeTokenEncoding: TokenEncoding {
     encoding == .reference ? (wholeToken.first == 0xd8 ? .cose : .jose) : encoding
   }
 
-  /// Opens the token and checks that it says what the vector says, and that a reference is the token's.
+  /// Opens the token, and checks that its claims are those in the vector and that a reference matches the token.
   func openToken(for parties: Parties) throws(Refusal) -> VerifiedToken {
     let verified = try parties.open(wholeToken, encoding: wholeTokenEncoding)
     guard publicBytes(verified.claims.proofKey) == proofKey else { throw Refusal(reason: "mpk differs") }
@@ -103,7 +104,7 @@ struct RoundVector {
     return verified
   }
 
-  /// Reads M1 and checks that it is this device's.
+  /// Reads M1 and checks that it comes from this device.
   func checkChallenge(for parties: Parties) throws(Refusal) {
     var buffer = MessageBuffer()
     do throws(EncodingFault) {
@@ -118,11 +119,11 @@ struct RoundVector {
 }
 
 extension RoundVector {
-  /// Lets the device's session answer M2, with a policy that allows everything and a store that forbids nothing.
+  /// Answers M2 with the device's session, under a policy and a store that permit everything.
   ///
-  /// Only for an accepted round whose reply is a result and nothing else: other statuses, and what a device says beside a
-  /// result, come from a state that the vector does not describe. For the same reason a verdict of rules, not of keys, is
-  /// not held against the vector.
+  /// This applies only to an accepted round whose reply holds only a result. Other statuses, and notices next to a
+  /// result, depend on state that the vector does not describe. For the same reason, a refusal by a rule instead of a
+  /// key does not fail the test.
   func checkDeviceSession(for parties: Parties, token: borrowing VerifiedToken) throws(Refusal) {
     guard status == Status.accepted.rawValue, let reply, let result = Self.bareResult(reply) else { return }
     var device = try makeDevice(for: parties, token: token)
@@ -137,7 +138,7 @@ extension RoundVector {
     }
   }
 
-  /// The result in a reply that has nothing else.
+  /// Returns the result in a reply that holds nothing else.
   private static func bareResult(_ reply: [UInt8]) -> [UInt8]? {
     do throws(EncodingFault) {
       let reply = try Reply(reply.span)
@@ -162,9 +163,9 @@ extension RoundVector {
     return device
   }
 
-  /// Lets the prover's session, with the vector's random bytes, answer M1 and read M3.
+  /// Answers M1 and reads M3 with the prover's session and the vector's random bytes.
   ///
-  /// Left out where the vector sends no integrity proof: a session leaves it out only in a second round.
+  /// It is skipped if the vector sends no integrity proof, which a session omits only in a second round.
   func checkProverSession(for parties: Parties) throws(Refusal) {
     guard integrityProof != nil else { return }
     var prover = try makeProver(for: parties)
@@ -205,7 +206,7 @@ extension RoundVector {
   }
 }
 
-/// The random bytes of a vector, whenever some are asked for.
+/// A random source that always returns the random bytes of a vector.
 struct GivenRandom: RandomSource {
   let bytes: FixedBytes<16>
 

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// Wycheproof's `AeadTest`, for AES-GCM with a 12-byte IV and a 16-byte tag: opened, and sealed again.
+/// Wycheproof's `AeadTest` for AES-GCM with a 12-byte IV and a 16-byte tag. Each message is opened and sealed again.
 ///
 /// Source: C2SP/wycheproof, `schemas/aead_test_schema_v1.json`.
 struct AeadTest: ReplayableGroup {
@@ -43,7 +43,8 @@ struct AeadTest: ReplayableGroup {
   }
 }
 
-/// Wycheproof's `EcdhEcpointTest`: the x coordinate of a private key times a SEC1 point, on each curve that Holdfast has.
+/// Wycheproof's `EcdhEcpointTest`: the x coordinate of a private key times a SEC1 point, on each curve that Holdfast
+/// supports.
 ///
 /// Source: C2SP/wycheproof, `schemas/ecdh_ecpoint_test_schema_v1.json`.
 struct EcdhEcpointTest: ReplayableGroup {
@@ -71,7 +72,7 @@ struct EcdhEcpointTest: ReplayableGroup {
     return shared == expected ? .accepted : .differs("shared")
   }
 
-  /// Whether a point is in the short form that Holdfast never takes. Source: SEC 1 §2.3.3.
+  /// Returns whether a point is in the compressed form, which Holdfast never accepts. Source: SEC 1 §2.3.3.
   private func isCompressed(_ point: [UInt8], on curve: NISTCurve) -> Bool {
     point.count == 1 + curve.coordinateByteCount && (point[0] == 2 || point[0] == 3)
   }
@@ -97,7 +98,7 @@ struct EcdsaP1363Verify: ReplayableGroup {
   private let point: [UInt8]
 
   init(_ group: VectorNode, frame: VectorNode) throws(VectorFault) {
-    // Wycheproof's older files call it `key`.
+    // Older Wycheproof files name the member `key`.
     let hasOldName = group.value["publicKey"] == nil && group.value["key"] != nil
     let key = try group.member(hasOldName ? "key" : "publicKey")
     curve = try key.member("curve").text()
@@ -124,7 +125,7 @@ struct EcdsaP1363Verify: ReplayableGroup {
   }
 }
 
-/// Wycheproof's `HkdfTest`: extract and expand with each hash that Holdfast's HMAC has.
+/// Wycheproof's `HkdfTest`: extract and expand with each hash that Holdfast's HMAC supports.
 ///
 /// Source: C2SP/wycheproof, `schemas/hkdf_test_schema_v1.json`.
 struct HkdfTest: ReplayableGroup {
@@ -141,7 +142,7 @@ struct HkdfTest: ReplayableGroup {
     let size = try test.node.member("size").number()
     let expected = try test.bytes("okm")
     guard let hash = HMAC(hkdfName: algorithm) else { return .skipped("algorithm \(algorithm)") }
-    // Whether it is too much is for HKDF to say; only what nobody could hold is left out here.
+    // HKDF itself refuses a size that is too large; this only bounds the memory.
     guard size <= 1 << 20 else { return .refused("size \(size)") }
     var derived = [UInt8](repeating: 0, count: Int(size))
     do throws(CryptographyFailure) {
@@ -149,7 +150,7 @@ struct HkdfTest: ReplayableGroup {
       try HKDF.derive(hash: hash, inputKey: inputKey.span, salt: salt.span, info: info.span, into: &output)
     } catch { return .refused("size \(size)") }
     if derived == expected { return .accepted }
-    // An invalid test either asks for too much, and names no output, or names a wrong one.
+    // An invalid test either asks for too many bytes and names no output, or names a wrong output.
     return test.result == .invalid && expected.count == derived.count ? .refused("okm differs") : .differs("okm")
   }
 }
@@ -166,7 +167,8 @@ extension HMAC {
   }
 }
 
-/// Wycheproof's `MacTest`: the tag of a message, cut to the group's `tagSize`, for each HMAC that Holdfast has.
+/// Wycheproof's `MacTest`: the tag of a message, truncated to the group's `tagSize`, for each HMAC that Holdfast
+/// supports.
 ///
 /// Source: C2SP/wycheproof, `schemas/mac_test_schema_v1.json`.
 struct MacTest: ReplayableGroup {

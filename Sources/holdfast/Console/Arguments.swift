@@ -3,10 +3,10 @@ import HoldfastFormats
 
 /// The arguments of this process.
 struct Arguments {
-  /// All of them, without the program's name; `--json` stands behind the verb, wherever before it it was given.
+  /// The arguments without the program's name. `--json` comes directly after the verb, even if it was given before it.
   let words: [String]
 
-  /// Reads them. Refuses one that is not UTF-8, which would otherwise be taken for another name.
+  /// Reads the arguments. One that is not UTF-8 is refused, because it would be taken for another name.
   static func ofProcess() throws(Failure) -> Arguments {
     var words: [String] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
@@ -31,30 +31,30 @@ struct Arguments {
     isMarkedJSON = isJSON || rest.prefix { $0 != "--" }.contains("--json")
   }
 
-  /// Whether results and errors are wanted as JSON. It holds for mistakes in the other arguments, too.
+  /// Whether results and errors are printed as JSON. This also applies to errors in the other arguments.
   let isMarkedJSON: Bool
 }
 
-/// The verbs of the command line and what they take.
+/// The verbs (subcommands) of the command line, with their options.
 enum Syntax {
-  /// A verb that a command line names, from the outermost to the innermost.
+  /// The position of a verb in the command line, from the outermost to the innermost.
   struct Place {
     private(set) var commands: [any ParsableCommand.Type] = [Holdfast.self]
     private(set) var words: [String] = []
 
     var command: any ParsableCommand.Type { commands[commands.count - 1] }
 
-    /// As a person types it.
+    /// The command as a person types it.
     var text: String { (["holdfast"] + words).joined(separator: " ") }
 
-    /// The verb that is meant where none follows.
+    /// The position of the default verb if no other follows.
     var leaf: Place {
       var leaf = self
       if let usual = command.configuration.defaultSubcommand { _ = leaf.descend(to: usual._commandName) }
       return leaf
     }
 
-    /// Goes on to the verb of that name; whether there is one.
+    /// Descends to the verb with a name. Returns whether there is one.
     mutating func descend(to word: String) -> Bool {
       guard let next = command.verbs.first(where: { $0._commandName == word }) else { return false }
       commands.append(next)
@@ -67,13 +67,13 @@ enum Syntax {
   struct Option {
     let name: String
     let takesValue: Bool
-    /// Whether the next argument is its value, even where that begins with a hyphen.
+    /// Whether the next argument is the option's value, even if it begins with a hyphen.
     let takesAnything: Bool
-    /// Whether it may be given more than once.
+    /// Whether the option may occur more than once.
     let mayRepeat: Bool
   }
 
-  /// The long options of a verb, from what ArgumentParser says of it.
+  /// Returns the long options of a verb, as ArgumentParser describes them.
   static func options(of command: any ParsableCommand.Type) -> [Option] {
     guard let help = try? JSONValue(parsing: Array(command._dumpHelp().utf8), byteLimit: 1 << 20, otherNumbers: .asText)
     else { return [] }

@@ -1,6 +1,6 @@
 import HoldfastMeasurement
 
-/// What usually changes a component. The raw value is what `--json` prints.
+/// The usual causes of a changed component. The raw value is the one that `--json` prints.
 enum ChangeCause: String {
   case appUpdate = "app-update"
   case appTampered = "app-tampered"
@@ -48,7 +48,7 @@ enum ChangeCause: String {
   }
 }
 
-/// What to do about a changed component. The raw value is what `--json` prints.
+/// The advice about a changed component. The raw value is the one that `--json` prints.
 enum ChangeAdvice: String {
   case enrolAgain = "enrol-again"
   case endAndRestart = "end-and-restart"
@@ -70,7 +70,7 @@ enum ChangeAdvice: String {
   }
 }
 
-/// The causes and the advice for one changed component, given what else changed and what is found in the process now.
+/// The causes and the advice for a changed component, given the other changes and the findings in the running process.
 struct ChangeExplanation {
   let causes: [ChangeCause]
   let advice: ChangeAdvice
@@ -91,7 +91,8 @@ struct ChangeExplanation {
     }
   }
 
-  /// Another executable file explains other code, and so does what was injected; else it is the libraries', or was patched.
+  /// Returns the causes of changed code: injected code, another executable file or system, a library, or patched
+  /// memory.
   private static func codeChange(_ changed: Set<String>, _ findings: Set<Finding>) -> ([ChangeCause], ChangeAdvice) {
     let injected = [ChangeCause.preload, .injectedCode, .debugger, .instrumentation].filter {
       Set(findings.map(\.cause)).contains($0)
@@ -104,7 +105,7 @@ struct ChangeExplanation {
     )
   }
 
-  /// Those of `possible` that something found now speaks for.
+  /// Returns the members of `possible` that a present finding supports, or `endedSinceBaseline` if there are none.
   private static func causes(_ findings: Set<Finding>, _ possible: [ChangeCause]) -> [ChangeCause] {
     let found = Set(findings.map(\.cause))
     let causes = possible.filter(found.contains)
@@ -113,7 +114,7 @@ struct ChangeExplanation {
 }
 
 extension Finding {
-  /// What `--json` prints.
+  /// The cause in the output of `--json`.
   var identifier: String {
     switch self {
     case .anonymousCode: "anonymous-code"
@@ -135,7 +136,7 @@ extension Finding {
     }
   }
 
-  /// What a person is told.
+  /// The cause for a person.
   var text: String {
     switch self {
     case .anonymousCode: "there is executable memory that no file is behind"

@@ -3,14 +3,15 @@ import HoldfastFormats
 import HoldfastStorage
 import Synchronization
 
-/// What a verb prints: results on standard output, everything else on standard error.
+/// The output of a verb: results on standard output, everything else on standard error.
 ///
-/// Rules: sentences begin with `holdfast:` and have no full stop; a `hint:` says what to do; warnings begin with `warning:`.
+/// Rules: messages begin with `holdfast:` and have no full stop; a `hint:` states what to do; warnings begin with
+/// `warning:`.
 enum Console {
-  /// Prints a line of a result, after `mark`, which alone may have colours.
+  /// Prints a line of a result after `mark`, the only part that may contain colours.
   static func result(_ text: String, after mark: String = "") { writeResult(mark + text.printable + "\n") }
 
-  /// Prints a line of a result whose values were quoted one by one.
+  /// Prints a line of a result whose values are already quoted.
   static func result(quoted line: String) { writeResult(line + "\n") }
 
   /// Prints a result as one JSON object.
@@ -18,7 +19,7 @@ enum Console {
     writeResult(String(decoding: value.compact(), as: UTF8.self) + "\n")
   }
 
-  /// Prints lines of a result as they are, each with its end.
+  /// Prints complete lines of a result unchanged.
   static func result(lines: Span<UInt8>) {
     var text: [UInt8] = []
     for index in lines.indices { text.append(lines[index]) }
@@ -26,18 +27,18 @@ enum Console {
     if error != 0 { _ = firstLoss.compareExchange(expected: 0, desired: error, ordering: .relaxed) }
   }
 
-  /// Says something beside the result.
+  /// Prints a message in addition to the result.
   static func note(_ text: String) { _ = write("holdfast: \(text.printable)\n", to: STDERR_FILENO) }
 
   static func warning(_ text: String) { note("warning: \(text)") }
 
-  /// Reports a failure; `subject` says what failed, where that is one of several things.
+  /// Reports a failure. `subject` names the item that failed, if there are several.
   static func report(_ failure: Failure, of subject: String? = nil) {
     note((subject.map { "\($0): " } ?? "") + failure.message)
     if let hint = failure.hint { self.hint(hint) }
   }
 
-  /// Reports a failure, and with `--json` prints it as the result, too.
+  /// Reports a failure. With `--json`, also prints it as the result.
   static func report(_ failure: Failure, isJSON: Bool) {
     report(failure)
     if isJSON && !failure.hasResult { result(failure.json) }
@@ -50,12 +51,12 @@ enum Console {
 
   private static func hint(_ text: String) { _ = write("hint: \(text.printable)\n", to: STDERR_FILENO) }
 
-  /// Whether standard error is a terminal that may be coloured and written over.
+  /// Whether standard error is a terminal, on which colours and overwriting are possible.
   static let isTerminal = isatty(STDERR_FILENO) == 1
   static let isResultTerminal = isatty(STDOUT_FILENO) == 1
   static let hasColour = unsafe isResultTerminal && getenv("NO_COLOR") == nil
 
-  /// Why a result was lost, as an `errno`; 0 when none was.
+  /// The `errno` of the first lost result; 0 if none was lost.
   static var lostResult: Int32 { firstLoss.load(ordering: .relaxed) }
 
   private static let firstLoss = Atomic<Int32>(0)
@@ -65,12 +66,12 @@ enum Console {
     if error != 0 { _ = firstLoss.compareExchange(expected: 0, desired: error, ordering: .relaxed) }
   }
 
-  /// Writes all of it; what stopped it, as an `errno`, or 0.
+  /// Writes all of `text`. Returns the `errno` that stopped it, or 0.
   private static func write(_ text: String, to descriptor: Int32) -> Int32 {
     write(Array(text.utf8)[...], to: descriptor)
   }
 
-  /// Writes all of it; what stopped it, as an `errno`, or 0.
+  /// Writes all of `bytes`. Returns the `errno` that stopped it, or 0.
   static func write(_ bytes: ArraySlice<UInt8>, to descriptor: Int32) -> Int32 {
     var bytes = bytes
     while !bytes.isEmpty {
@@ -83,13 +84,13 @@ enum Console {
   }
 }
 
-/// The three streams that a process is started with, made safe whatever they are.
+/// The three standard streams, made safe in whatever state the process received them.
 enum StandardStreams {
-  /// Call it before anything is opened.
+  /// Prepares the streams. Call it before opening any file.
   ///
-  /// A stream that the caller closed would give its number to the next file that is opened, a ledger perhaps, and texts
-  /// would be written there. It becomes one that refuses to be used. A reader that is gone, or
-  /// a file that may not grow, is an error like any other, and not a signal.
+  /// If the caller closed a stream, the next file to be opened, such as a ledger, would get its number, and messages
+  /// would be written into it. Therefore each closed stream is replaced by one that refuses all use. A broken pipe or a
+  /// file size limit becomes an ordinary error instead of a signal.
   static func prepare() {
     for (stream, uselessMode) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(stream, F_GETFD) < 0 {
@@ -100,9 +101,9 @@ enum StandardStreams {
   }
 }
 
-/// What a verb reads: a file, or standard input for `-`.
+/// The input of a verb: a file, or standard input for `-`.
 enum Input {
-  /// All of it, at most `limit` bytes. `explain` may put an error in its own words.
+  /// Reads the whole input, at most `limit` bytes. `explain` may replace the failure for an error.
   static func read(
     _ path: String, limit: Int, explain: (FileError) -> Failure? = { _ in nil }
   ) throws(Failure) -> [UInt8] {

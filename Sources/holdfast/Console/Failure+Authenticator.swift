@@ -4,7 +4,7 @@ import HoldfastFormats
 import HoldfastStorage
 
 extension Failure {
-  /// The authenticator could not be used, or did not do what it was asked for.
+  /// Creates the failure for an authenticator that could not be used or refused an operation.
   init(_ fault: AuthenticatorFault, folder: String) {
     switch fault {
     case .missing:
@@ -44,7 +44,7 @@ extension Failure {
     }
   }
 
-  /// An authenticator could not be made.
+  /// Creates the failure for an authenticator that could not be created.
   init(making fault: AuthenticatorFault, folder: String) {
     guard fault == .missing else {
       self.init(fault, folder: folder)
@@ -55,7 +55,7 @@ extension Failure {
 
   private static func file(_ folder: String) -> String { "\(folder)/\(AuthenticatorFolder.fileName)" }
 
-  /// What is wrong with a record, or with what is to become one.
+  /// Creates the failure for a mistake in a record or a new record.
   private init(record fault: AuthenticatorFault) {
     switch fault {
     case .noRecords:
@@ -86,7 +86,7 @@ extension Failure {
 
   private static let listing = "holdfast otp list shows what there is"
 
-  /// Why there is no code.
+  /// Creates the failure for a code that could not be made.
   private init(use fault: AuthenticatorFault) {
     switch fault {
     case .clockOutOfRange:
@@ -112,7 +112,7 @@ extension Failure {
     }
   }
 
-  /// Why a protection was not changed, or a state not taken over.
+  /// Creates the failure for a protection that was not changed or a state that was not imported.
   private init(change fault: AuthenticatorFault) {
     switch fault {
     case .weakPIN(let fault): self.init(fault)
@@ -143,7 +143,7 @@ extension Failure {
     }
   }
 
-  /// A PIN that is none, or no good one.
+  /// Creates the failure for text that is not a PIN or a PIN that is too weak.
   init(_ fault: PINFault) {
     let (text, hint): (String, String?) =
       switch fault {
@@ -156,7 +156,7 @@ extension Failure {
     self.init(.malformed, text, hint: hint)
   }
 
-  /// A command that cannot be sealed.
+  /// Creates the failure for a command that cannot be sealed.
   init(_ fault: SealFault, fieldByteLimit: Int?) {
     func text(_ name: String, _ fault: SealFieldFault, limit: String) -> String {
       switch fault {
@@ -174,7 +174,7 @@ extension Failure {
     }
   }
 
-  /// An answer could not be made from the inputs that were given.
+  /// Creates the failure for an OCRA answer that could not be computed from the inputs.
   init(_ fault: OCRAFault) {
     switch fault {
     case .missingInput(let name):
@@ -190,7 +190,7 @@ extension Failure {
     }
   }
 
-  /// A suite that is none.
+  /// Creates the failure for text that is not an OCRA suite.
   init(badSuite text: String) {
     let example = "a suite looks like OCRA-1:HOTP-SHA256-8:QH64-T1M (RFC 6287, section 6)"
     let isOtherwiseGood = OCRASuite(text.uppercased()) != nil
@@ -198,7 +198,7 @@ extension Failure {
       .usage, isOtherwiseGood ? "--suite is not in capitals" : "--suite is not a suite of RFC 6287", hint: example)
   }
 
-  /// A question that is not as the suite wants it.
+  /// Creates the failure for a question that does not have the suite's format.
   init(badQuestionFor suite: OCRASuite) {
     let characters =
       switch suite.questionFormat {
@@ -211,7 +211,7 @@ extension Failure {
       hint: "a mutual question is two of them, at most \(2 * suite.questionLength) characters")
   }
 
-  /// A secret in base32 that is not.
+  /// Creates the failure for a secret that is not valid base32.
   init(_ fault: Base32Fault, in name: String) {
     let reason =
       switch fault {

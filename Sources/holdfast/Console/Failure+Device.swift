@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTransport
 
 extension Failure {
-  /// A device's folder could not be made or opened.
+  /// Creates the failure for a device's folder that could not be created or opened.
   init(_ fault: DeviceFolderFault, folder: String) {
     switch fault {
     case .missing:
@@ -79,7 +79,7 @@ extension Failure {
     }
   }
 
-  /// The counter that anchors a device could not be used.
+  /// Creates the failure for the counter that anchors a device.
   private init(_ fault: CounterFault) {
     switch fault {
     case .notThere:
@@ -118,7 +118,7 @@ extension Failure {
 
   private static let runAsOwner = "run as the user whom it belongs to"
 
-  /// A device's folder could not be made.
+  /// Creates the failure for a device's folder that could not be created.
   init(making fault: DeviceFolderFault, folder: String) {
     guard fault == .missing else {
       self.init(fault, folder: folder)
@@ -127,7 +127,7 @@ extension Failure {
     self.init(making: FileError(.notFound, at: folder))
   }
 
-  /// The ledger could not be used.
+  /// Creates the failure for a ledger that could not be used.
   init(_ fault: LedgerFault) {
     switch fault {
     case .failed:
@@ -173,7 +173,7 @@ extension Failure {
     }
   }
 
-  /// A server could not start, or an endpoint of it is gone.
+  /// Creates the failure for a server that could not start or lost an endpoint.
   init(_ fault: ServerFault, folder: String = "") {
     switch fault {
     case .folder(let fault): self.init(fault, folder: folder)
@@ -195,7 +195,7 @@ extension Failure {
     }
   }
 
-  /// A key could not be taken.
+  /// Creates the failure for a key that could not be accepted.
   init(_ fault: KeyFault, path: String) {
     switch fault {
     case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long", hint: Self.whereKeysAre)
@@ -210,7 +210,7 @@ extension Failure {
   private static let whereKeysAre =
     "holdfast service show --json prints an issuer's key, service mac-key writes one, device show --json prints a descriptor"
 
-  /// The image of a device's flash could not be opened.
+  /// Creates the failure for the image of a device's flash that could not be opened.
   init(_ fault: FirmwareImageFault, image path: String) {
     switch fault {
     case .file(let error): self.init(image: error)
@@ -248,7 +248,7 @@ extension Failure {
     }
   }
 
-  /// It could not be made.
+  /// Creates the failure for the image of a device's flash that could not be created.
   init(making fault: FirmwareImageFault, image path: String) {
     guard case .file(let error) = fault, error.kind != .exists else {
       self.init(fault, image: path)
@@ -257,7 +257,7 @@ extension Failure {
     self.init(making: error)
   }
 
-  /// Its file could not be read or written.
+  /// Creates the failure for the file of a flash image that could not be read or written.
   init(image error: FileError) {
     switch error.kind {
     case .locked: self.init(error, hint: "stop the device that runs from it, or wait for the other command")

@@ -4,7 +4,7 @@ import HoldfastIssuer
 import HoldfastStorage
 
 extension Failure {
-  /// A service's folder could not be made or used.
+  /// Creates the failure for a service's folder that could not be created or used.
   init(_ fault: ServiceFolderFault, folder: String) {
     switch fault {
     case .file(let error):
@@ -44,12 +44,12 @@ extension Failure {
 
   private static let restore = "restore it from a backup, or make a new service"
 
-  /// Whether the folder holds any file of a service: `service init` refuses it then.
+  /// Returns whether the folder holds any file of a service, in which case `service init` refuses it.
   private static func isService(_ folder: String) -> Bool {
     (try? FolderKind.kind(ofFolder: folder)) == .service
   }
 
-  /// A service's folder could not be made.
+  /// Creates the failure for a service's folder that could not be created.
   init(making fault: ServiceFolderFault, folder: String) {
     guard case .file(let error) = fault, error.path == folder else {
       self.init(fault, folder: folder)
@@ -77,7 +77,7 @@ extension Failure {
     }
   }
 
-  /// The service could not appraise.
+  /// Creates the failure for a service that could not appraise evidence.
   init(_ fault: AttestationFault, folder: String) {
     switch fault {
     case .malformed: self.init(.malformed, "the evidence is not well-formed", hint: "make it anew: holdfast measure")
@@ -87,7 +87,7 @@ extension Failure {
     }
   }
 
-  /// The service does not approve the app.
+  /// Creates the failure for an app that the service does not approve.
   init(_ refusal: AttestationRefusal) {
     switch refusal {
     case .unknownProofKey:
@@ -123,7 +123,7 @@ extension Failure {
     }
   }
 
-  /// The backend could not answer.
+  /// Creates the failure for a backend that could not answer.
   init(_ fault: IssuanceFault, folder: String) {
     switch fault {
     case .noClock: self.init(.fault, "there is no clock")
@@ -140,7 +140,7 @@ extension Failure {
     }
   }
 
-  /// The backend issues nothing.
+  /// Creates the failure for a token that the backend refuses to issue.
   init(_ refusal: IssuanceRefusal) {
     switch refusal {
     case .attestation: self.init(.denied, "not issued: this is no attestation token of this service")

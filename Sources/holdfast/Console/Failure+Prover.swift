@@ -6,7 +6,7 @@ import HoldfastStorage
 import HoldfastTransport
 
 extension Failure {
-  /// The process or its host could not be measured. Nothing is skipped instead.
+  /// Creates the failure for a process or host that could not be measured. No component is skipped instead.
   init(_ error: MeasurementError) {
     switch error {
     case .nonceLength:
@@ -96,11 +96,11 @@ extension Failure {
     }
   }
 
-  /// A prover's state folder cannot serve.
+  /// Creates the failure for a prover's state folder that cannot be used.
   ///
   /// - Parameters:
   ///   - folder: The folder's path.
-  ///   - endpoint: Where a device answered, if one did.
+  ///   - endpoint: The endpoint at which a device answered, if one did.
   init(_ fault: StateFolderFault, folder: String, endpoint: Endpoint? = nil) {
     let place = endpoint.map { " at \($0)" } ?? ""
     let enroll = "holdfast enroll --device DESCRIPTOR --service SERVICE --state \(folder.shellWord)"
@@ -171,7 +171,7 @@ extension Failure {
     }
   }
 
-  /// The ids of up to four devices, and the number of the others.
+  /// Lists the ids of up to four devices and the number of the others.
   private static func list(_ devices: [DeviceID], or isAlternative: Bool = false) -> String {
     var words = devices.prefix(4).map { hexadecimal($0) }
     if devices.count > 4 { words.append("\(devices.count - 4) more") }

@@ -2,7 +2,7 @@ import HoldfastFormats
 import HoldfastTransport
 
 extension Failure {
-  /// A connection could not be made or did not hold.
+  /// Creates the failure for a connection that could not be made or was lost.
   init(_ error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound:
@@ -88,7 +88,7 @@ extension Failure {
     }
   }
 
-  /// Whoever listens says who may connect.
+  /// Returns a hint: the listening end determines which users may connect.
   private static func admission(to endpoint: Endpoint) -> String {
     switch endpoint.address {
     case .unix(let path), .unixStream(let path):
@@ -100,7 +100,8 @@ extension Failure {
     }
   }
 
-  /// A socket in the file system is of packets or of bytes, and tells nobody which.
+  /// Returns a hint about the other kind of socket. The file system does not show whether a socket carries packets or
+  /// bytes.
   private static func otherSocket(than endpoint: Endpoint) -> String? {
     switch endpoint.address {
     case .unix(let path): "is it a socket of bytes, as a board's emulator has? \("unix-stream:\(path)".shellWord)"
@@ -109,7 +110,7 @@ extension Failure {
     }
   }
 
-  /// An endpoint that is not written as it should be.
+  /// Creates the failure for an endpoint with a syntax error.
   init(_ error: EndpointError, text: String) {
     let isPath = error == .transport && (text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../"))
     let forms =
@@ -141,7 +142,7 @@ extension Failure {
     }
   }
 
-  /// Why the `psm` of an endpoint is refused.
+  /// Returns the reason why the `psm` of an endpoint is refused.
   private static func psmReason(_ text: String) -> String {
     let isLowEnergy = text.hasPrefix("le:")
     let range = isLowEnergy ? "the PSM is 0x80 to 0xff" : "the PSM is odd, from 0x1001 on, and its upper byte is even"
@@ -159,12 +160,12 @@ extension Failure {
 }
 
 extension Endpoint {
-  /// Reads an endpoint of the command line.
+  /// Parses an endpoint of the command line.
   init(argument text: String) throws(Failure) {
     do throws(EndpointError) { try self.init(parsing: text) } catch { throw Failure(error, text: text) }
   }
 
-  /// Reads an endpoint of the command line that is to be connected to, so that its Bluetooth address cannot be any.
+  /// Parses an endpoint to connect to, whose Bluetooth address must therefore be a specific one.
   init(peerArgument text: String) throws(Failure) {
     try self.init(argument: text)
     try refuseAccess(text)
@@ -172,7 +173,7 @@ extension Endpoint {
     throw Failure(.usage, "'\(text)' does not say which device", hint: "holdfast scan lists addresses")
   }
 
-  /// Who may connect is for the end that listens to say.
+  /// Refuses access rights in an endpoint to connect to: only the listening end sets them.
   func refuseAccess(_ text: String) throws(Failure) {
     guard access != nil else { return }
     throw Failure(
@@ -181,9 +182,9 @@ extension Endpoint {
 }
 
 extension Failure {
-  /// An adapter did not do what was asked of it.
+  /// Creates the failure for a Bluetooth adapter that did not carry out a request.
   ///
-  /// `name` is `hci0` and the like; nil where no adapter was named.
+  /// `name` is a name such as `hci0`; nil if no adapter was named.
   init(_ error: BluetoothError, adapter name: String?) {
     let adapter = name ?? "the Bluetooth adapter"
     switch error {
@@ -219,7 +220,7 @@ extension Failure {
   }
 }
 
-/// How to have bluetoothd take records of other programs.
+/// The instructions for making bluetoothd accept records from other programs.
 let compatibleDaemon =
   "sudo systemctl edit bluetooth, add [Service] ExecStart= ExecStart=/usr/libexec/bluetooth/bluetoothd --compat,"
   + " each on a line, then sudo systemctl restart bluetooth"

@@ -2,10 +2,10 @@ import ArgumentParser
 import HoldfastCore
 
 extension Failure {
-  /// Arguments that do not fit; nil when it is no mistake, but a call for help.
+  /// Creates the failure for arguments that do not fit; nil for a request for help, which is not an error.
   init?(parsing error: any Error, of arguments: Arguments) {
     guard Holdfast.exitCode(for: error) != .success else { return nil }
-    // A code in the arguments is known to every process of this host: it is refused, and not repeated in the message.
+    // Every process of this host can read the arguments, so a code in them is refused and not repeated in the message.
     guard !arguments.words.contains(where: { OneUseCode(Array($0.utf8).span) != nil }) else {
       self.init(
         secretGivenTo: TypingError.place(of: arguments.words).text,
@@ -24,19 +24,19 @@ extension Failure {
   }
 }
 
-/// A verb or an option that does not exist, or a number that was taken for an option: what the parser's message does not
-/// name, since it looks for what is missing first.
+/// A verb or option that does not exist, or a number that was taken for an option. The parser's message does not name
+/// it, because the parser first looks for missing arguments.
 enum TypingError {
   case verb(String, suggestion: String?, at: Syntax.Place)
   case option(String, suggestion: String?, at: Syntax.Place)
   case negativeNumber(String, option: String, at: Syntax.Place)
   case repetition(String, at: Syntax.Place)
 
-  /// Looks for one in arguments that the parser has refused.
+  /// Looks for such a mistake in arguments that the parser refused.
   init?(in words: [String]) {
     let place = Self.place(of: words)
     var rest = Self.withoutHelp(words).dropFirst(place.words.count)
-    // It holds for every verb, and stands before the one that is wrong.
+    // `--json` applies to every verb and may come before the wrong one.
     if !place.command.verbs.isEmpty { rest = rest.drop { $0 == "--json" } }
     if let word = rest.first, !word.hasPrefix("-"), !place.command.verbs.isEmpty {
       let suggestion = Self.verb(like: word, at: place)
@@ -49,10 +49,10 @@ enum TypingError {
     self = mistake
   }
 
-  /// Looks for an option that is given twice, though it has one value: the parser takes the last.
+  /// Looks for an option that has one value but occurs twice, of which the parser uses the last.
   init?(repetitionIn words: [String]) {
     let names = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } }
-    // Looking up the options of a verb takes milliseconds.
+    // Looking up a verb's options takes milliseconds, so it is done only for repeated words.
     guard Set(names).count < names.count else { return nil }
     let place = Self.place(of: words)
     guard let mistake = Self.optionMistake(in: words.dropFirst(place.words.count), at: place.leaf),
@@ -61,19 +61,19 @@ enum TypingError {
     self = mistake
   }
 
-  /// The verb that arguments begin with.
+  /// Returns the position of the verb with which the arguments begin.
   static func place(of words: [String]) -> Syntax.Place {
     var place = Syntax.Place()
     for word in withoutHelp(words) where !place.descend(to: word) { break }
     return place
   }
 
-  /// `help VERB` is about the verb.
+  /// Removes `help`, because `help VERB` is about the verb.
   private static func withoutHelp(_ words: [String]) -> ArraySlice<String> {
     words.first == "help" ? words.dropFirst() : words[...]
   }
 
-  /// The verb at this place that is nearest to a word, or one of that very name elsewhere.
+  /// Returns the verb at this position that is nearest to a word, or a verb with the same name at another position.
   private static func verb(like word: String, at place: Syntax.Place) -> String? {
     let names = place.command.verbs.map { $0._commandName }
     if let near = Spelling.nearest(to: word, among: names, within: 1) {
@@ -139,7 +139,7 @@ enum TypingError {
 }
 
 extension String {
-  /// Our sentences begin small, after `holdfast:`.
+  /// The parser's message with a small first letter, as it follows `holdfast:`.
   fileprivate var withoutCapital: String {
     let second = dropFirst().first
     return second?.isLowercase == true ? prefix(1).lowercased() + dropFirst() : self
@@ -150,19 +150,19 @@ extension String {
   }
 }
 
-/// How words are told apart that are nearly the same.
+/// The comparison of words that differ little.
 enum Spelling {
-  /// The most single changes between a word and what was meant by it.
+  /// The largest distance between a word and the intended one.
   private static let greatestDistance = 2
 
-  /// The word that fewest changes lead to, at most `limit` and fewer than it has letters.
+  /// Returns the word at the smallest distance, which is at most `limit` and less than the length of `word`.
   static func nearest(to word: String, among words: [String], within limit: Int = greatestDistance) -> String? {
     let near = words.map { ($0, distance(from: word, to: $0)) }.min { $0.1 < $1.1 }
     guard let near, near.1 <= limit, near.1 < word.count else { return nil }
     return near.0
   }
 
-  /// How many letters are to be put in, taken out, replaced or swapped with their neighbour.
+  /// Returns the number of letters to insert, delete, replace or swap with their neighbour.
   ///
   /// Source: the optimal string alignment distance.
   private static func distance(from first: String, to second: String) -> Int {

@@ -4,14 +4,14 @@ import HoldfastFormats
 import HoldfastStorage
 import HoldfastVectors
 
-/// Why a verb ends without success: the exit status, one sentence, and what the user can do.
+/// An unsuccessful end of a verb: the exit status, one sentence, and a hint for the user.
 ///
-/// Texts are made here and in `Failure+….swift` alone. They name files and numbers, never contents.
+/// Only this file and `Failure+….swift` contain such texts. They name files and numbers, never contents.
 struct Failure: Error {
   let status: ExitStatus
   let message: String
   let hint: String?
-  /// Whether a result was printed that says the same; then `--json` prints no other object.
+  /// Whether a printed result already states the failure. In that case, `--json` prints no other object.
   private(set) var hasResult = false
 
   init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
@@ -20,22 +20,23 @@ struct Failure: Error {
     self.hint = hint
   }
 
-  /// A secret stands in the arguments, which every process of this host can read. It is not repeated.
+  /// Creates the failure for a secret in the arguments, which every process of this host can read. The message does not repeat
+  /// it.
   init(secretGivenTo option: String, hint: String) {
     self.init(.usage, "\(option) takes no secret itself: others could read it in the list of processes", hint: hint)
   }
 
-  /// What `--json` prints.
+  /// The failure in the output of `--json`.
   var json: JSONValue {
     .object(
       [("error", .string(message))] + (hint.map { [("hint", .string($0))] } ?? [])
         + [("exit", .integer(UInt64(status.rawValue)))])
   }
 
-  /// SIGINT or SIGTERM came before the end.
+  /// The failure for SIGINT or SIGTERM before the end of the operation.
   static var interrupted: Failure { Failure(.unavailable, "it was ended before it was done") }
 
-  /// The same, where the result was printed already.
+  /// Returns the same failure for a verb that has already printed its result.
   func afterResult() -> Failure {
     var failure = self
     failure.hasResult = true
@@ -44,7 +45,7 @@ struct Failure: Error {
 }
 
 extension Failure {
-  /// A file of the user's, or of a state folder, could not be used.
+  /// Creates the failure for a file of the user or of a state folder that could not be used.
   init(_ error: FileError, hint: String? = nil) {
     let path = error.path
     switch error.kind {
@@ -85,7 +86,7 @@ extension Failure {
     }
   }
 
-  /// A file or folder could not be made: the one above it is at fault, or what is there already.
+  /// Creates the failure for a file or folder that could not be created, because of its parent folder or of an existing file.
   init(making error: FileError) {
     switch error.kind {
     case .notFound:
@@ -98,7 +99,7 @@ extension Failure {
     }
   }
 
-  /// Standard output did not take the result; nil for `errno` 0.
+  /// Creates the failure for a result that standard output did not accept; nil for `errno` 0.
   init?(lostResult number: Int32) {
     switch number {
     case 0: return nil
@@ -116,7 +117,7 @@ extension Failure {
 }
 
 extension FolderKind {
-  /// The kind, with its article.
+  /// The kind with its article.
   fileprivate var text: String {
     switch self {
     case .device: "a device"
@@ -130,7 +131,7 @@ extension FolderKind {
 private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }
 
 extension Failure {
-  /// Accounts could not be read from a file. Its contents are never named.
+  /// Creates the failure for accounts that could not be read from a file. It never names the file's contents.
   init(_ fault: ImportFault, in name: String) {
     switch fault {
     case .malformed:
@@ -184,7 +185,7 @@ extension Failure {
     }
   }
 
-  /// An account could not be written.
+  /// Creates the failure for an account that cannot be written as a URI.
   init(_ fault: ExportFault) {
     switch fault {
     case .unsupportedMethod: self.init(.denied, "an otpauth:// URI cannot hold an OCRA account")
@@ -193,7 +194,7 @@ extension Failure {
     }
   }
 
-  /// A file is not one of test vectors; nothing in it was judged.
+  /// Creates the failure for a malformed file of test vectors, none of whose tests was replayed.
   init(_ fault: VectorFault) {
     let place = fault.location.isEmpty ? fault.file : "\(fault.file), \(fault.location)"
     self.init(.malformed, "\(place): \(Self.reason(fault.kind))")

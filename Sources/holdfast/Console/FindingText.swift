@@ -1,24 +1,24 @@
 import HoldfastFormats
 import HoldfastTransport
 
-/// What a person is told of a finding of the doctor's, and the command that mends it.
+/// A finding of `doctor` for a person, with the command that fixes it.
 struct FindingText {
   let check: String
   let state: String
   let message: String
   let hint: String?
 
-  /// A check that is not one of connections.
+  /// Creates a finding of a check that does not concern connections.
   init(_ check: String, _ state: Finding.State, _ message: String, hint: String? = nil) {
     (self.check, self.state, self.message, self.hint) = (check, state.name, message, hint)
   }
 
-  /// A check that failed; a permission that is missing is told from everything else.
+  /// Creates a finding of a check that failed. A missing permission is distinguished from all other failures.
   init(_ check: String, _ failure: Failure) {
     self.init(check, failure.status == .noPermission ? .forbidden : .missing, failure.message, hint: failure.hint)
   }
 
-  /// `adapter` is `hci0` and the like; `endpoint` is what was to be reached.
+  /// Creates a finding of a connection check. `adapter` is a name such as `hci0`; `endpoint` is the one to be reached.
   init(_ finding: Finding, adapter: String?, endpoint: Endpoint?) {
     let isOK = finding.state == .ok
     check = finding.topic.name
@@ -59,7 +59,7 @@ extension Finding.State {
 }
 
 extension Finding.Topic {
-  /// What `--json` prints.
+  /// The state in the output of `--json`.
   fileprivate var name: String {
     switch self {
     case .kernel: "kernel"
@@ -137,7 +137,7 @@ extension Finding.Topic {
 }
 
 extension ConnectionAttempt {
-  /// What a person is told of it; `endpoint` is where the connection was tried.
+  /// Returns the finding for a person; `endpoint` is the one at which the connection was tried.
   func text(at endpoint: Endpoint) -> String {
     if case .device(let id) = self { return "Holdfast device \(id) answers at \(endpoint)" }
     return failure(at: endpoint).message

@@ -5,27 +5,27 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import Synchronization
 
-/// A line of the log of a verb that serves.
+/// A line in the log of a verb that serves.
 struct LogLine {
-  /// What kind of line it is, in one word.
+  /// The kind of the line, in one word.
   var event: String
-  /// What happened, for people.
+  /// The event as a sentence for people.
   var sentence: String
-  /// The rest, for people as well as for programs.
+  /// The other values, for people and programs.
   var fields: [(String, NamedValue)] = []
-  /// Values that only programs get, because the sentence tells people.
+  /// The values that only programs get, because the sentence contains them.
   var members: [(String, NamedValue)] = []
 
-  /// A line for people. Each value is quoted, so that none can pass for a field or a line.
+  /// Formats the line for people. Each value is quoted, so that none can be mistaken for a field or a line.
   func text(unixSeconds: UInt64?) -> String {
     let time = unixSeconds.map { "\(Timestamp(unixSeconds: $0)) " } ?? ""
     return "holdfast: \(time)\(sentence.printable)" + fields.map { "  \($0)=\($1.line)" }.joined()
   }
 
-  /// One JSON object.
+  /// Formats the line as one JSON object.
   func json(unixSeconds: UInt64?) -> JSONValue {
     let time = unixSeconds.map { JSONValue.integer($0) } ?? .null
-    // The event says already that it is a warning.
+    // The event already marks the line as a warning.
     let text = String(sentence.trimmingPrefix("warning: "))
     return .object(
       [("time", time), ("event", .string(event)), ("text", .string(text))]
@@ -33,18 +33,18 @@ struct LogLine {
   }
 }
 
-/// Where the log of a verb that serves goes: text to standard error, or JSON lines to standard output.
+/// The log of a verb that serves: text to standard error, or JSON lines to standard output.
 final class LogOutput: Sendable {
   private let notices: NoticePipe
   private let isJSON: Bool
 
-  /// nil when the process has no descriptors left.
+  /// Starts the log; nil if the process has no file descriptors left.
   init?(json: Bool) {
     guard let notices = NoticePipe(to: json ? .output : .error) else { return nil }
     (self.notices, isJSON) = (notices, json)
   }
 
-  /// Writes a line, from any thread, and never waits for its reader.
+  /// Writes a line from any thread, without ever waiting for a reader.
   func write(_ line: LogLine) {
     let lostCount = notices.takeLostCount()
     if lostCount > 0 {
@@ -61,7 +61,7 @@ final class LogOutput: Sendable {
     let now = SystemClock().unixSeconds()
     var text = written(line, unixSeconds: now)
     if text.utf8.count > NoticePipe.maximumLineByteCount {
-      // Only sentences are long, a policy of very many commands for instance.
+      // Only sentences can be long, for instance about a policy with very many commands.
       var shorter = line
       shorter.sentence = line.sentence.prefix(500) + " …"
       text = written(shorter, unixSeconds: now)
@@ -74,29 +74,30 @@ final class LogOutput: Sendable {
     return String(decoding: line.json(unixSeconds: unixSeconds).compact(), as: UTF8.self)
   }
 
-  /// Writes a line that has nothing but a sentence.
+  /// Writes a line that consists only of a sentence.
   func note(_ event: String, _ sentence: String) { write(LogLine(event: event, sentence: sentence)) }
 
-  /// Something is not as it should be.
+  /// Writes a warning.
   func warn(_ sentence: String) {
     write(LogLine(event: "warning", sentence: "warning: \(sentence)"))
   }
 
-  /// Ends it, once, after the last line: waits until all were carried on, at most so long.
+  /// Ends the log after the last line; call it once. Waits until all lines are delivered, but at most this time.
   func finish(withinMilliseconds milliseconds: CInt) { notices.finish(withinMilliseconds: milliseconds) }
 }
 
-/// A bound for lines of a log that strangers cause: of each kind, so many are written a minute, and the others are counted.
+/// A rate limit for log lines that strangers can cause. Of each kind, a number of lines is written per minute; further
+/// ones are only counted.
 ///
-/// The bound is kept by kind, so that a flood of one kind does not hide another. There are as many kinds as the program has words
-/// for them: nothing that a peer sends makes a new one.
+/// The limit applies to each kind separately, so that a flood of one kind does not hide another. The kinds are the
+/// fixed words of the program: a peer cannot create a new one.
 final class LineLimit<Time: Clock & Sendable>: Sendable {
   private let clock: Time
   private let count: Int
   private let kinds = Mutex<[String: Kind]>([:])
 
   private struct Kind {
-    /// Monotonic milliseconds.
+    /// The beginning of the present minute, in monotonic milliseconds.
     var since: UInt64
     var writtenCount = 0
     var leftOutCount: UInt64 = 0
@@ -104,14 +105,16 @@ final class LineLimit<Time: Clock & Sendable>: Sendable {
 
   private static var intervalMilliseconds: UInt64 { 60_000 }
 
+  /// Creates a limit.
+  ///
   /// - Parameters:
-  ///   - count: how many lines of a kind there are in a minute at most, besides the one that counts the others.
-  ///   - clock: tells when a minute has passed.
+  ///   - count: The largest number of lines of a kind per minute, in addition to the one that counts the others.
+  ///   - clock: The clock that measures the minutes.
   init(linesAMinute count: Int, clock: Time) {
     (self.count, self.clock) = (count, clock)
   }
 
-  /// What is to be written of `line`: nothing, the line, or before it how many were left out.
+  /// Returns the lines to write for `line`: none or the line, preceded by the count of omitted lines if one is due.
   func admitted(_ line: LogLine) -> [LogLine] {
     let now = clock.monotonicMilliseconds()
     return kinds.withLock { kinds in
@@ -125,7 +128,8 @@ final class LineLimit<Time: Clock & Sendable>: Sendable {
     }
   }
 
-  /// How many lines were left out and not told of; of every kind, once its minute has passed, or at once.
+  /// Returns the counts of omitted lines that were not yet reported, for each kind whose minute has passed, or for all
+  /// kinds at the end.
   func due(isEnding: Bool = false) -> [LogLine] {
     let now = clock.monotonicMilliseconds()
     return kinds.withLock { kinds in
@@ -133,7 +137,7 @@ final class LineLimit<Time: Clock & Sendable>: Sendable {
     }
   }
 
-  /// Begins a kind's next minute where the last one has passed.
+  /// Starts the next minute of a kind if the last one has passed.
   private static func renew(
     _ kinds: inout [String: Kind], _ event: String, at now: UInt64, isForced: Bool = false
   ) -> [LogLine] {
@@ -153,27 +157,27 @@ final class LineLimit<Time: Clock & Sendable>: Sendable {
   }
 }
 
-/// Lines of a log that peers cause: whoever writes one never waits for whoever reads them.
+/// A pipe for log lines that peers cause, so that a writer never waits for a reader.
 ///
-/// A pipe keeps them, and a thread of its own carries them on. A line that finds the pipe full is lost: it would be 64 KiB
-/// that nobody reads; how many were lost is the next line. poll(2) alone would not do, since a terminal that takes ten bytes is ready, and then holds up the
-/// writer of eleven.
+/// A separate thread delivers the lines from the pipe. A line that finds the pipe full is lost, which means that 64 KiB
+/// are unread; the number of lost lines is the next line. poll(2) would not suffice: a terminal with room for ten bytes
+/// is ready, but blocks a writer of eleven.
 final class NoticePipe: Sendable {
-  /// Which standard stream the lines go to.
+  /// The standard stream to which the lines go.
   enum Target {
     case output, error
   }
 
-  /// pipe(7): up to 4096 bytes, the line's end among them, are written as a whole or not at all.
+  /// The largest line, in bytes without its end. Up to 4096 bytes are written atomically. Source: pipe(7).
   static let maximumLineByteCount = 4095
 
-  /// nil once it has ended.
+  /// The end for writing; nil after the pipe has ended.
   private let writeEnd: Mutex<CInt?>
-  /// Readable once the thread is done.
+  /// A descriptor that becomes readable when the thread has ended.
   private let done: CInt
   private let lostCount = Atomic<Int>(0)
 
-  /// nil when the process has no descriptors left.
+  /// Starts the thread; nil if the process has no file descriptors left.
   init?(to target: Target) {
     guard let lines = NoticePipe.makePipe() else { return nil }
     guard let done = NoticePipe.makePipe() else {
@@ -192,7 +196,8 @@ final class NoticePipe: Sendable {
     }
   }
 
-  /// Adds a line, from any thread; nothing after ``finish(withinMilliseconds:)``. A line that is too long is lost as well.
+  /// Adds a line from any thread. After ``finish(withinMilliseconds:)`` it does nothing. A line that is too long is
+  /// lost.
   func add(_ line: String) {
     let bytes = Array((line + "\n").utf8)
     writeEnd.withLock { writeEnd in
@@ -203,10 +208,10 @@ final class NoticePipe: Sendable {
     }
   }
 
-  /// How many lines were lost since it was asked for last.
+  /// Returns the number of lines lost since the last call.
   func takeLostCount() -> Int { lostCount.exchange(0, ordering: .relaxed) }
 
-  /// Ends it, once, after the last line: waits until all were carried on, at most so long.
+  /// Ends the pipe after the last line; call it once. Waits until all lines are delivered, but at most this time.
   func finish(withinMilliseconds milliseconds: CInt) {
     writeEnd.withLock { writeEnd in
       if let writeEnd { close(writeEnd) }
@@ -222,7 +227,7 @@ final class NoticePipe: Sendable {
       let count = unsafe read(source, &buffer, buffer.count)
       if count < 0 && errno == EINTR { continue }
       guard count > 0 else { return }
-      // A reader that is gone loses its lines, and the pipe goes on being emptied.
+      // If the reader has ended, the lines are lost, but the pipe continues to be emptied.
       _ = Console.write(buffer[..<count], to: target)
     }
   }

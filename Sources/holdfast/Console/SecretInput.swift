@@ -2,11 +2,12 @@ import Glibc
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// What a verb reads and nobody else may see: a file, or standard input for `-`.
+/// A secret input of a verb: a file, or standard input for `-`.
 enum SecretInput {
-  /// All of it, at most `limit` bytes.
+  /// Reads the whole input, at most `limit` bytes.
   ///
-  /// `option` is how the file was named. Where there is no such file, its name is not repeated: it may be the secret.
+  /// `option` is the option that named the file. If there is no such file, the message does not repeat its name,
+  /// because it may be the secret.
   static func read(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
     var bytes = try Input.read(path, limit: limit) { error in
       guard let option else { return nil }
@@ -24,7 +25,7 @@ enum SecretInput {
     return secret
   }
 
-  /// All of it but the end of its line, where there is one.
+  /// Reads the whole input without the newline at its end.
   static func readLine(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
     let whole = try read(path, of: option, limit: limit)
     var end = whole.count
@@ -35,12 +36,13 @@ enum SecretInput {
     return SecretBytes(copying: whole.bytes.extracting(0..<end))
   }
 
-  /// What to call it in a sentence.
+  /// Returns the name of the input for messages.
   static func name(_ path: String) -> String { path == "-" ? "standard input" : path }
 }
 
 extension SecretInput {
-  /// The first line of a file, or the next one of standard input, so that several secrets may come from there.
+  /// Reads the first line of a file or the next line of standard input, so that standard input can supply several
+  /// secrets.
   static func nextLine(_ path: String, of option: String? = nil, limit: Int) throws(Failure) -> SecretBytes {
     guard path == "-" else { return try readLine(path, of: option, limit: limit) }
     var line = SecretBytes(zeros: limit)
@@ -60,7 +62,7 @@ extension SecretInput {
     return SecretBytes(copying: line.bytes.extracting(first: count))
   }
 
-  /// All that can be read from an open file descriptor, which another program handed over.
+  /// Reads everything from an open file descriptor that another program passed on.
   static func read(descriptor: Int32, limit: Int) throws(Failure) -> SecretBytes {
     var secret = SecretBytes(zeros: limit + 1)
     var count = 0
@@ -77,7 +79,8 @@ extension SecretInput {
     return SecretBytes(copying: secret.bytes.extracting(first: count))
   }
 
-  /// The first line of a file; for `-` what a person types unseen, where standard input is a terminal, or else its next line.
+  /// Reads the first line of a file. For `-`, reads a hidden answer if standard input is a terminal, and otherwise its
+  /// next line.
   static func lineOrAnswer(
     _ path: String, of option: String, question: String, limit: Int
   ) throws(Failure) -> SecretBytes {
@@ -86,19 +89,19 @@ extension SecretInput {
   }
 }
 
-/// What a verb asks the user for on his terminal, which does not show what he types.
+/// A question to the user on the terminal, which does not show the answer.
 enum SecretPrompt {
-  /// The most bytes of an answer.
+  /// The largest answer, in bytes.
   private static let maximumByteCount = 1024
 
-  /// Whether there is a terminal to ask on.
+  /// Whether there is a terminal for the question.
   static var isPossible: Bool {
     guard let terminal = Terminal() else { return false }
     _ = consume terminal
     return true
   }
 
-  /// The line that the user types, without its end. `option` is how it is given where there is no terminal.
+  /// Returns the line that the user types, without its end. `option` is the alternative if there is no terminal.
   static func ask(_ question: String, option: String) throws(Failure) -> SecretBytes {
     guard let terminal = Terminal() else {
       throw Failure(.usage, "there is no terminal to ask for the \(question)", hint: "give \(option)")
@@ -114,7 +117,7 @@ enum SecretPrompt {
     return line.withBytes { SecretBytes(copying: $0.extracting(first: count)) }
   }
 
-  /// Waits for the user to press Enter, where there is a terminal.
+  /// Waits for the user to press Enter if there is a terminal.
   static func awaitEnter(_ text: String) throws(Failure) {
     guard let terminal = Terminal() else { return }
     terminal.write(text)
@@ -123,7 +126,7 @@ enum SecretPrompt {
   }
 }
 
-/// The terminal of this process, whatever its streams are.
+/// The controlling terminal of this process, independent of its standard streams.
 private struct Terminal: ~Copyable {
   let number: Int32
 
@@ -138,8 +141,8 @@ private struct Terminal: ~Copyable {
 
   func write(_ text: String) { _ = Console.write(Array(text.utf8)[...], to: number) }
 
-  /// How many bytes a line has, without its end, of which the first go to `bytes`; nil when it was broken off: the terminal
-  /// is gone, or a signal is waiting that ends the process.
+  /// Reads a line and returns its length in bytes, without its end; only the first bytes fit in `bytes`. Returns nil if
+  /// the terminal was closed or a signal that ends the process is pending.
   func readLine(into bytes: inout MutableSpan<UInt8>) -> Int? {
     var count = 0
     while true {
@@ -159,7 +162,8 @@ private struct Terminal: ~Copyable {
   }
 }
 
-/// A terminal that does not show what is typed. Signals that would end the process meanwhile wait, so that it never stays so.
+/// A terminal with its echo off. Signals that would end the process are blocked meanwhile, so that the echo is always
+/// restored.
 private struct HeldEcho: ~Copyable {
   private static let signals = [SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP]
   private let settings: termios
@@ -183,14 +187,14 @@ private struct HeldEcho: ~Copyable {
     self.mask = mask
   }
 
-  /// Whether one of the signals waits.
+  /// Whether one of these signals is pending.
   static var isSignalWaiting: Bool {
     var waiting = sigset_t()
     guard unsafe sigpending(&waiting) == 0 else { return false }
     return signals.contains { unsafe sigismember(&waiting, $0) == 1 }
   }
 
-  /// Shows again what is typed, and lets the signals through: one that waited ends the process here.
+  /// Restores the echo and unblocks the signals. A pending signal ends the process here.
   consuming func release(_ terminal: borrowing Terminal) {
     var (settings, mask) = (settings, mask)
     unsafe tcsetattr(terminal.number, TCSAFLUSH, &settings)

@@ -2,10 +2,10 @@ import HoldfastCore
 import HoldfastFormats
 
 extension Status {
-  /// The name of the status in docs/protocol.md, Statuses.
+  /// The name of the status. Source: docs/protocol.md, Statuses.
   var name: String { "\(self)" }
 
-  /// What a person is told, and what to do.
+  /// The explanation for a person, with a hint.
   var explanation: (text: String, hint: String?) {
     switch self {
     case .accepted: ("the device accepted it", nil)
@@ -62,7 +62,7 @@ private let explain = "holdfast explain --state STATE says what changed"
 private let policy = "holdfast device policy --dir DIR shows what the owner allows"
 
 extension Refusal {
-  /// What a person is told in place of the status's explanation, and what to do.
+  /// The explanation that replaces the status's, with a hint.
   var explanation: (text: String, hint: String?) {
     switch self {
     case .notInPolicy:
@@ -96,7 +96,7 @@ extension Refusal {
 }
 
 extension Factors {
-  /// The names of the factors, as policy files write them.
+  /// The names of the factors in policy files.
   var names: [String] {
     [(Factors.integrity, "integrity"), (.device, "device"), (.otp, "otp"), (.seal, "seal")]
       .filter { contains($0.0) }.map(\.1)
@@ -104,7 +104,7 @@ extension Factors {
 }
 
 extension ProofOutcome {
-  /// What a person is told where the device had seen the request's number before, and what to do; nil otherwise.
+  /// The explanation, with a hint, if the device had seen the request's number before; nil otherwise.
   var repetition: (text: String, hint: String?)? {
     guard verdict.isRepetition else { return nil }
     let look = "a new attempt is a new command: look at the device before you make one"
@@ -123,10 +123,10 @@ extension ProofOutcome {
 }
 
 extension JSONMistake {
-  /// What is wrong with the file of that name, in one sentence. It repeats names of members, and no values.
+  /// Describes the mistake in a file in one sentence, which repeats names of members but no values.
   func text(in file: String) -> String {
     let place = line.map { "\(file), line \($0)" } ?? file
-    // What is not JSON has no members: it may be anything, a secret too.
+    // Text that is not JSON has no members and could be anything, even a secret.
     if case .syntax = expectation { return "\(place): this is not JSON with integers as its only numbers" }
     return path.isEmpty ? "\(place): \(explanation)" : "\(place): \(pathText.shortened) \(explanation)"
   }
@@ -164,6 +164,6 @@ extension JSONMistake {
 }
 
 extension String {
-  /// The beginning of a way whose names a file may make as long as it likes.
+  /// The text, shortened because a file may contain names of any length.
   fileprivate var shortened: String { unicodeScalars.count <= 160 ? self : String(prefix(160)) + "…" }
 }

@@ -1,15 +1,15 @@
 import Glibc
 import HoldfastLinux
 
-/// SIGTERM and SIGINT, waited for on a thread of its own instead of interrupting whatever runs.
+/// The signals SIGTERM and SIGINT, handled on a separate thread instead of interrupting other code.
 enum TerminationSignals {
-  /// Holds both signals back in this thread and in those that it starts. Call it first.
+  /// Blocks both signals in this thread and in those that it starts later. Call it first.
   static func hold() {
     var set = signalSet()
     unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
-  /// Waits for one of them on a new thread, then calls `body` there. A second one ends the process at once.
+  /// Waits for one of the signals on a new thread, then calls `body` there. A second signal ends the process at once.
   static func whenRaised(_ body: @escaping @Sendable () -> Void) {
     Thread.detach {
       var set = signalSet()

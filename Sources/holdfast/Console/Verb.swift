@@ -4,10 +4,10 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
 
-/// One verb of the command line. It throws a ``Failure`` and nothing else; the rest is done here.
+/// A verb (subcommand) of the command line. It throws only a ``Failure``; the extension does the rest.
 protocol Verb: ParsableCommand {
   var output: OutputOptions { get }
-  /// Whether the exit status alone is the answer, so that it stands even where the printed result is lost.
+  /// Whether the exit status is the complete answer, so that it stays valid if the printed result is lost.
   static var isAnsweredByStatus: Bool { get }
   /// Whether this process measures itself.
   static var isMeasuring: Bool { get }
@@ -37,13 +37,13 @@ extension Verb {
     }
   }
 
-  /// Keeps other processes from the secrets that come now.
+  /// Protects the secrets that this process is about to hold from other processes.
   private static func harden() throws(Failure) {
     if isMeasuring { ProcessFiles.keepOpen() }
     guard ProcessHardening.apply() else {
       throw Failure(.fault, "the system does not let this process be kept from being read by others")
     }
-    // One that measures itself goes on: the measurement shows it, and explain names it.
+    // A process that measures itself continues, because the measurement and `explain` show this.
     guard isMeasuring || !ProcessHardening.isStillReadable else {
       throw Failure(
         .fault, "this process can be read by others, though the system said that it cannot",
@@ -53,10 +53,11 @@ extension Verb {
 }
 
 extension CommandConfiguration {
-  /// A verb's configuration whose help page shows how it is used.
+  /// Creates a verb's configuration whose help page shows examples.
   ///
-  /// A test parses each example, so that none names an option that is gone.
-  /// - Parameter examples: Command lines for a shell, with `\` at the end of a line that goes on; lines of at most 76 bytes.
+  /// A test parses each example, so that none uses an option that no longer exists.
+  /// - Parameter examples: Command lines for a shell, with `\` at the end of a continued line. Each line has at most 76
+  ///   bytes.
   init(
     commandName: String? = nil, abstract: String, usage: String? = nil, discussion: String = "", examples: [String],
     version: String = "",
@@ -71,7 +72,7 @@ extension CommandConfiguration {
   }
 }
 
-/// The exit status of a run, as `holdfast --help` explains it. 0 if and only if the whole operation succeeded.
+/// The exit status of a run, as `holdfast --help` explains it. It is 0 if and only if the whole operation succeeded.
 enum ExitStatus: Int32 {
   case denied = 1
   case malformed = 2
@@ -82,12 +83,12 @@ enum ExitStatus: Int32 {
   case noPermission = 77
 }
 
-/// How long a verb waits for the other end.
+/// The time limit for the other end.
 struct TimeoutOptions: ParsableArguments {
   @Option(help: "Seconds to wait for the device, 1 to 3600.")
   var timeout: Int = 10
 
-  /// The time in milliseconds.
+  /// Returns the time in milliseconds.
   func milliseconds() throws(Failure) -> Int {
     guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
     return timeout * 1000
@@ -95,12 +96,12 @@ struct TimeoutOptions: ParsableArguments {
 }
 
 extension Timestamp {
-  /// Reads a time of the command line: a date with its time of day as RFC 3339 writes it, or Unix seconds.
+  /// Parses a time of the command line: an RFC 3339 date with a time of day, or Unix seconds.
   ///
   /// - Parameters:
-  ///   - option: the option that it is given to, for the message.
-  ///   - word: what else the option takes.
-  /// - Throws: `usage` for anything else, and for a time after 2^53 - 1 seconds.
+  ///   - option: The option with the time, for the message.
+  ///   - word: Another value that the option accepts.
+  /// - Throws: `usage` for anything else and for a time after 2^53 - 1 seconds.
   init(argument text: String, of option: String, orElse word: String? = nil) throws(Failure) {
     if let time = Timestamp(parsing: text) {
       self = time

@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 import HoldfastStorage
 import HoldfastTransport
 
-/// Somebody who speaks the protocol himself, with the genuine app's measurements at hand: the strongest position short of
+/// An attacker that speaks the protocol directly and has the genuine app's measurements: the strongest position without
 /// the device's key.
 struct Attacker {
   let enrolment: Enrolment
@@ -16,7 +16,7 @@ struct Attacker {
 
   typealias Session = ProverSession<OpenSSLCryptography, SystemRandom>
 
-  /// One connection to the device.
+  /// A connection to the device.
   final class Line {
     private let connection: Connection
     private let endpoint: Endpoint
@@ -43,7 +43,7 @@ struct Attacker {
       }
     }
 
-    /// Sends an answer and gives the status that comes back.
+    /// Sends a proof message and returns the status of the answer.
     func exchange(_ message: [UInt8]) throws(Failure) -> Status {
       try send(message)
       let reply = try receive()
@@ -53,7 +53,7 @@ struct Attacker {
     }
   }
 
-  /// A genuine answer to `challenge`.
+  /// Makes a genuine proof message for `challenge`.
   func answer(to challenge: [UInt8], token: [UInt8]? = nil) throws(Failure) -> [UInt8] {
     var session = try session(token: token ?? enrolment.token)
     do throws(ProverFault) { _ = try session.receive(challenge.span) } catch {
@@ -62,7 +62,7 @@ struct Attacker {
     return Array(session.outgoing.bytes)
   }
 
-  /// A genuine answer's proofs, with the nonce that they were made over, as a compatibility round would have them.
+  /// Puts the proofs of a genuine message and their nonce into a message for a compatibility round.
   func compatibilityAnswer(from answer: [UInt8], to challenge: [UInt8]) throws(Failure) -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     do throws(EncodingFault) {
@@ -87,7 +87,7 @@ struct Attacker {
     } catch { throw Failure(.fault, "there is no answer to move") }
   }
 
-  /// An answer of somebody who knows nothing but a reference to the token.
+  /// Makes the proof message of an attacker that knows only a reference to the token.
   func forgedAnswer() throws(Failure) -> [UInt8] {
     var random = SystemRandom()
     var cryptography = OpenSSLCryptography()
@@ -106,9 +106,10 @@ struct Attacker {
     return message
   }
 
-  /// The token with p - y for the y of its ephemeral key: only x goes into the secret, so that it opens all the same.
+  /// Returns the token with y replaced by p - y in its ephemeral key. Only x enters the shared secret, so the token
+  /// still opens.
   func twinOfToken() throws(Failure) -> [UInt8] {
-    // COSE ends in `-3: y`, the end of the recipient's headers, and an empty ciphertext.
+    // A COSE token ends in `-3: y`, the last of the recipient's headers, and an empty ciphertext.
     let end = enrolment.token.count - 1
     let y = enrolment.token[(end - 32)..<end]
     guard enrolment.encoding == .cose, enrolment.token[(end - 35)..<(end - 32)].elementsEqual([0x22, 0x58, 0x20]) else {
@@ -127,13 +128,13 @@ struct Attacker {
   private static let prime: [UInt8] =
     [0xff, 0xff, 0xff, 0xff, 0, 0, 0, 1] + Array(repeating: 0, count: 12) + Array(repeating: 0xff, count: 12)
 
-  /// The status that a token gets, with right proofs.
+  /// Returns the status that the device gives a token with correct proofs.
   func status(ofToken token: [UInt8]) throws(Failure) -> Status {
     let line = try Line(endpoint)
     return try line.exchange(try answer(to: try line.receive(), token: token))
   }
 
-  /// A token with this app's own measurements, made without the issuer.
+  /// Makes a token with this app's own measurements without the issuer.
   func forgeToken(
     format: MeasurementTokenFormat, issuer: inout IssuerSecrets, issuedAt: UInt64, expires: UInt64
   ) throws(Failure) -> [UInt8] {
@@ -171,20 +172,20 @@ struct Attacker {
   }
 }
 
-/// A device that says it is another: it has that one's id and public key, and not its private key.
+/// A device that impersonates another one: it has the other's id and public key but not its private key.
 struct ImpostorDevice: Sendable {
   let descriptor: DeviceDescriptor
-  /// What it answers, whatever it is sent.
+  /// The answer to every message.
   let verdict: [UInt8]
 
-  /// M3 with a status that it cannot seal.
+  /// Makes M3 with a status that the impostor cannot seal.
   static func verdict(_ status: Status) -> [UInt8] {
     var verdict: [UInt8] = []
     VerdictMessage.encode(unsealed: status, into: &verdict)
     return verdict
   }
 
-  /// Answers one prover, on a thread of its own.
+  /// Answers one prover on a separate thread.
   func answerOnce(at endpoint: Endpoint) throws(Failure) {
     let listener: Listener
     do throws(TransportError) { listener = try Listener(endpoint) } catch { throw Failure(error, endpoint: endpoint) }
@@ -214,7 +215,7 @@ struct ImpostorDevice: Sendable {
 }
 
 extension Demonstration {
-  /// The other way round: a device that is not the one.
+  /// Attacks the prover with a device that is not the enrolled one.
   mutating func attackWithAnImpostor(_ attacker: Attacker) throws(Failure) {
     try meet("an impostor device that says accepted", ImpostorDevice.verdict(.accepted), of: attacker.enrolment)
     let line = try Attacker.Line(attacker.endpoint)
@@ -227,7 +228,7 @@ extension Demonstration {
       try stateOfProver() == before ? "the same" : "changed")
   }
 
-  /// Lets the prover meet an impostor that answers with `verdict`.
+  /// Connects the prover to an impostor that answers with `verdict`.
   private mutating func meet(_ text: String, _ verdict: [UInt8], of enrolment: Enrolment) throws(Failure) {
     let endpoint = try Endpoint(argument: "unix:\(playground.path("impostor.sock"))")
     try ImpostorDevice(descriptor: enrolment.descriptor, verdict: verdict).answerOnce(at: endpoint)
@@ -235,7 +236,8 @@ extension Demonstration {
     story.expect(text, "exit 3", ending.status.map { "exit \($0)" } ?? "killed")
   }
 
-  /// The files of the prover's state folder, one after the other, but for the number of the last request, which was its own.
+  /// Returns the files of the prover's state folder, one after the other, without the number of the last request, which
+  /// the prover itself changed.
   private func stateOfProver() throws(Failure) -> String {
     try ChildProcess.run([
       "/bin/sh", "-c",

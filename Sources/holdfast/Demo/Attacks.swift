@@ -9,7 +9,7 @@ import HoldfastTransport
 import Synchronization
 
 extension Demonstration {
-  /// Commands beyond what token and policy allow.
+  /// Tries commands beyond those that the token and the policy allow.
   mutating func attackThePolicy() throws(Failure) {
     try playground.enroll("limited", device: "device", "--allow", "status")
     story.expect(
@@ -26,7 +26,7 @@ extension Demonstration {
       try runProver(state: "other-prover", at: other).statusName)
   }
 
-  /// Starts a device twice with a random source that gives the same bytes each time.
+  /// Starts a device twice with a random source that returns the same bytes each time.
   mutating func attackTheBoot() throws(Failure) {
     try playground.makeDevice("booted")
     let (first, second) = (try firstNonce(), try firstNonce())
@@ -35,7 +35,7 @@ extension Demonstration {
       first == second ? "the same challenge" : "another challenge")
   }
 
-  /// Starts the device, and gives the first challenge after it.
+  /// Starts the device and returns its first challenge nonce.
   private func firstNonce() throws(Failure) -> FixedBytes<16> {
     let endpoint = try Endpoint(argument: "unix:\(playground.path("booted")).sock")
     let server = try serveWithoutRandomness(at: endpoint)
@@ -67,12 +67,12 @@ extension Demonstration {
   }
 }
 
-/// What another thread has received.
+/// A box for a message that another thread received.
 private final class MessageBox: Sendable {
   let bytes = Mutex<[UInt8]>([])
 }
 
-/// A random source that is none.
+/// A random source that always returns the same bytes.
 private struct StuckRandom: RandomSource {
   mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
     for index in bytes.indices { bytes[index] = 0 }
@@ -80,7 +80,7 @@ private struct StuckRandom: RandomSource {
 }
 
 extension Demonstration {
-  /// A prover that is not what it was, or not where it was.
+  /// Tries a prover whose program or host has changed.
   mutating func attackTheProver() throws(Failure) {
     try copyState(to: "flipped")
     let flipped = ProverFolder(path: playground.path("flipped"))
@@ -100,7 +100,7 @@ extension Demonstration {
     try moveToAnotherMachine()
   }
 
-  /// A copy of the state folder where the app has its own storage, as it has on any other machine.
+  /// Copies the state folder to a place where the app has different local storage, as on any other machine.
   private mutating func moveToAnotherMachine() throws(Failure) {
     try copyState(to: "copied")
     let elsewhere = ["XDG_DATA_HOME": playground.path("elsewhere")]
@@ -129,7 +129,7 @@ extension Demonstration {
     try Output.write(bytes, to: path)
   }
 
-  /// A copy of this program with one word of its help text changed.
+  /// Copies this program with one word of its help text changed.
   private func patchProgram() throws(Failure) -> String {
     let path = playground.path("patched")
     _ = try ChildProcess.run(["/bin/cp", try Playground.program, path])
@@ -144,7 +144,7 @@ extension Demonstration {
     return path
   }
 
-  /// Tokens that were not issued for this device now, or count no more.
+  /// Tries tokens that were not issued for this device or are no longer valid.
   mutating func attackTheToken(_ attacker: Attacker) throws(Failure) {
     try playground.makeDevice("other")
     try playground.enroll("other-prover", device: "other")
@@ -174,7 +174,8 @@ extension Demonstration {
       try runProver(state: "future").statusName)
   }
 
-  /// The recipient's ephemeral key has a twin, with y as p - y, that gives the same secret: other bytes, the same token.
+  /// Tries a second encoding of the same token: the recipient's ephemeral key with p - y instead of y gives the same
+  /// secret.
   private mutating func attackItsUses(at endpoint: Endpoint) throws(Failure) {
     try playground.enroll("once", device: "device", "--maximum-uses", "1")
     story.expect("a token for one use", Status.accepted.name, try runProver(state: "once").statusName)
@@ -184,7 +185,7 @@ extension Demonstration {
       try attacker.status(ofToken: try attacker.twinOfToken()))
   }
 
-  /// The same evidence for a second device.
+  /// Presents the same evidence for a second device.
   private mutating func shareABaseline() throws(Failure) {
     let (evidence, token) = (playground.path("evidence"), playground.path("attestation"))
     try playground.holdfast("measure", "--state", playground.path("shared"), "--out", evidence)
@@ -198,7 +199,7 @@ extension Demonstration {
     story.expect("… and for a second one", "exit 1", try attest("other"))
   }
 
-  /// The device remembers the prover's token, and must not listen to it all the same.
+  /// Removes the issuer of a remembered token, which the device must then refuse.
   private mutating func removeTheIssuer() throws(Failure) {
     let arguments = ["--dir", playground.path("device"), playground.path("service.json")]
     try playground.holdfast("device", "trust", "--remove", arguments[0], arguments[1], arguments[2])
@@ -211,7 +212,7 @@ extension Demonstration {
     do throws(CryptographyFailure) { return try P256PrivateKey() } catch { throw Failure(.fault, "no key can be made") }
   }
 
-  /// Enrols by a service whose clock is wrong, for an hour; everything else is as it should be.
+  /// Enrols through a service whose clock is wrong. The token is valid for an hour, and everything else is correct.
   private func enroll(_ state: String, for enrolment: Enrolment, by clock: ShiftedClock) throws(Failure) {
     let client = ServiceClient(path: playground.path("service"), clock: clock)
     var app = AppOptions()
@@ -232,7 +233,7 @@ extension Demonstration {
   }
 }
 
-/// The system's clock, and some seconds more or less.
+/// A clock that differs from the system's by a number of seconds.
 private struct ShiftedClock: Clock {
   let seconds: Int64
   private let clock = SystemClock()
@@ -243,7 +244,7 @@ private struct ShiftedClock: Clock {
 }
 
 extension Demonstration {
-  /// Messages caught, moved and changed on their way.
+  /// Replays, moves and changes messages.
   mutating func attackTheWire(_ attacker: Attacker) throws(Failure) {
     let line = try Attacker.Line(attacker.endpoint)
     let genuine = try attacker.answer(to: try line.receive())
@@ -271,7 +272,7 @@ extension Demonstration {
     story.expect("… and its owner comes after that", Status.accepted.name, try runProver().statusName)
   }
 
-  /// Nine answers with a genuine reference and proofs out of the air; the last one's status.
+  /// Sends nine messages with a genuine reference and random proofs. Returns the last status.
   private func forgeProofs(_ attacker: Attacker) throws(Failure) -> Status {
     let line = try Attacker.Line(attacker.endpoint)
     var status = Status.internal

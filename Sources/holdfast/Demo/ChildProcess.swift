@@ -2,20 +2,20 @@ import CTrace
 import Glibc
 import Synchronization
 
-/// A process that this one starts, waits for and ends.
+/// A child process, which this process starts, waits for and ends.
 struct ChildProcess {
   private let id: pid_t
   private let output: Int32
 
-  /// What came of a process that ended by itself.
+  /// The end of a child process.
   struct Ending {
-    /// The exit status; nil when a signal ended it.
+    /// The exit status; nil if a signal ended the process.
     let status: Int32?
-    /// What it printed on standard output and standard error.
+    /// The output on standard output and standard error.
     let output: String
   }
 
-  /// Starts `arguments[0]` with `environment` added to this process's own.
+  /// Starts `arguments[0]` with `environment` added to this process's environment.
   init(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) {
     let pipe = try Pipe()
     defer { close(pipe.writing) }
@@ -30,7 +30,7 @@ struct ChildProcess {
     output = pipe.reading
   }
 
-  /// Starts a program that writes to `output`, reads nothing and holds no signal back; its id.
+  /// Starts a program that writes to `output`, has no input and blocks no signals. Returns its process id.
   static func spawn(_ arguments: [String], environment: [String: String], output: Int32) throws(Failure) -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
@@ -73,13 +73,13 @@ struct ChildProcess {
     return Ending(status: status < 0 ? nil : status, output: readAll(pipe.reading))
   }
 
-  /// Waits until it ends.
+  /// Waits for the process to end.
   func wait() -> Ending {
     let text = Self.readAll(output)
     return Ending(status: reap(), output: text)
   }
 
-  /// Waits until it prints a line with `text`, or ends; says which.
+  /// Waits until the process prints `text` or ends. Returns whether it printed the text.
   func waitFor(_ text: String) -> Bool {
     var seen = ""
     var byte: UInt8 = 0
@@ -90,7 +90,7 @@ struct ChildProcess {
     return false
   }
 
-  /// Ends it with SIGTERM and waits; nil when it did not end in order.
+  /// Ends the process with SIGTERM and waits for it. Returns nil if it did not exit normally.
   @discardableResult
   func terminate() -> Int32? {
     kill(id, SIGTERM)
@@ -103,7 +103,7 @@ struct ChildProcess {
     return status & 0x7f == 0 ? status >> 8 & 0xff : nil
   }
 
-  /// This process's environment with `added` over it.
+  /// Returns this process's environment with the variables in `added`.
   private static func variables(_ added: [String: String]) -> [String] {
     var variables = added.map { "\($0.key)=\($0.value)" }
     var next = unsafe environ
@@ -129,7 +129,7 @@ struct ChildProcess {
   }
 }
 
-/// Two ends of a pipe, closed when a program is started.
+/// A pipe, which is closed when a program has been started.
 private struct Pipe {
   let reading: Int32
   let writing: Int32
@@ -142,7 +142,7 @@ private struct Pipe {
   }
 }
 
-/// Lends `strings` as C has them, with a null at the end.
+/// Lends `strings` as a C array with a null pointer at its end.
 private func withCStrings<Result>(
   _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
 ) -> Result {
@@ -152,11 +152,11 @@ private func withCStrings<Result>(
   return unsafe pointers.withUnsafeBufferPointer { unsafe body($0.baseAddress!) }
 }
 
-/// The processes that this one has started and not yet reaped, so that none outlives it.
+/// The child processes that were started and not yet reaped, so that none outlives this process.
 enum RunningChildren {
   private static let ids = Mutex<[pid_t]>([])
 
-  /// Starts one; `spawn` says its id.
+  /// Starts a child process; `spawn` returns its id.
   static func start(_ spawn: () throws(Failure) -> pid_t) throws(Failure) -> pid_t {
     try ids.withLock { (ids) throws(Failure) in
       let id = try spawn()
@@ -165,10 +165,10 @@ enum RunningChildren {
     }
   }
 
-  /// Waits until it ends and gives its id back; its status as waitpid(2) has it.
+  /// Waits for a child process to end and releases its id. Returns the status of waitpid(2).
   static func reap(_ id: pid_t) -> Int32 {
     var information = unsafe siginfo_t()
-    // Its id stays its own until it leaves the list.
+    // The id is not reused until it has left the list.
     while unsafe waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) < 0 && errno == EINTR {}
     return ids.withLock { ids in
       ids.removeAll { $0 == id }
@@ -176,7 +176,8 @@ enum RunningChildren {
     }
   }
 
-  /// Ends all of them, then runs `cleanUp` and ends this process. Whoever starts or reaps one meanwhile waits for ever.
+  /// Ends all child processes, runs `cleanUp` and ends this process. Meanwhile, any thread that starts or reaps one
+  /// waits forever.
   static func endAll(thenExit status: ExitStatus, _ cleanUp: () -> Void) -> Never {
     ids.withLock { ids in
       for id in ids { kill(id, SIGTERM) }
@@ -186,7 +187,7 @@ enum RunningChildren {
     }
   }
 
-  /// Waits for one that was told to end, and makes it after two seconds.
+  /// Waits for a child process that received SIGTERM, and kills it after two seconds.
   private static func end(_ id: pid_t) {
     var status: Int32 = 0
     for _ in 0..<200 {

@@ -31,7 +31,7 @@ struct Demo: Verb {
   }
 }
 
-/// The story that `holdfast demo` tells.
+/// The demonstration that `holdfast demo` runs.
 struct Demonstration {
   let playground: Playground
   var story: Story
@@ -80,12 +80,12 @@ struct Demonstration {
     }
   }
 
-  /// A line of the story that ends in a status.
+  /// Checks a step that ends in a status.
   mutating func expect(_ text: String, _ expected: Status, _ actual: Status) {
     story.expect(text, expected.name, actual.name)
   }
 
-  /// Runs `holdfast prove` in a process of its own.
+  /// Runs `holdfast prove` in a separate process.
   func runProver(
     _ program: String? = nil, state: String = "prover", at endpoint: Endpoint? = nil, command: String = "unlock",
     options: [String] = [], environment: [String: String] = [:], isTraced: Bool = false
@@ -134,23 +134,23 @@ struct Demonstration {
 }
 
 extension ChildProcess.Ending {
-  /// The status in the object that `prove --json` printed; otherwise how it ended.
+  /// The status in the object that `prove --json` printed; otherwise the exit status.
   var statusName: String { text(of: "status") ?? exit }
 
-  /// How it ended.
+  /// The exit status as text.
   var exit: String { status.map { "exit \($0)" } ?? "killed" }
 
-  /// The first member of that name with a text in the object that it printed.
+  /// Returns the first member with this name and a text value in the printed object.
   func text(of member: String) -> String? {
     guard let start = output.firstRange(of: "\"\(member)\":\"") else { return nil }
     return String(output[start.upperBound...].prefix { $0 != "\"" })
   }
 }
 
-/// Prints what happens line by line, and remembers whether every line came out as it must.
+/// A transcript of the demonstration, printed line by line. It records whether every step had the expected result.
 struct Story {
   private(set) var isTrue = true
-  /// Prints nothing; ``json`` has it all.
+  /// Whether nothing is printed; ``json`` has every line.
   let isSilent: Bool
   private var lines: [JSONValue] = []
 
@@ -161,16 +161,16 @@ struct Story {
     tell(text)
   }
 
-  /// A line that only a person reads.
+  /// Prints a line that is only for people.
   func tell(_ text: String) { if !isSilent { Console.result(text) } }
 
-  /// A step that went as it must, or an error would have been thrown.
+  /// Records a step that succeeded; otherwise an error would have been thrown.
   mutating func step(_ text: String, _ detail: String) {
     lines.append(.object([("line", .string(text)), ("detail", .string(detail))]))
     tell("  \(text.padded(54))\(detail)")
   }
 
-  /// A line that must come out as `expected`.
+  /// Records a step whose result must be `expected`.
   mutating func expect(_ text: String, _ expected: String, _ actual: String, detail: String = "") {
     let holds = expected == actual
     if !holds { isTrue = false }
@@ -184,7 +184,7 @@ struct Story {
     Console.result("\(text.padded(54))\(outcome)\(detail.isEmpty ? "" : ", \(detail)")", after: mark(holds) + " ")
   }
 
-  /// All that was told, as one object.
+  /// The whole transcript as one object.
   var json: JSONValue { .object([("holds", .bool(isTrue)), ("lines", .array(lines))]) }
 
   private func mark(_ holds: Bool) -> String {

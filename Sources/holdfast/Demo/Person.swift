@@ -3,19 +3,19 @@ import HoldfastTransport
 
 /// A user of the demonstration's device, with an authenticator in the playground.
 ///
-/// One-time passwords and seals come from counters, so that no line waits for a step of time or hangs on one. They have eight
-/// digits: one run in a million has a wrong one that is right by chance.
+/// One-time passwords and seals use counters, so that no step depends on or waits for the time. They have eight digits:
+/// in one run of a million, a wrong one happens to be right.
 struct Person {
   let name: String
   let playground: Playground
-  /// Where the device is.
+  /// The address of the device.
   let address: String
 
   static let pin = "3917"
 
   private var authenticator: String { playground.path("authenticator-\(name)") }
 
-  /// The device's owner adds the user; the activation code.
+  /// Adds the user as the device's owner and returns the activation code.
   func add() throws(Failure) -> String {
     try printed(
       "code",
@@ -25,12 +25,12 @@ struct Person {
       ])
   }
 
-  /// The device's owner lets the user try again; the unlock code.
+  /// Allows the user to try again, as the device's owner, and returns the unlock code.
   func issueUnlock() throws(Failure) -> String {
     try printed("code", by: ["device", "user", "unlock", "--dir", playground.path("device"), name])
   }
 
-  /// Becomes a user of the device by its owner's code. `authenticator` is another one in the playground.
+  /// Activates the user with the owner's code. `authenticator` replaces the user's own in the playground.
   func activate(by code: String, in authenticator: String? = nil) throws(Failure) -> ChildProcess.Ending {
     try run([
       "otp", "activate", "--connect", address, "--code", try playground.file(code, named: "code"), "--new-pin-file",
@@ -39,24 +39,24 @@ struct Person {
     ])
   }
 
-  /// Takes an unlock code to the device.
+  /// Presents an unlock code to the device.
   func unlock(by code: String) throws(Failure) -> ChildProcess.Ending {
     try run(["otp", "unlock", "--connect", address, "--code", try playground.file(code, named: "code")])
   }
 
-  /// Lets the device prove itself, where a prover's state is.
+  /// Asks the device to prove itself through a prover's enrolment.
   func checkHost(state: String) throws(Failure) -> ChildProcess.Ending {
     try run([
       "otp", "check-host", "--connect", address, "--state", playground.path(state), "--authenticator", authenticator,
     ])
   }
 
-  /// The next one-time password.
+  /// Returns the next one-time password.
   func password(pin: String = Person.pin) throws(Failure) -> String {
     try printed("code", by: passwordVerb(pin: pin, of: authenticator))
   }
 
-  /// A seal over a command and its parameters.
+  /// Makes a seal over a command and its parameters.
   func seal(_ command: String, _ parameters: [String]) throws(Failure) -> String {
     try printed(
       "seal",
@@ -65,7 +65,8 @@ struct Person {
       ] + parameters.flatMap { ["--parameter", $0] })
   }
 
-  /// What a thief sees of the authenticator's file with a PIN: the code, and all else that is said or written down.
+  /// Returns what a thief learns from the authenticator's file with a PIN: the code, and all other output and stored
+  /// values.
   func steal(pin: String) throws(Failure) -> (code: String, rest: String) {
     let copy = playground.path("stolen")
     _ = try ChildProcess.run(["/bin/rm", "-rf", copy])
@@ -86,7 +87,7 @@ struct Person {
     try ChildProcess.run([try Playground.program] + arguments)
   }
 
-  /// Text of the object that a verb prints; the verb must succeed.
+  /// Runs a verb, which must succeed, and returns a text in the object that it prints.
   private func printed(_ member: String, by arguments: [String]) throws(Failure) -> String {
     let ending = try run(arguments + ["--json"])
     guard ending.status == 0, let text = ending.text(of: member) else {
@@ -97,7 +98,7 @@ struct Person {
 }
 
 extension Demonstration {
-  /// The right person: a user whom the owner has let in, and one-time passwords beside the proof.
+  /// Proves the right person: a user that the owner added, with one-time passwords in addition to the proof.
   mutating func proveThePerson(_ alice: Person) throws(Failure) {
     story.heading("The right person: alice, and one-time passwords")
     let code = try alice.add()
@@ -113,7 +114,7 @@ extension Demonstration {
     try configure("… by one that was made under another PIN", .otpRejected, alice, try alice.password(pin: "2840"))
   }
 
-  /// A proof with a one-time password.
+  /// Makes a proof with a one-time password.
   mutating func configure(
     _ text: String, _ expected: Status, _ person: Person, _ password: String
   ) throws(Failure) {
@@ -124,7 +125,7 @@ extension Demonstration {
     try runProver(as: person, command: "configure", code: ("--otp", password))
   }
 
-  /// Exactly this command: a seal over it and its parameters.
+  /// Proves exactly one command: a seal over it and its parameters.
   mutating func proveTheCommand(_ alice: Person) throws(Failure) {
     story.heading("Exactly this command: a seal over open-safe 7")
     let seal = try alice.seal("open-safe", ["7"])
@@ -149,13 +150,13 @@ extension Demonstration {
       ])
   }
 
-  /// A line that ends in a verdict, and in what the lock says of it.
+  /// Checks a step that ends in a verdict, with the lock's result.
   private mutating func expect(_ text: String, _ expected: Status, _ ending: ChildProcess.Ending) {
     story.expect(
       text, expected.name, ending.statusName, detail: expected == .accepted ? ending.text(of: "result") ?? "?" : "")
   }
 
-  /// Codes that somebody guesses, and an authenticator that somebody has stolen.
+  /// Guesses codes, and uses a stolen authenticator.
   mutating func attackTheCodes(_ alice: Person) throws(Failure) {
     let bob = Person(name: "bob", playground: playground, address: alice.address)
     story.expect("bob is let in too, and activates", "exit 0", try bob.activate(by: try bob.add()).exit)
@@ -174,13 +175,13 @@ extension Demonstration {
     try stealTheAuthenticator(of: alice)
   }
 
-  /// A code of the same length that is none of those near `right`.
+  /// Returns a wrong code of the same length, at a distance from `right`.
   private func wrong(_ right: String, by difference: Int) -> String {
     let digits = String((Int(right) ?? 0) + difference)
     return String((String(repeating: "0", count: right.count) + digits).suffix(right.count))
   }
 
-  /// Whatever PIN is tried, there is a code, and nothing beside it that another PIN does not give.
+  /// Checks that every PIN yields a code and that no other output or stored value depends on the PIN.
   private mutating func stealTheAuthenticator(of person: Person) throws(Failure) {
     var seen: [(code: String, rest: String)] = []
     for pin in [Person.pin, "2840", "7053", "9164"] { seen.append(try person.steal(pin: pin)) }

@@ -3,15 +3,15 @@ import HoldfastCore
 import HoldfastStorage
 import HoldfastTransport
 
-/// A device, a service and enrolled provers in a temporary folder, made by this program's own verbs in processes of
-/// their own.
+/// A device, a service and enrolled provers in a temporary folder. This program's verbs create them in separate
+/// processes.
 final class Playground {
   let folder: String
   private var servers: [ChildProcess] = []
 
-  /// Makes the folder. The provers' own storage is in it too, so that the user's is left alone.
+  /// Creates the folder, which also holds the provers' local storage, so that the user's remains unchanged.
   ///
-  /// From here on SIGINT and SIGTERM end the servers and remove the folder before they end this process.
+  /// From here on, SIGINT and SIGTERM end the servers and remove the folder before they end this process.
   init() throws(Failure) {
     TerminationSignals.hold()
     let place = Self.temporaryFolder
@@ -33,7 +33,7 @@ final class Playground {
     try Self.makeFolder(path("data"))
   }
 
-  /// `TMPDIR`, unless the sockets in it would have names that are too long for one.
+  /// The folder in `TMPDIR`, unless the paths of sockets in it would be too long.
   private static var temporaryFolder: String {
     guard let variable = unsafe getenv("TMPDIR") else { return "/tmp" }
     let path = unsafe String(cString: variable)
@@ -51,10 +51,10 @@ final class Playground {
     _ = try? ChildProcess.run(["/bin/rm", "-rf", folder])
   }
 
-  /// Removes the folder where no child may be started any more.
+  /// Removes the folder when no child process can be registered any more.
   private static func removeAtOnce(_ folder: String) {
     let nowhere = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
-    // This process may be writing there still.
+    // This process may still be writing there.
     for _ in 0..<10 where unsafe access(folder, F_OK) == 0 {
       guard let id = try? ChildProcess.spawn(["/bin/rm", "-rf", folder], environment: [:], output: nowhere) else {
         return
@@ -65,13 +65,13 @@ final class Playground {
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }
 
-  /// A file with a line of that text, which lasts until the next one of that name is asked for.
+  /// Writes a file with one line. It exists until the next call with the same name.
   func file(_ line: String, named name: String = "line") throws(Failure) -> String {
     try Output.write(Array("\(line)\n".utf8), to: path(name))
     return path(name)
   }
 
-  /// This program.
+  /// The path of this program.
   static var program: String {
     get throws(Failure) {
       var target = [CChar](repeating: 0, count: Int(PATH_MAX))
@@ -81,7 +81,7 @@ final class Playground {
     }
   }
 
-  /// Runs one of this program's verbs; it must succeed.
+  /// Runs one of this program's verbs, which must succeed, and returns its output.
   @discardableResult
   func holdfast(_ arguments: String...) throws(Failure) -> String {
     let ending = try ChildProcess.run([try Self.program] + arguments)
@@ -91,14 +91,14 @@ final class Playground {
     return ending.output
   }
 
-  /// Makes a service.
+  /// Creates a service.
   func makeService(_ name: String = "service") throws(Failure) {
     try holdfast("service", "init", "--dir", path(name))
     let issuer = try ChildProcess.run([try Self.program, "service", "show", "--json", "--dir", path(name)])
     try Output.write(Array(issuer.output.utf8), to: path("\(name).json"))
   }
 
-  /// Makes a device that trusts the service and is registered there.
+  /// Creates a device that trusts the service and is registered there.
   func makeDevice(_ name: String = "device") throws(Failure) {
     try holdfast("device", "init", "--dir", path(name))
     try Output.write(
@@ -116,7 +116,7 @@ final class Playground {
     return try Endpoint(argument: address)
   }
 
-  /// The enrolment of a prover that has one.
+  /// Returns the enrolment of an enrolled prover.
   func enrolment(_ state: String) throws(Failure) -> Enrolment {
     let folder = ProverFolder(path: path(state))
     return try reading(folder) { () throws(StateFolderFault) in try folder.loadOnly() }

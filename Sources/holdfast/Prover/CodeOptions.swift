@@ -4,7 +4,8 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// The codes of a user that go with a command. They come from files, standard input or a prompt, never as arguments.
+/// The options for a user's codes with a command. The codes come from files, standard input or a prompt, never from
+/// arguments.
 struct CodeOptions: ParsableArguments {
   @Option(help: "Whose codes are given, at most 32 bytes.")
   var user: String?
@@ -16,7 +17,8 @@ struct CodeOptions: ParsableArguments {
   @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.", completion: .file())
   var seal: String?
 
-  /// The request, with the codes, the one-time password read before the seal. With a seal, its text is as `seal` makes it.
+  /// Makes the request with its codes. The one-time password is read before the seal. With a seal, the texts have the
+  /// normalised form that `seal` uses.
   func request(command: String, parameters: [String]) throws(Failure) -> Request {
     guard otp != nil || seal != nil else {
       guard user == nil else { throw Failure(.usage, "--user goes with --otp or --seal") }
@@ -42,7 +44,7 @@ struct CodeOptions: ParsableArguments {
     return try Request(command: text.command, parameters: text.parameters)
   }
 
-  /// A code of 1 to 16 digits, as it is typed: spaces between them do not count.
+  /// Reads a code of 1 to 16 digits. Spaces between the digits are ignored.
   private func code(
     from path: String, of option: String, question: String
   ) throws(Failure) -> BoundedText<16> {
@@ -66,7 +68,7 @@ struct CodeOptions: ParsableArguments {
 }
 
 extension String {
-  /// Whether it is a code or a PIN, rather than the name of a file with one.
+  /// Whether the text is a code or a PIN instead of the name of a file with one.
   var isCode: Bool {
     let digits = utf8.count { (0x30...0x39).contains($0) }
     return digits >= 4 && utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x20 || $0 == 0x2d }
@@ -74,7 +76,7 @@ extension String {
 }
 
 extension BoundedText where capacity == 32 {
-  /// A user's name of the command line: 1 to 32 bytes, without what a terminal would obey. Authenticators take no other.
+  /// Parses a user's name, as authenticators accept it: 1 to 32 bytes without control characters.
   init(userArgument text: String) throws(Failure) {
     guard let name = BoundedText<32>(text), !name.isEmpty,
       haveSameBytes(text, text.printable)

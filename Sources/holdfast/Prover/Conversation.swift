@@ -7,16 +7,16 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 
-/// A prover's connection to a device: each message that comes is received, then answered by a session.
+/// A prover's connection to a device. Each message is received first and then answered by a session.
 ///
-/// The session may be made when the first message is there, since that says which device it is.
+/// The session may be made after the first message, which identifies the device.
 struct Conversation: ~Copyable {
   private let endpoint: Endpoint
   private var link: DeviceLink
-  /// The message that came last.
+  /// The last message received.
   private(set) var received: [UInt8] = []
 
-  /// Connects; no message is sent before the device has spoken.
+  /// Connects to `endpoint`. No message is sent before the device's first one.
   init(at endpoint: Endpoint, timeoutMilliseconds: Int) throws(Failure) {
     self.endpoint = endpoint
     do throws(TransportError) {
@@ -31,12 +31,13 @@ struct Conversation: ~Copyable {
     } catch { throw Failure(error, endpoint: endpoint) }
   }
 
-  /// Waits for the device's first message. Where it has no room, connects again until the deadline: nothing was sent to it yet.
+  /// Waits for the device's first message. If the device has no room, connects again until the deadline, because
+  /// nothing was sent yet.
   mutating func receiveGreeting(by deadline: Deadline) throws(Failure) -> DeviceGreeting {
     try receive(by: deadline)
     var first = try greeting()
     while case .verdict(let verdict) = first, verdict.status == .busy, !deadline.hasPassed {
-      // Others may be waiting as well, and whoever asks first gets the place.
+      // Other provers may be waiting too, and the first to ask gets the place.
       _ = poll(nil, 0, Self.pauseMilliseconds)
       do {
         link = try DeviceLink(to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds)
@@ -49,14 +50,14 @@ struct Conversation: ~Copyable {
 
   private static let pauseMilliseconds: CInt = 10
 
-  /// Reads the message that came as the first one of a connection.
+  /// Reads the first message of a connection.
   borrowing func greeting() throws(Failure) -> DeviceGreeting {
     do throws(ProverFault) { return try DeviceGreeting(received.span) } catch {
       throw Failure(error, endpoint: endpoint)
     }
   }
 
-  /// Gives the session the message that came, and sends what it answers.
+  /// Passes the received message to the session and sends its answer.
   mutating func answer(with session: inout Enrolment.Session, by deadline: Deadline) throws(Failure) -> ProverStep {
     let step: ProverStep
     let message = received
@@ -71,7 +72,7 @@ struct Conversation: ~Copyable {
     return step
   }
 
-  /// The most bytes of a packet each way; nil where the transport has no such limit.
+  /// Returns the largest packets, in bytes, in each direction; nil if the transport has no such limit.
   func packetLimits() throws(Failure) -> PacketLimits? {
     do throws(TransportError) { return try link.connection.packetLimits() } catch {
       throw Failure(error, endpoint: endpoint)
@@ -80,7 +81,7 @@ struct Conversation: ~Copyable {
 }
 
 extension Failure {
-  /// A session that ended without a verdict.
+  /// Creates the failure for a session that ended without a verdict.
   fileprivate init(_ fault: ProverFault, endpoint: Endpoint) {
     switch fault {
     case .malformed:
@@ -101,7 +102,7 @@ extension Failure {
 }
 
 extension ConnectionAttempt {
-  /// Connects to `endpoint` and waits for a device's challenge; nothing is proved.
+  /// Connects to `endpoint` and waits for a device's challenge, without proving anything.
   init(to endpoint: Endpoint, timeoutMilliseconds: Int) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     do throws(TransportError) {
@@ -130,7 +131,8 @@ extension ConnectionAttempt {
 }
 
 extension DeviceInquiry {
-  /// Makes a challenge, and lets the device answer it: the device's own challenge where the answer is right, or nil.
+  /// Challenges the device and checks its answer. Returns the device's own challenge if the answer is right, otherwise
+  /// nil.
   func proveHost(
     _ record: Record, in folder: Authenticator, _ options: AuthenticatorOptions
   ) throws(Failure) -> DeviceChallenge? {
@@ -145,14 +147,15 @@ extension DeviceInquiry {
       let isRight = try folder.checkHostCode(answer.code, deviceChallenge: answer.challenge, of: record)
       return isRight ? answer.challenge : nil
     } catch {
-      // The device's own words: a code that cannot be one.
+      // A device can send any text, even one that is not a code; it counts as a wrong answer.
       guard error == .badQuestion else { throw Failure(error, folder: options.authenticator) }
       return nil
     }
   }
 }
 
-/// What a device says to `host-code`: two words, its challenge and the host code. Nothing where it does not know the user.
+/// A device's answer to `host-code`: its challenge and the host code, as two words. It is empty if the device does not
+/// know the user.
 private struct HostAnswer {
   let challenge: DeviceChallenge
   let code: String

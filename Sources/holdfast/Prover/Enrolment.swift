@@ -4,17 +4,17 @@ import HoldfastIssuer
 import HoldfastMeasurement
 import HoldfastStorage
 
-/// A prover's enrolment for one device: the token, and the baseline that the token is about.
+/// A prover's enrolment for one device: the token, and the baseline that it attests.
 struct Enrolment {
   let descriptor: DeviceDescriptor
   let encoding: TokenEncoding
-  /// `measurement_config.bin`.
+  /// The content of `measurement_config.bin`.
   let configuration: [UInt8]
   let token: [UInt8]
   let fingerprints: BaselineFingerprints
-  /// The issuer's own account of the token; nil where the enrolment was written before it was kept.
+  /// The issuer's report on the token; nil for an enrolment from a version that did not store it.
   var report: IssuanceReport?
-  /// Whether this is the configuration that the enrolment was made with. The device denies another one; this tells why.
+  /// Whether the configuration is the one of the enrolment. The device denies any other; this flag explains the denial.
   var hasOwnConfiguration = true
 
   func decodedConfiguration() throws(MeasurementError) -> MeasurementConfiguration {
@@ -24,24 +24,24 @@ struct Enrolment {
   }
 }
 
-/// Claims of a measurement token as the issuer reported them when it issued the token.
+/// The claims of a measurement token, as the issuer reported them.
 ///
-/// The prover cannot read the token, which is encrypted to the device. Nothing authenticates this report, and no decision rests
-/// on it: it is for people and programs that ask when to enrol again.
+/// The prover cannot read the token, which is encrypted to the device. The report is not authenticated, and no decision
+/// depends on it. It only shows people and programs when to enrol again.
 struct IssuanceReport: Equatable {
   let issuer: String
   let subject: String
   let version: AppVersion
   let tokenID: TokenID
   let generation: UInt64
-  /// Unix seconds, as is `expires`.
+  /// The time of issue, in Unix seconds; `expires` has the same unit.
   let issued: UInt64
   let expires: UInt64
-  /// Nil for any number of accepted rounds.
+  /// The number of accepted rounds; nil if it is not limited.
   let maximumUses: UInt64?
-  /// Nil for all that the device's policy allows.
+  /// The permitted commands; nil for all that the device's policy allows.
   let commands: [String]?
-  /// Nil for any user.
+  /// The user; nil for any user.
   let user: String?
 
   init(_ token: IssuedToken) {
@@ -52,7 +52,7 @@ struct IssuanceReport: Equatable {
 }
 
 extension IssuanceReport {
-  /// The report's members, in their order; all of them are there.
+  /// The report as an object that has all members in a fixed order.
   var json: JSONValue {
     .object([
       ("issuer", .string(issuer)), ("subject", .string(subject)),
@@ -68,7 +68,7 @@ extension IssuanceReport {
     "issuer", "subject", "version", "token_id", "generation", "issued", "expires", "maximum_uses", "commands", "user",
   ]
 
-  /// Reads what ``json`` gives; nil for anything else, and for what no token can say.
+  /// Reads the object of ``json``; nil for anything else and for values that no token can have.
   init?(_ value: JSONValue) {
     guard value.hasOnly(Self.names), value.members?.count == Self.names.count,
       let issuer = value["issuer"]?.text, issuer.utf8.count <= 64,
@@ -103,23 +103,23 @@ extension IssuanceReport {
   }
 }
 
-/// An entry of a state folder as it is at one moment, for people and programs that ask when to enrol again.
+/// The present state of an entry in a state folder. It shows people and programs when to enrol again.
 struct EnrolmentState {
   let entry: ProverFolder.Entry
-  /// Unix seconds; nil where there is no clock.
+  /// The present time, in Unix seconds; nil if there is no clock.
   let now: UInt64?
-  /// The enrolment, or the reason for which it cannot serve.
+  /// The enrolment, or the reason why it cannot be used.
   let enrolment: Result<Enrolment, StateFolderFault>
 
   enum Validity: String {
-    /// Nothing speaks against it here. The device may know of a reason: a newer generation, or no uses left.
+    /// Nothing known here invalidates the enrolment. The device may have a reason: a newer generation, or no uses left.
     case valid
     case expired
-    /// An older version wrote the enrolment, and did not keep the issuer's report.
+    /// An older version wrote the enrolment and did not store the issuer's report.
     case unknown
-    /// Its files are damaged, missing or not of one enrolment.
+    /// The files are damaged, missing or from different enrolments.
     case damaged
-    /// This user has no permission to read its files.
+    /// This user has no permission to read the files.
     case unreadable
   }
 
@@ -147,7 +147,7 @@ struct EnrolmentState {
     return report.expires <= now ? .expired : .valid
   }
 
-  /// How long the token still counts; 0 once it has expired, and nil where that is not known.
+  /// The remaining validity of the token, in seconds; 0 after it has expired, nil if it is not known.
   var secondsLeft: UInt64? {
     guard let report, let now else { return nil }
     return report.expires > now ? report.expires - now : 0

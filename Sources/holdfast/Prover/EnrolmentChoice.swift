@@ -5,17 +5,21 @@ import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 
-/// The enrolments that may answer a device: all of a state folder's, or the one that the user insists on.
+/// The enrolments with which a device may be answered: all of a state folder, or only the one that the user requires.
 ///
-/// M1 says which device is there. Nothing is sent to one that is not enrolled, or that has another key than the enrolled one.
+/// M1 identifies the device. Nothing is sent to a device that is not enrolled or that has another key than the enrolled
+/// one.
 struct EnrolmentChoice {
   let folder: ProverFolder
-  /// The device that the user insists on.
+  /// The device that the user requires.
   let expected: DeviceID?
-  /// The only enrolment that can be meant, where that is known already: its faults show before anybody is connected to.
+  /// The only possible enrolment, if it is already known. Its faults are then reported before any connection is made.
   private let only: Enrolment?
 
-  /// - Throws: `nothingEnrolled`, `notEnrolled`, and as ``EnrolmentFolder/load()`` where only one enrolment can be meant.
+  /// Chooses the enrolments.
+  ///
+  /// - Throws: `nothingEnrolled`, `notEnrolled`, and the errors of ``EnrolmentFolder/load()`` if only one enrolment is
+  ///   possible.
   init(_ folder: ProverFolder, expecting device: DeviceID? = nil) throws(StateFolderFault) {
     self.folder = folder
     expected = device
@@ -28,9 +32,9 @@ struct EnrolmentChoice {
     only = entries.count == 1 ? try first.load() : nil
   }
 
-  /// The enrolment of the device whose M1 came.
+  /// Returns the enrolment of the device that sent M1.
   ///
-  /// - Throws: `anotherDevice`, `notEnrolled`, `anotherKey`, and as ``EnrolmentFolder/load()``.
+  /// - Throws: `anotherDevice`, `notEnrolled`, `anotherKey`, and the errors of ``EnrolmentFolder/load()``.
   func enrolment(for challenge: Challenge) throws(StateFolderFault) -> Enrolment {
     if let expected, expected != challenge.deviceID {
       throw .anotherDevice(challenge.deviceID, expected: expected)
@@ -47,22 +51,22 @@ struct EnrolmentChoice {
     return try folder.requiredEntry(of: device).load()
   }
 
-  /// Whether the device took the enrolment's token whole before.
+  /// Returns whether the device has already received the whole token of the enrolment.
   func isRemembered(_ enrolment: Enrolment) -> Bool {
     guard let entry = try? folder.entry(of: enrolment.descriptor.deviceID) else { return false }
     return entry.folder.isRemembered(enrolment.token)
   }
 
-  /// The numbers of the requests to the enrolment's device.
+  /// Returns the numbers of the requests to the enrolment's device.
   func requestNumbers(of enrolment: Enrolment) throws(Failure) -> RequestNumbers {
     do throws(StateFolderFault) {
       return RequestNumbers(folder: try folder.requiredEntry(of: enrolment.descriptor.deviceID).folder.path)
     } catch { throw Failure(error, folder: folder.path) }
   }
 
-  /// Notes that the device, which proved itself, took the enrolment's token.
+  /// Records that the device, which proved itself, accepted the enrolment's token.
   func setRemembered(_ enrolment: Enrolment) throws(StateFolderFault) {
-    // An enrolment that another process has removed meanwhile needs no note.
+    // An enrolment that another process has removed meanwhile needs no record.
     guard let entry = try folder.entry(of: enrolment.descriptor.deviceID) else { return }
     try entry.folder.setRemembered(enrolment.token)
   }
@@ -71,9 +75,9 @@ struct EnrolmentChoice {
 extension Enrolment {
   typealias Session = ProverSession<OpenSSLCryptography, SystemRandom>
 
-  /// A session in which every round proves `measurement`, which was taken a moment ago.
+  /// Creates a session in which every round proves the recent `measurement`.
   ///
-  /// - Throws: as ``Measurer/provableMeasurements(of:for:)``.
+  /// - Throws: The errors of ``Measurer/provableMeasurements(of:for:)``.
   func session(
     proving measurement: LiveMeasurement, for request: borrowing Request, isRemembered: Bool
   ) throws(MeasurementError) -> Session {
@@ -96,7 +100,7 @@ extension ProvableMeasurements {
   }
 }
 
-/// The state folder of a prover, and the device that must answer where the user insists on one.
+/// The options for a prover's state folder and for the device that the user requires.
 struct StateOptions: ParsableArguments {
   @Option(help: "The state folder that enroll filled.", completion: .directory)
   var state: String
@@ -109,7 +113,7 @@ struct StateOptions: ParsableArguments {
 
   var folder: ProverFolder { ProverFolder(path: state) }
 
-  /// The enrolments that may be proved.
+  /// Returns the enrolments that may be proved.
   func choice() throws(Failure) -> EnrolmentChoice {
     let device = try expectedDevice()
     return try reading(folder) { () throws(StateFolderFault) in try EnrolmentChoice(folder, expecting: device) }
@@ -122,7 +126,7 @@ struct StateOptions: ParsableArguments {
 }
 
 extension FixedBytes where count == 16 {
-  /// A device of the command line: 32 hexadecimal digits, or a file with a descriptor.
+  /// Parses a device id: 32 hexadecimal digits, or a file with a descriptor.
   init(deviceArgument text: String) throws(Failure) {
     if let id: DeviceID = fixedBytes(hexadecimal: text.lowercased()) {
       self = id
@@ -136,7 +140,7 @@ extension FixedBytes where count == 16 {
 }
 
 extension EnrolmentChoice {
-  /// Why a device could not but deny an enrolment's proof; nil where the enrolment is whole.
+  /// Returns the reason why a device must deny the enrolment's proof; nil if the enrolment is intact.
   func damage(of enrolment: Enrolment) -> Failure? {
     guard !enrolment.hasOwnConfiguration, let entry = try? folder.entry(of: enrolment.descriptor.deviceID) else {
       return nil
@@ -145,7 +149,7 @@ extension EnrolmentChoice {
   }
 }
 
-/// Writes into a state folder, with the faults as the command line tells them: the folder above it may be at fault.
+/// Writes to a state folder and converts its faults to failures. The parent folder may be the cause.
 func writing(
   _ folder: ProverFolder, _ body: () throws(StateFolderFault) -> Void
 ) throws(Failure) {
@@ -156,7 +160,7 @@ func writing(
   }
 }
 
-/// Reads a state folder, with the faults as the command line tells them.
+/// Reads from a state folder and converts its faults to failures.
 func reading<Result>(
   _ folder: ProverFolder, _ body: () throws(StateFolderFault) -> Result
 ) throws(Failure) -> Result {

@@ -3,10 +3,10 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// The folder with the files of one enrolment: `devices/<id>` of a state folder or, in the layout of older versions, the state
-/// folder itself.
+/// The folder with the files of one enrolment: `devices/<id>` in a state folder or, in the layout of older versions,
+/// the state folder itself.
 ///
-/// From a copy of it neither IM nor DM can be computed: it holds no digest of a component.
+/// Neither IM nor DM can be computed from a copy of it, because it holds no digest of a component.
 struct EnrolmentFolder {
   let path: String
 
@@ -14,7 +14,7 @@ struct EnrolmentFolder {
   static let enrolmentName = "enrolment.json"
   static let fingerprintsName = "fingerprints.cbor"
   static let rememberedName = "remembered"
-  /// The version that is written; 2 had no report of the issuer's, and is read as well.
+  /// The version that is written. Version 2, without the issuer's report, is read too.
   fileprivate static let currentVersion: UInt64 = 3
   private static let manifestLimit = 16_384
 
@@ -26,7 +26,7 @@ struct EnrolmentFolder {
 
   /// Reads the enrolment. Files that do not belong together are refused, not repaired.
   ///
-  /// Another process may replace the enrolment meanwhile: where the files do not fit, and `enrolment.json` is another one now,
+  /// Another process may replace the enrolment meanwhile. If the files do not match and `enrolment.json` has changed,
   /// everything is read once more.
   func load() throws(StateFolderFault) -> Enrolment {
     let manifest = try read(Self.enrolmentName, limit: Self.manifestLimit)
@@ -53,14 +53,14 @@ struct EnrolmentFolder {
       hasOwnConfiguration: manifest.configurationDigest == (try hexadecimalDigest(configuration)))
   }
 
-  /// The device that `enrolment.json` names.
+  /// Returns the device that `enrolment.json` names.
   func loadDevice() throws(StateFolderFault) -> DeviceDescriptor {
     try EnrolmentManifest(
       try read(Self.enrolmentName, limit: Self.manifestLimit), at: file(Self.enrolmentName)
     ).descriptor
   }
 
-  /// Whether there is an enrolment, whole or damaged: `enrolment.json` is written last.
+  /// Returns whether there is an enrolment, intact or damaged: `enrolment.json` is written last.
   func hasEnrolment() throws(StateFolderFault) -> Bool {
     do throws(StateFolderFault) { _ = try read(Self.enrolmentName, limit: Self.manifestLimit) } catch {
       switch error {
@@ -80,7 +80,7 @@ struct EnrolmentFolder {
     try write(try EnrolmentManifest(of: enrolment).encoded(), as: Self.enrolmentName)
   }
 
-  /// Removes the files of an enrolment where it shares its folder with others, `enrolment.json` first.
+  /// Removes the files of an enrolment that shares its folder with others, `enrolment.json` first.
   func removeFiles() throws(StateFolderFault) {
     for name in [
       Self.enrolmentName, Self.rememberedName, Self.tokenName(.cose), Self.tokenName(.jose), Self.fingerprintsName,
@@ -94,7 +94,7 @@ struct EnrolmentFolder {
 }
 
 extension EnrolmentFolder {
-  /// Whether the device took this token whole before, so that a reference may do.
+  /// Returns whether the device has already received this whole token, so that a reference suffices.
   func isRemembered(_ token: [UInt8]) -> Bool {
     guard let bytes = try? read(Self.rememberedName, limit: 128), let digest = try? hexadecimalDigest(token) else {
       return false
@@ -102,7 +102,7 @@ extension EnrolmentFolder {
     return String(decoding: bytes, as: UTF8.self) == digest + "\n"
   }
 
-  /// Notes that the device, which proved itself, took this token.
+  /// Records that the device, which proved itself, accepted this token.
   func setRemembered(_ token: [UInt8]) throws(StateFolderFault) {
     guard !isRemembered(token) else { return }
     try write(Array("\(try hexadecimalDigest(token))\n".utf8), as: Self.rememberedName)
@@ -141,7 +141,7 @@ extension EnrolmentFolder {
   func damaged(_ name: String) -> StateFolderFault { .damaged(path: file(name)) }
 }
 
-/// The contents of `enrolment.json`, which says which files belong together, and for which device.
+/// The content of `enrolment.json`, which names the device and identifies the files that belong together.
 private struct EnrolmentManifest {
   let descriptor: DeviceDescriptor
   let encoding: TokenEncoding
@@ -159,7 +159,7 @@ private struct EnrolmentManifest {
     report = enrolment.report
   }
 
-  /// Reads the file that was at `path`.
+  /// Parses the file that was read from `path`.
   init(_ bytes: [UInt8], at path: String) throws(StateFolderFault) {
     let value: JSONValue
     do throws(JSONFault) { value = try JSONValue(parsing: bytes, byteLimit: bytes.count) } catch {
@@ -193,7 +193,7 @@ private struct EnrolmentManifest {
   }
 }
 
-/// SHA-256 as hexadecimal digits.
+/// Returns SHA-256 in hexadecimal digits.
 private func hexadecimalDigest(_ bytes: [UInt8]) throws(StateFolderFault) -> String {
   var cryptography = OpenSSLCryptography()
   var hash = cryptography.sha256()

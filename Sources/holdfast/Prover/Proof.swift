@@ -3,40 +3,40 @@ import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastTransport
 
-/// Where the time of one proof went, in nanoseconds.
+/// The times of the parts of one proof, in nanoseconds.
 struct ProofTiming {
-  /// Measuring app and host.
+  /// The time to measure the app and its host.
   var measure: UInt64 = 0
-  /// Connecting, until the device's challenge was there.
+  /// The time to connect and receive the device's challenge.
   var connect: UInt64 = 0
-  /// The prover's own part of the round.
+  /// The time of the prover's computations in the round.
   var round: UInt64 = 0
-  /// Waiting for the device's verdict.
+  /// The time until the device's verdict arrived.
   var device: UInt64 = 0
 
   var total: UInt64 { measure + connect + round + device }
 }
 
-/// The end of one proof.
+/// The outcome of one proof.
 struct ProofOutcome {
-  /// The enrolment that was proved; nil where the device had no room, and did not say which one it is.
+  /// The enrolment that was proved; nil if the device had no room and did not identify itself.
   let enrolment: Enrolment?
   let verdict: ProverVerdict
   let result: [UInt8]
   let timing: ProofTiming
-  /// How often the request was sent.
+  /// The number of times that the request was sent.
   let attemptCount: Int
 }
 
 extension ProofOutcome {
-  /// Whether another process with the same token had a larger number accepted first.
+  /// Whether the device had already accepted a larger number from another process with the same token.
   ///
-  /// The request was sent once only, and the device says under its seal that it did not act on it. It may be sent with another
-  /// number: nothing is done twice by that.
+  /// The request was sent only once, and the device states under its seal that it did not act on it. Sending it with
+  /// another number therefore cannot repeat an action.
   fileprivate var isOvertaken: Bool { verdict.isRepetition && verdict.status == .internal && attemptCount == 1 }
 }
 
-/// One proof by this process, measured anew, over one connection, to whichever enrolled device answers there.
+/// One proof by this process over one connection, with a new measurement, to any enrolled device that answers.
 struct Proof: ~Copyable {
   let enrolments: EnrolmentChoice
   let request: Request
@@ -45,7 +45,7 @@ struct Proof: ~Copyable {
 
   /// Measures, connects, chooses the enrolment of the device that answers, and runs the session to its verdict.
   ///
-  /// - Parameter isRemembered: whether the device took the token before; nil to look it up in the state folder.
+  /// - Parameter isRemembered: Whether the device already has the token; nil to look it up in the state folder.
   func run(isRemembered: Bool? = nil) throws(Failure) -> ProofOutcome {
     var timing = ProofTiming()
     var stopwatch = Stopwatch()
@@ -93,10 +93,10 @@ struct Proof: ~Copyable {
     }
   }
 
-  /// How often a request gets another number because others overtook it.
+  /// The largest number of times that a request gets another number because other requests overtook it.
   private static let maximumRenumberingCount = 3
 
-  /// Measures every component, before it is known which device answers. Which of them count, a configuration says.
+  /// Measures every component before the device is known. The device's configuration then determines which ones count.
   static func measure() throws(Failure) -> LiveMeasurement {
     var measurer = Measurer()
     do throws(MeasurementError) { return try measurer.measure() } catch { throw Failure(error) }
@@ -108,7 +108,7 @@ struct Proof: ~Copyable {
     }
   }
 
-  /// A session for this proof's request, which takes the next number of those to the device.
+  /// Creates a session for this proof's request with the next number for the device.
   func session(
     of enrolment: Enrolment, proving measurement: LiveMeasurement, _ isRemembered: Bool?
   ) throws(Failure) -> Enrolment.Session {
@@ -120,7 +120,8 @@ struct Proof: ~Copyable {
     } catch { throw Failure(error) }
   }
 
-  /// The verdict stands where the number cannot be written: the device says it again.
+  /// Records the highest number that the device has seen. If it cannot be written, the verdict is still valid, and the
+  /// device sends the number again.
   private func learn(from verdict: ProverVerdict, of enrolment: Enrolment) {
     guard verdict.isRepetition, let highest = verdict.notice.highestRequestNumber else { return }
     do throws(Failure) { try enrolments.requestNumbers(of: enrolment).raise(to: highest) } catch {

@@ -5,22 +5,22 @@ import HoldfastMeasurement
 import HoldfastStorage
 
 extension ProverFolder {
-  /// Refuses a folder of another kind, before anything is measured or issued for it.
+  /// Checks that the folder is a prover's, before anything is measured or issued for it.
   func checkKind() throws(StateFolderFault) {
     do throws(FileError) { try FolderKind.prover.require(ofFolder: path) } catch { throw .file(error) }
   }
 
-  /// Refuses a device that is enrolled already. Work that ends in ``store(_:replacing:)`` asks this first.
+  /// Checks that a device is not enrolled. Operations that end in ``store(_:replacing:)`` do this first.
   func checkIsNew(_ device: DeviceID) throws(StateFolderFault) {
     if try hasEnrolment(of: device) { throw .alreadyEnrolled(device) }
   }
 
-  /// Writes an enrolment. Until it is whole, the one that it replaces stays as it is.
+  /// Writes an enrolment. The one that it replaces remains unchanged until the new one is complete.
   ///
-  /// The files are written into a folder next to it, which then takes the name in one step. Whatever a process that was stopped
-  /// has left is removed by the next one.
+  /// The files are written to a folder next to it, which then takes its name in one step. The next call removes the
+  /// remains of an interrupted one.
   ///
-  /// - Parameter replacing: whether an enrolment of the device may be there.
+  /// - Parameter replacing: Whether an enrolment of the device may exist.
   /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`.
   func store(_ enrolment: Enrolment, replacing: Bool) throws(StateFolderFault) {
     let device = enrolment.descriptor.deviceID
@@ -30,7 +30,7 @@ extension ProverFolder {
       try replaceFolder(named: hexadecimal(device), in: devicesPath) { (staging) throws(StateFolderFault) in
         try staging.write(enrolment)
       }
-      // The older one must not come back when the newer one is removed.
+      // The older enrolment must not reappear when the newer one is removed.
       if let old = try? oldEntry(), old.device == device { try old.folder.removeFiles() }
     }
   }
@@ -41,18 +41,18 @@ extension ProverFolder {
   }
 }
 
-/// Baselines that wait for their tokens, in `pending`: between `measure` and `issue`.
+/// The pending baselines, which wait for their tokens between `measure` and `issue`, in the folder `pending`.
 extension ProverFolder {
   private var pendingPath: String { "\(path)/pending" }
 
-  /// The name in `pending` of a baseline that was taken for no device in particular.
+  /// The name in `pending` of a baseline for any device.
   private static let anyDevice = "any"
 
   /// Writes a baseline that waits for its token.
   ///
   /// - Parameters:
-  ///   - device: The device that it is for; nil for whichever `issue` names.
-  ///   - replacing: Whether one that waits already may be lost.
+  ///   - device: The device of the baseline; nil for the one that `issue` will name.
+  ///   - replacing: Whether a pending baseline may be lost.
   /// - Throws: `baselineWaits`, `busy`, `noExchange`, `file`.
   func begin(
     configuration: [UInt8], fingerprints: BaselineFingerprints, for device: DeviceID?, replacing: Bool
@@ -67,7 +67,7 @@ extension ProverFolder {
     }
   }
 
-  /// Refuses to begin where a baseline waits already.
+  /// Checks that no baseline is pending.
   func checkNothingWaits(for device: DeviceID?) throws(StateFolderFault) {
     let place = pendingFolder(device)
     guard let configuration = try place.configurationIfThere(), try ownerOfBaseline(configuration) == nil else {
@@ -76,10 +76,10 @@ extension ProverFolder {
     throw .baselineWaits(path: place.path)
   }
 
-  /// The baseline that waits for a token of this device's: its own, one for no device in particular, or one that an older
-  /// version left in the state folder itself.
+  /// Reads the baseline that waits for a device's token: the device's, one for any device, or one that an older version
+  /// left in the state folder itself.
   ///
-  /// - Throws: `noBaseline`; `usedBaseline` where an enrolment has it already.
+  /// - Throws: `noBaseline`; `usedBaseline` if an enrolment already has it.
   func loadBegun(
     for device: DeviceID
   ) throws(StateFolderFault) -> (configuration: [UInt8], fingerprints: BaselineFingerprints) {
@@ -89,13 +89,13 @@ extension ProverFolder {
     return (configuration, try place.loadFingerprints())
   }
 
-  /// Removes a baseline that has become an enrolment. One that cannot be removed is known by its configuration.
+  /// Removes a baseline that has become an enrolment. If that fails, its configuration still shows that it was used.
   func removeBegun(configuration: [UInt8], for device: DeviceID) {
     for place in [pendingFolder(device), pendingFolder(nil)] {
       guard let found = try? place.configurationIfThere(), found == configuration else { continue }
       try? Files.removeFlatFolder(at: place.path)
     }
-    // Another baseline may wait there still, and then this does nothing.
+    // If another baseline is still pending there, this does nothing.
     _ = unsafe rmdir(pendingPath)
   }
 
@@ -114,10 +114,10 @@ extension ProverFolder {
     return try old.configurationIfThere() == nil ? nil : old
   }
 
-  /// The enrolled device whose baseline this is.
+  /// Returns the enrolled device that has this baseline.
   private func ownerOfBaseline(_ configuration: [UInt8]) throws(StateFolderFault) -> DeviceID? {
     for entry in (try? entries()) ?? [] {
-      // A damaged enrolment is nobody's reason to refuse another one.
+      // A damaged enrolment is not a reason to refuse another one.
       guard let other = try? entry.folder.configurationIfThere(), other == configuration else { continue }
       if try entry.folder.hasEnrolment() { return entry.device }
     }
@@ -126,7 +126,7 @@ extension ProverFolder {
 }
 
 extension ProverFolder {
-  /// Makes the state folder and the one below it, each 0700, if they are not there.
+  /// Creates the state folder and the folder below it, each with mode 0700, if they do not exist.
   private func makeFolders(_ folder: String) throws(StateFolderFault) {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
@@ -143,7 +143,7 @@ extension ProverFolder {
     try turns.take(orThrow: StateFolderFault.busy, body)
   }
 
-  /// Fills a new folder and puts it in the place of the one with that name, in one step.
+  /// Fills a new folder and exchanges it in one step for the one with that name.
   private func replaceFolder(
     named name: String, in parent: String, _ fill: (EnrolmentFolder) throws(StateFolderFault) -> Void
   ) throws(StateFolderFault) {
@@ -166,7 +166,7 @@ extension ProverFolder {
       try? Self.remove(staging.path)
       throw error
     }
-    // The new one counts already; the old one that is left is removed by the next.
+    // The new folder is already valid. If the old one cannot be removed, the next call removes it.
     try? Self.remove(staging.path)
   }
 
@@ -182,7 +182,7 @@ extension ProverFolder {
 }
 
 extension EnrolmentFolder {
-  /// The bytes of the configuration, whatever they are; nil where there is no such file.
+  /// Returns the bytes of the configuration without checking them; nil if there is no such file.
   fileprivate func configurationIfThere() throws(StateFolderFault) -> [UInt8]? {
     do throws(StateFolderFault) { return try read(Self.configurationName, limit: 4096) } catch {
       if case .missing = error { return nil }

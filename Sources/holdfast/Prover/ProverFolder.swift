@@ -4,16 +4,16 @@ import HoldfastStorage
 
 /// A prover's state folder. `enroll` fills it, and `prove` reads it.
 ///
-/// It holds one enrolment for each device, in `devices/<id>`; the id is written as 32 hexadecimal digits. Versions before this
-/// layout put the files of their one enrolment into the state folder itself. Such an enrolment counts as one more device, unless
-/// `devices` has the same one: that is the newer.
+/// It holds one enrolment for each device, in `devices/<id>`, where the id has 32 hexadecimal digits. Older versions
+/// put the files of their only enrolment into the state folder itself. Such an enrolment counts as one more device,
+/// unless `devices` has a newer one for the same device.
 struct ProverFolder {
   let path: String
 
-  /// More devices than this are a mistake, or another folder.
+  /// The largest number of devices. More are a mistake, or the folder is another one.
   static let deviceLimit = 65_536
 
-  /// One enrolled device, and where its files are.
+  /// One enrolled device, with the folder of its files.
   struct Entry {
     let device: DeviceID
     let folder: EnrolmentFolder
@@ -23,12 +23,14 @@ struct ProverFolder {
 
   var devicesPath: String { "\(path)/devices" }
 
-  /// The folder of a device that is enrolled, or is to be.
+  /// Returns the folder of a device, whether it is enrolled or not.
   func folder(of device: DeviceID) -> EnrolmentFolder { EnrolmentFolder(path: "\(devicesPath)/\(hexadecimal(device))") }
 
-  /// The enrolled devices, sorted by their ids. None of their files is opened, but for an enrolment of the old layout.
+  /// Returns the enrolled devices, sorted by their ids. It opens no files, except those of an enrolment in the old
+  /// layout.
   ///
-  /// - Throws: `file` where the folder cannot be read. A damaged enrolment of the old layout is thrown where it is the only one.
+  /// - Throws: `file` if the folder cannot be read. The fault of a damaged enrolment in the old layout is thrown if it
+  ///   is the only one.
   func entries() throws(StateFolderFault) -> [Entry] {
     var entries: [Entry] = []
     for name in try names() {
@@ -45,14 +47,14 @@ struct ProverFolder {
     return entries
   }
 
-  /// The entry of a device; nil when it is not enrolled.
+  /// Returns the entry of a device; nil if it is not enrolled.
   func entry(of device: DeviceID) throws(StateFolderFault) -> Entry? {
     if let entry = try newEntry(of: device) { return entry }
     guard let old = try? oldEntry(), old.device == device else { return nil }
     return old
   }
 
-  /// The only device's entry.
+  /// Returns the entry of the only device.
   ///
   /// - Throws: `nothingEnrolled`, `severalEnrolled`.
   func onlyEntry() throws(StateFolderFault) -> Entry {
@@ -62,10 +64,12 @@ struct ProverFolder {
     return entry
   }
 
-  /// The only enrolment, as ``onlyEntry()`` and ``EnrolmentFolder/load()`` have it.
+  /// Reads the only enrolment.
+  ///
+  /// - Throws: The errors of ``onlyEntry()`` and ``EnrolmentFolder/load()``.
   func loadOnly() throws(StateFolderFault) -> Enrolment { try onlyEntry().load() }
 
-  /// The entry of a device that was asked for by its id.
+  /// Returns the entry of a device whose id was given.
   ///
   /// - Throws: `notEnrolled`, `nothingEnrolled`.
   func requiredEntry(of device: DeviceID) throws(StateFolderFault) -> Entry {
@@ -75,7 +79,7 @@ struct ProverFolder {
     throw .notEnrolled(device, enrolled: enrolled)
   }
 
-  /// Why there is no entry: the folder itself may not be there.
+  /// Returns the fault for a folder without entries. The folder itself may be missing.
   func nothingEnrolled() throws(StateFolderFault) -> StateFolderFault {
     do throws(FileError) {
       _ = try Files.names(inFolder: path, limit: Self.deviceLimit)
@@ -92,14 +96,14 @@ struct ProverFolder {
     return Entry(device: device, folder: folder, isOfOldLayout: false)
   }
 
-  /// The enrolment in the state folder itself; nil where there is none.
+  /// Returns the enrolment in the state folder itself; nil if there is none.
   func oldEntry() throws(StateFolderFault) -> Entry? {
     let folder = EnrolmentFolder(path: path)
     guard try folder.hasEnrolment() else { return nil }
     return Entry(device: try folder.loadDevice().deviceID, folder: folder, isOfOldLayout: true)
   }
 
-  /// The names in `devices`; none where that is not there.
+  /// Returns the names in `devices`; none if it does not exist.
   private func names() throws(StateFolderFault) -> [String] {
     do throws(FileError) { return try Files.names(inFolder: devicesPath, limit: Self.deviceLimit) } catch {
       guard error.kind == .notFound else { throw .file(error) }
@@ -109,7 +113,7 @@ struct ProverFolder {
 }
 
 extension ProverFolder.Entry {
-  /// Reads the enrolment; `enrolment.json` must name the device that its folder is named after.
+  /// Reads the enrolment. `enrolment.json` must name the device after which its folder is named.
   func load() throws(StateFolderFault) -> Enrolment {
     let enrolment = try folder.load()
     guard enrolment.descriptor.deviceID == device else { throw folder.damaged(EnrolmentFolder.enrolmentName) }
@@ -117,33 +121,33 @@ extension ProverFolder.Entry {
   }
 }
 
-/// A reason for which a prover's state folder cannot serve. It names files and ids, never contents.
+/// The reasons why a prover's state folder cannot be used. They contain names of files and ids, never contents.
 enum StateFolderFault: Error {
   /// A file or folder could not be read or written.
   case file(FileError)
-  /// A file of an enrolment is not there.
+  /// A file of an enrolment is missing.
   case missing(path: String)
-  /// A file is damaged, or belongs to another enrolment.
+  /// A file is damaged or belongs to another enrolment.
   case damaged(path: String)
-  /// `enrolment.json` was written by another version.
+  /// Another version wrote `enrolment.json`.
   case otherVersion(path: String)
   /// No device is enrolled.
   case nothingEnrolled
-  /// The device that answers, or that was asked for, is not enrolled; `enrolled` names those that are.
+  /// The device that answers or was named is not enrolled; `enrolled` lists those that are.
   case notEnrolled(DeviceID, enrolled: [DeviceID])
-  /// One device was asked for, and another one answers.
+  /// The user named one device, but another one answers.
   case anotherDevice(DeviceID, expected: DeviceID)
   /// The enrolled device answers with another key.
   case anotherKey(DeviceID, enrolled: KeyID, answered: KeyID)
-  /// One device is needed, and several are enrolled.
+  /// The operation needs one device, but several are enrolled.
   case severalEnrolled([DeviceID])
-  /// The device is enrolled, and nobody asked for a replacement.
+  /// The device is already enrolled, and no replacement was requested.
   case alreadyEnrolled(DeviceID)
-  /// A baseline waits for its token, and nobody asked for a replacement.
+  /// A baseline already waits for its token, and no replacement was requested.
   case baselineWaits(path: String)
-  /// There is no baseline that a token could be issued for.
+  /// There is no baseline for which a token could be issued.
   case noBaseline(DeviceID)
-  /// The baseline is that of an enrolled device.
+  /// An enrolled device already uses the baseline.
   case usedBaseline(DeviceID)
   /// Another process is changing the folder.
   case busy

@@ -2,32 +2,34 @@ import Glibc
 import HoldfastCore
 import HoldfastStorage
 
-/// The numbers of a prover's requests to one device, each larger than all before it, in the file `request_number` of a folder.
+/// The numbers of a prover's requests to one device, each larger than all before it, in the file `request_number` of a
+/// folder.
 ///
-/// A device carries out no number twice (docs/protocol.md, "Once is once"). A number is on the disk before it is sent, and two
-/// processes with one folder never take the same. Numbers follow the clock, so that they rise even where the folder is
-/// restored from an older copy; where the clock went back, they rise by one.
+/// A device carries out no number twice (docs/protocol.md, "Once is once"). A number is on the disk before it is sent,
+/// and two processes with the same folder never take the same number. The numbers follow the clock, so that they rise
+/// even if the folder is restored from an older copy. If the clock went back, they rise by one.
 struct RequestNumbers {
   static let fileName = "request_number"
 
   private let path: String
-  /// How long another process may keep the file locked.
+  /// The longest time for which another process may lock the file, in milliseconds.
   private static let lockMilliseconds = 5000
-  /// 2^53 - 1 has 16 digits.
+  /// The longest file: the 16 digits of 2^53 - 1 and a newline.
   private static let maximumByteCount = 17
 
-  /// `folder` has the files of the device's enrolment.
+  /// Refers to the numbers in `folder`, which has the files of the device's enrolment.
   init(folder: String) {
     path = "\(folder)/\(Self.fileName)"
   }
 
-  /// Takes the next number, or the first of `count` numbers in a row: the microseconds of Unix time, or the number after the
-  /// last one if that is larger.
+  /// Takes the next number, or the first of `count` consecutive numbers: the Unix time in microseconds, or the
+  /// successor of the last number if that is larger.
   ///
-  /// A folder that cannot be written gives a warning, and the number rises by the clock only.
-  /// Throws `malformed` where the numbers are used up, `unavailable` where another process keeps the file locked, and what
-  /// reading and writing throw. A damaged file is replaced with a warning: should the device know a higher number, it says so,
-  /// and ``raise(to:)`` makes up for it.
+  /// If the folder cannot be written, the result is a warning, and the numbers only follow the clock. A damaged file is
+  /// replaced with a warning. If the device knows a higher number, it says so, and ``raise(to:)`` corrects the file.
+  ///
+  /// - Throws: `malformed` if no number is left, `unavailable` if another process keeps the file locked, and the errors
+  ///   of reading and writing.
   func next(count: UInt64 = 1, now: UInt64 = unixMicroseconds()) throws(Failure) -> UInt64 {
     var first: UInt64 = 0
     try change { (last) throws(Failure) in
@@ -42,12 +44,12 @@ struct RequestNumbers {
     return first
   }
 
-  /// Takes note of the number that the device, which has proved itself, accepted last: the next one is larger.
+  /// Records the last number that the device, which has proved itself, accepted. The next number will be larger.
   func raise(to highest: UInt64) throws(Failure) {
     try change { (last) throws(Failure) in max(last ?? 0, highest) }
   }
 
-  /// Lets `body` say what the last number is from now on, by what it was; nil where there was none.
+  /// Replaces the last number with the result of `body`, whose argument is the present one; nil if there is none.
   private func change(_ body: (UInt64?) throws(Failure) -> UInt64) throws(Failure) {
     var bytes: [UInt8] = []
     let file = try lock { span in
@@ -62,7 +64,8 @@ struct RequestNumbers {
     }
   }
 
-  /// A folder that cannot be written can still prove: the numbers follow the clock, and the device refuses one that does not rise.
+  /// Continues without writing. The prover can still make proofs: the numbers follow the clock, and the device refuses
+  /// one that does not rise.
   private func goOnWithoutWriting(_ error: FileError) throws(Failure) {
     switch error.kind {
     case .readOnly, .noPermission, .diskFull:
@@ -71,7 +74,7 @@ struct RequestNumbers {
     }
   }
 
-  /// Waits for the lock; an empty file is made where there is none. Nil where that cannot be.
+  /// Waits for the lock, after creating an empty file if there is none. Returns nil if that is impossible.
   private func lock(_ body: (Span<UInt8>) -> Void) throws(Failure) -> LockedFile? {
     for _ in 0..<Self.lockMilliseconds / 2 {
       do throws(FileError) {
@@ -86,7 +89,7 @@ struct RequestNumbers {
               return nil
             }
           }
-        // Too large to be a number.
+        // A file that is too large cannot be a number.
         case .tooLarge: try removeDamaged()
         default: throw Failure(error)
         }
@@ -103,7 +106,7 @@ struct RequestNumbers {
     }
   }
 
-  /// Digits without leading zeros, and a line feed; nil for anything else.
+  /// Parses digits without leading zeros and a newline; returns nil for anything else.
   private static func number(_ bytes: [UInt8]) -> UInt64? {
     guard bytes.last == 0x0a, let number = UInt64(String(decoding: bytes.dropLast(), as: UTF8.self)),
       number <= maximumInteger, "\(number)\n".utf8.elementsEqual(bytes)
@@ -112,7 +115,7 @@ struct RequestNumbers {
   }
 }
 
-/// Microseconds of Unix time; 0 for a clock before 1970.
+/// Returns the Unix time in microseconds; 0 for a clock before 1970.
 func unixMicroseconds() -> UInt64 {
   var time = timespec()
   unsafe clock_gettime(CLOCK_REALTIME, &time)

@@ -4,16 +4,16 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 
-/// A user's exchange with a device by one of its owner's codes, from connecting to the end.
+/// A user's exchange with a device by means of a code from its owner, from connecting to the end.
 struct UserConversation: ~Copyable {
   typealias Session = UserSession<OpenSSLCryptography, SystemRandom>
 
   let endpoint: Endpoint
   let timeoutMilliseconds: Int
 
-  /// Runs the exchange; `store` must make what the device gave durable before it returns.
+  /// Runs the exchange. `store` must make the values from the device durable before it returns.
   ///
-  /// Where it throws once `store` has returned, the device may have taken the confirmation or not.
+  /// If this throws after `store` has returned, the device may or may not have received the confirmation.
   func run(
     _ session: consuming Session, store: (borrowing Session) throws(Failure) -> Void
   ) throws(Failure) {
@@ -49,7 +49,7 @@ struct UserConversation: ~Copyable {
   }
 }
 
-/// One of the owner's codes, as a user gives it: never as an argument.
+/// The option for a code from the device's owner, which is never an argument itself.
 struct OwnersCodeOptions: ParsableArguments {
   @Option(
     help:
@@ -60,7 +60,7 @@ struct OwnersCodeOptions: ParsableArguments {
   func read() throws(Failure) -> OneUseCode {
     let text: SecretBytes
     if let code {
-      // Others can read the arguments of a process, and whoever has the code can become the user.
+      // Other processes can read the arguments, and anyone who has the code can become the user.
       let argument = Array(code.utf8)
       guard OneUseCode(argument.span) == nil else {
         throw Failure(
@@ -81,7 +81,7 @@ struct OwnersCodeOptions: ParsableArguments {
 }
 
 extension Failure {
-  /// An exchange that ended early.
+  /// Creates the failure for an exchange that ended early.
   fileprivate init(_ fault: UserFault, endpoint: Endpoint) {
     switch fault {
     case .malformed:
@@ -102,16 +102,16 @@ extension Failure {
   }
 }
 
-/// A command by which a device is asked for something: this app proves itself, and the sealed result is the answer.
+/// A command that asks a device for a value: this app proves itself, and the sealed result is the answer.
 struct DeviceInquiry {
   private let endpoint: Endpoint
   private let folder: ProverFolder
   private let timeoutMilliseconds: Int
   private let pairing: PairingOptions
-  /// The device that must answer; nil for any that is enrolled.
+  /// The device that must answer; nil for any enrolled device.
   var expected: DeviceID?
 
-  /// `connect`, `state` and `device` as the command line has them.
+  /// Parses `connect`, `state` and `device` as given on the command line.
   init(
     at connect: String, state: String, device: String?, waiting: TimeoutOptions, pairing: PairingOptions
   ) throws(Failure) {
@@ -122,7 +122,7 @@ struct DeviceInquiry {
     self.pairing = pairing
   }
 
-  /// The devices that may answer.
+  /// Returns the devices that may answer.
   func devices() throws(Failure) -> [DeviceID] {
     if let expected { return [expected] }
     return try reading(folder) { () throws(StateFolderFault) in
@@ -132,8 +132,9 @@ struct DeviceInquiry {
     }
   }
 
-  /// The result of the command, which the device must accept, and the device that gave it. Throws what a proof throws; `denied`
-  /// for any other verdict.
+  /// Returns the result of the command, which the device must accept, and the device that sent it.
+  ///
+  /// - Throws: The errors of a proof; `denied` for any other verdict.
   func ask(
     _ command: BoundedText<32>, _ parameters: [String]
   ) throws(Failure) -> (device: DeviceID, result: [UInt8]) {
@@ -147,7 +148,7 @@ struct DeviceInquiry {
       enrolments: choice, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     let outcome = try proof.run()
     let status = outcome.verdict.status
-    // The answer to the first attempt is lost, and a repetition has none.
+    // The answer to the first attempt is lost, and the answer to a repeated request has no result.
     if let repetition = outcome.repetition { throw Failure(.denied, repetition.text, hint: "try again") }
     guard status == .accepted, let enrolment = outcome.enrolment else {
       let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
@@ -161,7 +162,7 @@ struct PairingOptions: ParsableArguments {
   @Flag(help: "Let the Bluetooth device pair with this host while it is connected to, which takes CAP_NET_ADMIN.")
   var pair = false
 
-  /// What accepts the pairing for as long as it lives; nil where that is not asked for.
+  /// Creates an acceptor that permits the pairing while it exists; returns nil if pairing was not requested.
   func acceptor(for endpoint: Endpoint) throws(Failure) -> PairingAcceptor? {
     guard pair else { return nil }
     guard case .bluetooth(let device, _) = endpoint.address else {

@@ -38,7 +38,7 @@ struct Doctor: Verb {
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var output: OutputOptions
 
-  /// With --state, it measures as prove does.
+  /// Whether this process measures itself: with `--state`, it measures as `prove` does.
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
@@ -63,7 +63,7 @@ struct Doctor: Verb {
       do throws(BluetoothError) { facts = try HostFacts.gather() } catch { throw Failure(error, adapter: nil) }
     }
     let host = Diagnosis(facts, for: endpoint, nil)
-    // Where this host lacks something, a connection would only fail for that reason.
+    // If this host lacks something, a connection would only fail for that reason.
     guard let endpoint, host.state == .ok else { return host }
     if Console.isTerminal { Console.note("connecting to \(endpoint)") }
     return Diagnosis(facts, for: endpoint, ConnectionAttempt(to: endpoint, timeoutMilliseconds: timeoutMilliseconds))
@@ -90,7 +90,7 @@ struct Doctor: Verb {
   }
 }
 
-/// Whether a device's folder is ready to be served: its files, its policy, its issuers and its clock.
+/// Checks whether a device's folder is ready to be served: its files, its policy, its issuers and its clock.
 func deviceChecks(_ path: String) -> [FindingText] {
   let device: DeviceFolder
   let summary: LedgerSummary
@@ -124,7 +124,8 @@ private func policyCheck(_ device: DeviceFolder) -> FindingText {
   return FindingText("policy", .ok, "the policy allows \(policy.summary)")
 }
 
-/// The device takes the later of its floor and the host's clock, so a clock that stands below the floor only stands still.
+/// Checks the clock. The device takes the later of its floor and the host's clock, so its time stands still while the
+/// clock is before the floor.
 private func clockCheck(floor: UInt64, _ path: String) -> FindingText {
   let text = Timestamp(unixSeconds: floor)
   guard let now = SystemClock().unixSeconds(), now >= floor else {
@@ -135,17 +136,17 @@ private func clockCheck(floor: UInt64, _ path: String) -> FindingText {
   return FindingText("clock", .ok, "this host's clock stands after the device's floor, \(text)")
 }
 
-/// Whether a prover's state folder is ready for a proof, one check after the other.
+/// The checks of whether a prover's state folder is ready for a proof.
 struct StateDiagnosis {
   private let folder: ProverFolder
   private let now = SystemClock().unixSeconds()
 
-  /// A token that expires sooner than this is worth a note.
+  /// The remaining validity of a token below which the check adds a note, in seconds.
   private static let soonSeconds: UInt64 = 7 * 86_400
 
   init(_ folder: ProverFolder) { self.folder = folder }
 
-  /// All checks. `answering` is what was met at an endpoint, where one was given.
+  /// Runs all checks. `answering` is the result of a connection to an endpoint, if one was given.
   func checks(of answering: ConnectionAttempt?) -> [FindingText] {
     let entries: [ProverFolder.Entry]
     do throws(StateFolderFault) {
@@ -248,6 +249,6 @@ struct StateDiagnosis {
 }
 
 extension Failure {
-  /// The same, said of one of several things.
+  /// Returns the same failure for one of several subjects.
   fileprivate func of(_ subject: String) -> Failure { Failure(status, "\(subject): \(message)", hint: hint) }
 }

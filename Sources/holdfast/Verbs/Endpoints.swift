@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// The page that `holdfast help endpoints` shows: how the options that name a place of a device are written.
+/// The page that `holdfast help endpoints` shows. It describes the options that name the endpoint of a device.
 struct Endpoints: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "How --connect, --listen and --to name a place (a help page).",

@@ -49,7 +49,7 @@ struct Explain: Verb {
     }
   }
 
-  /// The enrolments to compare with; each must be whole.
+  /// Reads the enrolments to compare with; each must be intact.
   private func chosenEnrolments(in folder: ProverFolder) throws(Failure) -> [Enrolment] {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     return try reading(folder) { () throws(StateFolderFault) in
@@ -67,7 +67,7 @@ struct Explain: Verb {
     }
   }
 
-  /// One baseline as it is; among several, each after the device that it is for.
+  /// Reports the baselines. If there are several, each follows the device that it is for.
   private func report(_ all: [(device: DeviceID, changes: ComponentChanges)]) {
     if output.json {
       let objects = all.map { device, changes in
@@ -90,7 +90,7 @@ struct Explain: Verb {
 extension ComponentChanges {
   fileprivate var changed: [Entry] { entries.filter { $0.state == .changed } }
 
-  /// One line for each component, and below those that changed why and what to do.
+  /// Prints one line for each component and, below each changed one, the causes and the advice.
   fileprivate func report() {
     for entry in entries {
       Console.result("\(entry.id): \(entry.stateText)")
@@ -138,7 +138,7 @@ extension ComponentChanges {
 }
 
 extension ComponentChanges.Entry {
-  /// Why it could not be measured.
+  /// The reason why the component could not be measured.
   fileprivate var failure: Failure? {
     guard case .unmeasured(let error) = state else { return nil }
     return Failure(error)

@@ -33,7 +33,7 @@ struct Prove: Verb {
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
-  /// The device has acted, and whoever runs this has to learn it.
+  /// Whether the exit status is the complete answer: the device has acted, and the caller must learn it.
   static let isAnsweredByStatus = true
   static let isMeasuring = true
 
@@ -52,7 +52,8 @@ struct Prove: Verb {
     try report(outcome, why: outcome.enrolment.flatMap(enrolments.damage(of:)))
   }
 
-  /// Only saves bytes the next time: the verdict stands where it cannot be written.
+  /// Records that the device has the token, which only saves bytes the next time. If that fails, the verdict is still
+  /// valid.
   private func remember(_ enrolment: Enrolment, in enrolments: EnrolmentChoice) {
     do throws(StateFolderFault) { try enrolments.setRemembered(enrolment) } catch {
       let failure = Failure(error, folder: enrolled.state)
@@ -60,7 +61,7 @@ struct Prove: Verb {
     }
   }
 
-  /// `damage` is what is wrong with the state folder, so that the device could not but deny.
+  /// Reports the outcome. `damage` is the damage to the state folder that forces the device to deny.
   private func report(_ outcome: ProofOutcome, why damage: Failure?) throws(Failure) {
     let (status, repetition) = (outcome.verdict.status, outcome.repetition)
     if output.json {
@@ -125,7 +126,7 @@ extension ProofTiming {
 }
 
 extension Request {
-  /// A request of the command line.
+  /// Creates a request from the command line.
   init(command: String, parameters: [String]) throws(Failure) {
     self.init(command: BoundedText<32>(command) ?? BoundedText())
     guard !self.command.isEmpty else { throw Failure(.usage, "a command has 1 to 32 bytes") }
@@ -139,7 +140,7 @@ extension Request {
     try checkUserCommand()
   }
 
-  /// The device's own commands for users say no more than `internal` where a parameter is missing.
+  /// Checks the parameters of a user command, because the device itself only answers `internal` if one is missing.
   private borrowing func checkUserCommand() throws(Failure) {
     if command == UserCommandName.synchronise, parameterCount != 1 {
       throw Failure(.usage, "user-sync has one --parameter: the user", hint: "holdfast otp sync does it all")
@@ -154,7 +155,7 @@ extension Request {
   }
 }
 
-/// A device's result as text for a terminal: what is not printable ASCII is shown as a dot.
+/// Converts a device's result to text for a terminal: each byte that is not printable ASCII becomes a dot.
 func printable(_ bytes: [UInt8]) -> String {
   String(decoding: bytes.map { (0x20...0x7e).contains($0) ? $0 : UInt8(ascii: ".") }, as: UTF8.self)
 }

@@ -25,8 +25,8 @@ struct Scan: Verb {
 
   @OptionGroup var output: OutputOptions
 
-  /// How long one device may keep the list waiting, whatever it says of itself. One out of range is given up by the radio after five
-  /// seconds.
+  /// The longest time for which one peer may delay the list, in milliseconds. The radio gives up on a peer out of range
+  /// after five seconds.
   private static let answerMilliseconds = 6000
 
   mutating func perform() throws(Failure) {
@@ -61,7 +61,7 @@ struct Scan: Verb {
   }
 }
 
-/// The number of `hci0` and the like.
+/// Parses the number of an adapter such as `hci0`.
 private func adapterNumber(_ text: String) throws(Failure) -> UInt16 {
   guard text.hasPrefix("hci"), let number = UInt16(text.dropFirst(3)), text == "hci\(number)" else {
     throw Failure(.usage, "the adapter is not hci0, hci1, …")
@@ -69,14 +69,14 @@ private func adapterNumber(_ text: String) throws(Failure) -> UInt16 {
   return number
 }
 
-/// Raised once, from any thread.
+/// A flag that any thread may raise once.
 private final class Flag: Sendable {
   private let value = Atomic(false)
   var isRaised: Bool { value.load(ordering: .relaxed) }
   func raise() { value.store(true, ordering: .relaxed) }
 }
 
-/// A device that was found, and what it answered.
+/// A Bluetooth peer that was found, with its answers.
 private struct Sighting {
   let device: FoundDevice
   private var answers: [(endpoint: Endpoint, attempt: ConnectionAttempt)] = []
@@ -100,7 +100,7 @@ private struct Sighting {
     } catch { fault = error }
   }
 
-  /// A line for the device, and one for each place where a Holdfast device is.
+  /// A line for the peer, and one for each endpoint of a Holdfast device there.
   var lines: [String] {
     let strength = device.signalStrength.map { "\($0) dBm" } ?? ""
     let head = "\(device.device.address)  \(kind.padded(10))  \(strength.padded(8))  \(device.name ?? "")"
@@ -133,7 +133,7 @@ private struct Sighting {
       ("endpoints", .array(answers.map { json($0.endpoint, $0.attempt) })),
     ]
     if let name = device.name { members.append(("name", .string(name))) }
-    // A negative number, which JSON of this program does not have.
+    // The number is negative, which this program's JSON does not support.
     if let strength = device.signalStrength { members.append(("rssi_dbm", .string("\(strength)"))) }
     if let faultText { members.append(("error", .string(faultText))) }
     return .object(members)

@@ -93,7 +93,7 @@ struct ShowStatus: Verb {
 }
 
 extension EnrolmentState {
-  /// The state, and how long it lasts, in a few words.
+  /// The state and the remaining validity in a few words.
   var summary: String {
     switch validity {
     case .valid: "valid for \((secondsLeft ?? 0).duration)"
@@ -107,7 +107,7 @@ extension EnrolmentState {
 }
 
 extension IssuanceReport {
-  /// The members of a report that is not there.
+  /// The members of a report that is absent.
   fileprivate static var absent: [(String, JSONValue)] { names.map { ($0, .null) } }
 
   fileprivate var commandText: String {
@@ -117,7 +117,7 @@ extension IssuanceReport {
 }
 
 extension UInt64 {
-  /// A number of seconds in the largest unit of which there are at least two, rounded down.
+  /// The number of seconds in the largest unit of which there are at least two, rounded down.
   fileprivate var duration: String {
     for (unit, seconds) in [("days", 86_400 as UInt64), ("hours", 3600), ("minutes", 60)] where self >= 2 * seconds {
       return "\(self / seconds) \(unit)"

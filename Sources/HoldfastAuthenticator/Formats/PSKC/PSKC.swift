@@ -2,9 +2,10 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 extension Credential {
-  /// Reads a Portable Symmetric Key Container: HOTP, TOTP and OCRA keys, plain, or encrypted under a key or a passphrase.
+  /// Reads a Portable Symmetric Key Container with HOTP, TOTP and OCRA keys: plain, or encrypted under a key or a
+  /// passphrase.
   ///
-  /// Source: RFC 6030. Keys of the kind `pin`, which are no keys, are passed over. A signature is not checked.
+  /// Source: RFC 6030. Entries of the kind `pin`, which are not keys, are skipped. Signatures are not checked.
   static func readContainer(
     _ bytes: Span<UInt8>, parameters: borrowing ImportParameters
   ) throws(ImportFault) -> [Credential] {
@@ -46,12 +47,12 @@ struct PSKCKey {
     algorithm = element.attributes["Algorithm"] ?? ""
   }
 
-  /// Whether it is the PIN of another key. Source: RFC 6030 §10.2.
+  /// Whether the entry is the PIN of another key. Source: RFC 6030 §10.2.
   var isPIN: Bool { algorithm == Self.prefix + "pin" }
 
-  /// Throws unless the key may make codes, and for limits that nobody here enforces.
+  /// Checks that the policy permits the key to make codes and has no limits that Holdfast does not enforce.
   ///
-  /// Source: RFC 6030 §5: who does not understand a policy may not use the key.
+  /// Source: RFC 6030 §5: a key may not be used by software that does not understand its policy.
   func checkPolicy(acceptsUnenforced: Bool) throws(ImportFault) {
     guard let policy = try element.child("Policy", in: PSKCNames.pskc) else { return }
     var usages: [String] = []
@@ -65,13 +66,14 @@ struct PSKCKey {
     guard usages.isEmpty || usages.contains("OTP") || usages.contains("CR") else { throw .unsupportedFeature }
   }
 
-  /// The credential that the key is; `user` goes before the names in it.
+  /// Makes the credential from the key. `user` takes precedence over the names in the key.
   func credential(protection: PSKCProtection, user: String?) throws(ImportFault) -> Credential {
     guard let data = try element.child("Data", in: PSKCNames.pskc) else { throw .unsupportedFeature }
     let method = try method(data, protection)
     let counter = try number("Counter", in: data, protection)
     guard counter ?? 0 <= Credential.maximumCounter else { throw .invalidCounter }
-    // A key without a secret is one that its reader derives from a master key: RFC 6030 §4.2, KeyProfileId.
+    // A key without a secret is derived by its reader from a master key, which Holdfast does not support. Source: RFC
+    // 6030 §4.2, KeyProfileId.
     guard let secretElement = try data.child("Secret", in: PSKCNames.pskc) else { throw .unsupportedFeature }
     let secret = try bytes(secretElement, protection)
     let issuer = try text("Issuer") ?? ""
@@ -81,7 +83,8 @@ struct PSKCKey {
       nextCounter: method.isCounted ? counter ?? 0 : 0, secret: secret)
   }
 
-  /// Who has the key: its user, else what people call it, else its identifier.
+  /// Returns the name of the key's owner: the user ID if present, otherwise the friendly name, otherwise the key's
+  /// identifier.
   private func name() throws(ImportFault) -> String {
     if let user = try text("UserId") { return user }
     if let name = try text("FriendlyName") { return name }
@@ -111,7 +114,7 @@ extension PSKCKey {
       return .hotp(hash, digits ?? .six)
     case Self.prefix + "totp":
       guard let hash = OATHHash(pskcSuite: suite) else { throw .unsupportedAlgorithm }
-      // What time is counted from: nobody but the Unix epoch's users is here.
+      // Holdfast supports no other start of the time steps than the Unix epoch.
       guard try number("Time", in: data, protection) ?? 0 == 0 else { throw .unsupportedFeature }
       let periodSeconds = try number("TimeInterval", in: data, protection) ?? 30
       guard (1...CodeMethod.maximumPeriodSeconds).contains(periodSeconds) else { throw .invalidPeriod }
@@ -124,7 +127,7 @@ extension PSKCKey {
     }
   }
 
-  /// The code's length; nil where nothing says it.
+  /// Returns the length of the code; nil if the container does not state it.
   private static func digits(_ response: XMLElement?) throws(ImportFault) -> CodeLength? {
     guard let response else { return nil }
     guard response.attributes["Encoding"] == "DECIMAL" else { throw .unsupportedFeature }
@@ -136,9 +139,10 @@ extension PSKCKey {
 
   private static func isFalse(_ text: String) -> Bool { text == "false" || text == "0" }
 
-  /// A number of the data; nil without one. Plain it is in decimal, encrypted it is up to 8 bytes, the most significant first.
+  /// Reads a number in the key's data; returns nil if it is absent. A plain number is decimal; an encrypted one has up
+  /// to 8 bytes, most significant first.
   ///
-  /// Source: RFC 6030 §4.2, "intDataType" and "longDataType". Writers leave leading zero bytes out.
+  /// Source: RFC 6030 §4.2, "intDataType" and "longDataType". Writers omit leading zero bytes.
   private func number(
     _ name: String, in data: XMLElement, _ protection: PSKCProtection
   ) throws(ImportFault) -> UInt64? {
@@ -156,7 +160,7 @@ extension PSKCKey {
     return number
   }
 
-  /// The bytes of a value, plain in base64 or encrypted.
+  /// Reads the bytes of a value, which is plain base64 or encrypted.
   private func bytes(
     _ value: XMLElement, _ protection: PSKCProtection
   ) throws(ImportFault) -> SecretBytes {
@@ -172,7 +176,7 @@ extension PSKCKey {
 }
 
 extension OATHHash {
-  /// The hash that a suite of a HOTP or TOTP key names; SHA-1 without one.
+  /// Creates the hash that the suite of a HOTP or TOTP key names; SHA-1 if there is no suite.
   fileprivate init?(pskcSuite suite: String?) {
     switch suite {
     case nil, "HMAC-SHA1": self = .sha1
@@ -191,20 +195,20 @@ enum PSKCNames {
   static let signature = ["http://www.w3.org/2000/09/xmldsig#"]
   static let encryption = ["http://www.w3.org/2001/04/xmlenc#"]
   static let encryption11 = ["http://www.w3.org/2009/xmlenc11#"]
-  /// PBKDF2's parameters: RFC 6030's figure has them in PKCS #5's namespace and their children in none, so in the container's own
-  /// where that is the default.
+  /// The namespaces of PBKDF2's parameters. The figure in RFC 6030 puts them in the namespace of PKCS #5 and their
+  /// children in none, so the children inherit the container's namespace where that is the default.
   static let derivation = [
     "http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#", "http://www.w3.org/2009/xmlenc11#", "",
     "urn:ietf:params:xml:ns:keyprov:pskc",
   ]
 
-  /// Whether `algorithm` names PBKDF2, by PKCS #5 as RFC 6030 does, or by XML Encryption 1.1.
+  /// Whether `algorithm` names PBKDF2, as PKCS #5 (RFC 6030) or as XML Encryption 1.1.
   static func isPBKDF2(_ algorithm: String?) -> Bool {
     algorithm == "http://www.rsasecurity.com/rsalabs/pkcs/schemas/pkcs-5v2-0#pbkdf2"
       || algorithm == "http://www.w3.org/2009/xmlenc11#pbkdf2"
   }
 
-  /// The HMAC that a MAC or a PBKDF2 function names.
+  /// Returns the HMAC that a MAC or a PBKDF2 function names.
   static func hmac(_ algorithm: String?) -> HMAC? {
     switch algorithm {
     case "http://www.w3.org/2000/09/xmldsig#hmac-sha1": .sha1
@@ -216,11 +220,11 @@ enum PSKCNames {
   }
 }
 
-/// A cipher of a container: which one, and how long its key is.
+/// A cipher of a container, with the length of its key.
 enum PSKCCipher: Equatable {
-  /// AES-CBC, which needs a MAC.
+  /// AES-CBC, which requires a MAC.
   case aesCBC(keyByteCount: Int)
-  /// AES key wrap, which has its own check.
+  /// AES key wrap, which has an integrity check.
   case aesKeyWrap(keyByteCount: Int)
 
   init(_ algorithm: String?) throws(ImportFault) {
@@ -241,7 +245,9 @@ enum PSKCCipher: Equatable {
     }
   }
 
-  /// Opens `value`, whose MAC was checked where it needs one; `wrongKey` when it does not open.
+  /// Decrypts `value`. If the cipher requires a MAC, the caller has already checked it.
+  ///
+  /// - Throws: `wrongKey` if the value does not decrypt.
   func open(_ value: Span<UInt8>, key: Span<UInt8>) throws(ImportFault) -> SecretBytes {
     guard key.count == keyByteCount else { throw .wrongKey }
     do {

@@ -1,20 +1,22 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// How the values of a container are encrypted, with the keys to open them.
+/// The encryption of the values in a container, with the keys to decrypt them.
 ///
 /// Source: RFC 6030 §6.
 final class PSKCProtection {
-  /// The most iterations of PBKDF2: some seconds of work.
+  /// The largest number of PBKDF2 iterations, which take some seconds.
   static let maximumIterationCount: UInt64 = 10_000_000
 
-  /// Nil where the container has no encryption key; its values must be plain.
+  /// The encryption key; nil if the container has none, in which case its values must be plain.
   private let key: EncryptionKey?
-  /// Nil where the container has no MAC method.
+  /// The MAC method; nil if the container has none.
   private let mac: MACMethod?
 
-  /// `keyNeeded` or `passphraseNeeded` when the container has a key that was not given, `unsupportedAlgorithm` for certificates
-  /// and unknown names.
+  /// Reads the protection of a container.
+  ///
+  /// - Throws: `keyNeeded` or `passphraseNeeded` if the required key was not given, `unsupportedAlgorithm` for
+  ///   certificates and unknown names.
   init(container: XMLElement, containerKey: borrowing ContainerKey) throws(ImportFault) {
     guard let keyElement = try container.child("EncryptionKey", in: PSKCNames.pskc) else {
       guard try container.child("MACMethod", in: PSKCNames.pskc) == nil else { throw .malformed }
@@ -29,9 +31,9 @@ final class PSKCProtection {
     self.key = key
   }
 
-  /// The bytes of an `EncryptedValue`, its `ValueMAC` checked before anything is decrypted.
+  /// Decrypts an `EncryptedValue` after checking its `ValueMAC`.
   ///
-  /// `missingMAC` for a cipher that needs one, `wrongKey` when it is another's.
+  /// - Throws: `missingMAC` if the cipher requires a MAC and there is none, `wrongKey` if the MAC does not match.
   func open(_ value: XMLElement, valueMAC: XMLElement?) throws(ImportFault) -> SecretBytes {
     guard let key else { throw .malformed }
     let encrypted = try EncryptedText(value)
@@ -46,7 +48,7 @@ final class PSKCProtection {
   }
 }
 
-/// The key that a container's values are encrypted under.
+/// The key that encrypts a container's values.
 ///
 /// Source: RFC 6030 §6.1 and §6.2.
 private final class EncryptionKey {
@@ -76,7 +78,7 @@ private final class EncryptionKey {
   }
 }
 
-/// An encrypted text and the cipher that it names.
+/// A ciphertext with its cipher.
 ///
 /// Source: XML Encryption §3.1.
 private final class EncryptedText {
@@ -93,9 +95,9 @@ private final class EncryptedText {
   }
 }
 
-/// How values are authenticated, and with which key.
+/// The MAC function and key that authenticate encrypted values.
 ///
-/// Source: RFC 6030 §6.1.1. Without a key of its own, the encryption key.
+/// Source: RFC 6030 §6.1.1. If there is no separate MAC key, the encryption key is used.
 private final class MACMethod {
   private let function: HMAC
   private let key: SecretBytes
@@ -122,9 +124,9 @@ private final class MACMethod {
   }
 }
 
-/// How a container's key is made from a passphrase.
+/// The derivation of a container's key from a passphrase.
 ///
-/// Source: RFC 6030 §6.2; RFC 8018 §5.2 and App. C. The function is HMAC-SHA-1 unless said.
+/// Source: RFC 6030 §6.2; RFC 8018 §5.2 and App. C. The default function is HMAC-SHA-1.
 private final class PassphraseDerivation {
   private let salt: SecretBytes
   private let iterationCount: Int
@@ -166,7 +168,9 @@ private final class PassphraseDerivation {
 }
 
 extension XMLElement {
-  /// The number that the text is; `malformed` for anything else.
+  /// Parses the text as a number.
+  ///
+  /// - Throws: `malformed` for anything else.
   func number() throws(ImportFault) -> UInt64 {
     guard let value = UInt64(decimal: Array(try trimmedText().utf8).span) else { throw .malformed }
     return value

@@ -2,15 +2,17 @@ import CExpat
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A document read whole, its bounds known before it is looked at.
+/// The parser of an XML document, which is read as a whole and within fixed bounds.
 ///
-/// Source: XML 1.0, Namespaces in XML. A document type is refused, and with it every entity that a document could declare;
-/// elements are at most 32 deep and 50,000 in number.
+/// Source: XML 1.0, Namespaces in XML. A document type, and with it any entity declaration, is refused. Elements are
+/// nested at most 32 deep, and there are at most 50,000 of them.
 enum XMLDocument {
   static let maximumDepth = 32
   static let maximumElementCount = 50_000
 
-  /// The root element; `malformed` for anything that is not well-formed or has a document type, `tooLarge` beyond the bounds.
+  /// Parses a document and returns its root element.
+  ///
+  /// - Throws: `malformed` if the document is not well-formed or has a document type, `tooLarge` beyond the bounds.
   static func parse(_ bytes: Span<UInt8>) throws(ImportFault) -> XMLElement {
     guard let count = CInt(exactly: bytes.count) else { throw .tooLarge }
     guard let parser = unsafe holdfast_xml_parser() else { throw .malformed }
@@ -34,7 +36,7 @@ enum XMLDocument {
   }
 }
 
-/// Makes the tree while the parser calls.
+/// A builder that makes the element tree from the parser's callbacks.
 @safe
 private final class XMLTreeBuilder {
   private let parser: XML_Parser
@@ -52,7 +54,7 @@ private final class XMLTreeBuilder {
     return unsafe Unmanaged<XMLTreeBuilder>.fromOpaque(data).takeUnretainedValue()
   }
 
-  /// Stops the parser; the first reason counts.
+  /// Stops the parser. Only the first reason is kept.
   func refuse(_ reason: ImportFault) {
     if fault == nil { fault = reason }
     unsafe XML_StopParser(parser, XML_Bool(0))
@@ -80,13 +82,13 @@ private final class XMLTreeBuilder {
     unsafe element.append(text: buffer.span)
   }
 
-  /// The namespace, empty without one, and the name in it.
+  /// Splits a name into its namespace, which may be empty, and its local name.
   private static func split(_ name: String) -> (namespace: String, name: String) {
     let parts = name.split(separator: "\n", maxSplits: 1, omittingEmptySubsequences: false)
     return parts.count == 2 ? (String(parts[0]), String(parts[1])) : ("", name)
   }
 
-  /// The attributes without a namespace; the parser refuses one that is there twice.
+  /// Returns the attributes that have no namespace. The parser itself refuses repeated attributes.
   private static func dictionary(
     _ attributes: UnsafeMutablePointer<UnsafePointer<XML_Char>?>?
   ) -> [String: String] {
@@ -106,7 +108,7 @@ private final class XMLTreeBuilder {
 final class XMLElement {
   let namespace: String
   let name: String
-  /// By name; attributes with a namespace are left out.
+  /// The attributes by name, without those that have a namespace.
   let attributes: [String: String]
   fileprivate(set) var children: [XMLElement] = []
   private var text = SecretBuffer(capacity: 16)
@@ -125,9 +127,9 @@ final class XMLElement {
     text.append(bytes)
   }
 
-  /// The element at the end of `path`, each step the only one of its name; nil without one.
+  /// Returns the child element with this name in one of `namespaces`; nil if there is none.
   ///
-  /// `malformed` where there are two. With `namespaces` empty any will do.
+  /// - Throws: `malformed` if there are two.
   func child(_ name: String, in namespaces: [String]) throws(ImportFault) -> XMLElement? {
     var found: XMLElement?
     for child in children where child.name == name && namespaces.contains(child.namespace) {
@@ -137,12 +139,14 @@ final class XMLElement {
     return found
   }
 
-  /// The text without white space: base64, whose lines may be broken anywhere.
+  /// Returns the text without white space. Base64 may be broken into lines at any position.
   func compactText() -> SecretBuffer {
     text.withoutWhitespace()
   }
 
-  /// The bytes of base64 text; `malformed` for anything else.
+  /// Decodes the text as base64.
+  ///
+  /// - Throws: `malformed` for anything else.
   func base64() throws(ImportFault) -> SecretBytes {
     let compact = compactText()
     do {
@@ -152,7 +156,7 @@ final class XMLElement {
     }
   }
 
-  /// The text without white space at both ends.
+  /// Returns the text without white space at both ends.
   func trimmedText() throws(ImportFault) -> String {
     try text.trimmedText()
   }

@@ -171,7 +171,7 @@ struct BenchOTP: Verb {
       ]))
   }
 
-  /// The codes of the counters 0 to 9, one after the other. Source: RFC 4226 appendix D.
+  /// The codes of the counters 0 to 9 without separators. Source: RFC 4226 appendix D.
   private static let rfcCodes = "755224287082359152969429338314254676287922162583399871520489"
   private static let rfcCodeCount = 10
 }

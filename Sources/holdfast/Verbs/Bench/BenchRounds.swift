@@ -4,7 +4,8 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastTransport
 
-/// Rounds on one connection, with a measurement that was taken once: what the radio and the protocol cost, without the measuring.
+/// The benchmark of rounds on one connection with one measurement. It shows the time of the radio and the protocol
+/// without that of the measurement.
 struct BenchRounds: Verb {
   static let configuration = CommandConfiguration(
     commandName: "rounds", abstract: "Measure the latency of rounds on one connection, without the measuring.",
@@ -51,7 +52,7 @@ struct BenchRounds: Verb {
     }
     let enrolment = try proof.enrolment(for: challenge)
     var session = try proof.session(of: enrolment, proving: measurement, true)
-    // All at once: what is measured is the round, not this host's disk.
+    // The numbers are taken all at once, so that the times do not include writes to this host's disk.
     let firstNumber = try proof.enrolments.requestNumbers(of: enrolment).next(count: UInt64(rounds))
     var statistics = RoundStatistics()
     _ = try accepted(&conversation, &session, number: 0, timeoutMilliseconds)
@@ -65,12 +66,12 @@ struct BenchRounds: Verb {
     report(statistics, try conversation.packetLimits())
   }
 
-  /// One round, which has to be accepted; the time is for each message.
+  /// Runs one round, which must be accepted. The time limit applies to each message.
   private func accepted(
     _ conversation: inout Conversation, _ session: inout Enrolment.Session, number: Int, _ timeoutMilliseconds: Int
   ) throws(Failure) -> MessageSizes {
     var sizes = MessageSizes()
-    // The first challenge is there already: it said which device this is.
+    // The first challenge has already arrived and identified the device.
     var isReceived = number == 0
     while true {
       let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
@@ -112,7 +113,7 @@ struct BenchRounds: Verb {
   }
 }
 
-/// How long rounds took, and the largest of their messages.
+/// The durations of the rounds, and the largest of their messages.
 private struct RoundStatistics {
   private(set) var times = LatencyHistogram()
   private(set) var largest = MessageSizes()
@@ -125,7 +126,7 @@ private struct RoundStatistics {
   }
 }
 
-/// Bytes of the three messages of a round.
+/// The lengths of the three messages of a round, in bytes.
 private struct MessageSizes {
   var challenge = 0
   var answer = 0

@@ -2,18 +2,18 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastFormats
 
-/// A value of an audit entry, or of a line of a log.
+/// A value in an audit entry or a log line.
 enum NamedValue {
-  /// Text that somebody else chose: a command, a subject, a user, a peer.
+  /// Text from another party: a command, a subject, a user, a peer.
   case text(String)
-  /// One word of this program's, or hexadecimal digits.
+  /// A fixed word of this program, or hexadecimal digits.
   case word(String)
   case number(UInt64)
-  /// Unix seconds.
+  /// A time, in Unix seconds.
   case time(UInt64)
   case flag(Bool)
 
-  /// As people read it: text in quotation marks, time as a date.
+  /// The value for people: text in quotation marks, time as a date.
   var line: String {
     switch self {
     case .text(let text): text.quoted
@@ -24,7 +24,7 @@ enum NamedValue {
     }
   }
 
-  /// As programs read it: text as it is, time in seconds.
+  /// The value for programs: text unchanged, time in seconds.
   var json: JSONValue {
     switch self {
     case .text(let text): .string(text)
@@ -37,7 +37,7 @@ enum NamedValue {
 }
 
 extension AuditEvent {
-  /// What happened, in one word.
+  /// The event in one word.
   var name: String {
     switch self {
     case .round(let round): round.isCompatibility ? "compatibility-round" : "round"
@@ -61,7 +61,7 @@ extension AuditEvent {
     }
   }
 
-  /// The rest, as names and values.
+  /// The other values, with their names.
   var details: [(String, NamedValue)] {
     switch self {
     case .round(let round): round.details
@@ -74,7 +74,7 @@ extension AuditEvent {
     case .clockFloorMoved(let from, let to): [("from", .time(from)), ("to", .time(to))]
     case .codeIssued(let purpose, let user):
       [("for", .word(purpose == .activation ? "activation" : "unlock")), ("user", .text(user.description))]
-    // One by one: Swift 6.3 crashes on a pattern that binds the same text in several cases.
+    // The cases are separate because Swift 6.3 crashes on a pattern that binds the same text in several cases.
     case .userActivated(let user): [("user", .text(user.description))]
     case .userAdded(let user): [("user", .text(user.description))]
     case .userUnlocked(let user): [("user", .text(user.description))]

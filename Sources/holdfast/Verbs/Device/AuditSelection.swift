@@ -6,7 +6,7 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// Which entries of an audit log are asked for. All conditions hold at once.
+/// The options that select entries of an audit log. An entry must meet all conditions.
 struct AuditSelectionOptions: ParsableArguments {
   @Option(help: "Only the entries after this sequence number.")
   var after: String?
@@ -23,7 +23,9 @@ struct AuditSelectionOptions: ParsableArguments {
   @Option(help: "Only the last entries of those.")
   var last: Int?
 
-  /// Throws `usage` for what is no number, time, name or status.
+  /// Returns the selection.
+  ///
+  /// - Throws: `usage` for a malformed number, time, name or status.
   func selection() throws(Failure) -> AuditSelection {
     var selection = AuditSelection()
     if let last {
@@ -53,24 +55,25 @@ struct AuditSelectionOptions: ParsableArguments {
   var isEmpty: Bool { after == nil && since == nil && user == nil && status == nil && last == nil }
 }
 
-/// Conditions on the entries of an audit log.
+/// The conditions on the entries of an audit log.
 struct AuditSelection {
   var after: UInt64 = 0
-  /// Unix seconds. Times may go back where the owner has moved the clock: each entry is looked at.
+  /// The earliest time, in Unix seconds. Every entry is checked, because times may go back if the owner has moved the
+  /// clock.
   var since: UInt64?
   var user: String?
   var status: Status?
-  /// How many of the last entries are wanted; nil for all.
+  /// The number of last entries to select; nil for all.
   var last: Int?
 
-  /// Walks along the entries of a log of `count`, from the first that may be wanted, and gives those that are, in order.
+  /// Passes the selected entries of a log with `count` entries to `body`, in order.
   func forEach(
     in ledger: some AuditLog, count: UInt64, _ body: (AuditEntry) -> Void
   ) throws(Failure) {
     let isSequenceEnough = since == nil && user == nil && status == nil
     var position = after
     if let last, isSequenceEnough, count > UInt64(last) { position = max(position, count - UInt64(last)) }
-    // With other conditions, which entries are the last is known at the end.
+    // With other conditions, the last matching entries are known only at the end.
     var kept: [AuditEntry] = []
     let keptCount = isSequenceEnough ? nil : last
     while position < count {
@@ -89,7 +92,7 @@ struct AuditSelection {
     for entry in kept.suffix(keptCount ?? 0) { body(entry) }
   }
 
-  /// Whether an entry that was read is wanted. What it shows is what counts, so that no kind of entry is forgotten here.
+  /// Returns whether an entry is selected. The check uses the displayed details, so that it covers every kind of entry.
   func contains(_ entry: AuditEntry) -> Bool {
     if let since, entry.time < since { return false }
     if user == nil && status == nil { return true }
@@ -104,7 +107,7 @@ struct AuditSelection {
     return details.contains { name, value in
       switch value {
       case .word(let word): name == "status" && word == status.name
-      // Totals name what they count.
+      // Totals use the status as the name of the value.
       case .number: name == status.name
       default: false
       }
@@ -112,7 +115,7 @@ struct AuditSelection {
   }
 }
 
-/// Cutting the audit log of a folder, and reading what was cut off.
+/// The options for cutting the audit log of a folder and for reading the entries that were cut off.
 struct AuditCutOptions: ParsableArguments {
   @Option(help: "Cut the log before this entry, which stays the first; --to says where the others go.")
   var cutBefore: UInt64?
@@ -138,7 +141,7 @@ struct AuditCutOptions: ParsableArguments {
     guard cutBefore != 0 else { throw Failure(.usage, "the first entry has the number 1") }
   }
 
-  /// The file in place of a device; nil where a device is to be opened.
+  /// Opens the archive that replaces a device; returns nil if a device is to be opened.
   func archive(besides device: DeviceOptions) throws(Failure) -> AuditArchive? {
     guard let file else { return nil }
     guard device.dir == nil, device.firmware == nil else {
@@ -157,7 +160,7 @@ struct AuditCutOptions: ParsableArguments {
     }
   }
 
-  /// Cuts the log where that is asked for; says whether it is.
+  /// Cuts the log if the options request it. Returns whether they do.
   func cut(_ owned: some OwnedDevice, _ output: OutputOptions) throws(Failure) -> Bool {
     guard let cutBefore, let to else { return false }
     guard let ledger = try owned.ledger() as? Ledger else {

@@ -16,7 +16,7 @@ struct Device: ParsableCommand {
     ])
 }
 
-/// Where the device is: in a folder, or in the image of a microcontroller's flash.
+/// The options for the place of the device: a folder, or the image of a microcontroller's flash.
 struct DeviceOptions: ParsableArguments {
   @Option(help: "The device's folder.", completion: .directory)
   var dir: String?
@@ -39,7 +39,7 @@ struct DeviceOptions: ParsableArguments {
     }
   }
 
-  /// The folder, for what cannot be done with an image, as `reason` says.
+  /// Returns the folder. For an operation that is impossible with an image, `reason` explains this.
   func folder(because reason: String) throws(Failure) -> String {
     switch try place() {
     case .folder(let path): return path
@@ -48,10 +48,10 @@ struct DeviceOptions: ParsableArguments {
   }
 }
 
-/// A verb of a device's owner, which does the same with a folder and an image.
+/// A verb of a device's owner that works with both a folder and an image.
 protocol OwnerVerb: Verb {
   var device: DeviceOptions { get }
-  /// Looks at the arguments, before anything is opened.
+  /// Checks the arguments before anything is opened.
   func check() throws(Failure)
   func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure)
 }
@@ -64,7 +64,7 @@ extension OwnerVerb {
     try performAtPlace()
   }
 
-  /// Opens the device, wherever it is, and performs on it.
+  /// Opens the device in its folder or image, and performs the verb.
   func performAtPlace() throws(Failure) {
     switch try device.place() {
     case .folder(let path): try perform(on: DeviceFolder.opened(path))
@@ -73,17 +73,17 @@ extension OwnerVerb {
   }
 }
 
-/// A device as its owner's verbs see it, wherever it is kept.
+/// A device as its owner's verbs see it, in a folder or an image.
 protocol OwnedDevice {
   associatedtype Kept: OwnerLedger
   var path: String { get }
-  /// The option that names it.
+  /// The option that names the device's place.
   static var option: String { get }
   var descriptor: DeviceDescriptor { get }
   var policyReading: PolicyReading { get }
   static func opened(_ path: String) throws(Failure) -> Self
   func ledger() throws(Failure) -> Kept
-  /// What guards or holds the ledger: a name of at most ten letters, and its state.
+  /// Returns the store or guard of the ledger: its name of at most ten letters, and its state.
   func storage(of ledger: Kept) throws(Failure) -> (name: String, state: String)
 }
 
@@ -123,7 +123,7 @@ extension FirmwareImage: OwnedDevice {
   }
 }
 
-/// Runs a step on the ledger.
+/// Runs a step on the ledger and converts its fault to a failure.
 @discardableResult
 func recording<Result: ~Copyable>(_ body: () throws(LedgerFault) -> Result) throws(Failure) -> Result {
   do throws(LedgerFault) { return try body() } catch { throw Failure(error) }

@@ -81,7 +81,7 @@ struct DeviceAudit: OwnerVerb {
 }
 
 extension AuditReport {
-  /// How many entries are kept, and from which number on, such as `188 entries from number 10 on`.
+  /// The number of stored entries and the number of the first, such as `188 entries from number 10 on`.
   fileprivate var keptText: String {
     let keptCount = recorded.count + 1 - firstKept
     let entries = keptCount == 1 ? "1 entry" : "\(keptCount) entries"
@@ -90,7 +90,7 @@ extension AuditReport {
 }
 
 extension AuditEntry {
-  /// One line: sequence, time, what happened.
+  /// The entry as one line: sequence number, time, event.
   fileprivate var line: String {
     "\(sequence)  \(Timestamp(unixSeconds: time))  \(event.name)"
       + event.details.map { "  \($0)=\($1.line)" }.joined()

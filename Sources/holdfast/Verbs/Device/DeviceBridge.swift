@@ -47,12 +47,12 @@ struct DeviceBridge: Verb {
       throw Failure(.usage, "\(hardware) cannot be both ends", hint: "provers listen elsewhere than the hardware")
     }
     TerminationSignals.hold()
-    // A terminal that does not let background processes write must not stop it.
+    // A terminal that does not let background processes write must not stop the bridge.
     signal(SIGTTOU, SIG_IGN)
     guard let lines = LogOutput(json: output.json) else { throw Failure(ServerFault.noDescriptors) }
     defer { lines.finish(withinMilliseconds: 500) }
     let isQuiet = quiet
-    // What provers cause; the bridge cannot tell which of them are strangers.
+    // The limit covers all lines that provers cause, because the bridge cannot distinguish strangers.
     let limit = LineLimit(linesAMinute: 30, clock: SystemClock())
     let provers = ServedProver()
     let bridge: Bridge
@@ -85,7 +85,7 @@ struct DeviceBridge: Verb {
 }
 
 extension Endpoint {
-  /// Whether a device without connections can be at its other end.
+  /// Whether the endpoint can lead to a device without connections.
   fileprivate var isLine: Bool {
     switch address {
     case .terminal, .unixStream: true
@@ -94,7 +94,7 @@ extension Endpoint {
   }
 }
 
-/// The prover that has the bridge's only place, or had it last.
+/// The prover that uses the bridge's only place, or used it last.
 private final class ServedProver: Sendable {
   private let state = Mutex<Peer?>(nil)
 
@@ -105,7 +105,7 @@ private final class ServedProver: Sendable {
 }
 
 extension BridgeNotice {
-  /// The line of the log for this notice, or nil for a notice that gets none. `peer` is the prover with the place.
+  /// Returns the log line for this notice, or nil if it has none. `peer` is the prover with the place.
   fileprivate func line(of peer: Peer?, quiet: Bool, hardware: Endpoint) -> LogLine? {
     guard var line = line(quiet: quiet, hardware: hardware) else { return nil }
     switch self {
@@ -160,7 +160,7 @@ extension Failure {
     }
   }
 
-  /// A line to a device cannot be opened, or was lost.
+  /// Creates the failure for a line to a device that cannot be opened or was lost.
   fileprivate init(line error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound, .refused:

@@ -100,7 +100,7 @@ extension Console {
 }
 
 extension DevicePolicy {
-  /// Reads a policy; `-` is standard input.
+  /// Reads a policy from a file; `-` is standard input.
   fileprivate init(file path: String) throws(Failure) {
     let bytes = try Input.read(path, limit: DevicePolicy.maximumByteCount)
     do throws(PolicyFault) { try self.init(json: bytes) } catch {

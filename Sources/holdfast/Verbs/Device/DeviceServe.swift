@@ -44,13 +44,13 @@ struct DeviceServe: Verb {
     let dir = try device.folder(because: "the device of an image runs on its board, or in an emulator of it")
     let folder = try DeviceFolder.opened(dir)
     TerminationSignals.hold()
-    // A log that nobody reads any more must not end the device.
+    // The end of the log's reader must not end the device.
     signal(SIGPIPE, SIG_IGN)
-    // Nor may a terminal that does not let background processes write stop it.
+    // A terminal that does not let background processes write must not stop the device.
     signal(SIGTTOU, SIG_IGN)
     if Swap.isPossible { Console.warnOfSwap() }
     guard let lines = LogOutput(json: output.json) else { throw Failure(ServerFault.noDescriptors, folder: dir) }
-    // Whoever ends the server does not wait for a log that nobody reads.
+    // The end of the server must not wait for a log without a reader.
     defer { lines.finish(withinMilliseconds: 500) }
     let log = ServingLog(to: lines, device: folder.descriptor.deviceID, quiet: quiet, verbose: verbose)
     let server: DeviceServer<SystemRandom, SystemClock>
@@ -91,7 +91,7 @@ extension LogOutput {
   }
 }
 
-/// Carries what a server says to its log, and makes sure that what was only counted comes in time.
+/// The log of a server's notices. It also reports in time the events that were only counted.
 private final class ServingLog: Sendable {
   private let output: LogOutput
   private let device: DeviceID
@@ -107,7 +107,7 @@ private final class ServingLog: Sendable {
     write(log.entries(for: notice))
   }
 
-  /// Begins to look now and then whether something is due. It ends with the process.
+  /// Starts to check regularly whether a report is due. The checks end with the process.
   func startReporting() {
     Thread.detach { [self] in
       while true {
@@ -117,7 +117,7 @@ private final class ServingLog: Sendable {
     }
   }
 
-  /// Writes all that was only counted.
+  /// Writes all events that were only counted.
   func finish() { write(log.dueEntries(isEnding: true)) }
 
   private func write(_ entries: [ServerLogEntry]) {
@@ -127,21 +127,23 @@ private final class ServingLog: Sendable {
   }
 }
 
-/// What lets peers find a server and pair with its host. It ends with this value.
+/// The advertisements that let peers find a server, and the acceptors that let them pair with its host. They end with
+/// this value.
 struct BluetoothPresence {
   private var publications: [Publication] = []
   private var acceptors: [PairingAcceptor] = []
 
-  /// What cannot be had is a warning: a device is reached by its address and number all the same.
+  /// Starts the advertisements and acceptors. A failure is only a warning, because the device can still be reached by
+  /// its address and number.
   ///
   /// - Parameters:
-  ///   - standing: how far the peers of a host have come that is linked by Low Energy.
-  ///   - log: what the person who runs the device reads.
+  ///   - standing: Returns the progress of a peer that is linked by Low Energy.
+  ///   - log: The log for the person who runs the device.
   init(
     of endpoints: [Endpoint], isPairing: Bool, standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding,
     log: LogOutput
   ) {
-    // What hosts in range cause.
+    // The limit covers the lines that hosts in range cause.
     let limit = LineLimit(linesAMinute: 10, clock: SystemClock())
     for endpoint in endpoints {
       do throws(BluetoothError) {
@@ -167,7 +169,7 @@ extension Endpoint {
 }
 
 extension AdvertisementNotice {
-  /// What the person who runs the device reads.
+  /// The log line for the person who runs the device.
   fileprivate var line: LogLine {
     switch self {
     case .unreachable(let adapter, let error):

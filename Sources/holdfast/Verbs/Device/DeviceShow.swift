@@ -53,7 +53,7 @@ extension PolicyReading {
 }
 
 extension PolicyFault {
-  /// What is wrong with a policy that is in the file `name`.
+  /// Describes the mistake in a policy from the file `name`.
   func text(_ name: String = "policy.json") -> String {
     switch self {
     case .unreadable: "\(name) is missing, not to be read, or not the owner's regular file"
@@ -89,7 +89,7 @@ struct DevicePolicyShow: OwnerVerb {
     }
   }
 
-  /// Reads the file once more, as a device does, for the reason why it cannot be read.
+  /// Reads the file again, as a device does, and reports why it cannot be read.
   private func sayWhy(_ folder: String) throws(Failure) {
     do throws(FileError) {
       _ = try Files.readFile(

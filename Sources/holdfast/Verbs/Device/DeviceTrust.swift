@@ -63,8 +63,8 @@ struct DeviceTrust: OwnerVerb {
 }
 
 extension IssuerKey {
-  /// Reads an issuer's public JWK, the `issuer` of what `service show --json` prints, or the key of a MAC; `-` is standard
-  /// input, but not for a MAC's, which only a file of this user's alone may hold.
+  /// Reads an issuer's public JWK, the `issuer` of the output of `service show --json`, or a MAC key. `-` is standard
+  /// input, but not for a MAC key, which must come from a file that only this user can access.
   init(file path: String) throws(Failure) {
     let text = try SecretInput.read(path, limit: 16_384)
     guard MACKeyJWK.isSymmetricKey(text.bytes) else {
@@ -108,7 +108,7 @@ extension PublicKeyJWK {
 }
 
 extension IssuerAlgorithm {
-  /// What is said beside the key id of an issuer that does not sign.
+  /// The note next to the key id of an issuer that does not sign.
   var note: String {
     switch self {
     case .es256: ""

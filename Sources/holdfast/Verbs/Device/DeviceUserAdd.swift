@@ -125,7 +125,7 @@ struct DeviceUserAdd: OwnerVerb {
 }
 
 extension Console {
-  /// Prints one of the owner's codes, which are the result.
+  /// Prints a code from the device's owner, which is the result.
   static func result(_ user: BoundedText<32>, code: borrowing OneUseCode, json: Bool) {
     var bytes: [UInt8] = []
     code.write(into: &bytes)
@@ -143,7 +143,7 @@ extension Console {
   }
 }
 
-/// How a user's codes are made.
+/// The options for the methods of a user's codes.
 struct MethodOptions: ParsableArguments {
   @Option(help: "One-time passwords: totp, hotp or none.")
   var otp: PasswordKind = .totp

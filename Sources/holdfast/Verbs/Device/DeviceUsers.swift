@@ -79,7 +79,7 @@ extension OpenCode {
 }
 
 extension CodeMethod {
-  /// In one word, such as `TOTP-SHA1-6-30s`, or the suite.
+  /// The method in one word, such as `TOTP-SHA1-6-30s`, or the suite.
   var text: String {
     switch self {
     case .hotp(let hash, let length): "HOTP-\(hash.name)-\(length.digits)"

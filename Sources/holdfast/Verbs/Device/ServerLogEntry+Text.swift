@@ -4,11 +4,11 @@ import HoldfastFormats
 import HoldfastTransport
 
 extension ServerLogEntry {
-  /// The line of the log for this entry, or nil for an entry that gets none.
+  /// Returns the log line for this entry, or nil if it has none.
   ///
   /// - Parameters:
-  ///   - quiet: leave single rounds and strangers out.
-  ///   - device: the id of the device.
+  ///   - quiet: Whether single rounds and strangers are omitted.
+  ///   - device: The id of the device.
   func line(quiet: Bool, device: DeviceID) -> LogLine? {
     switch self {
     case .round(let entry): quiet ? nil : entry.line(device: device)
@@ -62,7 +62,7 @@ extension RoundEntry {
 }
 
 extension JudgedRound {
-  /// Why the device had a fault of its own, as far as it is known.
+  /// The reason for an internal error of the device, as far as it is known.
   fileprivate var internalText: String {
     round?.status == .accepted ? ", as the command could not be carried out" : ", as the ledger or its disk failed"
   }
@@ -113,7 +113,7 @@ extension LogLine {
     members += [("uid", .number(UInt64(userID))), ("pid", .number(UInt64(max(processID, 0))))]
   }
 
-  /// Eight digits tell one device from another in a log; programs get the whole id.
+  /// Adds the first eight digits of the device id, which suffice for people. Programs get the whole id.
   fileprivate mutating func addShort(_ device: DeviceID) {
     fields.append(("device", .word(String(hexadecimal(device).prefix(8)))))
   }
@@ -140,7 +140,7 @@ extension AuditEvent {
 }
 
 extension ServerNotice {
-  /// The line of the log for a notice of the server itself, or nil for a notice that gets none.
+  /// Returns the log line for a notice about the server itself, or nil if it has none.
   func line(quiet: Bool) -> LogLine? {
     switch self {
     case .policy(let reading):
@@ -161,7 +161,7 @@ extension ServerNotice {
 }
 
 extension PolicyReading {
-  /// What weakens the device, said at every start.
+  /// The settings that weaken the device; the log states them at every start.
   fileprivate var warnings: String {
     var text = ""
     if policy.acceptsUnsigned {

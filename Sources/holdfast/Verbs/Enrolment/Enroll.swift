@@ -68,7 +68,7 @@ struct Enroll: Verb {
     try report(attempts)
   }
 
-  /// Reads every descriptor before anything is measured; no device may be named twice.
+  /// Reads all descriptors before any measurement. No device may be named twice.
   private func readDescriptors() throws(Failure) -> [DeviceDescriptor] {
     guard device.count <= ProverFolder.deviceLimit else { throw Failure(.usage, "too many devices are named") }
     guard device.filter({ $0 == "-" }).count < 2 else {
@@ -103,13 +103,14 @@ struct Enroll: Verb {
     return (token.bytes.count, report)
   }
 
-  /// One device's failure is the verb's; among several, each is told where it happened.
+  /// Reports the attempts. The failure of a single device is that of the verb; with several devices, each failure is
+  /// reported separately.
   private func report(_ attempts: [Attempt]) throws(Failure) {
     if attempts.count == 1, let failure = attempts[0].failure { throw failure }
     for attempt in attempts {
       if let failure = attempt.failure {
         let name = "device \(hexadecimal(attempt.descriptor.deviceID))"
-        // Some sentences name the device first of all.
+        // Some messages already begin with the device.
         Console.report(failure, of: failure.message.hasPrefix("\(name) ") ? nil : name)
       } else if !output.json, let text = attempt.text {
         Console.result(text)
@@ -127,7 +128,7 @@ struct Enroll: Verb {
   }
 }
 
-/// The enrolment for one device: under way, done or failed.
+/// The enrolment for one device: in progress, completed or failed.
 private struct Attempt {
   let descriptor: DeviceDescriptor
   var restsOnDeviceSecretAlone = false
@@ -171,7 +172,7 @@ private struct Attempt {
 }
 
 extension DeviceDescriptor {
-  /// Reads a descriptor; `-` is standard input.
+  /// Reads a descriptor from a file; `-` is standard input.
   init(file path: String) throws(Failure) {
     let bytes = try Input.read(path, limit: 8192)
     do throws(KeyFault) { try self.init(json: bytes) } catch {

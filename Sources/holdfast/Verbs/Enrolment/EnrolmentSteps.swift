@@ -6,7 +6,8 @@ import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 
-/// The app's claims about itself. The service's policy knows name and version by the image, and claims must agree.
+/// The options for the app's claims about itself. The service's policy determines name and version from the image, and
+/// the claims must agree.
 struct AppOptions: ParsableArguments {
   @Option(help: "A claim about the app's name, which must agree with the service's policy; at most 64 bytes.")
   var subject: String?
@@ -14,12 +15,12 @@ struct AppOptions: ParsableArguments {
   @Option(help: "A claim about the app's version, which must agree with the service's policy: three numbers.")
   var appVersion: String?
 
-  /// Measures this process afresh and makes the evidence for one device.
+  /// Measures this process anew and makes the evidence for one device.
   func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
     try takeBaselines(1, clock: clock)[0]
   }
 
-  /// Measures this process once, and makes the evidence for each of several devices: every baseline has its own salt.
+  /// Measures this process once and makes the evidence for several devices. Each baseline has a separate salt.
   func takeBaselines(_ count: Int, clock: some Clock = SystemClock()) throws(Failure) -> [Baseline] {
     let name = try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") }
     let version = try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") }
@@ -41,14 +42,14 @@ struct AppOptions: ParsableArguments {
   }
 }
 
-/// The name of an app, as the value of an option.
+/// Parses the name of an app in the value of an option.
 func appName(_ text: String, of option: String) throws(Failure) -> BoundedText<64> {
   guard let name = BoundedText<64>(text), !name.isEmpty else { throw Failure(.usage, "\(option) has 1 to 64 bytes") }
   return name
 }
 
 extension AppVersion {
-  /// Reads three numbers, as the value of an option.
+  /// Parses three numbers in the value of an option.
   init(argument text: String, of option: String) throws(Failure) {
     let numbers = text.split(separator: ".", omittingEmptySubsequences: false).map { part in
       part.utf8.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) } ? UInt64(part) : nil
@@ -59,11 +60,11 @@ extension AppVersion {
     self.init(major: major, minor: minor, patch: patch)
   }
 
-  /// Three numbers between dots.
+  /// The version as three numbers with dots between them.
   var text: String { "\(major).\(minor).\(patch)" }
 }
 
-/// The wishes that go to the backend with an attestation token.
+/// The options for the requests that go to the backend with an attestation token.
 struct TokenOptions: ParsableArguments {
   @Option(help: "How the token is written: cose or jose.")
   var format: TokenFormat = .cose
@@ -127,7 +128,7 @@ enum TokenFormat: String, ExpressibleByArgument, CaseIterable {
   }
 }
 
-/// A service that attests and issues, in its folder.
+/// A client of the attestation service and backend in a folder.
 struct ServiceClient<Time: Clock> {
   let folder: ServiceFolder
   let clock: Time
@@ -137,7 +138,7 @@ struct ServiceClient<Time: Clock> {
     self.clock = clock
   }
 
-  /// Evidence in, attestation token out.
+  /// Exchanges evidence for an attestation token.
   func attest(_ evidence: [UInt8], for device: DeviceDescriptor) throws(Failure) -> [UInt8] {
     var service = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.attestationService() }
     var random = SystemRandom()
@@ -151,7 +152,7 @@ struct ServiceClient<Time: Clock> {
     }
   }
 
-  /// Attestation token in, measurement token out.
+  /// Exchanges an attestation token for a measurement token.
   func issue(
     _ attestation: [UInt8], for device: DeviceDescriptor, options: IssuanceOptions
   ) throws(Failure) -> IssuedToken {

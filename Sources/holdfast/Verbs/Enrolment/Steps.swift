@@ -159,7 +159,7 @@ struct Issue: Verb {
   }
 }
 
-/// What a step wrote.
+/// Reports the file that a step wrote.
 private func report(_ output: OutputOptions, _ text: String, bytes: Int, more: [(String, JSONValue)] = []) {
   if output.json {
     Console.result(.object([("bytes", .integer(UInt64(bytes)))] + more))
@@ -169,7 +169,8 @@ private func report(_ output: OutputOptions, _ text: String, bytes: Int, more: [
 }
 
 extension LiveMeasurement {
-  /// How long each component took, and where fs-verity answered for bytes that were not read: no digest, nothing secret.
+  /// The duration of each component, and the parts for which fs-verity replaced reading the bytes. The statistics hold
+  /// no digest or secret.
   fileprivate var statistics: [(String, JSONValue)] {
     [
       ("microseconds", .object(durations.map { ($0.id.description, .integer($0.nanoseconds / 1000)) })),
@@ -184,7 +185,7 @@ extension LiveMeasurement {
   }
 }
 
-/// Where a verb writes a file: for this user alone, whole or not at all.
+/// The output files of a verb, which only this user can access. A file is written completely or not at all.
 enum Output {
   static func write(_ bytes: [UInt8], to path: String) throws(Failure) {
     do throws(FileError) { try Files.writeFileAtomically(bytes, at: path, overwrite: true) } catch {

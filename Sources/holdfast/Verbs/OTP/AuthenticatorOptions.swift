@@ -2,7 +2,7 @@ import ArgumentParser
 import HoldfastAuthenticator
 import HoldfastOpenSSL
 
-/// Where the authenticator is.
+/// The option for the place of the authenticator.
 struct AuthenticatorOptions: ParsableArguments {
   @Option(help: "The authenticator's folder.", completion: .directory)
   var authenticator: String
@@ -13,21 +13,21 @@ struct AuthenticatorOptions: ParsableArguments {
     }
   }
 
-  /// Makes folder and file where they are not there.
+  /// Opens the authenticator, after creating the folder and file if necessary.
   func create() throws(Failure) -> Authenticator {
     do throws(AuthenticatorFault) { return try AuthenticatorFolder.create(at: authenticator) } catch {
       throw Failure(making: error, folder: authenticator)
     }
   }
 
-  /// Runs a step on the authenticator.
+  /// Runs a step on the authenticator and converts its fault to a failure.
   @discardableResult
   func using<Result: ~Copyable>(_ body: () throws(AuthenticatorFault) -> Result) throws(Failure) -> Result {
     do throws(AuthenticatorFault) { return try body() } catch { throw Failure(error, folder: authenticator) }
   }
 }
 
-/// Which record.
+/// The options that select a record.
 struct RecordOptions: ParsableArguments {
   @Option(help: "Whose record; may be left out where there is one user.")
   var user: String?
@@ -44,7 +44,7 @@ struct RecordOptions: ParsableArguments {
   }
 }
 
-/// What a record's secret is opened with.
+/// The options for the PIN or key of a record's secret.
 struct UnlockingOptions: ParsableArguments {
   @Option(
     help: "A file with the PIN, or - for standard input; asked for on the terminal when absent.", completion: .file())
@@ -58,7 +58,7 @@ struct UnlockingOptions: ParsableArguments {
   @Option(help: "The same from an open file descriptor.")
   var keyFd: Int32?
 
-  /// Reads, or asks for, what a mode needs.
+  /// Reads or asks for the input that a mode requires.
   func secret(for mode: PINMode, question: String = "PIN") throws(Failure) -> ProtectionSecret {
     guard [pinFile != nil, keyFile != nil, keyFd != nil].count(where: { $0 }) <= 1 else {
       throw Failure(.usage, "--pin-file, --key-file and --key-fd exclude each other")
@@ -75,7 +75,7 @@ struct UnlockingOptions: ParsableArguments {
   }
 }
 
-/// What a secret is protected by from now on.
+/// The options for the new protection of a secret.
 struct NewProtectionOptions: ParsableArguments {
   @Option(
     help:
@@ -107,7 +107,7 @@ struct NewProtectionOptions: ParsableArguments {
     return .pin(pin)
   }
 
-  /// Asks for a PIN until it is a good one and was typed twice, at most five times.
+  /// Asks for a PIN until it meets the rules and is typed twice, at most five times.
   private func askForPIN() throws(Failure) -> PIN {
     var refusal = Failure(.malformed, "no PIN was chosen")
     for _ in 0..<5 {
@@ -132,7 +132,7 @@ struct NewProtectionOptions: ParsableArguments {
 }
 
 extension PIN {
-  /// Reads a PIN, or asks for it.
+  /// Reads a PIN or asks for it.
   fileprivate init(file: String?, of fileOption: String, question: String, option: String) throws(Failure) {
     let digits: SecretBytes
     if let file {

@@ -135,7 +135,7 @@ struct OTPComputeOCRA: Verb {
     return TOTP.timeStep(at: try time.unixSeconds(), periodSeconds: period)
   }
 
-  /// The PIN; no bytes where there is none.
+  /// Returns the bytes of the PIN; none if there is no PIN.
   private func pinBytes() throws(Failure) -> SecretBytes {
     guard pin == nil || pinFile == nil else { throw Failure(.usage, "--pin and --pin-file exclude each other") }
     guard pinFile != "-" || secret.secretFile != "-" else {

@@ -16,13 +16,13 @@ struct OTPCompute: ParsableCommand {
 }
 
 extension Verb {
-  /// Prints a code, alone or with what `--json` adds.
+  /// Prints a code, by itself or with the further members of `--json`.
   func printCode(_ code: String, _ members: [(String, JSONValue)]) {
     guard output.json else { return Console.result(code) }
     Console.result(.object([("code", .string(code))] + members))
   }
 
-  /// Warns of a secret that is easier to guess than the hash could make it.
+  /// Warns of a secret that is shorter than the hash requires, and therefore easier to guess.
   func warn(ofShort secret: borrowing SecretBytes, for hash: OATHHash) {
     guard secret.count < hash.byteCount else { return }
     Console.warning(
@@ -30,7 +30,7 @@ extension Verb {
   }
 }
 
-/// A decimal number in `range`, digits alone.
+/// Parses a decimal number in `range`, which consists only of digits.
 func number(_ text: String, of option: String, in range: ClosedRange<UInt64>) throws(Failure) -> UInt64 {
   guard let number = decimal(text), range.contains(number) else {
     throw Failure(.usage, "\(option) is from \(range.lowerBound) to \(range.upperBound)")
@@ -38,22 +38,22 @@ func number(_ text: String, of option: String, in range: ClosedRange<UInt64>) th
   return number
 }
 
-/// A number in decimal digits; nil for signs, spaces and what has more than 64 bits.
+/// Parses a number in decimal digits; returns nil for signs, spaces and numbers of more than 64 bits.
 func decimal(_ text: String) -> UInt64? {
   guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
   return UInt64(text)
 }
 
-/// A whole HMAC in hexadecimal digits.
+/// Formats a whole HMAC in hexadecimal digits.
 func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String { hexadecimal(code.bytes) }
 
-/// How a secret is written in its file.
+/// The encodings of a secret in a file.
 enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
   case hex, base32, raw
 }
 
 extension SecretFormat {
-  /// The secret in a file that `option` names, or in standard input for `-`, at least one byte.
+  /// Reads the secret, at least one byte, from a file that `option` names, or from standard input for `-`.
   func read(_ path: String, of option: String) throws(Failure) -> SecretBytes {
     let name = SecretInput.name(path)
     let secret: SecretBytes
@@ -83,7 +83,7 @@ struct ComputeSecretOptions: ParsableArguments {
   func read() throws(Failure) -> SecretBytes { try format.read(secretFile, of: "--secret-file") }
 }
 
-/// A hash as options name it. The parser shows raw values as defaults, and those of ``OATHHash`` are numbers.
+/// The names of the hashes in options. The parser shows raw values as defaults, and those of ``OATHHash`` are numbers.
 enum HashName: String, CaseIterable, ExpressibleByArgument {
   case sha1 = "SHA1"
   case sha256 = "SHA256"
@@ -99,7 +99,7 @@ enum HashName: String, CaseIterable, ExpressibleByArgument {
 }
 
 extension OATHHash {
-  /// Its name in options and suites.
+  /// The hash's name in options and suites.
   var name: String {
     switch self {
     case .sha1: "SHA1"
@@ -129,7 +129,8 @@ struct ComputeTimeOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: "The time in Unix seconds; left out, it is now.")
   var time: String?
 
-  /// The time: any that is given (RFC 6238's own values go to the year 2603), the clock's from 1970 to 2106.
+  /// Returns the time, in Unix seconds. A given time may be any (RFC 6238 itself uses values up to the year 2603); the
+  /// clock's must be from 1970 to 2106.
   func unixSeconds() throws(Failure) -> UInt64 {
     if let time {
       guard let seconds = decimal(time), seconds <= maximumInteger else {
@@ -144,10 +145,10 @@ struct ComputeTimeOptions: ParsableArguments {
   }
 }
 
-/// How a code is made from a counter or a time step.
+/// The computation of a code from a counter or a time step.
 struct CodeComputation {
   let hash: OATHHash
-  /// Nil for the whole HMAC.
+  /// The length of the code; nil for the whole HMAC.
   let length: CodeLength?
 
   func compute(counter: UInt64, key: borrowing SecretBytes) throws(Failure) -> String {

@@ -68,7 +68,7 @@ struct OTPActivate: Verb {
     let user = grant.user.description
     let deviceID = session.deviceID
     let records = session.withSecrets { secrets in grant.records(secrets, user: user, deviceID: deviceID) } ?? []
-    // The device's time is of when it answered; blinding takes a while.
+    // The time is taken before blinding, which is slow, because the device's time is that of its answer.
     let now = SystemClock().unixSeconds() ?? 0
     var random = SystemRandom()
     do throws(AuthenticatorFault) {
@@ -101,7 +101,7 @@ struct OTPActivate: Verb {
 }
 
 extension ActivationGrant {
-  /// The records of a user who has these secrets.
+  /// Creates the records for a user with these secrets.
   fileprivate func records(
     _ secrets: borrowing UserSecrets, user: String, deviceID: DeviceID
   ) -> [NewRecord] {

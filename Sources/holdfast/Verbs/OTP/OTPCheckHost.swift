@@ -71,7 +71,7 @@ struct OTPCheckHost: Verb {
     }
   }
 
-  /// Checks what the user has read from the device.
+  /// Checks the values that the user read from the device.
   private func check(_ hostCode: String, _ deviceChallenge: String) throws(Failure) {
     guard let deviceChallenge = DeviceChallenge(deviceChallenge) else {
       throw Failure(.usage, "--device-challenge is 16 hexadecimal digits")
@@ -88,19 +88,19 @@ struct OTPCheckHost: Verb {
     try report(isRight, record, nil)
   }
 
-  /// Makes a challenge, and lets the device answer it.
+  /// Challenges the device and reports its answer.
   private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
     let folder = try authenticator.open()
     let record = try record.find(.host, in: folder, authenticator)
     var inquiry = inquiry
-    // The user was activated on one of several enrolled devices: it must answer.
+    // If the user was activated on only one of several enrolled devices, that one must answer.
     let known = try inquiry.devices().filter { record.isOf($0) }
     if known.count == 1 { inquiry.expected = known.first }
     let challenge = try inquiry.proveHost(record, in: folder, authenticator)
     try report(challenge != nil, record, challenge)
   }
 
-  /// `challenge` is the device's, where it was asked for it.
+  /// Reports the result. `challenge` is the device's, if the device was asked for it.
   private func report(_ isRight: Bool, _ record: Record, _ challenge: DeviceChallenge?) throws(Failure) {
     if output.json {
       var members = [("proved", JSONValue.bool(isRight)), ("user", .string(record.user))]

@@ -70,12 +70,12 @@ struct OTPCode: Verb {
   }
 }
 
-/// How long what was shown is valid still, counted down on a terminal in one line.
+/// The countdown of the remaining validity of a displayed code, in one line of a terminal.
 enum Countdown {
-  /// Nobody waits longer than this.
+  /// The longest countdown, in seconds.
   private static let maximumSeconds: UInt64 = 300
 
-  /// Runs until nothing is left, or until the user breaks it off. Does nothing without a terminal.
+  /// Counts down to zero, unless the user interrupts it. Without a terminal, it does nothing.
   static func run(_ seconds: UInt64?) {
     guard let seconds, Console.isTerminal, Console.isResultTerminal else { return }
     guard seconds <= maximumSeconds else {

@@ -66,7 +66,7 @@ struct OTPState: ParsableCommand {
     subcommands: [OTPStateExport.self, OTPStateImport.self])
 }
 
-/// What the line is encrypted under.
+/// The option for the passphrase that encrypts the line.
 struct PassphraseOptions: ParsableArguments {
   @Option(
     help: "A file with the passphrase, or - for standard input; asked for on the terminal when absent.",

@@ -126,7 +126,7 @@ struct OTPImport: Verb {
 }
 
 extension String {
-  /// Whether it is a URI with a secret, rather than the name of a file.
+  /// Whether the text is a URI with a secret instead of the name of a file.
   fileprivate var isKeyURI: Bool {
     let scheme = prefix { $0 != ":" }.lowercased()
     return scheme == "otpauth" || scheme == "otpauth-migration"
@@ -134,7 +134,7 @@ extension String {
 }
 
 extension CredentialFormat {
-  /// Whether it is a secret and nothing else.
+  /// Whether the format holds only a secret.
   fileprivate var isBare: Bool {
     switch self {
     case .base32, .hex, .raw: true
@@ -145,7 +145,7 @@ extension CredentialFormat {
 
 extension CredentialFormat: ExpressibleByArgument {}
 
-/// The purpose of a record as options name it. The parser shows raw values as defaults, and those of ``RecordPurpose`` are
+/// The purposes of a record in options. The parser shows raw values as defaults, and those of ``RecordPurpose`` are
 /// numbers.
 enum PurposeName: String, CaseIterable, ExpressibleByArgument {
   case otp, seal, host
@@ -159,12 +159,12 @@ enum PurposeName: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-/// How the codes of a secret that stands alone are made.
+/// The methods for the codes of a bare secret.
 enum BareMethod: String, ExpressibleByArgument, CaseIterable {
   case hotp, totp, ocra
 }
 
-/// The account of a secret that stands alone in its file.
+/// The options for the account of a file that holds only a secret.
 struct BareAccountOptions: ParsableArguments {
   @Option(help: "For a bare secret: how its codes are made, hotp, totp or ocra.")
   var method: BareMethod = .totp
@@ -208,7 +208,7 @@ struct BareAccountOptions: ParsableArguments {
   }
 }
 
-/// What opens a key container, and what is let through of it.
+/// The options for the key of a key container and for its permitted contents.
 struct ContainerOptions: ParsableArguments {
   @Option(help: "For an encrypted key container: a file with its key, 16, 24 or 32 bytes.", completion: .file())
   var containerKeyFile: String?

@@ -97,7 +97,7 @@ extension ChangeProgress {
 }
 
 extension CodeMethod {
-  /// As people who know the standards write it.
+  /// The method in the notation of the standards.
   var description: String {
     switch self {
     case .hotp(let hash, let length): "HOTP \(hash.name) \(length.digits) digits"

@@ -48,7 +48,7 @@ struct OTPProtect: Verb {
     }
   }
 
-  /// One of the user's records that are protected; all that share its PIN go along.
+  /// Returns one of the user's protected records. The change covers all records that share its PIN.
   private func target(in folder: Authenticator) throws(Failure) -> Record {
     let (user, index) = (record.user, record.index)
     let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records() }
@@ -90,7 +90,8 @@ struct OTPProtect: Verb {
     } else {
       Console.result("undo code: \(text)")
     }
-    // Before the old secret is erased: without this code it would be lost where the old PIN was mistyped.
+    // The undo code must be shown before the old secret is erased: if the old PIN was mistyped, the secret would be
+    // lost without it.
     if let loss = Failure(lostResult: Console.lostResult) { throw loss.afterResult() }
     if !output.json && Console.isResultTerminal {
       try SecretPrompt.awaitEnter("write it down, then press Enter: ")

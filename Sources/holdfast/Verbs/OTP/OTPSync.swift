@@ -38,7 +38,7 @@ struct OTPSync: Verb {
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
     let folder = try authenticator.open()
     let user = if let user { user } else { try onlyUser(in: folder) }
-    // A user may be activated on one of several enrolled devices: then it must answer.
+    // If the user is activated on only one of several enrolled devices, that one must answer.
     let known = Set(try records(of: user, on: inquiry.devices(), in: folder).map { $0.device })
     if known.count == 1 { inquiry.expected = known.first }
     let (deviceID, answer) = try inquiry.ask(UserCommandName.synchronise, [user])
@@ -51,7 +51,7 @@ struct OTPSync: Verb {
     try takeOver(said, of: user, on: deviceID, in: folder)
   }
 
-  /// The user's records that the word of one of these devices is about.
+  /// Returns the user's records to which the values of one of these devices apply.
   private func records(
     of user: String, on devices: [DeviceID], in folder: Authenticator
   ) throws(Failure) -> [(device: DeviceID, record: Record)] {
@@ -66,8 +66,8 @@ struct OTPSync: Verb {
     return own
   }
 
-  /// An activation whose end was lost: only its host code shows whether the device has taken it. That it knows a user of the
-  /// name does not.
+  /// Completes an activation whose end was lost. Only the device's host code shows whether it accepted the activation;
+  /// the fact that it knows a user with the name does not.
   private func confirm(
     _ records: [Record], of user: String, on deviceID: DeviceID, by inquiry: DeviceInquiry, in folder: Authenticator
   ) throws(Failure) {
@@ -122,15 +122,15 @@ struct OTPSync: Verb {
   }
 }
 
-/// What a device says to `user-sync`: `[time, otp, seal]`.
+/// A device's answer to `user-sync`: `[time, otp, seal]`.
 private struct Synchronisation {
-  /// The time that it expects of the user's clock, in Unix seconds.
+  /// The time that the device expects of the user's clock, in Unix seconds.
   let time: UInt64
-  /// The first position that would be accepted.
+  /// The first positions that the device would accept.
   let otpNext: UInt64?
   let sealNext: UInt64?
 
-  /// Nil for a user whom the device does not know.
+  /// Parses the answer; nil if the device does not know the user.
   init?(_ result: [UInt8]) throws(Failure) {
     guard !result.isEmpty else { return nil }
     do throws(EncodingFault) {

@@ -20,7 +20,7 @@ struct Service: ParsableCommand {
     ])
 }
 
-/// Where the service is.
+/// The option for the place of the service.
 struct ServiceOptions: ParsableArguments {
   @Option(help: "The service's folder.", completion: .directory)
   var dir: String
@@ -28,7 +28,7 @@ struct ServiceOptions: ParsableArguments {
   var folder: ServiceFolder { ServiceFolder(path: dir) }
 }
 
-/// Runs a step on a service's folder.
+/// Runs a step on a service's folder and converts its fault to a failure.
 func serving<Result: ~Copyable>(
   _ folder: String, _ body: () throws(ServiceFolderFault) -> Result
 ) throws(Failure) -> Result {
@@ -131,7 +131,7 @@ private func show(_ folder: ServiceFolder, json: Bool) throws(Failure) {
 }
 
 extension DeviceAdmission {
-  /// Which devices get tokens, for people.
+  /// The devices that get tokens, for people.
   fileprivate var text: String {
     switch self {
     case .listed: "listed: those that were registered"

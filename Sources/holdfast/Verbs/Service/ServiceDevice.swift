@@ -164,7 +164,7 @@ struct ServiceDeviceRemove: Verb {
   }
 }
 
-/// Says how a device stands now, and whether it stood so before.
+/// Reports the state of a device and whether it has changed.
 private func report(_ output: OutputOptions, _ id: DeviceID, _ state: String, hasChanged: Bool) {
   if output.json {
     Console.result(.object([("device_id", .string(hexadecimal(id))), ("changed", .bool(hasChanged))]))
@@ -173,7 +173,7 @@ private func report(_ output: OutputOptions, _ id: DeviceID, _ state: String, ha
   }
 }
 
-/// Runs a step on the backend's durable record, which is one transaction.
+/// Runs a step on the backend's durable record in one transaction.
 private func changing<Result>(
   _ service: ServiceOptions, _ body: (inout IssuedBaselinesDatabase) throws(LedgerFault) -> Result
 ) throws(Failure) -> Result {
@@ -189,14 +189,14 @@ private func currentSeconds() throws(Failure) -> UInt64 {
   return now
 }
 
-/// The id that an argument names: 32 hexadecimal digits, or a descriptor's file.
+/// Parses a device id: 32 hexadecimal digits, or a file with a descriptor.
 private func deviceID(_ argument: String) throws(Failure) -> DeviceID {
   if let id: DeviceID = fixedBytes(hexadecimal: argument) { return id }
   return try DeviceDescriptor(file: argument).deviceID
 }
 
 extension Failure {
-  /// The owner names a device that the service knows nothing of.
+  /// Creates the failure for a device that the service does not know.
   fileprivate init(unknown id: DeviceID, _ folder: String) {
     self.init(
       .malformed, "the service knows no device \(hexadecimal(id))",
@@ -216,7 +216,7 @@ extension DeviceRegistration {
 }
 
 extension RegisteredDevice {
-  /// The key id of the registered key; nil where none is registered.
+  /// Returns the key id of the registered key; nil if none is registered.
   fileprivate func keyID() throws(Failure) -> String? {
     guard let publicPoint else { return nil }
     var cryptography = OpenSSLCryptography()

@@ -114,7 +114,7 @@ struct ServiceUnapprove: Verb {
   }
 }
 
-/// Under which name and version an image is approved, and with which keys its apps authenticate evidence.
+/// The options for the name and version of an approved image, and for the keys that authenticate its evidence.
 struct ApprovalOptions: ParsableArguments {
   @Option(help: "The app's name, at most 64 bytes; for this program's own image, holdfast when absent.")
   var subject: String?
@@ -133,7 +133,7 @@ struct ApprovalOptions: ParsableArguments {
       version: try AppVersion(argument: version ?? "0.0.0", of: "--version"))
   }
 
-  /// The keys of all releases, 48 bytes each.
+  /// Returns the keys of all releases, 48 bytes each.
   func releaseKeys() throws(Failure) -> ByteBuffer<12288> {
     var keys = ByteBuffer<12288>()
     guard let mpkKey else {
@@ -174,7 +174,7 @@ struct ApprovalOptions: ParsableArguments {
     } catch { throw Failure(.fault, "there are too many releases") }
   }
 
-  /// The roots in a key file, which must be this user's and closed to others.
+  /// Reads the roots in a key file, which must belong to this user and be inaccessible to others.
   private static func roots(_ path: String) throws(Failure) -> ReleaseRoots {
     let text: SecretBytes
     do throws(FileError) {
@@ -197,7 +197,7 @@ struct ApprovalOptions: ParsableArguments {
 }
 
 extension ApprovedImage {
-  /// Digest, name and version.
+  /// The digest, name and version.
   var text: String { "\(hexadecimal(digest))  \(version.text)  \(subject)" }
 
   var json: JSONValue {
@@ -208,7 +208,7 @@ extension ApprovedImage {
   }
 }
 
-/// The `app.image` component of an executable file.
+/// Computes the `app.image` component of an executable file.
 func imageDigest(_ path: String) throws(Failure) -> Digest {
   do throws(MeasurementError) { return try ExecutableImage.digest(of: path) } catch {
     guard case .malformed = error else { throw Failure(.malformed, "\(path) cannot be read as an image") }
