@@ -53,6 +53,9 @@ running() { hciconfig "hci$1" | grep -q 'UP RUNNING PSCAN'; }
 # unlinked INDEX: whether no link of the adapter is left; one goes two seconds after its last channel.
 unlinked() { [ "$(hcitool -i "hci$1" con | wc -l)" -eq 1 ]; }
 
+# alone INDEX: waits until the adapter has no link any more.
+alone() { patiently unlinked "$1"; }
+
 # agent INDEX: says yes to whoever wants to pair. The kernel asks even where no end has a display.
 agent() {
   mkfifo "/tmp/agent$1.in" "/tmp/agent$1.out"

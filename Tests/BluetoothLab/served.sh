@@ -70,9 +70,6 @@ foreign() {
   exec timeout 100 foreign_peer "$kind" "$(address "$index")" "$device" "$(port "$kind")" "$@"
 }
 
-# alone INDEX: waits until the adapter has no link any more.
-alone() { patiently unlinked "$1"; }
-
 # answers PATTERN: how many of the device's answers are so.
 answers() { grep -cE "connection [0-9]+: $1([, ]|\$)" /tmp/device.log; }
 
