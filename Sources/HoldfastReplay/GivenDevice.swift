@@ -156,7 +156,7 @@ public struct GivenStore: DeviceStore, ~Copyable {
   }
   /// Does nothing: the token is given by ``GivenDevice/remember(_:as:)``.
   public func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {}
-  /// Lets `judge` decide on an empty ledger, and records nothing.
+  /// Lets `decide` make the decision from an empty ledger, and records nothing.
   public func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) {
     decide(round, LedgerSnapshot(clockFloor: 0), &decision)
   }

@@ -115,7 +115,7 @@ extension Authenticator {
       }
       return hasConfirmed
     }
-    if hasConfirmed { try tables.settle() }
+    if hasConfirmed { try tables.eraseRemains() }
     return hasConfirmed
   }
 
@@ -143,7 +143,7 @@ extension Authenticator {
         try tables.save(stored)
       }
     }
-    do throws(AuthenticatorFault) { try tables.settle() } catch {
+    do throws(AuthenticatorFault) { try tables.eraseRemains() } catch {
       let cause = error
       do throws(AuthenticatorFault) { try putBack(erasable) } catch { throw .interrupted }
       throw cause

@@ -67,7 +67,7 @@ extension Authenticator {
       return removed.count
     }
     guard count > 0 else { throw .unknownRecord }
-    try tables.settle()
+    try tables.eraseRemains()
     return count
   }
 

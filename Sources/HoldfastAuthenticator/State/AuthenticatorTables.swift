@@ -82,7 +82,7 @@ struct AuthenticatorTables {
   /// Removes every trace of erased values from the file and its log.
   ///
   /// The file is rewritten and the log emptied. The write at the end brings this to the disk before any later write.
-  func settle() throws(AuthenticatorFault) {
+  func eraseRemains() throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("VACUUM")
       try database.checkpoint()

@@ -25,7 +25,7 @@ extension Ledger {
     }
   }
 
-  /// Reads the facts about `round`, lets `judge` decide, and records the decision in one durable transaction. A decision that
+  /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
   /// changes nothing is counted instead.
   func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(LedgerError) {
     if try answerRepetition(round, &decision, decide: decide) { return }

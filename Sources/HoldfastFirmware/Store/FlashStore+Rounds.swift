@@ -2,7 +2,7 @@ import HoldfastCore
 
 /// The transaction in which a round is judged. It reads and writes the same facts as the ledger on Linux.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Reads the facts about a round, calls `judge`, and records the decision and its audit entry in one transaction. A
+  /// Reads the facts about a round, calls `decide`, and records the decision and its audit entry in one transaction. A
   /// repetition is not recorded, and a decision that changes nothing is counted in memory.
   ///
   /// - Throws: `StoreFailure` if the store cannot be read or written. The decision must then not be acted upon.

@@ -36,7 +36,7 @@ struct DeviceSecret {
     try read(in: openFolder())
   }
 
-  /// Opens the folder, which must be this user's alone.
+  /// Opens the folder, which must belong to this user and be closed to others.
   func openFolder() throws(DeviceSecretFault) -> Descriptor {
     let opened = try openAnyFolder()
     let status = try status(of: opened)
@@ -126,7 +126,7 @@ extension DeviceSecret {
     }
   }
 
-  /// Writes a secret under a name of its own and gives it the right name, unless another process did so first.
+  /// Writes a secret under a temporary name and gives it the right name, unless another process did so first.
   private func create(in folder: borrowing Descriptor) throws(DeviceSecretFault) {
     let folderDescriptor = folder.number
     let temporary = "\(name).\(getpid()).\(UInt64.random(in: 0 ... .max))"

@@ -55,7 +55,7 @@ public struct HostFiles: Sendable {
 
   private func open(_ path: String) throws(SystemError) -> Descriptor {
     guard let kernelPath = kernelPath(of: path) else {
-      // A pipe without a writer must not hold anybody up.
+      // Opening a pipe without a writer must not block.
       return try Descriptor(opening: root + path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
     }
     if path == Self.executable {

@@ -10,7 +10,7 @@ final class BackgroundDigest: Sendable {
   private let outcome: OutcomeBox
   private let thread: Thread?
 
-  /// Starts the work. If no thread can be created, `wait()` does the work.
+  /// Starts the work. If no thread can be created, this thread does it at once.
   init(_ work: @escaping @Sendable () -> Outcome) {
     let outcome = OutcomeBox()
     self.outcome = outcome

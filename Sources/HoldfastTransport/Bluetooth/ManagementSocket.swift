@@ -70,12 +70,12 @@ final class ManagementSocket: Sendable {
     throw .timedOut
   }
 
-  /// Returns the next event and its adapter; nil if `deadline` has passed or `signal` was raised.
+  /// Returns the next event and its adapter; nil if `deadline` has passed or `wakeUp` was raised.
   func next(
-    by deadline: Deadline, unless signal: WakeUp? = nil
+    by deadline: Deadline, unless wakeUp: WakeUp? = nil
   ) throws(BluetoothError) -> (adapter: UInt16, event: ManagementEvent)? {
     var buffer = [UInt8](repeating: 0, count: ManagementSocket.maximumEventByteCount)
-    while try wait(by: deadline, unless: signal) {
+    while try wait(by: deadline, unless: wakeUp) {
       let count = unsafe recv(file.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT))
       if count == 0 { throw .malformed }
       if count < 0 {
@@ -87,10 +87,10 @@ final class ManagementSocket: Sendable {
     return nil
   }
 
-  private func wait(by deadline: Deadline, unless signal: WakeUp?) throws(BluetoothError) -> Bool {
+  private func wait(by deadline: Deadline, unless wakeUp: WakeUp?) throws(BluetoothError) -> Bool {
     guard !deadline.hasPassed else { return false }
     do throws(TransportError) {
-      return try file.wait(for: POLLIN, until: deadline, unless: signal) == .ready
+      return try file.wait(for: POLLIN, until: deadline, unless: wakeUp) == .ready
     } catch { throw BluetoothError(error) }
   }
 }

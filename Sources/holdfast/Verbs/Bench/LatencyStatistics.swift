@@ -18,7 +18,7 @@ extension LatencyHistogram {
   }
 }
 
-/// How long proofs took, whole and in parts.
+/// The latencies of proofs, as a whole and in parts.
 struct LatencyStatistics {
   private(set) var total = LatencyHistogram()
   private var measure = LatencyHistogram()
