@@ -5,8 +5,8 @@ from holdfast_peer.checks import expect, expect_equal
 from served import KINDS, Tried, expect_accepted
 
 TIMEOUT_SECONDS = 4
-# Starting and measuring under emulation, with others at work. The kernel gives a link up only after twenty seconds.
-SLACK_SECONDS = 14
+# Starting and measuring under emulation, with others at work.
+SLACK_SECONDS = 8
 
 
 def observe(lab):
