@@ -15,7 +15,7 @@ public enum MeasurementError: Error, Equatable {
   /// A source was read, but does not have the kernel's format.
   case malformed(MeasuredSource)
   /// The device secret could not be used.
-  case deviceSecret(DeviceSecretFault)
+  case deviceSecret(HostSecretFault)
   /// A value does not fit into the evidence.
   case evidence(EncodingFault)
   /// The cryptographic library or the random source failed.
@@ -53,7 +53,7 @@ public enum MeasuredSource: Sendable {
 }
 
 /// A reason why the device secret could not be used.
-public enum DeviceSecretFault: Error, Equatable {
+public enum HostSecretFault: Error, Equatable {
   /// Neither `XDG_DATA_HOME` nor `HOME` is an absolute path.
   case noLocation
   /// The secret does not exist: it was never created, or has been removed.

@@ -124,8 +124,8 @@ struct MeasurementPass {
   }
 
   private func deviceSecret() throws(MeasurementError) -> Secret<32> {
-    do throws(DeviceSecretFault) {
-      let store = try DeviceSecret(files)
+    do throws(HostSecretFault) {
+      let store = try HostSecret(files)
       if makingDeviceSecret { return try store.readOrCreate() }
       return try store.read()
     } catch {

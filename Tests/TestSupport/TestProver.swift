@@ -37,7 +37,7 @@ package final class TestProver {
     let isReference = flaws.contains(.asReference)
     let random = fixed16(try randomBytes(16))
     let sent = isReference ? try reference() : token
-    AnswerHead.encode(
+    ProofMessageHead.encode(
       random: random, encoding: isReference ? .reference : .cose,
       token: sent.span, into: &head)
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
@@ -83,7 +83,7 @@ package final class TestProver {
     try buffer.open(
       key: keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: authenticated.span,
       using: &cryptography)
-    let reply = try Reply(buffer.bytes)
+    let reply = try VerdictBody(buffer.bytes)
     return TestVerdict(
       status: verdict.status, result: String(decoding: Array(copying: reply.result.bytes), as: UTF8.self),
       notice: reply.notice)

@@ -18,11 +18,11 @@ package struct TestVisitor {
   ) throws -> Bool {
     let bytes = Array(text.utf8)
     guard let code = OneUseCode(bytes.span) else { return false }
-    var session = UserSession(
+    var session = ActivationSession(
       code: code, for: purpose, cryptography: OpenSSLCryptography(), random: TestRandom(state: seed))
     var message = challenge
     while true {
-      do throws(UserFault) {
+      do throws(ActivationFault) {
         switch try session.receive(message.span) {
         case .send: break
         case .store:

@@ -6,7 +6,7 @@ import HoldfastFirmware
 @_silgen_name("stub_flash") func stubFlash() -> UnsafeMutableRawPointer
 
 private struct StubBoard: Board {
-  mutating func receive(until deadlineMilliseconds: UInt64) -> Reception {
+  mutating func receive(until deadlineMilliseconds: UInt64) -> ReceivedByte {
     stubResult() == 0 ? .silence : .byte(stubReceive())
   }
 

@@ -81,7 +81,7 @@ struct StubKey: AgreementKey {
 /// One slot, as a small device would have several.
 private struct StubStore: ~Copyable, DeviceStore {
   var reference = TokenReference()
-  var token = VerifiedToken()
+  var token = AuthenticatedToken()
 
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     switch stubResult() {
@@ -91,17 +91,19 @@ private struct StubStore: ~Copyable, DeviceStore {
     }
   }
   mutating func clockFloor() -> UInt64 { UInt64(stubResult()) }
-  mutating func recall(_ reference: TokenReference, into other: inout VerifiedToken) -> Bool {
+  mutating func recall(_ reference: TokenReference, into other: inout AuthenticatedToken) -> Bool {
     guard self.reference == reference else { return false }
     other.set(token)
     return true
   }
-  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     self.reference = reference
     self.token.set(token)
   }
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
-  mutating func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
+  mutating func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide)
+    throws(StoreFailure)
+  {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
     user.otp = CodeAccount(method: .hotp(.sha1, .six))
     user.seal = CodeAccount(method: .ocra(.usualSeal))
@@ -125,7 +127,7 @@ private struct StubStore: ~Copyable, DeviceStore {
     stubResult() == 1
   }
   mutating func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { stubResult() == 1 }
-  mutating func countUnproved(_ status: Status) { stubUpdate(status.rawValue) }
+  mutating func countUnauthenticated(_ status: Status) { stubUpdate(status.rawValue) }
 }
 
 private struct StubPolicy: Policy {

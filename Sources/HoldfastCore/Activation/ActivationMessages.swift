@@ -1,7 +1,7 @@
 /// A message from a user without a token, for an activation or an unlocking. The user sends it instead of M2.
 ///
 /// Source: `docs/protocol.md`, "Activation" and "Unlocking".
-public enum UserMessage {
+public enum ActivationMessage {
   /// The request for a user's secrets: `[21, client point, mac]`.
   case activate(P256Point, mac: FixedBytes<32>)
   /// The user's confirmation that the secrets are durable: `[23, mac]`.
@@ -36,8 +36,8 @@ public enum UserMessage {
   }
 }
 
-/// The device's answer to a ``UserMessage``.
-public enum UserReply: ~Escapable {
+/// The device's answer to a ``ActivationMessage``.
+public enum ActivationReply: ~Escapable {
   /// The device's point and the sealed ``ActivationGrant``: `[22, device point, sealed]`. The span points into the
   /// message.
   case grant(P256Point, sealed: Span<UInt8>)

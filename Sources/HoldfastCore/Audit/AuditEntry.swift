@@ -128,7 +128,7 @@ extension AuditEvent {
       var round = try AuditedRound(&reader)
       round.user = try reader.text()
       self = .round(round)
-    case 1: self = .unproved(try UnprovedTotals(&reader))
+    case 1: self = .unproved(try UnauthenticatedTotals(&reader))
     case 2: self = .created(try reader.fixedBytes())
     case 3: self = .started(bootCount: try reader.unsigned())
     case 4: self = .stopped
@@ -199,7 +199,7 @@ public enum AuditEvent: Sendable, Equatable {
   /// nonce. Other rounds of such peers are in ``denied(_:)``.
   case round(AuditedRound)
   /// The number of answers of each status to peers that had proved nothing, since the previous totals.
-  case unproved(UnprovedTotals)
+  case unproved(UnauthenticatedTotals)
   /// The state folder was created, for the device with this id.
   case created(DeviceID)
   /// The server started. `bootCount` is the number of its starts.
@@ -265,7 +265,7 @@ public struct AuditedRound: Sendable, Equatable {
   }
 
   /// Creates the record of `round`, which ended with `status`.
-  public init(_ round: borrowing Round, status: Status) {
+  public init(_ round: borrowing AppraisalInput, status: Status) {
     self.status = status
     command = round.command
     verifyingKey = round.verifyingKey

@@ -1,5 +1,5 @@
 /// The number of answers with each status, at most 2^32 - 1 each.
-public struct UnprovedTotals: Sendable {
+public struct UnauthenticatedTotals: Sendable {
   /// One counter for each status number. A test compares the length with `Status.allCases`, since an array of exactly
   /// that length cannot be made from it without a heap.
   private var counts = InlineArray<24, UInt32>(repeating: 0)
@@ -28,22 +28,22 @@ public struct UnprovedTotals: Sendable {
   }
 
   /// Adds the totals of `other`.
-  public mutating func add(_ other: UnprovedTotals) {
+  public mutating func add(_ other: UnauthenticatedTotals) {
     for index in counts.indices {
       counts[index] = UInt32(clamping: UInt64(counts[index]) + UInt64(other.counts[index]))
     }
   }
 }
 
-extension UnprovedTotals: Equatable {
+extension UnauthenticatedTotals: Equatable {
   /// Returns whether both have the same totals.
-  public static func == (left: UnprovedTotals, right: UnprovedTotals) -> Bool {
+  public static func == (left: UnauthenticatedTotals, right: UnauthenticatedTotals) -> Bool {
     for index in left.counts.indices where left.counts[index] != right.counts[index] { return false }
     return true
   }
 }
 
-extension UnprovedTotals {
+extension UnauthenticatedTotals {
   /// Writes `[[status, count] …]`, by status, without those that were never given.
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: statusCount)

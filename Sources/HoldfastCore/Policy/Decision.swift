@@ -67,7 +67,7 @@ extension Decision {
   ///
   /// Any other denial is only counted (see ``DeniedRounds``), so that the holder of a useless token can neither fill a
   /// log nor wear out a flash. `ledger` is the snapshot from which the decision was made.
-  public borrowing func isRecorded(over ledger: borrowing LedgerSnapshot, _ round: borrowing Round) -> Bool {
+  public borrowing func isRecorded(over ledger: borrowing LedgerSnapshot, _ round: borrowing AppraisalInput) -> Bool {
     guard !isRepetition else { return false }
     return status == .accepted || clockFloor > ledger.clockFloor || keepsNonce || attempt != nil || round.matches != nil
   }

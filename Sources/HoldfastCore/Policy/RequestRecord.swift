@@ -11,7 +11,7 @@ public struct RequestRecord: Sendable, Equatable {
   /// The numbers below ``highest``: bit n is set if `highest - 1 - n` was accepted.
   public let window: UInt64
   /// The digest that identifies the command and the parameters of the request with the highest number: see
-  /// ``Round/requestDigest``.
+  /// ``AppraisalInput/requestDigest``.
   public let digest: FixedBytes<16>
   /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, nil while neither
   /// is known.
@@ -57,12 +57,12 @@ public struct RequestIdentity: Sendable, Hashable {
   /// The number of the request, at most 2^53 - 1.
   public let number: UInt64
 
-  init(_ token: borrowing VerifiedToken, number: UInt64) {
+  init(_ token: borrowing AuthenticatedToken, number: UInt64) {
     (verifyingKey, tokenID, self.number) = (token.verifyingKey, token.claims.tokenID, number)
   }
 
   /// Takes the identity of the request of `round`; nil for a request without a number.
-  public init?(_ round: borrowing Round) {
+  public init?(_ round: borrowing AppraisalInput) {
     guard let number = round.requestNumber else { return nil }
     (verifyingKey, tokenID, self.number) = (round.verifyingKey, round.tokenID, number)
   }

@@ -3,7 +3,7 @@
 /// Source: docs/protocol.md, Statuses, from tokenRevoked on.
 extension Decision {
   /// Judges a round against the contents of the store. The first rule that objects gives the status.
-  public mutating func decide(_ round: borrowing Round, against ledger: borrowing LedgerSnapshot) {
+  public mutating func decide(_ round: borrowing AppraisalInput, against ledger: borrowing LedgerSnapshot) {
     self = Decision(status: .tokenInvalid, clockFloor: ledger.clockFloor)
     guard ledger.isIssuerTrusted else { return }
     let isSigned = round.verifyingKey != nil
@@ -33,7 +33,7 @@ extension Decision {
   }
 
   /// Denies a token below the generation floor, which its issuer or the policy revoked.
-  static func checkRevocation(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) -> Denial? {
+  static func checkRevocation(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
     let floor = max(round.limits.generationFloor, round.verifyingKey == nil ? 0 : ledger.generationFloor)
     guard round.generation < floor else { return nil }
     var denial = Denial(status: .tokenRevoked)
@@ -42,7 +42,7 @@ extension Decision {
   }
 
   /// Denies a token whose `exp` has passed, or that is older than policy allows, counted from its `iat`.
-  static func checkExpiry(_ round: borrowing Round, now: UInt64) -> Denial? {
+  static func checkExpiry(_ round: borrowing AppraisalInput, now: UInt64) -> Denial? {
     let age = now > round.issuedAt ? now - round.issuedAt : 0
     let isTooOld = round.limits.maximumAgeSeconds.map { age > $0 } ?? false
     guard round.expires <= now || isTooOld else { return nil }
@@ -52,13 +52,13 @@ extension Decision {
   }
 
   /// Denies an app that is older than policy allows.
-  static func checkVersion(_ round: borrowing Round) -> Denial? {
+  static func checkVersion(_ round: borrowing AppraisalInput) -> Denial? {
     round.version < round.limits.minimumVersion ? Denial(status: .versionTooOld) : nil
   }
 
   /// Answers a request from the record, and prevents its execution, if its number was accepted before or lies below the
   /// window.
-  static func checkNumber(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) -> Denial? {
+  static func checkNumber(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
     guard let number = round.requestNumber, let record = ledger.request, record.covers(number) else { return nil }
     var denial = Denial(status: .internal)
     denial.notice.highestRequestNumber = record.highest
@@ -74,19 +74,19 @@ extension Decision {
   }
 
   /// Denies a token with which `max` rounds were accepted.
-  static func checkUses(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) -> Denial? {
+  static func checkUses(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
     guard let maximum = round.maximumUses, ledger.uses >= maximum else { return nil }
     return Denial(status: .usesExhausted)
   }
 
   /// Denies a wrong integrity proof, whether or not the command needs one.
-  static func checkIntegrity(_ round: borrowing Round) -> Denial? {
+  static func checkIntegrity(_ round: borrowing AppraisalInput) -> Denial? {
     round.integrity == .wrong ? Denial(status: .integrityMismatch) : nil
   }
 
   /// Denies a command that policy does not know or does not allow in a compatibility round, that the token does not
   /// allow, or that concerns another user. Denies a parameter under a seal that is too long for a person to read.
-  static func checkCommand(_ round: borrowing Round) -> Denial? {
+  static func checkCommand(_ round: borrowing AppraisalInput) -> Denial? {
     guard let factors = round.factors, round.compatibilityNonce == nil || round.allowsCompatibility else {
       return Denial(refusal: .notInPolicy)
     }
@@ -99,7 +99,7 @@ extension Decision {
   }
 
   /// Denies a command if one of its factors is missing. Codes that the command does not need are not looked at.
-  static func checkFactors(_ round: borrowing Round) -> Denial? {
+  static func checkFactors(_ round: borrowing AppraisalInput) -> Denial? {
     guard let factors = round.factors else { return Denial(refusal: .notInPolicy) }
     var given = round.codes
     if round.integrity == .right { given.insert(.integrity) }
@@ -114,7 +114,7 @@ extension Decision {
   }
 
   /// Uses up a compatibility nonce once its proof is right, and refuses it from then on.
-  private mutating func checkNonce(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
+  private mutating func checkNonce(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard round.compatibilityNonce != nil else { return }
     if ledger.isNonceUsed {
       status = .deviceMismatch
@@ -129,7 +129,7 @@ extension Decision {
   }
 
   /// Answers busy if the store has no room for one more use or request number.
-  private mutating func checkRoom(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
+  private mutating func checkRoom(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard status == .accepted else { return }
     if round.maximumUses != nil, !ledger.canCountUses { status = .busy }
     if round.requestNumber != nil, !ledger.canKeepRequest { status = .busy }
@@ -137,7 +137,7 @@ extension Decision {
 
   /// Answers busy while a pending challenge is young: its user may be about to answer it.
   @inline(never)
-  mutating func checkChallenge(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
+  mutating func checkChallenge(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
     guard status == .accepted, round.freshChallenge != nil, let pending = ledger.user?.challenge else { return }
     guard pending.isYoung(at: now) else { return }
     status = .busy
@@ -146,7 +146,7 @@ extension Decision {
 
   /// Checks a user's codes in two transactions: the attempt is first recorded as a failure, then the comparison's
   /// result is applied to the record as it is then.
-  mutating func checkCodes(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
+  mutating func checkCodes(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
     let needed = (round.factors ?? []).intersection([.otp, .seal])
     guard status == .accepted, !needed.isEmpty else { return }
     status = needed.contains(.otp) ? .otpRejected : .sealRejected
@@ -206,7 +206,7 @@ extension Decision {
 extension Decision {
   /// Records the challenge in the round that asked for it. An unknown user gets none.
   @inline(never)
-  mutating func keepChallenge(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
+  mutating func keepChallenge(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
     guard let fresh = round.freshChallenge else { return }
     if user == nil { user = ledger.user }
     let expires = min(max(now, clockFloor) + IssuedChallenge.lifetimeSeconds, maximumInteger)
@@ -214,7 +214,7 @@ extension Decision {
   }
 
   /// Records the number of a round that was accepted.
-  mutating func keepNumber(_ round: borrowing Round, _ ledger: borrowing LedgerSnapshot) {
+  mutating func keepNumber(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard let number = round.requestNumber else { return }
     request =
       ledger.request?.accepting(number, digest: round.requestDigest)
@@ -222,7 +222,7 @@ extension Decision {
   }
 }
 
-extension Round {
+extension AppraisalInput {
   /// Whether the peer has proved the token's device measurement (DM). In a session round, it proved DM before the round
   /// is judged.
   var provesDevice: Bool {

@@ -3,9 +3,9 @@ extension DeviceSession {
   /// `outgoing`.
   @inline(never)
   mutating func answerUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
-    let userMessage: UserMessage
+    let userMessage: ActivationMessage
     do throws(EncodingFault) {
-      guard let decoded = try UserMessage(message) else { return nil }
+      guard let decoded = try ActivationMessage(message) else { return nil }
       userMessage = decoded
     } catch { return .malformed }
     guard waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }

@@ -8,10 +8,10 @@ extension DeviceSession {
   mutating func appraise<Machine: Actuator & ~Copyable>(
     _ message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Status {
-    let answer: Answer
-    do throws(EncodingFault) { answer = try Answer(message) } catch { return .malformed }
+    let answer: ProofMessage
+    do throws(EncodingFault) { answer = try ProofMessage(message) } catch { return .malformed }
     guard isChallengeOpen, waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }
-    var token = VerifiedToken()
+    var token = AuthenticatedToken()
     if let denial = obtain(&token, from: answer) ?? check(token) { return denial }
     credential = .token(verifyingKey: token.verifyingKey, token.claims.tokenID)
     switch answer.form {
@@ -24,7 +24,7 @@ extension DeviceSession {
 
   @inline(never)
   private mutating func appraiseSession<Machine: Actuator & ~Copyable>(
-    _ answer: borrowing Answer, head: Span<UInt8>, sealed: Span<UInt8>, token: borrowing VerifiedToken,
+    _ answer: borrowing ProofMessage, head: Span<UInt8>, sealed: Span<UInt8>, token: borrowing AuthenticatedToken,
     actuator: inout Machine
   ) -> Status {
     let transcript: Transcript
@@ -48,7 +48,8 @@ extension DeviceSession {
 
   @inline(never)
   private mutating func appraiseCompatibility<Machine: Actuator & ~Copyable>(
-    _ answer: borrowing Answer, nonce: FixedBytes<16>, command: BoundedText<32>, token: borrowing VerifiedToken,
+    _ answer: borrowing ProofMessage, nonce: FixedBytes<16>, command: BoundedText<32>,
+    token: borrowing AuthenticatedToken,
     actuator: inout Machine
   ) -> Status {
     let proofs: (integrity: ProofResult, device: ProofResult)
@@ -70,7 +71,7 @@ extension DeviceSession {
 /// The steps of an appraisal.
 extension DeviceSession {
   /// Recalls or opens the token; returns nil on success.
-  private mutating func obtain(_ token: inout VerifiedToken, from answer: borrowing Answer) -> Status? {
+  private mutating func obtain(_ token: inout AuthenticatedToken, from answer: borrowing ProofMessage) -> Status? {
     if answer.encoding == .reference {
       guard let reference = TokenReference(answer.token) else { return .tokenUnknown }
       return store.recall(reference, into: &token) ? nil : .tokenUnknown
@@ -86,7 +87,7 @@ extension DeviceSession {
   }
 
   /// Returns nil if the token is for this device, its issuer is trusted now in this way, and its `iat` is plausible.
-  private mutating func check(_ token: borrowing VerifiedToken) -> Status? {
+  private mutating func check(_ token: borrowing AuthenticatedToken) -> Status? {
     guard token.claims.audience == deviceID else { return .tokenInvalid }
     if let verifyingKey = token.verifyingKey {
       guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
@@ -106,7 +107,7 @@ extension DeviceSession {
 
   /// Computes both proofs, whether or not they were given, and compares them in constant time.
   private mutating func compareProofs(
-    _ answer: borrowing Answer, nonce: FixedBytes<16>, token: borrowing VerifiedToken
+    _ answer: borrowing ProofMessage, nonce: FixedBytes<16>, token: borrowing AuthenticatedToken
   ) throws(CryptographyFailure) -> (integrity: ProofResult, device: ProofResult) {
     let integrity = try measurementProof(
       key: token.claims.proofKey, nonce: nonce, measurement: token.claims.integrity, using: &cryptography)
@@ -135,7 +136,7 @@ extension DeviceSession {
   }
 
   /// Remembers a token that was sent whole.
-  private mutating func remember(_ token: borrowing VerifiedToken, from answer: borrowing Answer) {
+  private mutating func remember(_ token: borrowing AuthenticatedToken, from answer: borrowing ProofMessage) {
     guard answer.encoding != .reference else { return }
     do throws(CryptographyFailure) {
       store.remember(token, as: try tokenReference(answer.token, using: &cryptography))
@@ -144,12 +145,12 @@ extension DeviceSession {
 
   /// Lets the store record the decision of the rules. If the store fails, the status is `internal`.
   private mutating func record(
-    _ token: borrowing VerifiedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
+    _ token: borrowing AuthenticatedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request, nonce: FixedBytes<16>?
   ) -> RecordedRound {
     do throws(StoreFailure) {
       let milliseconds = clock.monotonicMilliseconds()
-      var round = Round(
+      var round = AppraisalInput(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
         realClock: try realClock(at: milliseconds), monotonicMilliseconds: milliseconds)
       round.freshChallenge = try freshChallenge(for: request)
@@ -180,10 +181,10 @@ extension DeviceSession {
   /// Carries out the accepted command, unless it was carried out before, and answers under the seal.
   @inline(never)
   private mutating func actAndAnswer<Machine: Actuator & ~Copyable>(
-    _ recorded: RecordedRound, _ request: borrowing Request, _ token: borrowing VerifiedToken,
+    _ recorded: RecordedRound, _ request: borrowing Request, _ token: borrowing AuthenticatedToken,
     keys: borrowing SessionKeys, transcript: Transcript, actuator: inout Machine
   ) -> Status {
-    var reply = Reply(notice: recorded.notice)
+    var reply = VerdictBody(notice: recorded.notice)
     if let refusal = recorded.notice.refusal { reply.result.append(refusal) }
     var status = recorded.status
     if recorded.isToBePerformed {
@@ -225,7 +226,7 @@ extension DeviceSession {
   /// `internal`.
   @inline(never)
   mutating func seal(
-    _ reply: borrowing Reply, status: Status, keys: borrowing SessionKeys, transcript: Transcript
+    _ reply: borrowing VerdictBody, status: Status, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Status {
     var sealed = ByteBuffer<1088>()
     var authenticated = ByteBuffer<33>()
@@ -253,7 +254,7 @@ extension DeviceSession {
   /// Compares the codes that the command needs with those of the user. The attempt is recorded already.
   @inline(never)
   private mutating func compareCodes(
-    _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing Round
+    _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing AppraisalInput
   ) throws(StoreFailure) -> CodeMatches? {
     guard let user = decision.user else { return nil }
     var matches = CodeMatches(userID: user.id)

@@ -92,7 +92,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   /// - Returns: the status, and the instructions for sending M3.
   public mutating func respond<Machine: Actuator & ~Copyable>(
     to message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
-  ) -> Response {
+  ) -> RoundOutcome {
     outgoing.removeAll()
     credential = nil
     let status =
@@ -106,8 +106,8 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
     isRecorded = false
     let now = clock.monotonicMilliseconds()
     if isFailure(status, isProved: isProved) { failures.record(at: now) }
-    return Response(
-      status: status, isPeerProved: isProved || status == .accepted,
+    return RoundOutcome(
+      status: status, isPeerAuthenticated: isProved || status == .accepted,
       credential: status == .accepted ? credential : nil, closesConnection: status == .malformed,
       awaitsConfirmation: activation != nil, delayMilliseconds: failures.delayMilliseconds(at: now))
   }
@@ -138,18 +138,18 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
       outgoing.removeAll()
     }
     // A round that was recorded and has no sealed answer, a compatibility round, is in the audit log already.
-    if !isRecorded { store.countUnproved(status) }
+    if !isRecorded { store.countUnauthenticated(status) }
   }
 }
 
 /// The outcome of a round, from which the caller learns how to send M3.
-public struct Response: Sendable, Equatable {
+public struct RoundOutcome: Sendable, Equatable {
   /// The status in M3, or `accepted` for an activation or an unlocking.
   public let status: Status
   /// Whether the peer has just proved that it holds a token's keys or an owner's code: the answer is sealed or carries
   /// a MAC, or a compatibility round was accepted. A denied compatibility round proves nothing, since it may be a
   /// recorded one that comes again.
-  public let isPeerProved: Bool
+  public let isPeerAuthenticated: Bool
   /// The credential by which the round was accepted; nil if it was not accepted, and for a repetition.
   public let credential: RoundCredential?
   /// Whether the caller must end the connection after M3.

@@ -46,10 +46,10 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   /// The transcript and keys of the round that waits for its verdict.
   var pending: PendingRound?
   /// The verdict to report unless another round brings a better one.
-  var standing: ProverVerdict?
+  var standing: ProverOutcome?
 
   /// The reply under the device's seal in the last round; empty if there was none.
-  public internal(set) var reply = Reply()
+  public internal(set) var reply = VerdictBody()
   /// M2, ready to be sent.
   public internal(set) var outgoing = MessageBuffer()
 
@@ -98,7 +98,7 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   }
 
   /// The verdict to report if the connection ends before the next message; nil if there was none.
-  public var verdictSoFar: ProverVerdict? { standing }
+  public var verdictSoFar: ProverOutcome? { standing }
 }
 
 /// The first message of a round: a challenge, or the verdict of a device that has no room for another peer.
@@ -108,7 +108,7 @@ public enum DeviceGreeting: Sendable {
   /// A challenge, M1.
   case challenge(Challenge)
   /// An unsealed verdict that was sent instead of M1, such as busy.
-  case verdict(ProverVerdict)
+  case verdict(ProverOutcome)
 
   /// Decodes the message.
   ///
@@ -122,11 +122,11 @@ public enum DeviceGreeting: Sendable {
     do throws(EncodingFault) { self = .challenge(try Challenge(message)) } catch { throw .malformed }
   }
 
-  private static func earlyVerdict(_ message: Span<UInt8>) throws(ProverFault) -> ProverVerdict? {
+  private static func earlyVerdict(_ message: Span<UInt8>) throws(ProverFault) -> ProverOutcome? {
     let verdict: VerdictMessage
     do throws(EncodingFault) { verdict = try VerdictMessage(message) } catch { return nil }
     guard !verdict.isSealed, !verdict.status.needsAuthentication else { throw .impostor }
-    return ProverVerdict(status: verdict.status, isAuthenticated: false)
+    return ProverOutcome(status: verdict.status, isAuthenticated: false)
   }
 }
 
@@ -137,11 +137,11 @@ public enum ProverStep: Sendable {
   /// The caller waits for the next challenge on the same connection.
   case awaitChallenge
   /// The session is over, with this verdict.
-  case done(ProverVerdict)
+  case done(ProverOutcome)
 }
 
 /// The outcome of a round for the prover.
-public struct ProverVerdict: Sendable {
+public struct ProverOutcome: Sendable {
   /// The status in M3.
   public let status: Status
   /// Whether the device proved by its seal that it could open the token. If not, the prover must not change anything
@@ -199,9 +199,9 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     }
     do throws(EncodingFault) {
       if let reference {
-        try AnswerHead.encode(random: random, encoding: .reference, token: reference.bytes, into: &head)
+        try ProofMessageHead.encode(random: random, encoding: .reference, token: reference.bytes, into: &head)
       } else {
-        try AnswerHead.encode(random: random, encoding: tokenEncoding, token: token.bytes, into: &head)
+        try ProofMessageHead.encode(random: random, encoding: tokenEncoding, token: token.bytes, into: &head)
       }
     } catch { preconditionFailure() }
   }
@@ -222,7 +222,7 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
       key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
       using: &cryptography)
     do throws(EncodingFault) {
-      try Answer.encode(
+      try ProofMessage.encode(
         head: head, integrityProof: integrity, deviceProof: device, sealed: sealed.bytes, into: &outgoing)
     } catch { throw CryptographyFailure() }
   }
@@ -259,7 +259,7 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     try openReply(verdict, round)
     var notice = reply.notice
     if verdict.status != .accepted { notice.refusal = Refusal(word: reply.result.bytes) }
-    return afterSealed(ProverVerdict(status: verdict.status, isAuthenticated: true, notice: notice), round)
+    return afterSealed(ProverOutcome(status: verdict.status, isAuthenticated: true, notice: notice), round)
   }
 
   private mutating func afterUnsealed(_ status: Status, _ round: borrowing PendingRound) -> ProverStep {
@@ -267,12 +267,12 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
       sendsReference = false
       return .awaitChallenge
     }
-    return .done(standing ?? ProverVerdict(status: status, isAuthenticated: false))
+    return .done(standing ?? ProverOutcome(status: status, isAuthenticated: false))
   }
 
   /// Returns the next step after a sealed M3. A command that needs no integrity may still succeed without that proof;
   /// if it does not, the first verdict is the one to report.
-  private mutating func afterSealed(_ verdict: ProverVerdict, _ round: borrowing PendingRound) -> ProverStep {
+  private mutating func afterSealed(_ verdict: ProverOutcome, _ round: borrowing PendingRound) -> ProverStep {
     sendsReference = true
     if verdict.status == .integrityMismatch, round.sentIntegrity, !required.contains(.integrity) {
       sendsIntegrity = false
@@ -300,6 +300,6 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
         key: round.keys.deviceToProver, nonce: FixedBytes<12>().bytes, authenticating: authenticated.bytes,
         using: &cryptography)
     } catch { throw .impostor }
-    do throws(EncodingFault) { reply = try Reply(plaintext.bytes) } catch { throw .malformed }
+    do throws(EncodingFault) { reply = try VerdictBody(plaintext.bytes) } catch { throw .malformed }
   }
 }

@@ -48,7 +48,7 @@ public struct VerdictMessage: ~Escapable {
 
 /// The contents of M3 under its seal:
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
-public struct Reply: ~Copyable {
+public struct VerdictBody: ~Copyable {
   /// The length of the longest result, in bytes.
   public static let maximumResultByteCount = 1024
 

@@ -11,16 +11,17 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
   /// Makes `token` a copy of the token that is remembered under `reference`; returns false, and changes nothing, if
   /// there is none.
-  mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
+  mutating func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool
 
   /// Remembers a token whose holder has proved the device measurement (DM).
-  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference)
+  mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference)
 
   /// Reads its data for `round`, lets `decide` make `decision`, and records the decision and its audit entry, all in one
   /// transaction that is durable before this returns. A decision that changes nothing
   /// (``Decision/isRecorded(over:_:)``) is counted in memory instead. If this throws, the device must not act upon
   /// `decision`.
-  mutating func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure)
+  mutating func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide)
+    throws(StoreFailure)
 
   /// Records the outcome of an accepted round whose request has a number: `accepted`, or `internal` if the actuator
   /// failed. The device calls it once the actuator has acted, and answers without waiting until the outcome is durable.
@@ -48,7 +49,7 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool
 
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
-  mutating func countUnproved(_ status: Status)
+  mutating func countUnauthenticated(_ status: Status)
 }
 
 extension DeviceStore where Self: ~Copyable {
@@ -58,7 +59,7 @@ extension DeviceStore where Self: ~Copyable {
 }
 
 /// A function that makes a decision on a round from the store's data.
-public typealias Decide = (borrowing Round, borrowing LedgerSnapshot, inout Decision) -> Void
+public typealias Decide = (borrowing AppraisalInput, borrowing LedgerSnapshot, inout Decision) -> Void
 
 /// A user's secret for one kind of codes, at most 64 bytes.
 public typealias CodeSecret = ByteBuffer<64>

@@ -27,7 +27,7 @@ public struct TokenOpener: ~Copyable {
     Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable, Trust: IssuerTrust & ~Copyable
   >(
     _ token: Span<UInt8>, encoding: TokenEncoding, key: inout Key, keyID: KeyID, trust: inout Trust,
-    acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto, into verified: inout VerifiedToken
+    acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto, into verified: inout AuthenticatedToken
   ) throws(TokenFault) {
     guard token.count <= Self.maximumTokenByteCount else { throw .malformed }
     defer {
@@ -92,7 +92,7 @@ extension TokenOpener {
   /// Source: RFC 9052 §4.4 and §6.3.
   func verifyCOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
     trust: inout Trust, acceptsUnsigned: Bool, acceptsMAC: Bool, using cryptography: inout Crypto,
-    into verified: inout VerifiedToken
+    into verified: inout AuthenticatedToken
   ) throws(TokenFault) {
     let issued: COSEIssuedClaims
     do throws(EncodingFault) {
@@ -166,7 +166,7 @@ extension TokenOpener {
   ///
   /// Source: RFC 7515 §5.2, RFC 7518 §3.4.
   mutating func verifyJOSE<Crypto: Cryptography & ~Copyable, Trust: IssuerTrust & ~Copyable>(
-    trust: inout Trust, using cryptography: inout Crypto, into verified: inout VerifiedToken
+    trust: inout Trust, using cryptography: inout Crypto, into verified: inout AuthenticatedToken
   ) throws(TokenFault) {
     let keyID: KeyID
     let signature: FixedBytes<64>

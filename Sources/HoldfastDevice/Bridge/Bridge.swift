@@ -17,8 +17,8 @@ package final class Bridge: Sendable {
   let hardware: Endpoint
   let timing: BridgeTiming
   let notify: @Sendable (BridgeNotice) -> Void
-  let reception: Reception
-  let place: ProverPlace
+  let reception: AcceptLoop
+  let place: ProverSlot
   let stopFlag: WakeUp
   /// The open line, which is closed together with the bridge.
   let line: Mutex<Connection?>
@@ -38,10 +38,10 @@ package final class Bridge: Sendable {
     let line: Connection
     do throws(TransportError) {
       line = try Bridge.open(hardware, timing)
-      place = try ProverPlace(provingMilliseconds: timing.provingMilliseconds)
+      place = try ProverSlot(provingMilliseconds: timing.provingMilliseconds)
     } catch { throw .hardware(hardware, error) }
     self.line = Mutex(line)
-    do throws(ServerFault) { reception = try Reception(at: endpoints, waitingCount: Bridge.waitingCount) } catch {
+    do throws(ServerFault) { reception = try AcceptLoop(at: endpoints, waitingCount: Bridge.waitingCount) } catch {
       throw .server(error)
     }
     (self.hardware, self.timing, self.notify, self.stopFlag) = (hardware, timing, notify, stopFlag)
@@ -57,7 +57,7 @@ package final class Bridge: Sendable {
     guard let carriers = WorkerGate(limit: 1), carriers.enter() else { throw .server(.noDescriptors) }
     let isStarted = Thread.detach { [self] in
       defer { carriers.leave() }
-      var carrier = Carrier(of: self)
+      var carrier = BridgeLoop(of: self)
       carrier.run()
     }
     guard isStarted else { throw .server(.noDescriptors) }

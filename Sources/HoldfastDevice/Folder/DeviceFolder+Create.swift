@@ -37,7 +37,7 @@ extension DeviceFolder {
     guard try !DeviceFile.description.isPresent(in: path) else { throw .alreadyMade }
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
     let key = try newKey(&random)
-    do throws(FileError) { try HalfMadeFolder.mark(path, as: .device) } catch {
+    do throws(FileError) { try IncompleteFolder.mark(path, as: .device) } catch {
       throw DeviceFolderFault(lock: error, in: path)
     }
     do throws(DeviceFolderFault) {
@@ -63,7 +63,9 @@ extension DeviceFolder {
           tpm: tpm)
       } catch { throw DeviceFolderFault.file(.ledger, DeviceFileFault(error)) }
       try complete(with: key)
-      do throws(FileError) { try HalfMadeFolder.unmark(path) } catch { throw DeviceFolderFault(lock: error, in: path) }
+      do throws(FileError) { try IncompleteFolder.unmark(path) } catch {
+        throw DeviceFolderFault(lock: error, in: path)
+      }
     } catch {
       if let counter { do throws(CounterFault) { try operations.undefine(counter) } catch {} }
       throw error
@@ -72,7 +74,7 @@ extension DeviceFolder {
 
   /// Returns whether the making of the folder began and did not end.
   static func isHalfMade(_ path: String) throws(DeviceFolderFault) -> Bool {
-    do throws(FileError) { return try HalfMadeFolder.isHalfMade(path) } catch {
+    do throws(FileError) { return try IncompleteFolder.isHalfMade(path) } catch {
       throw DeviceFolderFault(lock: error, in: path)
     }
   }
@@ -82,7 +84,7 @@ extension DeviceFolder {
     let names = DeviceFile.allCases.flatMap { file in
       file == .ledger ? ["", "-wal", "-shm", "-journal"].map { file.rawValue + $0 } : [file.rawValue]
     }
-    do throws(FileError) { try HalfMadeFolder.clear(path, of: names) } catch {
+    do throws(FileError) { try IncompleteFolder.clear(path, of: names) } catch {
       throw DeviceFolderFault(lock: error, in: path)
     }
   }

@@ -22,13 +22,13 @@ final class DeniedCounter: Sendable {
     /// The keys of `counts`, in the order in which they were added.
     var rows: [Row] = []
     /// The counts of rounds beyond the limit, by status.
-    var rest = UnprovedTotals()
+    var rest = UnauthenticatedTotals()
     /// The time of the first look at the counts since they were last taken, in monotonic milliseconds.
     var since: UInt64?
     var isEmpty: Bool { rows.isEmpty && rest.statusCount == 0 }
   }
 
-  func add(_ round: borrowing Round, _ status: Status) {
+  func add(_ round: borrowing AppraisalInput, _ status: Status) {
     add(Row(status: status, verifyingKey: round.verifyingKey, tokenID: round.tokenID), count: 1)
   }
 
@@ -82,13 +82,13 @@ final class DeniedCounter: Sendable {
 
 /// Counts of answers to peers that proved nothing. They are due for the audit log at most once a minute, however many
 /// messages such peers send.
-final class UnprovedCounter: Sendable {
+final class UnauthenticatedCounter: Sendable {
   static let intervalMilliseconds: UInt64 = 60_000
 
   private let state = Mutex(State())
 
   private struct State {
-    var totals = UnprovedTotals()
+    var totals = UnauthenticatedTotals()
     var lastTaken: UInt64?
   }
 
@@ -98,7 +98,7 @@ final class UnprovedCounter: Sendable {
 
   /// Takes the counts since the last time, once a minute has passed since then, or at once if `isForced`. Returns nil if
   /// there are none.
-  func take(at milliseconds: UInt64, isForced: Bool = false) -> UnprovedTotals? {
+  func take(at milliseconds: UInt64, isForced: Bool = false) -> UnauthenticatedTotals? {
     state.withLock { state in
       let totals = state.totals
       guard totals.statusCount > 0 else { return nil }
@@ -109,7 +109,7 @@ final class UnprovedCounter: Sendable {
   }
 
   /// Adds back counts that could not be written.
-  func putBack(_ totals: UnprovedTotals) {
+  func putBack(_ totals: UnauthenticatedTotals) {
     state.withLock { $0.totals.add(totals) }
   }
 }

@@ -27,7 +27,7 @@ extension Ledger {
 
   /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
   /// changes nothing is counted instead.
-  func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(LedgerError) {
+  func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(LedgerError) {
     if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
     let isRecorded: Bool
@@ -58,7 +58,7 @@ extension Ledger {
 
   /// Answers a round whose request number was accepted before, without writing anything. Returns false for any other round.
   private func answerRepetition(
-    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
+    _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(LedgerError) -> Bool {
     guard let request = RequestIdentity(round) else { return false }
     let (limits, running) = (limits, running)
@@ -180,16 +180,16 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { return nil }
   }
 
-  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     memory.recall(reference, into: &token)
   }
 
-  func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     memory.remember(token, as: reference)
   }
 
   mutating func record(
-    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
+    _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
     do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw StoreFailure() }
     if decision.attempt == nil {
@@ -240,7 +240,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
 
   /// Counts an answer to a peer that proved nothing. A compatibility round's answer has no seal either, but the audit log has
   /// that round already.
-  func countUnproved(_ status: Status) {
+  func countUnauthenticated(_ status: Status) {
     ledger.unproved.add(status)
     recordTotals()
   }

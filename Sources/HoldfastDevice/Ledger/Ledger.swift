@@ -13,7 +13,7 @@ package final class Ledger: Sendable {
   let deviceID: DeviceID
   /// The path of the TPM that anchored the ledger when it was made; nil for a ledger without an anchor.
   let tpm: String?
-  let unproved = UnprovedCounter()
+  let unproved = UnauthenticatedCounter()
   let running = RunningRequests()
   let denied = DeniedCounter()
   private let anchor: LedgerAnchor?

@@ -5,7 +5,7 @@ import Synchronization
 extension LedgerTables {
   /// Reads the facts that the ledger holds for `round`. It writes nothing.
   func snapshot(
-    for round: borrowing Round, state: LedgerState, limits: LedgerLimits
+    for round: borrowing AppraisalInput, state: LedgerState, limits: LedgerLimits
   ) throws(DatabaseError) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
     let (verifyingKey, tokenID) = key(of: round)
@@ -41,7 +41,8 @@ extension LedgerTables {
   }
 
   /// Writes the changes that `decision` makes. Floors only rise.
-  func apply(_ decision: borrowing Decision, to round: borrowing Round, state: inout LedgerState) throws(DatabaseError)
+  func apply(_ decision: borrowing Decision, to round: borrowing AppraisalInput, state: inout LedgerState)
+    throws(DatabaseError)
   {
     let (verifyingKey, tokenID) = key(of: round)
     state.clockFloor = max(state.clockFloor, decision.clockFloor)
@@ -99,7 +100,7 @@ extension LedgerTables {
 
   /// Returns the columns that name a token. Its bytes do not: the same token can be encoded again without any key. Unsigned
   /// tokens have an empty verifying key.
-  private func key(of round: borrowing Round) -> (verifyingKey: Value, tokenID: Value) {
+  private func key(of round: borrowing AppraisalInput) -> (verifyingKey: Value, tokenID: Value) {
     (key(round.verifyingKey), .copying(round.tokenID.bytes))
   }
 }
@@ -216,7 +217,7 @@ final class RunningRequests: Sendable {
   }
 
   /// Completes the ledger's facts about `round` with those in memory.
-  func complete(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) {
+  func complete(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput) {
     guard let request = RequestIdentity(round) else { return }
     state.withLock { state in
       snapshot.isActing = state.acting.contains(request)

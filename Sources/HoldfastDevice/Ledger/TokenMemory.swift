@@ -30,14 +30,14 @@ package final class TokenMemory: Sendable {
 
   /// Copies the token that is remembered under `reference` into `token`. Returns false, and changes nothing, if there is
   /// none.
-  package func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  package func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     guard let remembered = state.withLock({ $0.tokens[reference] }) else { return false }
     token.set(remembered.token)
     return true
   }
 
   /// Remembers a copy of `token`. A token that is remembered under that reference already is replaced, but keeps its age.
-  package func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  package func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     let remembered = RememberedToken(token.copy())
     state.withLock { state in
       guard state.tokens.updateValue(remembered, forKey: reference) == nil else { return }
@@ -54,9 +54,9 @@ package final class TokenMemory: Sendable {
 
 /// A token in one place on the heap. Its secrets are wiped when it is released.
 private final class RememberedToken: Sendable {
-  let token: VerifiedToken
+  let token: AuthenticatedToken
 
-  init(_ token: consuming VerifiedToken) {
+  init(_ token: consuming AuthenticatedToken) {
     self.token = token
   }
 }

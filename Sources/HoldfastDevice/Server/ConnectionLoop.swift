@@ -143,10 +143,10 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
 
   /// Reports a round. A compatibility round's answer has no seal, even if its peer has proved itself, but the ledger has
   /// recorded the round.
-  private func report(_ response: Response) {
+  private func report(_ response: RoundOutcome) {
     let event = session.store.event
     let isRecordedSilently = if case .round(let round) = event { round.isCompatibility } else { false }
-    if response.isPeerProved || isRecordedSilently {
+    if response.isPeerAuthenticated || isRecordedSilently {
       notify(.judged(JudgedRound(connection: number, status: response.status, event: event)))
     } else {
       notify(.answered(connection: number, response.status))

@@ -20,7 +20,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   let memory: TokenMemory
   let lock: SimulatedLock
   let watch: PolicyWatch
-  let reception: Reception
+  let reception: AcceptLoop
   let bootCount: UInt64
   let connections: ConnectionTable
   /// The gate that counts threads. The thread of an ended connection lives a moment longer than its place.
@@ -54,7 +54,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
     else {
       throw .noDescriptors
     }
-    reception = try Reception(at: endpoints, waitingCount: options.waitingCount)
+    reception = try AcceptLoop(at: endpoints, waitingCount: options.waitingCount)
     do throws(LedgerError) {
       bootCount = try ledger.start(realClock: clock.unixSeconds())
     } catch { throw .ledger(LedgerFault(error)) }

@@ -80,7 +80,7 @@ package struct AnsweredEntry: Sendable, Equatable {
 /// The totals of peers that have proved nothing, and of their connections.
 package struct StrangerTotals: Sendable, Equatable {
   /// The answers to such peers, by status.
-  package var answers = UnprovedTotals()
+  package var answers = UnauthenticatedTotals()
   /// The number of connections that the answers went to.
   package var connectionCount: UInt64 = 0
   /// The peer, if there was only one connection.

@@ -80,7 +80,7 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
     return .message(firstByteMilliseconds: start)
   }
 
-  private mutating func next(before whole: UInt64) -> Reception {
+  private mutating func next(before whole: UInt64) -> ReceivedByte {
     let now = clock.monotonicMilliseconds()
     guard now < whole else { return .silence }
     return board.receive(until: min(whole, now + Self.silenceMilliseconds))
@@ -119,7 +119,7 @@ enum Arrival {
 /// The hardware around a device: a serial line that leads to provers, and an observer.
 public protocol Board: ~Copyable {
   /// Waits for a byte from the line until the clock reaches `deadlineMilliseconds`.
-  mutating func receive(until deadlineMilliseconds: UInt64) -> Reception
+  mutating func receive(until deadlineMilliseconds: UInt64) -> ReceivedByte
 
   /// Sends bytes along the line.
   mutating func send(_ bytes: Span<UInt8>)
@@ -132,7 +132,7 @@ public protocol Board: ~Copyable {
 }
 
 /// The result of waiting for a byte.
-public enum Reception: Equatable {
+public enum ReceivedByte: Equatable {
   /// A byte arrived.
   case byte(UInt8)
   /// No byte arrived before the deadline.

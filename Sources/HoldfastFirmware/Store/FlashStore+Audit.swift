@@ -70,7 +70,7 @@ struct DeniedCounts {
   private var rows = InlineArray<2, Row>(repeating: Row())
   private var rest = InlineArray<24, UInt16>(repeating: 0)
 
-  mutating func add(_ round: borrowing Round, _ status: Status) {
+  mutating func add(_ round: borrowing AppraisalInput, _ status: Status) {
     var free: Int?
     for index in rows.indices.reversed() {
       if rows[index].count == 0 {

@@ -3,7 +3,8 @@ import HoldfastCore
 /// The request numbers that were accepted with each token, for at most 64 tokens.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Reads the record of the token of a numbered round, and finds the place that the record has or may take.
-  mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
+  mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput) throws(EncodingFault)
+  {
     requestPlace = nil
     guard round.requestNumber != nil else { return }
     requestTimes.advance(to: round.monotonicMilliseconds)
@@ -21,7 +22,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Drafts the record of a round's token. A token that comes again with a later `exp` is kept until the later time.
-  mutating func draftRequest(_ record: RequestRecord, of round: borrowing Round) throws(EncodingFault) {
+  mutating func draftRequest(_ record: RequestRecord, of round: borrowing AppraisalInput) throws(EncodingFault) {
     guard let place = requestPlace else { throw .unexpected }
     try RequestItem(round, place: place, expires: max(round.expires, keptUntil), record).encode(into: &draft)
     if let outcome = record.outcome { try draft.append(outcome, of: place) }
@@ -131,7 +132,7 @@ struct RequestItem {
   let expires: UInt64
   let record: RequestRecord
 
-  init(_ round: borrowing Round, place: Int, expires: UInt64, _ record: RequestRecord) {
+  init(_ round: borrowing AppraisalInput, place: Int, expires: UInt64, _ record: RequestRecord) {
     (verifyingKey, tokenID) = (round.verifyingKey, round.tokenID)
     (self.place, self.expires, self.record) = (place, expires, record)
   }

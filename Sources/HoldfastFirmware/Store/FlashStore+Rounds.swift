@@ -8,7 +8,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// - Throws: `StoreFailure` if the store cannot be read or written. The decision must then not be acted upon.
   @inline(never)
   public mutating func record(
-    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
+    _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
@@ -19,7 +19,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(decision, on: round, snapshot) }
   }
 
-  private mutating func read(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
+  private mutating func read(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput)
+    throws(EncodingFault)
+  {
     if let keyID = round.verifyingKey {
       snapshot.isIssuerTrusted = issuers.find(keyID, in: journal.bytes) != nil
       snapshot.generationFloor = try generationFloor(of: keyID)
@@ -31,26 +33,26 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Reads the records of uses and nonces, and whether there is room for more.
   @inline(never)
-  private func readKept(_ snapshot: inout LedgerSnapshot, for round: borrowing Round) throws(EncodingFault) {
+  private func readKept(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput) throws(EncodingFault) {
     let room = index.kept.count - index.keptCount
     if round.maximumUses != nil {
-      let uses = try findKept(KeptItem(round, .uses(0)))
+      let uses = try findKept(ReplayRecord(round, .uses(0)))
       if case .uses(let count)? = uses?.content { snapshot.uses = count }
       // The nonce of the same round takes its place first.
       snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
     }
     if let nonce = round.compatibilityNonce {
-      snapshot.isNonceUsed = try findKept(KeptItem(round, .nonce(nonce))) != nil
+      snapshot.isNonceUsed = try findKept(ReplayRecord(round, .nonce(nonce))) != nil
       // The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
       // which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
-      let ofToken = try nonceCount(of: KeptItem(round, .nonce(nonce)))
+      let ofToken = try nonceCount(of: ReplayRecord(round, .nonce(nonce)))
       snapshot.canKeepNonce = room > index.kept.count / 2 && ofToken < Self.nonceQuota
     }
   }
 
   /// Drafts the changes that a decision makes. Floors only rise.
   private mutating func draft(
-    _ decision: borrowing Decision, on round: borrowing Round, _ snapshot: borrowing LedgerSnapshot
+    _ decision: borrowing Decision, on round: borrowing AppraisalInput, _ snapshot: borrowing LedgerSnapshot
   ) throws(EncodingFault) {
     if decision.clockFloor > state.clockFloor {
       var next = state
@@ -64,13 +66,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try UserItem(name: name, record: user).encode(into: &draft)
     }
     if decision.countsUse {
-      var uses = KeptItem(round, .uses(snapshot.uses + 1))
+      var uses = ReplayRecord(round, .uses(snapshot.uses + 1))
       // A token that comes again with a later `exp` is kept until the later time.
       if let known = try findKept(uses) { uses.expires = max(uses.expires, known.expires) }
       try uses.encode(into: &draft)
     }
     if decision.keepsNonce, let nonce = round.compatibilityNonce {
-      try KeptItem(round, .nonce(nonce)).encode(into: &draft)
+      try ReplayRecord(round, .nonce(nonce)).encode(into: &draft)
     }
     if let request = decision.request { try draftRequest(request, of: round) }
     // While the codes are still to be compared, no entry is made: the round is judged again with the result, and the audit
@@ -93,11 +95,11 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// The most nonces that are kept of one token.
   private static var nonceQuota: Int { 8 }
 
-  private func nonceCount(of wanted: KeptItem) throws(EncodingFault) -> Int {
-    let tag = KeptPlace.tag(of: wanted.tokenID)
+  private func nonceCount(of wanted: ReplayRecord) throws(EncodingFault) -> Int {
+    let tag = ReplayIndexEntry.tag(of: wanted.tokenID)
     var count = 0
     for position in index.kept.indices where index.kept[position].item != 0 && index.kept[position].tag == tag {
-      let kept = try KeptItem(try journal.item(index.kept[position].item))
+      let kept = try ReplayRecord(try journal.item(index.kept[position].item))
       if case .nonce = kept.content, kept.verifyingKey == wanted.verifyingKey, kept.tokenID == wanted.tokenID {
         count += 1
       }
@@ -105,20 +107,20 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return count
   }
 
-  private func findKept(_ wanted: KeptItem) throws(EncodingFault) -> KeptItem? {
+  private func findKept(_ wanted: ReplayRecord) throws(EncodingFault) -> ReplayRecord? {
     guard let found = try keptIndex(wanted) else { return nil }
-    return try KeptItem(try journal.item(index.kept[found].item))
+    return try ReplayRecord(try journal.item(index.kept[found].item))
   }
 
-  private func keptIndex(_ wanted: KeptItem) throws(EncodingFault) -> Int? {
-    let tag = KeptPlace.tag(of: wanted.tokenID)
+  private func keptIndex(_ wanted: ReplayRecord) throws(EncodingFault) -> Int? {
+    let tag = ReplayIndexEntry.tag(of: wanted.tokenID)
     for position in index.kept.indices where index.kept[position].item != 0 && index.kept[position].tag == tag {
-      if try KeptItem(try journal.item(index.kept[position].item)).isAbout(theSameAs: wanted) { return position }
+      if try ReplayRecord(try journal.item(index.kept[position].item)).isAbout(theSameAs: wanted) { return position }
     }
     return nil
   }
 
-  mutating func put(_ place: UInt16, _ kept: KeptItem) throws(EncodingFault) {
+  mutating func put(_ place: UInt16, _ kept: ReplayRecord) throws(EncodingFault) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var position = try keptIndex(kept)
     if position == nil {
@@ -128,7 +130,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       }
     }
     guard let position else { throw .unexpected }
-    index.kept[position] = KeptPlace(item: place, kept)
+    index.kept[position] = ReplayIndexEntry(item: place, kept)
   }
 
   /// Returns the highest generation that was accepted from a key; 0 if none was.
@@ -163,8 +165,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 }
 
-extension KeptItem {
-  fileprivate init(_ round: borrowing Round, _ content: Content) {
+extension ReplayRecord {
+  fileprivate init(_ round: borrowing AppraisalInput, _ content: Content) {
     self.init(
       verifyingKey: round.verifyingKey, tokenID: round.tokenID, expires: round.expires, content: content)
   }

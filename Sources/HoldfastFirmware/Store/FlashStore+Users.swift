@@ -136,7 +136,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts the removal of the user of that name, if there is one, and of the owner's codes for the name.
   mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
     if let user = try findUser(name) {
-      try draft.begin(.userGone, elementCount: 2)
+      try draft.begin(.userRemoved, elementCount: 2)
       try draft.appendCBOR(unsigned: user.record.id)
     }
     for position in index.codes.indices where index.codes[position] != 0 {
@@ -146,7 +146,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   mutating func draftCodeGone(_ id: UInt64) throws(EncodingFault) {
-    try draft.begin(.codeGone, elementCount: 2)
+    try draft.begin(.codeRemoved, elementCount: 2)
     try draft.appendCBOR(unsigned: id)
   }
 

@@ -16,7 +16,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// The transaction that is being drafted.
   var draft = ByteBuffer<1024>()
   var isFailed = false
-  var unproved = UnprovedTotals()
+  var unproved = UnauthenticatedTotals()
   var requestTimes = RequestTimes()
   /// The place of the current round's request number; nil if it has none.
   var requestPlace: Int?
@@ -100,17 +100,17 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   /// Copies the token that is remembered under `reference` into `token`. Returns false, and changes nothing, if there is
   /// none.
-  public mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  public mutating func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     tokens.recall(reference, into: &token)
   }
 
   /// Remembers a token in memory; with eight remembered, the oldest is dropped.
-  public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  public mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     tokens.remember(token, as: reference)
   }
 
   /// Counts an answer to a peer that proved nothing, in memory.
-  public mutating func countUnproved(_ status: Status) { unproved[status] += 1 }
+  public mutating func countUnauthenticated(_ status: Status) { unproved[status] += 1 }
 
   /// Drafts a transaction and appends it. All of it counts, or nothing.
   ///
@@ -221,7 +221,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     if unproved.statusCount > 0 {
       let totals = unproved
       try note(.unproved(totals), realClock: realClock)
-      unproved = UnprovedTotals()
+      unproved = UnauthenticatedTotals()
     }
     while let rounds = denied.next {
       try note(.denied(rounds), realClock: realClock)

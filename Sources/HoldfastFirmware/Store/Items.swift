@@ -19,11 +19,11 @@ enum ItemKind: UInt64 {
   /// `[8, user id, purpose, secret]`: a secret of a user.
   case secret = 8
   /// `[9, id]`: the removal of a user and of the user's secrets.
-  case userGone = 9
+  case userRemoved = 9
   /// `[10, id, purpose, key, user, expires, otp / null, seal / null]`: one of the owner's codes.
   case code = 10
   /// `[11, id]`: the removal of one of the owner's codes.
-  case codeGone = 11
+  case codeRemoved = 11
   /// `[12, jti, place, …]`: see ``RequestItem``.
   case request = 12
   /// `[13, place, outcome]`: the outcome of the request with the highest number at that place.
@@ -140,23 +140,23 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
         try audit.advance(over: entry, using: &cryptography)
       } catch { throw .unexpected }
     case .generation: try putGeneration(place, of: try reader.fixedBytes())
-    case .uses, .nonce: try put(place, try KeptItem(try journal.item(place)))
+    case .uses, .nonce: try put(place, try ReplayRecord(try journal.item(place)))
     case .user: try putUser(place, id: try reader.unsigned())
     case .secret: try putSecret(place, of: try reader.unsigned(), try reader.purpose())
-    case .userGone: index.users[try userIndex(id: try reader.unsigned())] = UserPlace()
+    case .userRemoved: index.users[try userIndex(id: try reader.unsigned())] = UserPlace()
     case .code: index.codes[try freeCodeIndex()] = place
     case .request:
       let _: TokenID = try reader.fixedBytes()
       let position = try reader.requestPlace()
       (index.requests[position], index.outcomes[position]) = (place, nil)
     case .outcome: index.outcomes[try reader.requestPlace()] = try reader.outcome()
-    case .codeGone: index.codes[try codeIndex(id: try reader.unsigned())] = 0
+    case .codeRemoved: index.codes[try codeIndex(id: try reader.unsigned())] = 0
     }
   }
 }
 
 /// A replay record, kept until its token expires: the number of its uses, or a compatibility nonce that came with it.
-struct KeptItem: Equatable {
+struct ReplayRecord: Equatable {
   /// The key that signed the token; nil for an unsigned one.
   let verifyingKey: KeyID?
   let tokenID: TokenID
@@ -169,7 +169,7 @@ struct KeptItem: Equatable {
   }
 
   /// Returns whether both are the uses of one token, or the same nonce with one token.
-  func isAbout(theSameAs other: KeptItem) -> Bool {
+  func isAbout(theSameAs other: ReplayRecord) -> Bool {
     guard verifyingKey == other.verifyingKey, tokenID == other.tokenID else { return false }
     switch (content, other.content) {
     case (.uses, .uses): return true
@@ -179,7 +179,7 @@ struct KeptItem: Equatable {
   }
 }
 
-extension KeptItem {
+extension ReplayRecord {
   init(_ item: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(item)
     let kind = try reader.itemKind()

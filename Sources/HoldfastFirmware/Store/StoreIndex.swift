@@ -2,7 +2,7 @@ import HoldfastCore
 
 /// An index of the newest item about each subject, as an offset into the slot in force; 0 for none.
 struct StoreIndex: ~Copyable {
-  var kept = InlineArray<64, KeptPlace>(repeating: KeptPlace())
+  var kept = InlineArray<64, ReplayIndexEntry>(repeating: ReplayIndexEntry())
   var users = InlineArray<16, UserPlace>(repeating: UserPlace())
   var codes = InlineArray<16, UInt16>(repeating: 0)
   var generations = InlineArray<16, UInt16>(repeating: 0)
@@ -32,13 +32,13 @@ struct StoreIndex: ~Copyable {
   /// Drops the entries of tokens that have expired by the clock floor and can never count again.
   mutating func dropOutdated(clockFloor: UInt64) {
     for index in kept.indices where kept[index].item != 0 && kept[index].isOutdated(clockFloor: clockFloor) {
-      kept[index] = KeptPlace()
+      kept[index] = ReplayIndexEntry()
     }
   }
 }
 
 /// The place of a use count or a nonce.
-struct KeptPlace {
+struct ReplayIndexEntry {
   /// The token's `exp`, in Unix seconds, as its upper and its lower half. They take four bytes less than one `UInt64`.
   private var expires: (UInt32, UInt32) = (0, 0)
   /// The first two bytes of the token's id. They save decoding most other items.
@@ -47,7 +47,7 @@ struct KeptPlace {
 
   init() {}
 
-  init(item: UInt16, _ kept: KeptItem) {
+  init(item: UInt16, _ kept: ReplayRecord) {
     self.item = item
     expires = (UInt32(kept.expires >> 32), UInt32(truncatingIfNeeded: kept.expires))
     tag = Self.tag(of: kept.tokenID)
@@ -74,11 +74,11 @@ struct TokenSlots: ~Copyable {
   @inline(never)
   init() {}
 
-  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     slots.recall(reference, into: &token)
   }
 
-  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     guard !slots.holds(reference) else { return }
     slots.fill(oldest, reference, token)
     oldest = (oldest + 1) % Both<Both<Both<TokenSlot>>>.capacity
@@ -90,13 +90,13 @@ private protocol TokenRoom: ~Copyable {
   static var capacity: Int { get }
   init()
   func holds(_ reference: TokenReference) -> Bool
-  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool
-  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken)
+  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing AuthenticatedToken)
 }
 
 private struct TokenSlot: ~Copyable, TokenRoom {
   private var reference: TokenReference?
-  private var token = VerifiedToken()
+  private var token = AuthenticatedToken()
 
   static var capacity: Int { 1 }
 
@@ -107,13 +107,13 @@ private struct TokenSlot: ~Copyable, TokenRoom {
     return known == reference
   }
 
-  func recall(_ reference: TokenReference, into other: inout VerifiedToken) -> Bool {
+  func recall(_ reference: TokenReference, into other: inout AuthenticatedToken) -> Bool {
     guard holds(reference) else { return false }
     other.set(token)
     return true
   }
 
-  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing AuthenticatedToken) {
     self.reference = reference
     self.token.set(token)
   }
@@ -128,11 +128,11 @@ private struct Both<Half: TokenRoom & ~Copyable>: ~Copyable, TokenRoom {
 
   func holds(_ reference: TokenReference) -> Bool { first.holds(reference) || second.holds(reference) }
 
-  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     first.recall(reference, into: &token) || second.recall(reference, into: &token)
   }
 
-  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing VerifiedToken) {
+  mutating func fill(_ index: Int, _ reference: TokenReference, _ token: borrowing AuthenticatedToken) {
     if index < Half.capacity {
       first.fill(index, reference, token)
     } else {

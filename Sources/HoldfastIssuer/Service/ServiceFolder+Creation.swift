@@ -46,17 +46,17 @@ extension ServiceFolder {
     _ releaseKeys: Span<UInt8>, _ policy: ServicePolicy, _ signature: AttestationSignature
   ) throws(ServiceFolderFault) {
     do throws(FileError) {
-      if try HalfMadeFolder.isHalfMade(path) { try HalfMadeFolder.clear(path, of: Self.madeNames) }
+      if try IncompleteFolder.isHalfMade(path) { try IncompleteFolder.clear(path, of: Self.madeNames) }
     } catch { throw .file(error) }
     for file in ServiceFile.allCases where try isPresent(file) {
       throw .file(FileError(.exists, at: path(of: file)))
     }
-    do throws(FileError) { try HalfMadeFolder.mark(path, as: .service) } catch { throw .file(error) }
+    do throws(FileError) { try IncompleteFolder.mark(path, as: .service) } catch { throw .file(error) }
     do throws(ServiceFolderFault) {
       try fill(releaseKeys, policy, signature)
     } catch {
       // If this fails too, the mark remains, and the next call clears the folder.
-      try? HalfMadeFolder.clear(path, of: Self.madeNames)
+      try? IncompleteFolder.clear(path, of: Self.madeNames)
       throw error
     }
   }
@@ -94,7 +94,7 @@ extension ServiceFolder {
       _ = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: true)
     } catch { throw .ledger(error) }
     try create(.policy, policy.json.pretty().span)
-    do throws(FileError) { try HalfMadeFolder.unmark(path) } catch { throw .file(error) }
+    do throws(FileError) { try IncompleteFolder.unmark(path) } catch { throw .file(error) }
   }
 
   private func isPresent(_ file: ServiceFile) throws(ServiceFolderFault) -> Bool {

@@ -23,7 +23,7 @@ package struct ServiceFolder: Sendable {
     let isHalfMade: Bool
     do throws(FileError) {
       try FolderKind.service.require(ofFolder: path)
-      isHalfMade = try HalfMadeFolder.isHalfMade(path)
+      isHalfMade = try IncompleteFolder.isHalfMade(path)
     } catch { throw .file(error) }
     if isHalfMade { throw .halfMade }
   }

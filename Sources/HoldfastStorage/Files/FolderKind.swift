@@ -36,7 +36,7 @@ package enum FolderKind: String, Sendable, CaseIterable {
       default: throw FileError(error, at: path)
       }
     }
-    if let half = try HalfMadeFolder.kind(at: path) { return half }
+    if let half = try IncompleteFolder.kind(at: path) { return half }
     for kind in allCases {
       for name in kind.entryNames where try hasEntry(name, in: folder, at: path) { return kind }
     }
@@ -67,7 +67,7 @@ package enum FolderKind: String, Sendable, CaseIterable {
 ///
 /// The mark is written before all other files and removed after them. So the next command can distinguish a folder that has
 /// never been used, which it may remove, from one that lost a file.
-package enum HalfMadeFolder {
+package enum IncompleteFolder {
   static let markName = "half-made"
 
   /// Returns whether the creation of a folder began and did not end.

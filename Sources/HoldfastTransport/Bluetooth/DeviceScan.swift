@@ -42,10 +42,10 @@ package final class DeviceScan: Sendable {
   /// - Returns: the peers in the order in which they were found; after ``cancel()``, those found so far.
   /// - Throws: ``BluetoothError/permissionDenied``, ``BluetoothError/busy`` if another process is searching,
   ///   ``BluetoothError/adapterDown``, ``BluetoothError/noAdapter``, ``BluetoothError/timedOut``.
-  package func run(milliseconds: Int, report: (Int) -> Void) throws(BluetoothError) -> [FoundDevice] {
+  package func run(milliseconds: Int, report: (Int) -> Void) throws(BluetoothError) -> [FoundPeer] {
     let deadline = Deadline(afterMilliseconds: milliseconds)
     var places: [RemoteDevice: Int] = [:]
-    var devices: [FoundDevice] = []
+    var devices: [FoundPeer] = []
     try start()
     // A search that the kernel has already ended cannot be stopped; the error does not matter.
     defer { _ = try? management.execute(ManagementCommand(.stopDiscovery, adapter: adapter, [kinds])) }
@@ -58,7 +58,7 @@ package final class DeviceScan: Sendable {
           devices[place].merge(found)
         } else if devices.count < DeviceScan.maximumDeviceCount {
           places[found.device] = devices.count
-          devices.append(FoundDevice(found))
+          devices.append(FoundPeer(found))
           report(devices.count)
         }
       // The kernel ends a search after about ten seconds.
@@ -80,7 +80,7 @@ package final class DeviceScan: Sendable {
 }
 
 /// A Bluetooth peer in range, and the information that it advertises.
-package struct FoundDevice: Sendable, Equatable {
+package struct FoundPeer: Sendable, Equatable {
   /// The peer's address, by which its reports are merged.
   package let device: RemoteDevice
   /// The strength of its last signal in dBm; nil if unknown.
@@ -116,7 +116,7 @@ package struct FoundDevice: Sendable, Equatable {
   }
 }
 
-extension FoundDevice {
+extension FoundPeer {
   /// Returns the endpoints at which the peer's Holdfast devices listen; none if it has no such device.
   ///
   /// A Low Energy peer has already advertised them. A classic Bluetooth peer is asked by SDP, unless its complete list of

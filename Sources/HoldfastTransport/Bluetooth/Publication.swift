@@ -39,7 +39,7 @@ package enum Publication: Sendable {
 /// over Low Energy at both ends. This pairing, "just works", encrypts the link and does not authenticate the peer. A request that
 /// shows a number is left to an agent whose user can see it.
 package final class PairingAcceptor: Sendable {
-  private let thread: ServantThread
+  private let thread: OwnedThread
 
   /// Begins to accept pairings.
   ///
@@ -54,7 +54,7 @@ package final class PairingAcceptor: Sendable {
   }
 
   init(adapter: UInt16?, peer: BluetoothAddress?, management: ManagementSocket) throws(BluetoothError) {
-    thread = try ServantThread { stop in
+    thread = try OwnedThread { stop in
       while let (number, event) = try? management.next(by: .never, unless: stop) {
         guard case .confirmationRequest(let device, isJustWorks: true) = event,
           adapter == nil || adapter == number, peer == nil || peer == device.address
@@ -82,7 +82,7 @@ extension ManagementSocket {
 }
 
 /// A thread that works until its owner releases it, and has ended once that is done.
-final class ServantThread: Sendable {
+final class OwnedThread: Sendable {
   private let stop: WakeUp
   private let thread: Thread
 

@@ -191,13 +191,13 @@ struct Parties {
   /// device.
   func open(
     _ token: [UInt8], encoding: TokenEncoding, acceptsUnsigned: Bool = false, acceptsMAC: Bool = false
-  ) throws(Refusal) -> VerifiedToken {
+  ) throws(Refusal) -> AuthenticatedToken {
     var opener = TokenOpener()
     var trust = trust
     var cryptography = OpenSSLCryptography()
     var key: P256PrivateKey
     do throws(CryptographyFailure) { key = try deviceKey() } catch { throw Refusal(reason: "no device key") }
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     do throws(TokenFault) {
       try opener.open(
         token.span, encoding: encoding, key: &key, keyID: deviceKeyID, trust: &trust,

@@ -7,7 +7,7 @@ struct ChallengeVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try WrittenAgain.challenge(message, into: &buffer)
+      try RoundTrip.challenge(message, into: &buffer)
     }
   }
 }
@@ -19,7 +19,7 @@ struct AnswerVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try WrittenAgain.answer(message, into: &buffer)
+      try RoundTrip.answer(message, into: &buffer)
     }
   }
 }
@@ -30,7 +30,7 @@ struct VerdictVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try WrittenAgain.verdict(message, into: &buffer)
+      try RoundTrip.verdict(message, into: &buffer)
     }
   }
 }
@@ -41,7 +41,7 @@ struct RequestVectors: ReplayableGroup {
 
   func replay(_ test: VectorTest) throws(VectorFault) -> Outcome {
     readAndWriteAgain(try test.bytes("message")) { (message, buffer) throws(EncodingFault) in
-      try WrittenAgain.request(message, into: &buffer)
+      try RoundTrip.request(message, into: &buffer)
     }
   }
 }
@@ -54,7 +54,7 @@ struct ReplyVectors: ReplayableGroup {
     let message = try test.bytes("message")
     var written: [UInt8] = []
     do throws(EncodingFault) {
-      let reply = try Reply(message.span)
+      let reply = try VerdictBody(message.span)
       reply.encode(into: &written)
     } catch { return .refused("\(error)") }
     // Unknown labels are not written again; they come after all known ones. The map's head, whose count differs, is one

@@ -52,7 +52,7 @@ extension RoundVector {
   private func checkHead() throws(Refusal) {
     var buffer = MessageBuffer()
     do throws(EncodingFault) {
-      try AnswerHead.encode(random: proverRandom, encoding: encoding, token: token.span, into: &buffer)
+      try ProofMessageHead.encode(random: proverRandom, encoding: encoding, token: token.span, into: &buffer)
     } catch { throw Refusal(reason: "head: \(error)") }
     try Refusal.unless(array(buffer.bytes), head, "head")
   }
@@ -62,7 +62,7 @@ extension RoundVector {
     var plaintext = MessageBuffer()
     var written = MessageBuffer()
     do throws(EncodingFault) {
-      let answer = try Answer(m2.span)
+      let answer = try ProofMessage(m2.span)
       guard case .session(_, let sealed) = answer.form else { throw .unexpected }
       try plaintext.append(sealed)
     } catch { throw Refusal(reason: "m2: \(error)") }
@@ -75,7 +75,7 @@ extension RoundVector {
     try seal(&written, key: keys.proverToDevice, authenticating: transcript.hash.bytes, "m2")
     var message = MessageBuffer()
     do throws(EncodingFault) {
-      try Answer.encode(
+      try ProofMessage.encode(
         head: head.span, integrityProof: integrityProof, deviceProof: deviceProof, sealed: written.bytes,
         into: &message)
     } catch { throw Refusal(reason: "m2: \(error)") }
@@ -95,7 +95,7 @@ extension RoundVector {
       authenticated.append(UInt8(status))
       var written = MessageBuffer()
       do throws(EncodingFault) {
-        try Reply(reply.span).encode(into: &written)
+        try VerdictBody(reply.span).encode(into: &written)
       } catch { throw Refusal(reason: "m3Plaintext: \(error)") }
       try Refusal.unless(array(written.bytes), reply, "m3Plaintext, written again,")
       try seal(&written, key: keys.deviceToProver, authenticating: authenticated.span, "m3")

@@ -88,7 +88,7 @@ struct RoundVector {
   }
 
   /// Opens the token, and checks that its claims are those in the vector and that a reference matches the token.
-  func openToken(for parties: Parties) throws(Refusal) -> VerifiedToken {
+  func openToken(for parties: Parties) throws(Refusal) -> AuthenticatedToken {
     let verified = try parties.open(wholeToken, encoding: wholeTokenEncoding)
     guard publicBytes(verified.claims.proofKey) == proofKey else { throw Refusal(reason: "mpk differs") }
     guard publicBytes(verified.claims.integrity) == integrity else { throw Refusal(reason: "integrity differs") }
@@ -124,7 +124,7 @@ extension RoundVector {
   /// This applies only to an accepted round whose reply holds only a result. Other statuses, and notices next to a
   /// result, depend on state that the vector does not describe. For the same reason, a refusal by a rule instead of a
   /// key does not fail the test.
-  func checkDeviceSession(for parties: Parties, token: borrowing VerifiedToken) throws(Refusal) {
+  func checkDeviceSession(for parties: Parties, token: borrowing AuthenticatedToken) throws(Refusal) {
     guard status == Status.accepted.rawValue, let reply, let result = Self.bareResult(reply) else { return }
     var device = try makeDevice(for: parties, token: token)
     let status: Status
@@ -141,14 +141,14 @@ extension RoundVector {
   /// Returns the result in a reply that holds nothing else.
   private static func bareResult(_ reply: [UInt8]) -> [UInt8]? {
     do throws(EncodingFault) {
-      let reply = try Reply(reply.span)
+      let reply = try VerdictBody(reply.span)
       return reply.notice == Notice() ? array(reply.result.bytes) : nil
     } catch { return nil }
   }
 
   private func makeDevice(
-    for parties: Parties, token: borrowing VerifiedToken
-  ) throws(Refusal) -> GivenDevice<OpenSSLCryptography, P256PrivateKey> {
+    for parties: Parties, token: borrowing AuthenticatedToken
+  ) throws(Refusal) -> VectorDevice<OpenSSLCryptography, P256PrivateKey> {
     var cryptography = OpenSSLCryptography()
     let reference: TokenReference
     do throws(CryptographyFailure) {
@@ -156,7 +156,7 @@ extension RoundVector {
     } catch { throw Refusal(reason: "no reference") }
     let key: P256PrivateKey
     do throws(CryptographyFailure) { key = try parties.deviceKey() } catch { throw Refusal(reason: "no device key") }
-    var device = GivenDevice(
+    var device = VectorDevice(
       deviceID: parties.deviceID, keyID: parties.deviceKeyID, key: key, issuers: parties.trust,
       cryptography: cryptography)
     device.remember(token, as: reference)

@@ -38,8 +38,8 @@ extension Failure {
 
   private static let enrolAgain = "enrol again: holdfast enroll --replace"
 
-  private init(_ fault: DeviceSecretFault) {
-    let path = DeviceSecretPlace.path ?? "device.secret"
+  private init(_ fault: HostSecretFault) {
+    let path = HostSecretPlace.path ?? "device.secret"
     let secret = "this host's secret \(path)"
     switch fault {
     case .noLocation:

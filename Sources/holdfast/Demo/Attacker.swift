@@ -66,7 +66,7 @@ struct Attacker {
   func compatibilityAnswer(from answer: [UInt8], to challenge: [UInt8]) throws(Failure) -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     do throws(EncodingFault) {
-      let genuine = try Answer(answer.span)
+      let genuine = try ProofMessage(answer.span)
       guard case .session(let head, _) = genuine.form, let integrity = genuine.integrityProof,
         let device = genuine.deviceProof
       else { throw .unexpected }
@@ -98,9 +98,9 @@ struct Attacker {
     var (head, message): ([UInt8], [UInt8]) = ([], [])
     do throws(CryptographyFailure) {
       let reference = try tokenReference(enrolment.token.span, using: &cryptography)
-      AnswerHead.encode(random: nonce, encoding: .reference, token: reference.bytes, into: &head)
+      ProofMessageHead.encode(random: nonce, encoding: .reference, token: reference.bytes, into: &head)
     } catch { throw Failure(.fault, "the cryptographic library failed") }
-    Answer.encode(
+    ProofMessage.encode(
       head: head.span, integrityProof: proof, deviceProof: proof, sealed: enrolment.token.span.extracting(first: 64),
       into: &message)
     return message

@@ -21,7 +21,7 @@ struct ProofTiming {
 struct ProofOutcome {
   /// The enrolment that was proved; nil if the device had no room and did not identify itself.
   let enrolment: Enrolment?
-  let verdict: ProverVerdict
+  let verdict: ProverOutcome
   let result: [UInt8]
   let timing: ProofTiming
   /// The number of times that the request was sent.
@@ -122,7 +122,7 @@ struct Proof: ~Copyable {
 
   /// Records the highest number that the device has seen. If it cannot be written, the verdict is still valid, and the
   /// device sends the number again.
-  private func learn(from verdict: ProverVerdict, of enrolment: Enrolment) {
+  private func learn(from verdict: ProverOutcome, of enrolment: Enrolment) {
     guard verdict.isRepetition, let highest = verdict.notice.highestRequestNumber else { return }
     do throws(Failure) { try enrolments.requestNumbers(of: enrolment).raise(to: highest) } catch {
       Console.warning(error.message)

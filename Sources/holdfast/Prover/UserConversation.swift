@@ -6,7 +6,7 @@ import HoldfastTransport
 
 /// A user's exchange with a device by means of a code from its owner, from connecting to the end.
 struct UserConversation: ~Copyable {
-  typealias Session = UserSession<OpenSSLCryptography, SystemRandom>
+  typealias Session = ActivationSession<OpenSSLCryptography, SystemRandom>
 
   let endpoint: Endpoint
   let timeoutMilliseconds: Int
@@ -25,15 +25,15 @@ struct UserConversation: ~Copyable {
     var session = session
     while true {
       let message = try receive(over: &link, by: deadline)
-      let step: UserStep
-      do throws(UserFault) { step = try session.receive(message.span) } catch {
+      let step: ActivationStep
+      do throws(ActivationFault) { step = try session.receive(message.span) } catch {
         throw Failure(error, endpoint: endpoint)
       }
       switch step {
       case .send: break
       case .store:
         try store(session)
-        do throws(UserFault) { try session.confirm() } catch { throw Failure(error, endpoint: endpoint) }
+        do throws(ActivationFault) { try session.confirm() } catch { throw Failure(error, endpoint: endpoint) }
       case .done: return
       }
       do throws(TransportError) { try link.connection.send(session.outgoing.bytes, by: deadline) } catch {
@@ -82,7 +82,7 @@ struct OwnersCodeOptions: ParsableArguments {
 
 extension Failure {
   /// Creates the failure for an exchange that ended early.
-  fileprivate init(_ fault: UserFault, endpoint: Endpoint) {
+  fileprivate init(_ fault: ActivationFault, endpoint: Endpoint) {
     switch fault {
     case .malformed:
       self.init(

@@ -34,7 +34,7 @@ struct Scan: Verb {
     let number = try adapter.map { text throws(Failure) in try adapterNumber(text) }
     TerminationSignals.hold()
     let isEnded = Flag()
-    let devices: [FoundDevice]
+    let devices: [FoundPeer]
     do throws(BluetoothError) {
       let scan = try DeviceScan(try Adapter.chosen(number))
       TerminationSignals.whenRaised {
@@ -78,17 +78,17 @@ private final class Flag: Sendable {
 
 /// A Bluetooth peer that was found, with its answers.
 private struct Sighting {
-  let device: FoundDevice
+  let device: FoundPeer
   private var answers: [(endpoint: Endpoint, attempt: ConnectionAttempt)] = []
   private var fault: TransportError?
   private let wasAsked: Bool
 
-  init(_ device: FoundDevice) {
+  init(_ device: FoundPeer) {
     self.device = device
     wasAsked = false
   }
 
-  init(_ device: FoundDevice, asking adapter: UInt16?, _ milliseconds: Int) {
+  init(_ device: FoundPeer, asking adapter: UInt16?, _ milliseconds: Int) {
     self.device = device
     wasAsked = true
     let deadline = Deadline(afterMilliseconds: milliseconds)

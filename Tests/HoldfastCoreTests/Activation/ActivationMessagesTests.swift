@@ -16,7 +16,7 @@ import Testing
 
   private func isReply(_ message: [UInt8]) -> Bool {
     do throws(EncodingFault) {
-      _ = try UserReply(message.span)
+      _ = try ActivationReply(message.span)
       return true
     } catch { return false }
   }
@@ -30,7 +30,7 @@ import Testing
 
   @Test func `a user's messages are read as they are written`() throws {
     for message in [item(3, 21, point, mac), item(2, 23, mac), item(2, 25, mac)] {
-      let decoded = try #require(try UserMessage(message.span))
+      let decoded = try #require(try ActivationMessage(message.span))
       var again: [UInt8] = []
       decoded.encode(into: &again)
       #expect(again == message)
@@ -39,7 +39,7 @@ import Testing
 
   @Test func `what is no message of a user is left to whom it belongs`() throws {
     for message in [item(5, 2), item(7, 12), item(2, 21, point), item(3, 23, mac, mac), item(2, 24, mac), item(3, 22)] {
-      #expect(try UserMessage(message.span) == nil)
+      #expect(try ActivationMessage(message.span) == nil)
     }
   }
 
@@ -51,18 +51,18 @@ import Testing
       [0x82, 0x19, 0x00, 0x19] + Array(item(2, 25, mac).dropFirst(3)), [UInt8](repeating: 0x82, count: 4097),
     ]
     for message in bad {
-      #expect(throws: EncodingFault.self) { _ = try UserMessage(message.span) }
+      #expect(throws: EncodingFault.self) { _ = try ActivationMessage(message.span) }
     }
     for message in [item(3, 21, point, mac), item(2, 23, mac)] {
       for count in 0..<message.count {
-        #expect(throws: EncodingFault.self) { _ = try UserMessage(Array(message.prefix(count)).span) }
+        #expect(throws: EncodingFault.self) { _ = try ActivationMessage(Array(message.prefix(count)).span) }
       }
     }
   }
 
   @Test func `a device's replies are read, and nothing else`() throws {
     let grant = item(3, 22, point, [1, 2, 3])
-    let reply = try UserReply(grant.span)
+    let reply = try ActivationReply(grant.span)
     var texts: [String] = []
     if case .grant(let read, let sealed) = reply { texts = [hex(read.bytes), hex(sealed)] }
     #expect(texts == [hex(point.span), "010203"])

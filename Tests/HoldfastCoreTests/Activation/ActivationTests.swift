@@ -25,7 +25,7 @@ import Testing
     let deviceID = user.deviceID
     #expect(deviceID == fixed(hex("74348e8af6e1c57c37f453b0c7b78462")))
     let (response, answer) = device.reply(to: message)
-    #expect(response.status == .accepted && response.isPeerProved && !response.awaitsConfirmation)
+    #expect(response.status == .accepted && response.isPeerAuthenticated && !response.awaitsConfirmation)
     guard case .done = try user.receive(answer.span) else {
       Issue.record("not done")
       return
@@ -56,7 +56,8 @@ import Testing
       try setUp(device)
       var user = TestUser.with(activationText)
       let (response, message) = device.reply(to: try user.answer(try device.opening()))
-      #expect(response.status == .otpRejected && !response.isPeerProved && !response.awaitsConfirmation, "\(name)")
+      #expect(
+        response.status == .otpRejected && !response.isPeerAuthenticated && !response.awaitsConfirmation, "\(name)")
       let fault = user.fault(for: message)
       #expect(fault == .refused(.otpRejected))
       #expect(device.store.activated.isEmpty && device.store.unproved == [.otpRejected])
@@ -101,7 +102,7 @@ import Testing
     #expect(device.reply(to: annsConfirmation).response.status == .accepted)
     second.store.codes = device.store.codes
     let (response, message) = second.reply(to: evesConfirmation)
-    #expect(response.status == .otpRejected && !response.isPeerProved)
+    #expect(response.status == .otpRejected && !response.isPeerAuthenticated)
     #expect(eve.fault(for: message) == .refused(.otpRejected))
     #expect(second.store.activated.isEmpty)
   }
@@ -200,7 +201,7 @@ import Testing
         challenge: challenge.span, clientPoint: point, using: &cryptography)
       let mac = try authenticationCode(key: codeKey, digest, using: &cryptography)
       var message: [UInt8] = []
-      UserMessage.activate(point, mac: mac).encode(into: &message)
+      ActivationMessage.activate(point, mac: mac).encode(into: &message)
       #expect(device.reply(to: message).response.status == .otpRejected)
       let isGranted = device.session.activation != nil
       #expect(!isGranted)
@@ -266,7 +267,7 @@ import Testing
     let device = try ExampleDevice()
     let challenge = try device.opening()
     var early = TestUser.with(activationText)
-    #expect(throws: UserFault.malformed) { try early.confirm() }
+    #expect(throws: ActivationFault.malformed) { try early.confirm() }
     for rubbish in [[], [0x80], [UInt8](repeating: 0, count: 5000)] {
       var user = TestUser.with(activationText)
       #expect(user.fault(for: rubbish) == .malformed)
@@ -293,7 +294,7 @@ import Testing
     let confirmation = try again.confirmation(of: try granted(device, &again)).message
     device.store.failsToSettle = true
     let (response, message) = device.reply(to: confirmation)
-    #expect(response.status == .internal && !response.isPeerProved)
+    #expect(response.status == .internal && !response.isPeerAuthenticated)
     #expect(again.fault(for: message) == .refused(.internal))
     #expect(device.store.activated.isEmpty && device.store.codes.count == 1)
   }

@@ -17,7 +17,7 @@ import Testing
     var user = TestUser.with(activationText, .unlock)
     let message = try user.answer(try device.opening())
     let (response, answer) = device.reply(to: message)
-    #expect(response.status == .accepted && response.isPeerProved && !response.awaitsConfirmation)
+    #expect(response.status == .accepted && response.isPeerAuthenticated && !response.awaitsConfirmation)
     guard case .done = try user.receive(answer.span) else {
       Issue.record("not done")
       return

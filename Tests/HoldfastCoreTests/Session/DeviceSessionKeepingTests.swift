@@ -7,7 +7,7 @@ import Testing
 @Suite struct DeviceSessionKeepingTests {
   let wrong = [UInt8](repeating: 0xee, count: 32)
 
-  private func verdict(_ device: ExampleDevice, _ prover: inout Prover) throws -> ProverVerdict? {
+  private func verdict(_ device: ExampleDevice, _ prover: inout Prover) throws -> ProverOutcome? {
     guard case .done(let verdict) = try device.round(&prover).step else { return nil }
     return verdict
   }

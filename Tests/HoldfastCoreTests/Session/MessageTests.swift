@@ -20,7 +20,7 @@ import Testing
   }
 
   private func decodeAnswer(_ message: [UInt8]) throws(EncodingFault) {
-    _ = try Answer(message.span)
+    _ = try ProofMessage(message.span)
   }
 
   @Test func `M2 has at most 4096 bytes`() throws {
@@ -108,7 +108,7 @@ import Testing
       ("a2014019ffff4102", nil), ("a301400700182007", nil),
     ] as [(String, UInt64?)])
   func `labels of a reply above those that are known are read over`(text: String, highest: UInt64?) throws {
-    #expect(try Reply(hex(text).span).notice.highestRequestNumber == highest)
+    #expect(try VerdictBody(hex(text).span).notice.highestRequestNumber == highest)
   }
 
   @Test(arguments: [
@@ -120,7 +120,7 @@ import Testing
   ])
   func `an unknown label of a reply must still be deterministic`(text: String) {
     #expect(throws: EncodingFault.self) {
-      let reply = try Reply(hex(text).span)
+      let reply = try VerdictBody(hex(text).span)
       _ = reply.result.count
     }
   }
@@ -130,7 +130,7 @@ import Testing
   ])
   func `a reply that is not quite one is refused`(text: String) {
     #expect(throws: EncodingFault.self) {
-      let reply = try Reply(hex(text).span)
+      let reply = try VerdictBody(hex(text).span)
       _ = reply.result.count
     }
   }

@@ -8,7 +8,7 @@ import Testing
   let wrong = [UInt8](repeating: 0xee, count: 32)
   let unsealed: [UInt8] = [0x83, 0x03, 0x11, 0xf6]
 
-  private func done(_ step: ProverStep) -> ProverVerdict? {
+  private func done(_ step: ProverStep) -> ProverOutcome? {
     guard case .done(let verdict) = step else { return nil }
     return verdict
   }
@@ -76,7 +76,7 @@ import Testing
       proofKey: secret(example.bytes("measurement.mpk")), device: secret(example.bytes("measurement.dm")),
       transcript: transcript, using: &cryptography)
     device.session.outgoing.removeAll()
-    _ = device.session.seal(Reply(), status: .integrityMismatch, keys: keys, transcript: transcript)
+    _ = device.session.seal(VerdictBody(), status: .integrityMismatch, keys: keys, transcript: transcript)
     return hex(device.outgoing)
   }
 

@@ -13,7 +13,7 @@ import Testing
     return request
   }
 
-  private func done(_ step: ProverStep) throws -> ProverVerdict {
+  private func done(_ step: ProverStep) throws -> ProverOutcome {
     guard case .done(let verdict) = step else { throw ProverFault.malformed }
     return verdict
   }

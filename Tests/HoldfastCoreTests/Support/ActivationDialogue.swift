@@ -2,7 +2,7 @@ import HoldfastOpenSSL
 
 @testable import HoldfastCore
 
-typealias TestUser = UserSession<OpenSSLCryptography, CountingRandom>
+typealias TestUser = ActivationSession<OpenSSLCryptography, CountingRandom>
 
 let activationText = "0000-0000-0000-0000-0001-1"
 let otherText = "0000-0000-0000-0000-0002-2"
@@ -29,13 +29,13 @@ extension ExampleDevice {
   }
 
   /// What the device answers.
-  func reply(to message: [UInt8], waited: UInt64 = 0) -> (response: Response, message: [UInt8]) {
+  func reply(to message: [UInt8], waited: UInt64 = 0) -> (response: RoundOutcome, message: [UInt8]) {
     let response = respond(message, waited: waited)
     return (response, hex(outgoing))
   }
 }
 
-extension UserSession where Crypto == OpenSSLCryptography, Random == CountingRandom {
+extension ActivationSession where Crypto == OpenSSLCryptography, Random == CountingRandom {
   static func with(_ text: String, _ purpose: OneUseCode.Purpose = .activation, seed: UInt64 = 1) -> TestUser {
     TestUser(
       code: oneUseCode(text), for: purpose, cryptography: OpenSSLCryptography(), random: CountingRandom(state: seed))
@@ -43,13 +43,13 @@ extension UserSession where Crypto == OpenSSLCryptography, Random == CountingRan
 
   /// What the user sends for `message`.
   mutating func answer(_ message: [UInt8]) throws -> [UInt8] {
-    guard case .send = try receive(message.span) else { throw UserFault.malformed }
+    guard case .send = try receive(message.span) else { throw ActivationFault.malformed }
     return hex(hex(contentsOf: outgoing))
   }
 
   /// What the user sends once the grant in `message` is stored, and the secrets.
   mutating func confirmation(of message: [UInt8]) throws -> (message: [UInt8], secrets: [CodePurpose: [UInt8]]) {
-    guard case .store = try receive(message.span) else { throw UserFault.malformed }
+    guard case .store = try receive(message.span) else { throw ActivationFault.malformed }
     let secrets: [CodePurpose: [UInt8]]? = withSecrets { secrets in
       [
         .otp: secrets.otp.withBytes { [UInt8]($0) }, .seal: secrets.seal.withBytes { [UInt8]($0) },
@@ -60,8 +60,8 @@ extension UserSession where Crypto == OpenSSLCryptography, Random == CountingRan
     return (hex(hex(contentsOf: outgoing)), secrets ?? [:])
   }
 
-  mutating func fault(for message: [UInt8]) -> UserFault? {
-    do throws(UserFault) {
+  mutating func fault(for message: [UInt8]) -> ActivationFault? {
+    do throws(ActivationFault) {
       _ = try receive(message.span)
       return nil
     } catch { return error }

@@ -12,7 +12,7 @@ extension ComputedExample {
     self["fresh-private"] = [UInt8](repeating: 0x43, count: 32)
     let device = try deviceWithCodes()
     let m1 = hex(inputs.round("cose")["m1"]!)
-    var user = UserSession(
+    var user = ActivationSession(
       code: oneUseCode(Self.activationCode), for: .activation, cryptography: OpenSSLCryptography(),
       random: RepeatingRandom(bytes: self["client-private"]))
     _ = try user.receive(m1.span)
@@ -28,7 +28,7 @@ extension ComputedExample {
     let activated = self["activated"]
     let step = try user.receive(activated.span)
     guard case .done = step, let grant = user.grant else {
-      throw UserFault.malformed
+      throw ActivationFault.malformed
     }
     var bytes: [UInt8] = []
     grant.encode(into: &bytes)
@@ -81,7 +81,7 @@ extension ComputedExample {
   private mutating func playUnlocking(_ device: ExampleDevice, _ m1: [UInt8]) throws {
     let key = try oneUseCode(Self.unlockCode).key(for: .unlock, using: &cryptography)
     self["unlock-code-key"] = key.withBytes { [UInt8]($0) }
-    var user = UserSession(
+    var user = ActivationSession(
       code: oneUseCode(Self.unlockCode), for: .unlock, cryptography: OpenSSLCryptography(),
       random: RepeatingRandom(bytes: [1]))
     _ = try user.receive(m1.span)
@@ -91,6 +91,6 @@ extension ComputedExample {
     self["unlocked"] = hex(device.outgoing)
     let unlocked = self["unlocked"]
     let step = try user.receive(unlocked.span)
-    guard case .done = step else { throw UserFault.malformed }
+    guard case .done = step else { throw ActivationFault.malformed }
   }
 }

@@ -27,7 +27,7 @@ extension ComputedExample {
     let (token, encoding): ([UInt8], TokenEncoding) =
       name == "jose" ? (self["jose-token"], .jose) : (self["token"], .cose)
     let sent = isReference ? self["reference"] : token
-    AnswerHead.encode(
+    ProofMessageHead.encode(
       random: fixed(round["prover-random"]), encoding: isReference ? .reference : encoding, token: sent.span,
       into: &round["head"])
     try prove(&round)
@@ -79,7 +79,7 @@ extension ComputedExample {
       round[label] = [UInt8](proof.bytes)
     }
     Request(command: "unlock").encode(into: &round["request"])
-    var reply = Reply()
+    var reply = VerdictBody()
     let result = Array("unlocked".utf8)
     try reply.result.append(result.span)
     reply.encode(into: &round["reply"])

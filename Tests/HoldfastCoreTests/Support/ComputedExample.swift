@@ -100,7 +100,7 @@ extension ComputedExample {
     var trust = MemoryStore()
     trust.issuers[fixed(self["issuer-kid"])] = fixed(self["issuer-point"])
     var opener = TokenOpener()
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     try opener.open(
       token.span, encoding: encoding, key: &key, keyID: keyID, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
       using: &cryptography, into: &verified)

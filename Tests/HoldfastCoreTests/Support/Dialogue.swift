@@ -6,7 +6,7 @@ extension ExampleDevice {
   /// Runs one round between a prover and this device, message by message; `tamper` sees M2 on its way.
   func round(
     _ prover: inout Prover, waited: UInt64 = 0, tamper: (inout [UInt8]) -> Void = { _ in }
-  ) throws -> (response: Response, step: ProverStep) {
+  ) throws -> (response: RoundOutcome, step: ProverStep) {
     let answer = try answer(from: &prover, tamper: tamper)
     let response = respond(answer, waited: waited)
     return (response, try prover.receive(hex(outgoing).span))

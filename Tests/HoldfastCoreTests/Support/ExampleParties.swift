@@ -59,12 +59,12 @@ final class ExampleDevice {
   }
 
   /// Answers the M2 of a round of the example.
-  func respond(to name: String, waited: UInt64 = 0) throws -> Response {
+  func respond(to name: String, waited: UInt64 = 0) throws -> RoundOutcome {
     try challenge(with: name)
     return respond(hex(WorkedExample.shared.round(name)["m2"]!), waited: waited)
   }
 
-  func respond(_ message: [UInt8], waited: UInt64 = 0) -> Response {
+  func respond(_ message: [UInt8], waited: UInt64 = 0) -> RoundOutcome {
     var lock = lock
     return session.respond(to: message.span, waitedMilliseconds: waited, actuator: &lock)
   }

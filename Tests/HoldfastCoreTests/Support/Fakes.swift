@@ -79,8 +79,8 @@ final class MemoryStore: DeviceStore {
   var losesOutcomes = false
 
   final class Box {
-    let token: VerifiedToken
-    init(_ token: consuming VerifiedToken) { self.token = token }
+    let token: AuthenticatedToken
+    init(_ token: consuming AuthenticatedToken) { self.token = token }
   }
   var remembered: [TokenReference: Box] = [:]
 
@@ -95,17 +95,17 @@ final class MemoryStore: DeviceStore {
     return floor
   }
 
-  func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     guard let box = remembered[reference] else { return false }
     token.set(box.token)
     return true
   }
 
-  func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     remembered[reference] = Box(token.copy())
   }
 
-  func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
+  func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
     guard !failsToSettle else { throw StoreFailure() }
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
     var snapshot = LedgerSnapshot(
@@ -190,7 +190,7 @@ final class MemoryStore: DeviceStore {
     return true
   }
 
-  func countUnproved(_ status: Status) { unproved.append(status) }
+  func countUnauthenticated(_ status: Status) { unproved.append(status) }
 }
 
 /// A policy in memory, at first the simulated lock's.

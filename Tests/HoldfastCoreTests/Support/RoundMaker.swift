@@ -49,8 +49,8 @@ struct RoundMaker {
     }
   }
 
-  var round: Round {
-    Round(
+  var round: AppraisalInput {
+    AppraisalInput(
       verifyingKey: isSigned ? KeyID() : nil, tokenID: TokenID(), subject: "app", issuedAt: issuedAt, expires: expires,
       generation: generation, maximumUses: maximumUses, version: version, integrity: integrity, device: device,
       command: "unlock", isCommandInToken: isCommandInToken,

@@ -14,7 +14,7 @@ import Testing
     let id = try keyID(of: key.publicPoint, using: &cryptography)
     var trust = try ExampleDevice().store
     var opener = TokenOpener()
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     try opener.open(
       token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
       using: &cryptography, into: &verified)

@@ -142,7 +142,7 @@ import Testing
     let id = try HoldfastCore.keyID(of: key.publicPoint, using: &cryptography)
     var trust = device.store
     var opener = TokenOpener()
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     try opener.open(
       token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: true,
       using: &cryptography, into: &verified)

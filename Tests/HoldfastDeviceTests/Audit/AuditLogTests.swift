@@ -155,13 +155,13 @@ import Testing
       _ = try connection.challenge()
       _ = connection.respond([0xff])
     }
-    func totals() throws -> [UnprovedTotals] {
+    func totals() throws -> [UnauthenticatedTotals] {
       try device.ledger.auditEntries(after: before, limit: 100).compactMap {
         if case .unproved(let totals) = $0.event { totals } else { nil }
       }
     }
     for _ in 0..<100 { try strange() }
-    let first: UnprovedTotals = [.malformed: 1]
+    let first: UnauthenticatedTotals = [.malformed: 1]
     #expect(try totals() == [first])
     device.clock.advance(milliseconds: 59_999)
     try strange()

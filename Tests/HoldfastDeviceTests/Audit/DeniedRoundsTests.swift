@@ -91,7 +91,7 @@ import Testing
 
   @Test func `with more than 1024 tokens and statuses the rest is counted by status`() throws {
     let counter = DeniedCounter()
-    func round(_ number: Int) -> Round { numberedRound(number) }
+    func round(_ number: Int) -> AppraisalInput { numberedRound(number) }
     for number in 0..<1100 { counter.add(round(number), .tokenExpired) }
     counter.add(round(0), .tokenExpired)
     counter.add(round(0), .busy)
@@ -155,10 +155,10 @@ import Testing
 }
 
 /// A round with one of many tokens.
-private func numberedRound(_ number: Int) -> Round {
+private func numberedRound(_ number: Int) -> AppraisalInput {
   var tokenID = TokenID()
   (tokenID[0], tokenID[1]) = (UInt8(number >> 8), UInt8(number & 0xff))
-  return Round(
+  return AppraisalInput(
     verifyingKey: KeyID(filledWith: 5), tokenID: tokenID, subject: BoundedText("app"), issuedAt: testTime,
     expires: testTime + 10, generation: 1, maximumUses: nil, version: .zero, integrity: .right, device: .right,
     command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,

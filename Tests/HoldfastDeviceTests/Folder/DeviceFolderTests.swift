@@ -144,7 +144,7 @@ import Testing
     try create()
     let first = try DeviceFolder.open(at: path).descriptor
     for other in DeviceFile.allCases.dropFirst(fileCount) { try FileManager.default.removeItem(atPath: file(other)) }
-    try HalfMadeFolder.mark(path, as: .device)
+    try IncompleteFolder.mark(path, as: .device)
     expect(.halfMade)
     var random = TestRandom(state: 9)
     #expect(throws: DeviceFolderFault.halfMade) {

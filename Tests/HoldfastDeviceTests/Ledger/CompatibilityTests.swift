@@ -131,11 +131,11 @@ import Testing
     let prover = try device.prover()
     let connection = try device.connect()
     #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .accepted)
-    #expect(connection.lastResponse?.isPeerProved == true)
+    #expect(connection.lastResponse?.isPeerAuthenticated == true)
     #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) == .deviceMismatch)
-    #expect(connection.lastResponse?.isPeerProved == false)
+    #expect(connection.lastResponse?.isPeerAuthenticated == false)
     device.clock.seconds = testTime + 100_000
     #expect(try connection.compatibilityRound(prover, nonce: nonce(1)) != .accepted)
-    #expect(connection.lastResponse?.isPeerProved == false)
+    #expect(connection.lastResponse?.isPeerAuthenticated == false)
   }
 }

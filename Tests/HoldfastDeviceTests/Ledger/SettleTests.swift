@@ -7,8 +7,8 @@ import Testing
 @Suite struct SettleTests {
   private let keyID = KeyID(filledWith: 5)
 
-  private func round(generation: UInt64) -> Round {
-    Round(
+  private func round(generation: UInt64) -> AppraisalInput {
+    AppraisalInput(
       verifyingKey: keyID, tokenID: TokenID(filledWith: 6), subject: BoundedText("app"), issuedAt: testTime,
       expires: testTime + 10, generation: generation, maximumUses: 3, version: .zero, integrity: .right, device: .right,
       command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,

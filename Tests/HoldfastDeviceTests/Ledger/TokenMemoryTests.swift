@@ -18,12 +18,12 @@ import Testing
     let own = try tokenReference(token.span, using: &cryptography)
     let memory = TokenMemory(capacity: capacity)
     for number in numbers {
-      var token = VerifiedToken()
+      var token = AuthenticatedToken()
       guard device.memory.recall(own, into: &token) else { throw StoreFailure() }
       memory.remember(token, as: reference(number))
     }
     let kept = (UInt8(1)...9).filter { number in
-      var token = VerifiedToken()
+      var token = AuthenticatedToken()
       return memory.recall(reference(number), into: &token)
     }
     #expect(memory.count == kept.count)

@@ -23,7 +23,7 @@ import Testing
     let token = prover.token
     var last = try tokenReference(token.span, using: &cryptography)
     for number in 0..<5000 {
-      var token = VerifiedToken()
+      var token = AuthenticatedToken()
       guard device.memory.recall(last, into: &token) else {
         Issue.record("nothing is remembered at \(number)")
         return
@@ -31,7 +31,7 @@ import Testing
       last = Self.reference(number)
       device.memory.remember(token, as: last)
     }
-    var recalled = VerifiedToken()
+    var recalled = AuthenticatedToken()
     let (isForgotten, isKept) = (
       !device.memory.recall(Self.reference(903), into: &recalled),
       device.memory.recall(Self.reference(904), into: &recalled)

@@ -30,7 +30,7 @@ import Testing
     #expect(try peers[62].round(prover, "status").status == .accepted)
     try served.stop()
     #expect(try device.ledger.verifyAudit().firstBroken == nil)
-    let totals = try device.ledger.auditEntries(limit: 1000).compactMap { entry -> UnprovedTotals? in
+    let totals = try device.ledger.auditEntries(limit: 1000).compactMap { entry -> UnauthenticatedTotals? in
       if case .unproved(let totals) = entry.event { totals } else { nil }
     }
     #expect(totals.contains { $0[.busy] > 0 })

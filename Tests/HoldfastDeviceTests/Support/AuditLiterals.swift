@@ -8,7 +8,7 @@ extension AuditEntry {
   }
 }
 
-extension UnprovedTotals: ExpressibleByDictionaryLiteral {
+extension UnauthenticatedTotals: ExpressibleByDictionaryLiteral {
   /// Lets tests write totals as literals.
   public init(dictionaryLiteral elements: (Status, UInt64)...) {
     self.init()

@@ -96,7 +96,7 @@ final class TestConnection {
   private let policy = SessionPolicy()
   private var actuator: LockActuator<SimulatedLock>
   private var session: DeviceSession<LinuxEnvironment<PoorRandom, TestClock>>
-  private(set) var lastResponse: Response?
+  private(set) var lastResponse: RoundOutcome?
 
   init(_ device: TestDevice, number: UInt64, random: PoorRandom) throws {
     self.device = device

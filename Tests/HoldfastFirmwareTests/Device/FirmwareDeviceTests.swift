@@ -215,12 +215,12 @@ import Testing
 
 /// A user with an activation code at the other end of a line.
 private final class UserAtLine {
-  private var session: UserSession<OpenSSLCryptography, TestRandom>
+  private var session: ActivationSession<OpenSSLCryptography, TestRandom>
 
   init(_ text: String) throws {
     let bytes = Array(text.utf8)
     let code = OneUseCode(bytes.span)!
-    session = UserSession(
+    session = ActivationSession(
       code: code, for: .activation, cryptography: OpenSSLCryptography(), random: TestRandom(state: 3))
   }
 
@@ -239,6 +239,6 @@ private final class UserAtLine {
   }
 }
 
-extension UserSession where Crypto: ~Copyable, Random: ~Copyable {
+extension ActivationSession where Crypto: ~Copyable, Random: ~Copyable {
   fileprivate borrowing func copyOfOutgoing() -> [UInt8] { Array(copying: outgoing.bytes) }
 }

@@ -27,16 +27,16 @@ struct WatchedStore: ~Copyable, DeviceStore {
   mutating func knownTime() throws(StoreFailure) -> UInt64 { try store.knownTime() }
   mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
-  mutating func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  mutating func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     store.recall(reference, into: &token)
   }
 
-  mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     store.remember(token, as: reference)
   }
 
   mutating func record(
-    _ round: borrowing Round, _ decision: inout Decision, decide: Decide
+    _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(StoreFailure) {
     try promise { (store: inout TestStore) throws(StoreFailure) in try store.record(round, &decision, decide: decide) }
   }
@@ -69,5 +69,5 @@ struct WatchedStore: ~Copyable, DeviceStore {
     try promise { (store: inout TestStore) throws(StoreFailure) in try store.unlock(codeID, realClock: realClock) }
   }
 
-  mutating func countUnproved(_ status: Status) { store.countUnproved(status) }
+  mutating func countUnauthenticated(_ status: Status) { store.countUnauthenticated(status) }
 }

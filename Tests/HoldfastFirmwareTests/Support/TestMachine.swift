@@ -18,7 +18,7 @@ final class TestMachine<Store: DeviceStore & ~Copyable> {
 
   private(set) var session: Session
   let actuator = CountingMachine()
-  private(set) var response: Response?
+  private(set) var response: RoundOutcome?
 
   init(_ store: consuming Store, of firmware: TestFirmware, bootCount: UInt64 = 1) throws {
     var cryptography = OpenSSLCryptography()

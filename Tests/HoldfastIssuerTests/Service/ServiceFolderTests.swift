@@ -99,7 +99,7 @@ import Testing
     var trust = issuer
     var key = try parties.example.key("keys.device_private")
     var opener = TokenOpener()
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     try opener.open(
       token.span, encoding: .cose, key: &key, keyID: parties.example.fixed("keys.device_kid"), trust: &trust,
       acceptsUnsigned: false, acceptsMAC: true, using: &cryptography, into: &verified)
@@ -129,7 +129,7 @@ import Testing
   @Test func `a service whose making was interrupted is refused, and the next making begins anew`() throws {
     let folder = try create()
     let issuer = try folder.issuerKey()
-    try HalfMadeFolder.mark(path, as: .service)
+    try IncompleteFolder.mark(path, as: .service)
     try Files.removeFile(at: folder.path(of: .policy))
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.attestationService() }
     #expect(throws: ServiceFolderFault.halfMade) { _ = try folder.backend() }

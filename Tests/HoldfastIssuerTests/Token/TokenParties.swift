@@ -71,7 +71,7 @@ extension MeasurementTokenWriterTests {
     let issuer = try example.key("keys.issuer_private")
     var trust = SingleIssuer(point: issuer.publicPoint, macKey: try example.macKey())
     var opener = TokenOpener()
-    var verified = VerifiedToken()
+    var verified = AuthenticatedToken()
     try opener.open(
       token.span, encoding: format.encoding, key: &key, keyID: example.fixed("keys.device_kid"), trust: &trust,
       acceptsUnsigned: format == .unsignedCOSE, acceptsMAC: format == .macCOSE, using: &cryptography, into: &verified)

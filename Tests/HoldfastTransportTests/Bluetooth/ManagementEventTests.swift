@@ -26,7 +26,7 @@ struct ManagementEventTests {
     #expect(adapter == 1)
     #expect(report.device.address.description == "00:1A:7D:DA:71:13" && report.device.kind == .lowEnergyRandom)
     #expect(report.signalStrength == -60 && report.wantsName && report.isConnectable)
-    #expect(FoundDevice(report).name == "A")
+    #expect(FoundPeer(report).name == "A")
   }
 
   @Test func `a signal of 127 is not known, and a flag says that nobody can connect`() throws {
@@ -99,7 +99,7 @@ struct ManagementEventTests {
       }
       return report
     }
-    var device = FoundDevice(try report(AdvertisingData.advertisement, strength: 0xc4))
+    var device = FoundPeer(try report(AdvertisingData.advertisement, strength: 0xc4))
     #expect(device.namesService && device.psms.isEmpty)
     device.merge(try report(AdvertisingData.scanResponse(psm: 0x85, name: "gate"), strength: 127))
     #expect(device.psms == [0x85] && device.name == "gate" && device.signalStrength == -60)

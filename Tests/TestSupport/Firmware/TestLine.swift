@@ -65,7 +65,7 @@ package final class TestLine {
     sent = []
   }
 
-  private func nextByte(until deadline: UInt64) -> Reception? {
+  private func nextByte(until deadline: UInt64) -> ReceivedByte? {
     guard nextIncoming < incoming.count else {
       (incoming, nextIncoming) = ([], 0)
       return nil
@@ -77,7 +77,7 @@ package final class TestLine {
     return .byte(byte)
   }
 
-  private func silence(until milliseconds: UInt64) -> Reception {
+  private func silence(until milliseconds: UInt64) -> ReceivedByte {
     advance(to: milliseconds)
     return .silence
   }
@@ -88,7 +88,7 @@ package final class TestLine {
 }
 
 extension TestLine: Board {
-  package func receive(until deadline: UInt64) -> Reception {
+  package func receive(until deadline: UInt64) -> ReceivedByte {
     receptionCount += 1
     while true {
       if let reception = nextByte(until: deadline) { return reception }

@@ -19,7 +19,7 @@ struct SerialBoard: ~Copyable, Board {
     self.clock = clock
   }
 
-  mutating func receive(until deadlineMilliseconds: UInt64) -> Reception {
+  mutating func receive(until deadlineMilliseconds: UInt64) -> ReceivedByte {
     while true {
       if let byte = link.receive() { return .byte(byte) }
       if clock.monotonicMilliseconds() >= deadlineMilliseconds { return .silence }

@@ -16,7 +16,7 @@ func answerDevice(_ question: borrowing BoardQuestion, _ answer: inout BoardAnsw
   }
 }
 
-private typealias Device = GivenDevice<BearSSLCryptography, SoftwareAgreementKey>
+private typealias Device = VectorDevice<BearSSLCryptography, SoftwareAgreementKey>
 
 /// The device's ids and the issuers that it trusts, for opening tokens.
 private struct Parties {
@@ -99,14 +99,14 @@ private func rememberToken(_ question: borrowing BoardQuestion, _ answer: inout 
 @inline(never)
 private func opened(
   _ bytes: Span<UInt8>, _ encoding: UInt32, acceptsUnsigned: Bool, acceptsMAC: Bool
-) throws(Refused) -> VerifiedToken {
+) throws(Refused) -> AuthenticatedToken {
   guard let parties = unsafe parties, let number = UInt8(exactly: encoding),
     let encoding = TokenEncoding(rawValue: number)
   else { throw Refused() }
   var opener = TokenOpener()
   var trust = parties.issuers
   var cryptography = BearSSLCryptography()
-  var token = VerifiedToken()
+  var token = AuthenticatedToken()
   do throws(TokenFault) {
     try unsafe opener.open(
       bytes, encoding: encoding, key: &deviceKey!, keyID: parties.keyID, trust: &trust,

@@ -10,10 +10,10 @@ func answerMessage(_ question: borrowing BoardQuestion, _ answer: inout BoardAns
   var written = MessageBuffer()
   do throws(EncodingFault) {
     switch question.operation {
-    case 32: try WrittenAgain.challenge(question.field(0), into: &written)
-    case 33: try WrittenAgain.answer(question.field(0), into: &written)
-    case 34: try WrittenAgain.verdict(question.field(0), into: &written)
-    case 35: try WrittenAgain.request(question.field(0), into: &written)
+    case 32: try RoundTrip.challenge(question.field(0), into: &written)
+    case 33: try RoundTrip.answer(question.field(0), into: &written)
+    case 34: try RoundTrip.verdict(question.field(0), into: &written)
+    case 35: try RoundTrip.request(question.field(0), into: &written)
     default: throw .unexpected
     }
   } catch { throw Refused() }

@@ -18,11 +18,11 @@ func answerRound(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswe
 /// the prover's host.
 private func round(
   _ question: borrowing BoardQuestion, _ cryptography: inout BearSSLCryptography
-) throws(Refused) -> GivenRound {
+) throws(Refused) -> VectorRound {
   let proofKey: MeasurementProofKey = try secret(question.field(2))
   let device: Secret<32> = try secret(question.field(3))
   do throws(CryptographyFailure) {
-    return try GivenRound(
+    return try VectorRound(
       challenge: question.field(0), head: question.field(1), proofKey: proofKey, device: device, using: &cryptography)
   } catch { throw Refused() }
 }

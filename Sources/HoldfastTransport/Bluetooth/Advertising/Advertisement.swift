@@ -13,7 +13,7 @@ package final class Advertisement: Sendable {
   package static let provingMilliseconds = 2000
   static let lifetimeSeconds: UInt16 = 60
 
-  private let thread: ServantThread
+  private let thread: OwnedThread
 
   /// Begins to advertise.
   ///
@@ -45,7 +45,7 @@ package final class Advertisement: Sendable {
     let keeper = try AdvertisingKeeper(
       place: AdvertisingPlace(adapter: adapter, psm: psm, name: name), management: management, standing: standing,
       report: report)
-    thread = try ServantThread { keeper.run(unless: $0) }
+    thread = try OwnedThread { keeper.run(unless: $0) }
   }
 }
 

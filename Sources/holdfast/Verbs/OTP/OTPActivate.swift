@@ -42,7 +42,7 @@ struct OTPActivate: Verb {
     let protection = try new.secret()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    let session = UserSession(
+    let session = ActivationSession(
       code: ownersCode, for: .activation, cryptography: OpenSSLCryptography(), random: SystemRandom())
     let conversation = UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     var activated: (user: String, deviceID: DeviceID)?

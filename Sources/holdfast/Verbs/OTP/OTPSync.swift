@@ -167,7 +167,7 @@ struct OTPUnlock: Verb {
     let ownersCode = try code.read()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    let session = UserSession(
+    let session = ActivationSession(
       code: ownersCode, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
     try UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) {
       (_) throws(Failure) in throw Failure(.malformed, "the other end does not speak this protocol")

@@ -8,7 +8,7 @@ import Synchronization
 /// The rule is that of ``ConnectionTable``: a prover keeps the place while the device's last answer to it is an acceptance.
 /// Otherwise a newcomer gets the place, but not within the prover's first `provingMilliseconds`, nor while the device judges
 /// its message. The first `tokenUnknown` starts that time again, because an honest prover then sends its whole token.
-final class ProverPlace: Sendable {
+final class ProverSlot: Sendable {
   /// A connection on which a byte arrives when a prover has taken the place. It ends when the place is closed.
   let bell: Connection
   private let knocker: Connection
@@ -150,7 +150,7 @@ enum Judgement {
   /// Returns whether a message grants or ends an activation, or unlocks a user. Each of these takes a right code.
   private static func isUserReply(_ message: [UInt8]) -> Bool {
     do throws(EncodingFault) {
-      _ = try UserReply(message.span)
+      _ = try ActivationReply(message.span)
       return true
     } catch { return false }
   }

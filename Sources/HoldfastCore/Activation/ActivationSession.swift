@@ -2,7 +2,7 @@
 /// does no I/O.
 ///
 /// Pass every message from the device to ``receive(_:)``, and carry out the step that it returns.
-public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
+public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
   private let code: OneUseCode
   private let purpose: OneUseCode.Purpose
   private var cryptography: Crypto
@@ -11,7 +11,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
 
   /// The id of the device that answered; set with the first message.
   public private(set) var deviceID = DeviceID()
-  /// The device's grant; nil before ``UserStep/store``.
+  /// The device's grant; nil before ``ActivationStep/store``.
   public private(set) var grant: ActivationGrant?
   /// The next message to the device, ready to be sent.
   public private(set) var outgoing = ByteBuffer<128>()
@@ -28,7 +28,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
   }
 
   /// Takes a message from the device and returns the next step.
-  public mutating func receive(_ message: Span<UInt8>) throws(UserFault) -> UserStep {
+  public mutating func receive(_ message: Span<UInt8>) throws(ActivationFault) -> ActivationStep {
     outgoing.removeAll()
     if let status = Self.refusal(message) { throw .refused(status) }
     switch state.take() {
@@ -52,8 +52,8 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
 
   /// Leaves the confirmation in ``outgoing``. The user's secrets must be durable by then.
   ///
-  /// - Throws: `malformed` outside ``UserStep/store``, `cryptography` if that fails.
-  public mutating func confirm() throws(UserFault) {
+  /// - Throws: `malformed` outside ``ActivationStep/store``, `cryptography` if that fails.
+  public mutating func confirm() throws(ActivationFault) {
     outgoing.removeAll()
     guard case .granted(let keys) = state.take() else { throw .malformed }
     do throws(CryptographyFailure) {
@@ -64,7 +64,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     } catch { throw .cryptography }
   }
 
-  /// Lends the secrets to `body`, between ``UserStep/store`` and ``confirm()``; returns nil at any other time.
+  /// Lends the secrets to `body`, between ``ActivationStep/store`` and ``confirm()``; returns nil at any other time.
   public borrowing func withSecrets<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing UserSecrets) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
@@ -74,7 +74,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     }
   }
 
-  private mutating func open(_ message: Span<UInt8>) throws(UserFault) -> UserSessionState {
+  private mutating func open(_ message: Span<UInt8>) throws(ActivationFault) -> UserSessionState {
     try readChallenge(message)
     let key: FreshKey
     do throws(FreshKeyFailure) { key = try FreshKey(using: &cryptography, &random) } catch {
@@ -90,7 +90,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     } catch { throw .cryptography }
   }
 
-  private mutating func unlock(_ message: Span<UInt8>) throws(UserFault) -> UserSessionState {
+  private mutating func unlock(_ message: Span<UInt8>) throws(ActivationFault) -> UserSessionState {
     try readChallenge(message)
     do throws(CryptographyFailure) {
       let codeKey = try code.key(for: .unlock, using: &cryptography)
@@ -101,15 +101,15 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     } catch { throw .cryptography }
   }
 
-  private mutating func readChallenge(_ message: Span<UInt8>) throws(UserFault) {
+  private mutating func readChallenge(_ message: Span<UInt8>) throws(ActivationFault) {
     do throws(EncodingFault) { deviceID = try Challenge(message).deviceID } catch { throw .malformed }
   }
 
   private mutating func takeGrant(
     _ message: Span<UInt8>, key: consuming FreshKey, codeKey: borrowing Secret<32>, opening: Digest
-  ) throws(UserFault) -> ActivationKeys {
-    let reply: UserReply
-    do throws(EncodingFault) { reply = try UserReply(message) } catch { throw .malformed }
+  ) throws(ActivationFault) -> ActivationKeys {
+    let reply: ActivationReply
+    do throws(EncodingFault) { reply = try ActivationReply(message) } catch { throw .malformed }
     guard case .grant(let devicePoint, let sealed) = reply else { throw .malformed }
     var plaintext = ByteBuffer<384>()
     do throws(EncodingFault) { try plaintext.append(sealed) } catch { throw .malformed }
@@ -127,7 +127,7 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     return keys
   }
 
-  private mutating func write(_ message: UserMessage) throws(CryptographyFailure) {
+  private mutating func write(_ message: ActivationMessage) throws(CryptographyFailure) {
     do throws(EncodingFault) { try message.encode(into: &outgoing) } catch { throw CryptographyFailure() }
   }
 
@@ -136,9 +136,9 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
     do throws(EncodingFault) { return try VerdictMessage(message).status } catch { return nil }
   }
 
-  private static func mac(_ message: Span<UInt8>, type: UInt64) throws(UserFault) -> FixedBytes<32>? {
-    let reply: UserReply
-    do throws(EncodingFault) { reply = try UserReply(message) } catch { throw .malformed }
+  private static func mac(_ message: Span<UInt8>, type: UInt64) throws(ActivationFault) -> FixedBytes<32>? {
+    let reply: ActivationReply
+    do throws(EncodingFault) { reply = try ActivationReply(message) } catch { throw .malformed }
     switch reply {
     case .activated(let mac): return type == Message.activatedType ? mac : nil
     case .unlocked(let mac): return type == Message.unlockedType ? mac : nil
@@ -147,19 +147,19 @@ public struct UserSession<Crypto: Cryptography & ~Copyable, Random: RandomSource
   }
 }
 
-/// The next step of the caller of a ``UserSession``.
-public enum UserStep: Sendable {
-  /// The caller sends ``UserSession/outgoing``, then waits for the next message.
+/// The next step of the caller of a ``ActivationSession``.
+public enum ActivationStep: Sendable {
+  /// The caller sends ``ActivationSession/outgoing``, then waits for the next message.
   case send
-  /// The caller makes ``UserSession/grant`` and the secrets durable, calls ``UserSession/confirm()``, and sends
-  /// ``UserSession/outgoing``.
+  /// The caller makes ``ActivationSession/grant`` and the secrets durable, calls ``ActivationSession/confirm()``, and sends
+  /// ``ActivationSession/outgoing``.
   case store
   /// The exchange is over, and the device has carried it out.
   case done
 }
 
 /// The reason why an activation or an unlocking ended. A message of the device without a MAC proves nothing.
-public enum UserFault: Error, Equatable {
+public enum ActivationFault: Error, Equatable {
   /// The message is not one of this protocol.
   case malformed
   /// The device refused: the code is wrong, used up or expired, or the device has no room.
@@ -170,7 +170,7 @@ public enum UserFault: Error, Equatable {
   case random, cryptography
 }
 
-/// The state of a ``UserSession``.
+/// The state of a ``ActivationSession``.
 enum UserSessionState: ~Copyable {
   case start
   case opened(FreshKey, codeKey: Secret<32>, opening: Digest)

@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// Functions that decode a message strictly and encode it again. The encoding is deterministic, so the bytes must be the same.
-public enum WrittenAgain {
+public enum RoundTrip {
   /// Decodes M1 and encodes it again.
   public static func challenge<Sink: ByteSink & ~Copyable>(
     _ message: Span<UInt8>, into sink: inout Sink
@@ -13,10 +13,10 @@ public enum WrittenAgain {
   public static func answer<Sink: ByteSink & ~Copyable>(
     _ message: Span<UInt8>, into sink: inout Sink
   ) throws(EncodingFault) where Sink.Failure == EncodingFault {
-    let answer = try Answer(message)
+    let answer = try ProofMessage(message)
     switch answer.form {
     case .session(let head, let sealed):
-      try Answer.encode(
+      try ProofMessage.encode(
         head: head, integrityProof: answer.integrityProof, deviceProof: answer.deviceProof, sealed: sealed, into: &sink)
     case .compatibility:
       // The core cannot encode this form, so the test covers only the decoding.

@@ -6,14 +6,14 @@ import HoldfastOpenSSL
 /// A secret of 32 random bytes in the app's own storage, created once, that distinguishes this host from every other.
 ///
 /// It is stored outside the prover's state folder, so that a copy of that folder is useless on another host.
-struct DeviceSecret {
+struct HostSecret {
   let folder: String
   let name: String
 
   /// Chooses the path: `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or the path that `files` gives.
   ///
   /// Source: XDG Base Directory Specification 0.8: a path that is not absolute is ignored.
-  init(_ files: HostFiles) throws(DeviceSecretFault) {
+  init(_ files: HostFiles) throws(HostSecretFault) {
     if let path = files.deviceSecretPath {
       guard let slash = path.lastIndex(of: "/") else { throw .noLocation }
       folder = String(path[..<slash])
@@ -32,19 +32,19 @@ struct DeviceSecret {
   /// Reads the secret.
   ///
   /// - Throws: `missing` if it was not created, and another case if file or folder do not meet the conditions.
-  func read() throws(DeviceSecretFault) -> Secret<32> {
+  func read() throws(HostSecretFault) -> Secret<32> {
     try read(in: openFolder())
   }
 
   /// Opens the folder, which must belong to this user and be closed to others.
-  func openFolder() throws(DeviceSecretFault) -> Descriptor {
+  func openFolder() throws(HostSecretFault) -> Descriptor {
     let opened = try openAnyFolder()
     let status = try status(of: opened)
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .folderNotPrivate }
     return opened
   }
 
-  private func openAnyFolder() throws(DeviceSecretFault) -> Descriptor {
+  private func openAnyFolder() throws(HostSecretFault) -> Descriptor {
     do throws(SystemError) {
       return try Descriptor(opening: folder, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     } catch {
@@ -56,7 +56,7 @@ struct DeviceSecret {
     }
   }
 
-  func read(in folder: borrowing Descriptor) throws(DeviceSecretFault) -> Secret<32> {
+  func read(in folder: borrowing Descriptor) throws(HostSecretFault) -> Secret<32> {
     let file = try open(in: folder)
     let status = try status(of: file)
     guard status.st_mode & S_IFMT == S_IFREG else { throw .notPlainFile }
@@ -64,14 +64,14 @@ struct DeviceSecret {
     guard status.st_mode & 0o7777 & ~0o200 == 0o400 else { throw .wrongMode }
     guard status.st_size == 32 else { throw .wrongSize }
     var secret = Secret<32>()
-    let count = try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(DeviceSecretFault) in
+    let count = try secret.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(HostSecretFault) in
       do throws(SystemError) { return try file.read(into: &bytes) } catch { throw .system(error.number) }
     }
     guard count == 32 else { throw .wrongSize }
     return secret
   }
 
-  private func open(in folder: borrowing Descriptor) throws(DeviceSecretFault) -> Descriptor {
+  private func open(in folder: borrowing Descriptor) throws(HostSecretFault) -> Descriptor {
     do throws(SystemError) {
       return try Descriptor(opening: name, in: folder.number, flags: O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
     } catch {
@@ -83,7 +83,7 @@ struct DeviceSecret {
     }
   }
 
-  private func status(of file: borrowing Descriptor) throws(DeviceSecretFault) -> stat {
+  private func status(of file: borrowing Descriptor) throws(HostSecretFault) -> stat {
     do throws(SystemError) { return try file.status() } catch { throw .system(error.number) }
   }
 
@@ -94,13 +94,13 @@ struct DeviceSecret {
   }
 }
 
-extension DeviceSecret {
+extension HostSecret {
   /// Reads the secret, and creates it first if there is none.
   ///
   /// It appears completely or not at all, and durably. Two processes that create it at the same time get the same secret. An
   /// existing file is never replaced, even if it is invalid.
-  func readOrCreate() throws(DeviceSecretFault) -> Secret<32> {
-    do throws(DeviceSecretFault) {
+  func readOrCreate() throws(HostSecretFault) -> Secret<32> {
+    do throws(HostSecretFault) {
       return try read()
     } catch .missing {
       try makeFolders()
@@ -111,7 +111,7 @@ extension DeviceSecret {
   }
 
   /// Creates the folder and its parents with access for this user only. The names of new ones are on the disk when this returns.
-  private func makeFolders() throws(DeviceSecretFault) {
+  private func makeFolders() throws(HostSecretFault) {
     var path = ""
     for piece in folder.split(separator: "/") {
       let above = path + "/"
@@ -127,7 +127,7 @@ extension DeviceSecret {
   }
 
   /// Writes a secret under a temporary name and gives it the right name, unless another process did so first.
-  private func create(in folder: borrowing Descriptor) throws(DeviceSecretFault) {
+  private func create(in folder: borrowing Descriptor) throws(HostSecretFault) {
     let folderDescriptor = folder.number
     let temporary = "\(name).\(getpid()).\(UInt64.random(in: 0 ... .max))"
     do throws(SystemError) {
@@ -154,10 +154,10 @@ extension DeviceSecret {
 }
 
 /// The location of the device secret in the app's own storage.
-public enum DeviceSecretPlace {
+public enum HostSecretPlace {
   /// The path of the device secret; nil if the environment names no storage.
   public static var path: String? {
-    guard let secret = try? DeviceSecret(HostFiles()) else { return nil }
+    guard let secret = try? HostSecret(HostFiles()) else { return nil }
     return "\(secret.folder)/\(secret.name)"
   }
 }

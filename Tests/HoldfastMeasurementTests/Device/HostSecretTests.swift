@@ -4,7 +4,7 @@ import Testing
 
 @testable import HoldfastMeasurement
 
-@Suite struct DeviceSecretTests {
+@Suite struct HostSecretTests {
   let host: HostFolder
   let manager = FileManager.default
 

@@ -2,12 +2,12 @@ import Testing
 
 @testable import HoldfastCore
 
-@Suite struct UnprovedTotalsTests {
+@Suite struct UnauthenticatedTotalsTests {
   /// A status that is added later is found here, before a device has to count it.
   @Test func `there is a place for every status, and each count reads back`() throws {
-    var totals = UnprovedTotals()
+    var totals = UnauthenticatedTotals()
     for (index, status) in Status.allCases.enumerated() {
-      #expect(Int(status.rawValue) < UnprovedTotals.placeCount)
+      #expect(Int(status.rawValue) < UnauthenticatedTotals.placeCount)
       totals[status] = UInt64(index + 1)
     }
     #expect(totals.statusCount == Status.allCases.count)
@@ -19,7 +19,7 @@ import Testing
   }
 
   @Test func `a count stays at its greatest`() {
-    var totals = UnprovedTotals()
+    var totals = UnauthenticatedTotals()
     totals[.busy] = .max
     totals.add(totals)
     totals[.busy] += 1

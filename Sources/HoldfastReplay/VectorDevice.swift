@@ -3,9 +3,9 @@ import HoldfastCore
 /// A device for replaying a test vector: its key is given, and it has an empty ledger and a policy that allows every command.
 ///
 /// It is the same on Linux and on a microcontroller, except for the cryptography.
-public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>: ~Copyable {
+public struct VectorDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>: ~Copyable {
   private enum Environment: DeviceEnvironment {
-    typealias Store = GivenStore
+    typealias Store = VectorStore
     typealias Rules = PermissivePolicy
     typealias Random = NoRandom
     typealias Time = NoClock
@@ -18,13 +18,13 @@ public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & 
     deviceID: DeviceID, keyID: KeyID, key: consuming Key, issuers: TrustedIssuers, cryptography: consuming Crypto
   ) {
     session = DeviceSession(
-      deviceID: deviceID, keyID: keyID, cryptography: cryptography, key: key, store: GivenStore(issuers: issuers),
+      deviceID: deviceID, keyID: keyID, cryptography: cryptography, key: key, store: VectorStore(issuers: issuers),
       policy: PermissivePolicy(), random: NoRandom(), clock: NoClock(),
       challenges: ChallengeSource(seed: Secret(), bootCount: 0, connection: 0))
   }
 
   /// Remembers a token, which replaces an earlier one.
-  public mutating func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {
+  public mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     session.store.reference = reference
     session.store.token.set(token)
   }
@@ -36,7 +36,7 @@ public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & 
     _ message: Span<UInt8>, to challenge: Span<UInt8>, result: Span<UInt8>
   ) throws(EncodingFault) -> Status {
     try session.beginRound(challenge: challenge)
-    var actuator = try GivenResult(result)
+    var actuator = try VectorActuator(result)
     return session.respond(to: message, waitedMilliseconds: 0, actuator: &actuator).status
   }
 
@@ -48,7 +48,7 @@ public struct GivenDevice<Crypto: Cryptography & ~Copyable, Key: AgreementKey & 
 }
 
 /// The values that a device derives in a round with a given M1, head and secrets.
-public struct GivenRound: ~Copyable {
+public struct VectorRound: ~Copyable {
   private let transcript: Transcript
   private let keys: SessionKeys
 
@@ -88,7 +88,7 @@ public struct GivenRound: ~Copyable {
   ) throws(GivenRoundFault) {
     var plaintext = MessageBuffer()
     do throws(EncodingFault) {
-      guard case .session(_, let sealed) = try Answer(message).form else { throw .unexpected }
+      guard case .session(_, let sealed) = try ProofMessage(message).form else { throw .unexpected }
       try plaintext.append(sealed)
     } catch { throw .encoding }
     do throws(CryptographyFailure) {
@@ -96,7 +96,7 @@ public struct GivenRound: ~Copyable {
         key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
         using: &cryptography)
     } catch { throw .cryptography }
-    do throws(EncodingFault) { try WrittenAgain.request(plaintext.bytes, into: &buffer) } catch { throw .encoding }
+    do throws(EncodingFault) { try RoundTrip.request(plaintext.bytes, into: &buffer) } catch { throw .encoding }
   }
 
   /// Decodes `reply`, the plaintext of M3's sealed part, and appends an M3 that contains it.
@@ -106,7 +106,7 @@ public struct GivenRound: ~Copyable {
     var sealed = ByteBuffer<1152>()
     var authenticated = ByteBuffer<33>()
     do throws(EncodingFault) {
-      try Reply(reply).encode(into: &sealed)
+      try VerdictBody(reply).encode(into: &sealed)
       try authenticated.append(transcript.hash.bytes)
       try authenticated.append(status.rawValue)
     } catch { throw .encoding }
@@ -135,10 +135,10 @@ extension ByteBuffer {
 }
 
 /// A store that remembers one token and has an empty ledger.
-public struct GivenStore: DeviceStore, ~Copyable {
+public struct VectorStore: DeviceStore, ~Copyable {
   let issuers: TrustedIssuers
   var reference = TokenReference()
-  var token = VerifiedToken()
+  var token = AuthenticatedToken()
 
   init(issuers: TrustedIssuers) {
     self.issuers = issuers
@@ -149,15 +149,15 @@ public struct GivenStore: DeviceStore, ~Copyable {
   /// Returns 0: the device has no clock.
   public func clockFloor() -> UInt64 { 0 }
   /// Copies the remembered token to `token`; returns false for another reference.
-  public func recall(_ reference: TokenReference, into token: inout VerifiedToken) -> Bool {
+  public func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     guard reference == self.reference else { return false }
     token.set(self.token)
     return true
   }
-  /// Does nothing: the token is given by ``GivenDevice/remember(_:as:)``.
-  public func remember(_ token: borrowing VerifiedToken, as reference: TokenReference) {}
+  /// Does nothing: the token is given by ``VectorDevice/remember(_:as:)``.
+  public func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {}
   /// Lets `decide` make the decision from an empty ledger, and records nothing.
-  public func record(_ round: borrowing Round, _ decision: inout Decision, decide: Decide) {
+  public func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) {
     decide(round, LedgerSnapshot(clockFloor: 0), &decision)
   }
   /// Does nothing: no outcome is kept.
@@ -173,7 +173,7 @@ public struct GivenStore: DeviceStore, ~Copyable {
   /// Returns false: there are no unlocking codes.
   public func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }
   /// Does nothing: no totals are kept.
-  public func countUnproved(_ status: Status) {}
+  public func countUnauthenticated(_ status: Status) {}
 }
 
 /// A policy under which every command requires only the factor `device`.
@@ -198,7 +198,7 @@ struct NoRandom: RandomSource {
 }
 
 /// An actuator that carries out every command with a given result.
-struct GivenResult: Actuator, ~Copyable {
+struct VectorActuator: Actuator, ~Copyable {
   private var given = ByteBuffer<1024>()
 
   init(_ result: Span<UInt8>) throws(EncodingFault) {

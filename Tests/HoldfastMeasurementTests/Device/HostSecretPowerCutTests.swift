@@ -4,14 +4,14 @@ import Testing
 
 @testable import HoldfastMeasurement
 
-@Suite struct DeviceSecretPowerCutTests {
+@Suite struct HostSecretPowerCutTests {
   @Test func `a power cut while the secret is made leaves it whole or none, and one that was made stays`() throws {
     let manager = FileManager.default
     let place = memoryFolder + "/holdfast-" + UUID().uuidString
     try manager.createDirectory(atPath: place, withIntermediateDirectories: false)
     defer { try? manager.removeItem(atPath: place) }
     let name = "data/holdfast/device.secret"
-    let secret = try DeviceSecret(HostFiles(deviceSecretPath: place + "/" + name))
+    let secret = try HostSecret(HostFiles(deviceSecretPath: place + "/" + name))
     let recorder = try DiskRecorder(folder: place)
     try recorder.recording { _ = try secret.readOrCreate() }
     let made = Array(try #require(manager.contents(atPath: place + "/" + name)))

@@ -4,7 +4,7 @@ import HoldfastTransport
 import Synchronization
 
 /// The acceptor of peers at several endpoints, each on a separate thread.
-final class Reception: Sendable {
+final class AcceptLoop: Sendable {
   let listeners: [Listener]
   private let stopFlag: WakeUp
   /// The gate of the threads that accept, except the one that calls ``run(admit:report:)``.

@@ -1,6 +1,6 @@
 /// M2, from prover to device: `[2, head, imp / null, dmp / null, sealed]`, or the M2 of a compatibility round. The
 /// spans point into the message.
-public struct Answer: ~Escapable {
+public struct ProofMessage: ~Escapable {
   /// The parts that only one of the two forms has.
   public enum Form: ~Escapable {
     /// A session round. The transcript covers `head`; `sealed` is the encrypted request and its tag.
@@ -56,7 +56,7 @@ public struct Answer: ~Escapable {
   }
 }
 
-extension Answer {
+extension ProofMessage {
   /// Writes M2 of a session round.
   package static func encode<Sink: ByteSink & ~Copyable>(
     head: Span<UInt8>, integrityProof: FixedBytes<32>?, deviceProof: FixedBytes<32>?, sealed: Span<UInt8>,
@@ -95,7 +95,7 @@ extension CBORReader {
 }
 
 /// The part of M2 that the transcript covers: `[prover_random, encoding, token]`.
-package enum AnswerHead {
+package enum ProofMessageHead {
   /// Writes the head. `random` is fresh for each M2.
   package static func encode<Sink: ByteSink & ~Copyable>(
     random: FixedBytes<16>, encoding: TokenEncoding, token: Span<UInt8>, into sink: inout Sink

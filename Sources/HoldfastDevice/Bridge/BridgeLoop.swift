@@ -4,10 +4,10 @@ import HoldfastTransport
 
 /// The loop of a bridge, on the thread that owns the line. It keeps the line open, reads it, and serves one prover after
 /// another.
-struct Carrier {
+struct BridgeLoop {
   private let bridge: Bridge
   /// The line; nil while it is lost.
-  private var line: HardwareLine?
+  private var line: DeviceLine?
   /// The earliest time at which the line is opened again. A line that ends at once must not keep the bridge busy.
   private var nextOpening: Deadline
   /// Whether the loss of the line was reported.
@@ -16,7 +16,7 @@ struct Carrier {
 
   init(of bridge: Bridge) {
     self.bridge = bridge
-    line = bridge.line.withLock { $0 }.map { HardwareLine($0, timing: bridge.timing) }
+    line = bridge.line.withLock { $0 }.map { DeviceLine($0, timing: bridge.timing) }
     nextOpening = Deadline(afterMilliseconds: bridge.timing.retryMilliseconds)
   }
 
@@ -36,16 +36,16 @@ struct Carrier {
   }
 
   /// Drops a message that has arrived on the line, or serves a prover that has arrived.
-  private mutating func step(_ line: inout HardwareLine) throws(HardwareFault) {
+  private mutating func step(_ line: inout DeviceLine) throws(HardwareFault) {
     let (hasArrived, hasRung) = try line.wait(or: .arrival(on: bridge.place.bell), until: .never)
     if hasArrived { _ = try line.take() }
     if hasRung, let prover = bridge.place.next() { try serve(prover, over: &line) }
   }
 
-  private mutating func serve(_ prover: Connection, over line: inout HardwareLine) throws(HardwareFault) {
+  private mutating func serve(_ prover: Connection, over line: inout DeviceLine) throws(HardwareFault) {
     connectionCount += 1
     bridge.notify(.connected(connection: connectionCount, prover.peer))
-    var relay = Relay(prover: prover, place: bridge.place, timing: bridge.timing)
+    var relay = RelaySession(prover: prover, place: bridge.place, timing: bridge.timing)
     defer {
       let hadPlace = end(prover)
       bridge.notify(
@@ -81,7 +81,7 @@ struct Carrier {
     guard !bridge.stopFlag.isRaised else { return }
     nextOpening = Deadline(afterMilliseconds: bridge.timing.retryMilliseconds)
     do throws(TransportError) {
-      line = HardwareLine(try bridge.openLine(), timing: bridge.timing)
+      line = DeviceLine(try bridge.openLine(), timing: bridge.timing)
     } catch { return sayLost(.transport(error)) }
     if isLossKnown { bridge.notify(.hardwareBack) }
     isLossKnown = false
@@ -107,7 +107,7 @@ struct Carrier {
 }
 
 /// The bridge's end of the line, between two losses of it.
-struct HardwareLine {
+struct DeviceLine {
   private var link: DeviceLink
   private let timing: BridgeTiming
   /// Whether an empty frame was sent that is not answered yet. The next prover then needs no other.

@@ -5,7 +5,7 @@ public enum ProofResult: Sendable, Equatable {
 }
 
 /// The facts by which one round is judged, after its token was opened and its proofs were compared. It holds no secret.
-public struct Round: ~Copyable, Sendable {
+public struct AppraisalInput: ~Copyable, Sendable {
   /// The key that signed or authenticated the token; nil for an unsigned one.
   public let verifyingKey: KeyID?
   /// The token's id (`jti`), 16 bytes.
@@ -81,7 +81,7 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var canKeepNonce: Bool
   /// Whether the issuer is still trusted, as it was when the token was checked.
   public var isIssuerTrusted: Bool
-  /// The record of the round's ``Round/codeUser``; nil for an unknown user.
+  /// The record of the round's ``AppraisalInput/codeUser``; nil for an unknown user.
   public var user: UserRecord?
   /// The request numbers that were accepted with this token; nil if there are none.
   public var request: RequestRecord?
@@ -108,10 +108,11 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   }
 }
 
-extension Round {
+extension AppraisalInput {
   @inline(never)
   init<Rules: Policy & ~Copyable>(
-    token: borrowing VerifiedToken, proofs: (integrity: ProofResult, device: ProofResult), request: borrowing Request,
+    token: borrowing AuthenticatedToken, proofs: (integrity: ProofResult, device: ProofResult),
+    request: borrowing Request,
     digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,
     monotonicMilliseconds: UInt64
   ) {

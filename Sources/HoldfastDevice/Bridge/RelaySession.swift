@@ -4,9 +4,9 @@ import HoldfastTransport
 
 /// A relay of messages between one prover and the line. It reads one end at a time: a prover's message only after the
 /// hardware has answered the previous one. It passes on the first byte of a message only when the whole message has arrived.
-struct Relay {
+struct RelaySession {
   let prover: Connection
-  let place: ProverPlace
+  let place: ProverSlot
   let timing: BridgeTiming
   /// The number of hardware messages that were passed on.
   private(set) var messageCount: UInt64 = 0
@@ -35,7 +35,7 @@ struct Relay {
     case refused(Status)
   }
 
-  init(prover: Connection, place: ProverPlace, timing: BridgeTiming) {
+  init(prover: Connection, place: ProverSlot, timing: BridgeTiming) {
     self.prover = prover
     self.place = place
     self.timing = timing
@@ -44,7 +44,7 @@ struct Relay {
   /// Serves the prover until its connection ends.
   ///
   /// - Throws: a ``HardwareFault`` if the line fails.
-  mutating func run(over line: inout HardwareLine) throws(HardwareFault) -> Ending {
+  mutating func run(over line: inout DeviceLine) throws(HardwareFault) -> Ending {
     try ask(line: &line)
     while true {
       let other: Connection.Watch = turn == .answering ? .arrival(on: prover) : .end(of: prover)
@@ -57,7 +57,7 @@ struct Relay {
     }
   }
 
-  private mutating func ask(line: inout HardwareLine, isAgain: Bool = false) throws(HardwareFault) {
+  private mutating func ask(line: inout DeviceLine, isAgain: Bool = false) throws(HardwareFault) {
     try line.ask(isAgain: isAgain)
     begin(.asking(isAgain: isAgain), milliseconds: timing.freshMilliseconds)
   }
@@ -68,7 +68,7 @@ struct Relay {
   }
 
   /// Handles the end of a turn's time.
-  private mutating func endTurn(line: inout HardwareLine) throws(HardwareFault) -> Ending? {
+  private mutating func endTurn(line: inout DeviceLine) throws(HardwareFault) -> Ending? {
     switch turn {
     case .asking(false): try ask(line: &line, isAgain: true)
     case .asking(true), .judging: throw .silent
@@ -78,7 +78,7 @@ struct Relay {
   }
 
   /// Handles an arrival on the line, and passes a message on to the prover.
-  private mutating func passOn(from line: inout HardwareLine) throws(HardwareFault) -> Ending? {
+  private mutating func passOn(from line: inout DeviceLine) throws(HardwareFault) -> Ending? {
     switch try line.take() {
     case .nothing:
       return deadline.hasPassed ? try endTurn(line: &line) : nil
@@ -100,7 +100,7 @@ struct Relay {
   }
 
   /// Receives the prover's message and passes it on to the line.
-  private mutating func passOn(to line: inout HardwareLine) throws(HardwareFault) -> Ending? {
+  private mutating func passOn(to line: inout DeviceLine) throws(HardwareFault) -> Ending? {
     var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
     var span = buffer.mutableSpan
     let byteCount: Int

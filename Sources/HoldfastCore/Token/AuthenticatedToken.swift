@@ -3,7 +3,7 @@
 ///
 /// Only ``TokenOpener`` fills a token; an empty one expired in 1970. Every round checks that the issuer is still
 /// trusted, and that the claims apply now.
-public struct VerifiedToken: ~Copyable, Sendable {
+public struct AuthenticatedToken: ~Copyable, Sendable {
   /// The claims of the token.
   public internal(set) var claims = MeasurementClaims()
   /// The key that signed or authenticated the token; nil for an unsigned one.
@@ -13,14 +13,14 @@ public struct VerifiedToken: ~Copyable, Sendable {
   public init() {}
 
   /// Becomes a copy of `other`, for code that remembers tokens.
-  public mutating func set(_ other: borrowing VerifiedToken) {
+  public mutating func set(_ other: borrowing AuthenticatedToken) {
     claims.set(other.claims)
     verifyingKey = other.verifyingKey
   }
 
   /// Returns a second copy.
-  public borrowing func copy() -> VerifiedToken {
-    var other = VerifiedToken()
+  public borrowing func copy() -> AuthenticatedToken {
+    var other = AuthenticatedToken()
     other.set(self)
     return other
   }
