@@ -169,9 +169,11 @@ public struct VectorStore: DeviceStore, ~Copyable {
   /// Returns nil: there are no one-use codes.
   public func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
   /// Returns false: there are no activation codes.
-  public func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool { false }
+  public func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
+  ) -> Bool { false }
   /// Returns false: there are no unlocking codes.
-  public func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { false }
+  public func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool { false }
   /// Does nothing: no totals are kept.
   public func countUnauthenticated(_ status: Status) {}
 }

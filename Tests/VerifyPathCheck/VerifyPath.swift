@@ -109,7 +109,8 @@ private struct StubStore: ~Copyable, DeviceStore {
     user.seal = CodeAccount(method: .ocra(.usualSeal))
     var snapshot = LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user)
     let number = UInt64(stubResult())
-    snapshot.request = RequestRecord(highest: number, window: number, digest: FixedBytes(), outcome: nil)
+    snapshot.request = RequestRecord(
+      highest: number, window: number, digest: FixedBytes(), expires: UInt64(stubResult()), outcome: nil)
     decide(round, snapshot, &decision)
   }
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {
@@ -123,10 +124,19 @@ private struct StubStore: ~Copyable, DeviceStore {
     return OneUseCodeRecord(
       id: 1, purpose: .activation, key: Secret(), user: BoundedText("alice"), expires: UInt64(stubResult()))
   }
-  mutating func activate(_ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?) -> Bool {
-    stubResult() == 1
+  mutating func activate(
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
+  ) -> Bool {
+    decide(facts) != nil
   }
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) -> Bool { stubResult() == 1 }
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool { decide(facts) != nil }
+  private var facts: CodeFacts {
+    CodeFacts(
+      code: OneUseCodeRecord(
+        id: 1, purpose: .activation, key: Secret(), user: BoundedText("alice"), expires: UInt64(stubResult())),
+      user: stubResult() == 0 ? nil : UserRecord(id: 1, lastAccepted: 0), userCount: Int(stubResult()),
+      userCapacity: 16, clockFloor: UInt64(stubResult()))
+  }
   mutating func countUnauthenticated(_ status: Status) { stubUpdate(status.rawValue) }
 }
 

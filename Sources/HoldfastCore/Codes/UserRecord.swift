@@ -1,7 +1,7 @@
 /// A device's record of a user, without the user's secrets.
 public struct UserRecord: Sendable, Equatable {
-  /// The user's number, never reused, even for a user with the same name.
-  public let id: UInt64
+  /// The user's number, never reused, even for a user with the same name; 0 before the store has given it.
+  public var id: UInt64
   /// The number of failed attempts with codes. It goes back to zero once each kind of code in ``failedFactors`` was
   /// accepted.
   public var failureCount: UInt64 = 0

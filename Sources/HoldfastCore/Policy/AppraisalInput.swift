@@ -65,46 +65,77 @@ public struct AppraisalInput: ~Copyable, Sendable {
   let pin = Pinned()
 }
 
-/// The data that the device's store holds for one round, read in the transaction that will record the round.
+/// The facts that the device's store holds about one round, read in the transaction that will record the round. The rules
+/// decide what they mean.
 public struct LedgerSnapshot: ~Copyable, Sendable {
   /// The clock floor, in Unix seconds.
   public var clockFloor: UInt64
   /// The highest generation that was accepted from this verifying key.
   public var generationFloor: UInt64
-  /// The number of rounds that were accepted with this token.
-  public var uses: UInt64
-  /// Whether this token's uses can be counted: they are counted already, or there is room.
-  public var canCountUses: Bool
-  /// Whether this nonce was used before with this token.
+  /// The latest clock floor, in Unix seconds, below which the store has dropped records of tokens that had expired by
+  /// then; 0 if the clock floor never went back.
+  public var forgottenThrough: UInt64 = 0
+  /// The count of the rounds that were accepted with this token; nil if there is no record of it.
+  public var uses: UseRecord?
+  /// Whether the store has a record of this nonce with this token.
   public var isNonceUsed: Bool
-  /// Whether there is room for one more nonce.
-  public var canKeepNonce: Bool
+  /// The number of nonces of this token that the store keeps.
+  public var nonceCount = 0
+  /// The room for use counts and nonces.
+  public var replayRoom: ReplayRoom
   /// Whether the issuer is still trusted, as it was when the token was checked.
   public var isIssuerTrusted: Bool
   /// The record of the round's ``AppraisalInput/codeUser``; nil for an unknown user.
   public var user: UserRecord?
-  /// The request numbers that were accepted with this token; nil if there are none.
+  /// The request numbers that were accepted with this token; nil if there is no record of them.
   public var request: RequestRecord?
   /// Whether the device is carrying out the request with this round's number at this moment.
   public var isActing = false
-  /// Whether this token's request numbers can be recorded: they are recorded already, or there is room.
-  public var canKeepRequest = true
+  /// Whether there is a place for the request numbers of one more token.
+  public var hasRequestRoom = true
   private let pin = Pinned()
 
   /// Creates a snapshot; by default, nothing was used before, there is room, and the issuer is trusted.
   public init(
-    clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UInt64 = 0, canCountUses: Bool = true,
-    isNonceUsed: Bool = false, canKeepNonce: Bool = true, isIssuerTrusted: Bool = true,
+    clockFloor: UInt64, generationFloor: UInt64 = 0, uses: UseRecord? = nil, isNonceUsed: Bool = false,
+    replayRoom: ReplayRoom = ReplayRoom(recordCount: 0, capacity: 64, nonceQuota: 8), isIssuerTrusted: Bool = true,
     user: UserRecord? = nil
   ) {
     self.clockFloor = clockFloor
     self.generationFloor = generationFloor
     self.uses = uses
-    self.canCountUses = canCountUses
     self.isNonceUsed = isNonceUsed
-    self.canKeepNonce = canKeepNonce
+    self.replayRoom = replayRoom
     self.isIssuerTrusted = isIssuerTrusted
     self.user = user
+  }
+}
+
+/// The number of rounds that were accepted with one token that has `max`.
+public struct UseRecord: Sendable, Equatable {
+  /// The number of accepted rounds, at most 2^53 - 1.
+  public let count: UInt64
+  /// The latest `exp` with which the token came, in Unix seconds. Until then, the store keeps the record.
+  public let expires: UInt64
+
+  /// Creates a record from the parts that a store kept.
+  public init(count: UInt64, expires: UInt64) {
+    (self.count, self.expires) = (count, expires)
+  }
+}
+
+/// The room that a store has for use counts and nonces, which share one table.
+public struct ReplayRoom: Sendable, Equatable {
+  /// The number of records in the table.
+  public let recordCount: Int
+  /// The most records that the table takes.
+  public let capacity: Int
+  /// The most nonces that are kept of one token.
+  public let nonceQuota: Int
+
+  /// Creates the facts about a table.
+  public init(recordCount: Int, capacity: Int, nonceQuota: Int) {
+    (self.recordCount, self.capacity, self.nonceQuota) = (recordCount, capacity, nonceQuota)
   }
 }
 

@@ -8,9 +8,9 @@ public struct Decision: ~Copyable, Sendable {
   public var clockFloor: UInt64
   /// The new generation floor of the verifying key; nil to leave the floor as it is.
   public var generationFloor: UInt64?
-  /// Whether the store must count one use.
-  public var countsUse = false
-  /// Whether the store must record the compatibility nonce.
+  /// The new record of the token's uses; nil to leave the record as it is.
+  public var uses: UseRecord?
+  /// Whether the store must record the compatibility nonce, until the token's `exp`.
   public var keepsNonce = false
   /// The token's new record of request numbers; nil to leave the record as it is.
   public var request: RequestRecord?

@@ -13,38 +13,44 @@ public struct RequestRecord: Sendable, Equatable {
   /// The digest that identifies the command and the parameters of the request with the highest number: see
   /// ``AppraisalInput/requestDigest``.
   public let digest: FixedBytes<16>
+  /// The latest `exp` with which the token came, in Unix seconds. The record counts until the clock floor reaches it.
+  public let expires: UInt64
   /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, nil while neither
   /// is known.
   public var outcome: Status?
 
   /// Creates a record from the parts that a store kept.
-  public init(highest: UInt64, window: UInt64, digest: FixedBytes<16>, outcome: Status?) {
-    (self.highest, self.window, self.digest, self.outcome) = (highest, window, digest, outcome)
+  public init(highest: UInt64, window: UInt64, digest: FixedBytes<16>, expires: UInt64, outcome: Status?) {
+    (self.highest, self.window, self.digest, self.expires, self.outcome) = (highest, window, digest, expires, outcome)
   }
 
   /// Creates the record of a token's first request that has a number.
-  init(first number: UInt64, digest: FixedBytes<16>) {
-    self.init(highest: number, window: 0, digest: digest, outcome: nil)
+  init(first number: UInt64, digest: FixedBytes<16>, expires: UInt64) {
+    self.init(highest: number, window: 0, digest: digest, expires: expires, outcome: nil)
   }
 
-  /// Returns whether `number` was accepted before, or lies below the window.
-  public func covers(_ number: UInt64) -> Bool {
-    guard number <= highest else { return false }
+  /// Returns whether `number` was accepted before, or lies below the window. A record that the clock floor has reached
+  /// covers nothing: a token with the same id may come again.
+  public func covers(_ number: UInt64, clockFloor: UInt64) -> Bool {
+    guard expires > clockFloor, number <= highest else { return false }
     let distance = highest - number
     guard distance > 0 else { return true }
     return distance > Self.windowLength || window >> (distance - 1) & 1 == 1
   }
 
-  /// Returns the record after the acceptance of `number`, which it does not cover.
-  func accepting(_ number: UInt64, digest: FixedBytes<16>) -> RequestRecord {
+  /// Returns the record after the acceptance of `number`, which it does not cover, in a round whose token expires at
+  /// `expires`. The record of a token that comes again with a later `exp` counts until the later time.
+  func accepting(_ number: UInt64, digest: FixedBytes<16>, expires: UInt64) -> RequestRecord {
+    let latest = max(self.expires, expires)
     guard number > highest else {
       return RequestRecord(
-        highest: highest, window: window | 1 << (highest - number - 1), digest: self.digest, outcome: outcome)
+        highest: highest, window: window | 1 << (highest - number - 1), digest: self.digest, expires: latest,
+        outcome: outcome)
     }
     let distance = number - highest
     // Shifts by 64 and more give 0.
     return RequestRecord(
-      highest: number, window: window << distance | 1 << (distance - 1), digest: digest, outcome: nil)
+      highest: number, window: window << distance | 1 << (distance - 1), digest: digest, expires: latest, outcome: nil)
   }
 }
 

@@ -26,7 +26,7 @@ extension Decision {
     checkCodes(round, ledger, now: now)
     if status == .accepted {
       keepChallenge(round, ledger, now: now)
-      countsUse = round.maximumUses != nil
+      countUse(round, ledger)
       generationFloor = isSigned ? max(ledger.generationFloor, round.generation) : nil
       keepNumber(round, ledger)
     }
@@ -59,7 +59,9 @@ extension Decision {
   /// Answers a request from the record, and prevents its execution, if its number was accepted before or lies below the
   /// window.
   static func checkNumber(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
-    guard let number = round.requestNumber, let record = ledger.request, record.covers(number) else { return nil }
+    guard let number = round.requestNumber, let record = ledger.request,
+      record.covers(number, clockFloor: ledger.clockFloor)
+    else { return nil }
     var denial = Denial(status: .internal)
     denial.notice.highestRequestNumber = record.highest
     if number == record.highest, record.digest != round.requestDigest {
@@ -73,9 +75,11 @@ extension Decision {
     return denial
   }
 
-  /// Denies a token with which `max` rounds were accepted.
+  /// Denies a token with which `max` rounds were accepted. A token whose record may have been dropped counts as used up.
   static func checkUses(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) -> Denial? {
-    guard let maximum = round.maximumUses, ledger.uses >= maximum else { return nil }
+    guard let maximum = round.maximumUses else { return nil }
+    let count = ledger.uses?.count ?? (ledger.hasForgotten(round) ? maximumInteger : 0)
+    guard count >= maximum else { return nil }
     return Denial(status: .usesExhausted)
   }
 
@@ -116,12 +120,12 @@ extension Decision {
   /// Uses up a compatibility nonce once its proof is right, and refuses it from then on.
   private mutating func checkNonce(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard round.compatibilityNonce != nil else { return }
-    if ledger.isNonceUsed {
+    if ledger.isNonceUsed || ledger.hasForgotten(round) {
       status = .deviceMismatch
     } else if round.expires <= ledger.clockFloor {
       // The token never counts again. The next round would drop its nonce, so the token's holder could cause writes
       // without end.
-    } else if !ledger.canKeepNonce {
+    } else if !ledger.hasNonceRoom {
       status = .busy
     } else {
       keepsNonce = true
@@ -131,8 +135,8 @@ extension Decision {
   /// Answers busy if the store has no room for one more use or request number.
   private mutating func checkRoom(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard status == .accepted else { return }
-    if round.maximumUses != nil, !ledger.canCountUses { status = .busy }
-    if round.requestNumber != nil, !ledger.canKeepRequest { status = .busy }
+    if round.maximumUses != nil, ledger.uses == nil, !ledger.hasUseRoom(round) { status = .busy }
+    if round.requestNumber != nil, ledger.request == nil, !ledger.hasRequestRoom { status = .busy }
   }
 
   /// Answers busy while a pending challenge is young: its user may be about to answer it.
@@ -213,13 +217,43 @@ extension Decision {
     user?.challenge = IssuedChallenge(bytes: fresh, expires: expires)
   }
 
+  /// Counts one use of a token that has `max`. The record of a token that comes again with a later `exp` is kept until the
+  /// later time.
+  mutating func countUse(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
+    guard round.maximumUses != nil else { return }
+    uses = UseRecord(
+      count: (ledger.uses?.count ?? 0) + 1, expires: max(ledger.uses?.expires ?? 0, round.expires))
+  }
+
   /// Records the number of a round that was accepted.
   mutating func keepNumber(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot) {
     guard let number = round.requestNumber else { return }
-    request =
-      ledger.request?.accepting(number, digest: round.requestDigest)
-      ?? RequestRecord(first: number, digest: round.requestDigest)
+    if let known = ledger.request, known.expires > ledger.clockFloor {
+      request = known.accepting(number, digest: round.requestDigest, expires: round.expires)
+    } else {
+      request = RequestRecord(first: number, digest: round.requestDigest, expires: round.expires)
+    }
   }
+}
+
+/// The store's capacity, and what it means for a round.
+extension LedgerSnapshot {
+  /// Whether the store may have dropped records of the round's token, because the owner has moved the clock floor back
+  /// since.
+  func hasForgotten(_ round: borrowing AppraisalInput) -> Bool { round.expires <= forgottenThrough }
+
+  /// Whether there is room for one more use count. The nonce of the same round takes its place first.
+  func hasUseRoom(_ round: borrowing AppraisalInput) -> Bool {
+    freeRecordCount > (round.compatibilityNonce == nil ? 0 : 1)
+  }
+
+  /// Whether there is room for one more nonce.
+  ///
+  /// The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
+  /// which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
+  var hasNonceRoom: Bool { freeRecordCount > replayRoom.capacity / 2 && nonceCount < replayRoom.nonceQuota }
+
+  private var freeRecordCount: Int { replayRoom.capacity - replayRoom.recordCount }
 }
 
 extension AppraisalInput {

@@ -103,9 +103,11 @@ extension DeviceSession {
       answer = try authenticationCode(key: pending.keys.device, pending.keys.transcript, using: &cryptography)
     } catch { return .internal }
     guard constantTimeEqual(expected.bytes, mac.bytes) else { return .otpRejected }
-    guard try store.activate(pending.codeID, pending.keys.secrets, realClock: try realClock()) else {
-      return .otpRejected
+    let clock = try realClock()
+    let isActivated = try store.activate(pending.codeID, pending.keys.secrets, realClock: clock) {
+      $0.activatedUser(realClock: clock)
     }
+    guard isActivated else { return .otpRejected }
     isRecorded = true
     credential = .code(pending.codeID)
     return reply(Message.activatedType, answer)
@@ -122,7 +124,10 @@ extension DeviceSession {
     do throws(CryptographyFailure) {
       answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
     } catch { return .internal }
-    guard try store.unlock(code.id, realClock: try realClock()) else { return .otpRejected }
+    let clock = try realClock()
+    guard try store.unlock(code.id, realClock: clock, decide: { $0.unlockedUser(realClock: clock) }) else {
+      return .otpRejected
+    }
     isRecorded = true
     credential = .code(code.id)
     return reply(Message.unlockedType, answer)
@@ -136,6 +141,51 @@ extension DeviceSession {
       outgoing.removeAll()
       return .internal
     }
+  }
+}
+
+/// The facts that the device's store holds about one of the owner's codes, read in the transaction that uses it up.
+public struct CodeFacts: ~Copyable {
+  /// The record of the code.
+  public let code: OneUseCodeRecord
+  /// The record of the code's user; nil for an unknown user.
+  public let user: UserRecord?
+  /// The number of users.
+  public let userCount: Int
+  /// The most users that the store has room for.
+  public let userCapacity: Int
+  /// The clock floor, in Unix seconds.
+  public let clockFloor: UInt64
+
+  /// Creates the facts from what a store holds.
+  public init(
+    code: consuming OneUseCodeRecord, user: UserRecord?, userCount: Int, userCapacity: Int, clockFloor: UInt64
+  ) {
+    (self.user, self.userCount, self.userCapacity, self.clockFloor) = (user, userCount, userCapacity, clockFloor)
+    self.code = code
+  }
+
+  /// Returns the record of the user whom an activation code creates, who may replace one of the same name. Returns nil if
+  /// the code is not good, or if there is no room for the user. `realClock` is in Unix seconds.
+  package func activatedUser(realClock: UInt64?) -> UserRecord? {
+    let now = max(clockFloor, realClock ?? 0)
+    guard isGood(.activation, at: now), user != nil || userCount < userCapacity else { return nil }
+    var activated = UserRecord(id: 0, lastAccepted: now)
+    activated.otp = code.otp.map { CodeAccount(method: $0) }
+    activated.seal = code.seal.map { CodeAccount(method: $0) }
+    return activated
+  }
+
+  /// Returns the user of an unlocking code, unlocked; nil if the code is not good, or if there is no such user.
+  /// `realClock` is in Unix seconds.
+  package func unlockedUser(realClock: UInt64?) -> UserRecord? {
+    guard isGood(.unlock, at: max(clockFloor, realClock ?? 0)), var unlocked = user else { return nil }
+    unlocked.unlock()
+    return unlocked
+  }
+
+  private func isGood(_ purpose: OneUseCode.Purpose, at now: UInt64) -> Bool {
+    code.purpose == purpose && now < code.expires
   }
 }
 

@@ -73,8 +73,10 @@ extension DeviceSession {
   /// Recalls or opens the token; returns nil on success.
   private mutating func obtain(_ token: inout AuthenticatedToken, from answer: borrowing ProofMessage) -> Status? {
     if answer.encoding == .reference {
-      guard let reference = TokenReference(answer.token) else { return .tokenUnknown }
-      return store.recall(reference, into: &token) ? nil : .tokenUnknown
+      guard let reference = TokenReference(answer.token), store.recall(reference, into: &token) else {
+        return .tokenUnknown
+      }
+      return isTrusted(token) ? nil : .tokenInvalid
     }
     do throws(TokenFault) {
       try opener.open(
@@ -86,16 +88,16 @@ extension DeviceSession {
     }
   }
 
-  /// Returns nil if the token is for this device, its issuer is trusted now in this way, and its `iat` is plausible.
+  /// Returns whether the owner still trusts the issuer of a remembered token, in the way in which it was verified.
+  private mutating func isTrusted(_ token: borrowing AuthenticatedToken) -> Bool {
+    guard let verifyingKey = token.verifyingKey else { return policy.acceptsUnsigned }
+    guard let issuer = store.trustedIssuer(verifyingKey) else { return false }
+    return policy.acceptsMAC || !issuer.isMAC
+  }
+
+  /// Returns nil if the token is for this device, and its `iat` is plausible.
   private mutating func check(_ token: borrowing AuthenticatedToken) -> Status? {
     guard token.claims.audience == deviceID else { return .tokenInvalid }
-    if let verifyingKey = token.verifyingKey {
-      guard let issuer = store.trustedIssuer(verifyingKey), policy.acceptsMAC || !issuer.isMAC else {
-        return .tokenInvalid
-      }
-    } else {
-      guard policy.acceptsUnsigned else { return .tokenInvalid }
-    }
     let floor: UInt64
     do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .internal }
     // A real clock so far behind the floor has lost the time: by that clock, every token would come from the future.

@@ -1,4 +1,4 @@
-/// The storage of a device.
+/// The storage of a device. It reads facts and commits changes, and decides nothing: the rules are in this module.
 ///
 /// It may forget tokens at any time. The records of ``record(_:_:decide:)`` must survive a crash and a power cut.
 public protocol DeviceStore: IssuerTrust, ~Copyable {
@@ -38,28 +38,32 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// Returns one of the owner's codes, counted from 0 without gaps; nil past the last one.
   mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?
 
-  /// Makes the user of an activation code and uses up the code, in one transaction that is durable before this returns.
-  /// Returns false if the code no longer exists or has expired. `realClock` is in Unix seconds.
+  /// Reads the facts about an activation code, lets `decide` make the record of its user, records the user and the secrets
+  /// in place of any user of the same name, and uses up the code, all in one transaction that is durable before this
+  /// returns. The store gives the record its ``UserRecord/id``. Returns false if the code no longer exists, or if `decide`
+  /// returns nil. `realClock`, in Unix seconds, dates the audit entry.
   mutating func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(StoreFailure) -> Bool
 
-  /// Ends the lockout of the user of an unlocking code and uses up the code, in the same way as
-  /// ``activate(_:_:realClock:)``.
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool
+  /// Reads the facts about an unlocking code, lets `decide` change the record of its user, records the change and uses up
+  /// the code, in the same way as ``activate(_:_:realClock:decide:)``.
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool
 
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnauthenticated(_ status: Status)
 }
 
 extension DeviceStore where Self: ~Copyable {
-  /// Does nothing.
   /// Returns the clock floor.
   public mutating func knownTime() throws(StoreFailure) -> UInt64 { try clockFloor() }
 }
 
 /// A function that makes a decision on a round from the store's data.
 public typealias Decide = (borrowing AppraisalInput, borrowing LedgerSnapshot, inout Decision) -> Void
+
+/// A function that makes the new record of the user of one of the owner's codes; nil to refuse the code.
+public typealias DecideUser = (borrowing CodeFacts) -> UserRecord?
 
 /// A user's secret for one kind of codes, at most 64 bytes.
 public typealias CodeSecret = ByteBuffer<64>

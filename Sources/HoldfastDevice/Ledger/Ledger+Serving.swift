@@ -65,8 +65,8 @@ extension Ledger {
     do throws(DatabaseError) {
       return try read { (tables) throws(DatabaseError) in
         let state = try tables.state()
-        guard let record = try tables.request(of: request, clockFloor: state.clockFloor),
-          record.covers(request.number)
+        guard let record = try tables.request(of: request),
+          record.covers(request.number, clockFloor: state.clockFloor)
         else { return false }
         var snapshot = try tables.snapshot(for: round, state: state, limits: limits)
         running.complete(&snapshot, for: round)
@@ -91,41 +91,40 @@ extension Ledger {
     } catch { return }  // If this fails, the next transaction writes the outcome.
   }
 
-  /// Creates the user of an activation code, with these secrets. Returns the user's name, or nil if the code is not valid.
+  /// Creates the user of an activation code, with these secrets. Returns the user's name, or nil if the code is not good.
   func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(LedgerError) -> BoundedText<32>? {
-    let limit = limits.userCount
+    let limits = limits
     return try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
-      let now = state.time(realClock: realClock)
-      guard let code = try tables.code(id: codeID), code.purpose == .activation, now < code.expires else {
+      guard let facts = try tables.facts(ofCode: codeID, state: state, limits: limits), let user = decide(facts) else {
         return nil
       }
-      let isThere = try tables.user(named: code.user) != nil
-      let userCount = try tables.userCount()
-      guard isThere || userCount < limit else { return nil }
-      try tables.deleteUser(code.user)
-      let id = try tables.insertUser(code.user, now: now)
-      if let otp = code.otp { try tables.insertAccount(.otp, otp, secrets.otp, of: id) }
-      if let seal = code.seal { try tables.insertAccount(.seal, seal, secrets.seal, of: id) }
+      let name = facts.code.user
+      try tables.deleteUser(name)
+      let id = try tables.insertUser(name, now: user.lastAccepted)
+      if let otp = user.otp { try tables.insertAccount(.otp, otp.method, secrets.otp, of: id) }
+      if let seal = user.seal { try tables.insertAccount(.seal, seal.method, secrets.seal, of: id) }
       try tables.insertAccount(.host, .ocra(.host), secrets.host, of: id)
-      try tables.append(.userActivated(code.user), time: now, to: &state)
-      return code.user
+      try tables.append(.userActivated(name), time: state.time(realClock: realClock), to: &state)
+      return name
     }
   }
 
-  /// Unlocks the user of an unlocking code. Returns the user's name, or nil if the code is not valid.
-  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(LedgerError) -> BoundedText<32>? {
-    try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
-      let now = state.time(realClock: realClock)
-      guard let code = try tables.code(id: codeID), code.purpose == .unlock, now < code.expires,
-        var user = try tables.user(named: code.user)
-      else { return nil }
-      user.unlock()
+  /// Unlocks the user of an unlocking code. Returns the user's name, or nil if the code is not good.
+  func unlock(
+    _ codeID: UInt64, realClock: UInt64?, decide: DecideUser
+  ) throws(LedgerError) -> BoundedText<32>? {
+    let limits = limits
+    return try write { (tables, state) throws(DatabaseError) -> BoundedText<32>? in
+      guard let facts = try tables.facts(ofCode: codeID, state: state, limits: limits), let user = decide(facts) else {
+        return nil
+      }
       try tables.save(user)
       try tables.deleteCode(id: codeID)
-      try tables.append(.userUnlocked(code.user), time: now, to: &state)
-      return code.user
+      let name = facts.code.user
+      try tables.append(.userUnlocked(name), time: state.time(realClock: realClock), to: &state)
+      return name
     }
   }
 
@@ -223,17 +222,17 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   }
 
   mutating func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(StoreFailure) -> Bool {
     do throws(LedgerError) {
-      event = try ledger.activate(codeID, secrets, realClock: realClock).map { .userActivated($0) }
+      event = try ledger.activate(codeID, secrets, realClock: realClock, decide: decide).map { .userActivated($0) }
       return event != nil
     } catch { throw StoreFailure() }
   }
 
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
     do throws(LedgerError) {
-      event = try ledger.unlock(codeID, realClock: realClock).map { .userUnlocked($0) }
+      event = try ledger.unlock(codeID, realClock: realClock, decide: decide).map { .userUnlocked($0) }
       return event != nil
     } catch { throw StoreFailure() }
   }

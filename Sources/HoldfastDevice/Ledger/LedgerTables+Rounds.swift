@@ -14,28 +14,26 @@ extension LedgerTables {
       snapshot.generationFloor = try generationFloor(keyID)
     }
     if let name = round.codeUser { snapshot.user = try user(named: name) }
-    let isForgotten = round.expires <= state.forgottenThrough
-    let room = limits.keptCount - min(state.keptCount, limits.keptCount)
+    snapshot.forgottenThrough = state.forgottenThrough
+    snapshot.replayRoom = ReplayRoom(
+      recordCount: Int(state.keptCount), capacity: Int(limits.keptCount), nonceQuota: Int(limits.nonceQuota))
     if round.maximumUses != nil {
-      let uses = try database.oneUnsigned("SELECT count FROM uses WHERE kid = ? AND jti = ?", verifyingKey, tokenID)
-      snapshot.uses = uses ?? (isForgotten ? maximumInteger : 0)
-      // The nonce of the same round takes its place first.
-      snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
+      let sql: StaticString = "SELECT count, expires FROM uses WHERE kid = ? AND jti = ?"
+      snapshot.uses = try database.one(sql, verifyingKey, tokenID) { (row) throws(DatabaseError) in
+        UseRecord(count: try row.unsigned(0), expires: try row.unsigned(1))
+      }
     }
     if let nonce = round.compatibilityNonce {
       let sql: StaticString = "SELECT 1 FROM nonces WHERE kid = ? AND jti = ? AND nonce = ?"
-      let used = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes))
-      snapshot.isNonceUsed = used != nil || isForgotten
-      // The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
-      // which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
+      snapshot.isNonceUsed = try database.oneUnsigned(sql, verifyingKey, tokenID, .copying(nonce.bytes)) != nil
       let ofToken = try database.oneUnsigned(
         "SELECT count(*) FROM (SELECT 1 FROM nonces WHERE kid = ? AND jti = ? LIMIT ?)", verifyingKey, tokenID,
         .unsigned(limits.nonceQuota))
-      snapshot.canKeepNonce = room > limits.keptCount / 2 && ofToken ?? 0 < limits.nonceQuota
+      snapshot.nonceCount = Int(ofToken ?? 0)
     }
     if round.requestNumber != nil {
-      snapshot.request = try request(verifyingKey, tokenID, clockFloor: state.clockFloor)
-      snapshot.canKeepRequest = snapshot.request != nil || state.requestCount < limits.requestCount
+      snapshot.request = try request(verifyingKey, tokenID)
+      snapshot.hasRequestRoom = state.requestCount < limits.requestCount
     }
     return snapshot
   }
@@ -53,9 +51,7 @@ extension LedgerTables {
       try database.run(sql, verifyingKey, .unsigned(floor))
     }
     if let user = decision.user { try save(user) }
-    if decision.countsUse {
-      try countUse(verifyingKey, tokenID, expires: round.expires, state: &state)
-    }
+    if let uses = decision.uses { try keep(uses, verifyingKey, tokenID, state: &state) }
     if decision.keepsNonce, let nonce = round.compatibilityNonce {
       try database.run(
         "INSERT INTO nonces VALUES (?, ?, ?, ?)", verifyingKey, tokenID, .copying(nonce.bytes),
@@ -63,7 +59,7 @@ extension LedgerTables {
       state.keptCount += 1
     }
     if let request = decision.request {
-      try keep(request, verifyingKey, tokenID, expires: round.expires, state: &state)
+      try keep(request, verifyingKey, tokenID, state: &state)
     }
   }
 
@@ -86,15 +82,13 @@ extension LedgerTables {
     try dropOutdatedRequests(limit: limit, state: &state)
   }
 
-  /// Counts a use. A token that comes again with a later `exp` is kept until the later time.
-  private func countUse(
-    _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
+  private func keep(
+    _ uses: UseRecord, _ verifyingKey: Value, _ tokenID: Value, state: inout LedgerState
   ) throws(DatabaseError) {
-    let update: StaticString = """
-      UPDATE uses SET count = count + 1, expires = max(expires, ?) WHERE kid = ? AND jti = ?
-      """
-    guard try database.run(update, .unsigned(expires), verifyingKey, tokenID) == 0 else { return }
-    try database.run("INSERT INTO uses VALUES (?, ?, ?, 1)", verifyingKey, tokenID, .unsigned(expires))
+    let (count, expires) = (Value.unsigned(uses.count), Value.unsigned(uses.expires))
+    let update: StaticString = "UPDATE uses SET count = ?, expires = ? WHERE kid = ? AND jti = ?"
+    guard try database.run(update, count, expires, verifyingKey, tokenID) == 0 else { return }
+    try database.run("INSERT INTO uses VALUES (?, ?, ?, ?)", verifyingKey, tokenID, expires, count)
     state.keptCount += 1
   }
 
@@ -116,39 +110,34 @@ extension LedgerTables {
     ALTER TABLE state ADD COLUMN request_count INTEGER NOT NULL DEFAULT 0;
     """
 
-  func request(of request: RequestIdentity, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
-    try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes), clockFloor: clockFloor)
+  func request(of request: RequestIdentity) throws(DatabaseError) -> RequestRecord? {
+    try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes))
   }
 
-  /// Returns the request record of a token; nil if there is none, or if the clock floor has reached its `exp`.
-  func request(_ verifyingKey: Value, _ tokenID: Value, clockFloor: UInt64) throws(DatabaseError) -> RequestRecord? {
-    let sql: StaticString = """
-      SELECT highest, below, digest, outcome FROM requests WHERE kid = ? AND jti = ? AND expires > ?
-      """
-    return try database.one(sql, verifyingKey, tokenID, .unsigned(clockFloor)) { (row) throws(DatabaseError) in
+  func request(_ verifyingKey: Value, _ tokenID: Value) throws(DatabaseError) -> RequestRecord? {
+    let sql: StaticString = "SELECT highest, below, digest, expires, outcome FROM requests WHERE kid = ? AND jti = ?"
+    return try database.one(sql, verifyingKey, tokenID) { (row) throws(DatabaseError) in
       RequestRecord(
         highest: try row.unsigned(0), window: UInt64(bitPattern: try row.integer(1)), digest: try row.fixedBytes(2),
-        outcome: try row.isNull(3) ? nil : try row.outcome(3))
+        expires: try row.unsigned(3), outcome: try row.isNull(4) ? nil : try row.outcome(4))
     }
   }
 
-  /// Writes the request record of a token. A token that comes again with a later `exp` is kept until the later time.
   func keep(
-    _ record: RequestRecord, _ verifyingKey: Value, _ tokenID: Value, expires: UInt64, state: inout LedgerState
+    _ record: RequestRecord, _ verifyingKey: Value, _ tokenID: Value, state: inout LedgerState
   ) throws(DatabaseError) {
     let (highest, window) = (Value.unsigned(record.highest), Value.integer(Int64(bitPattern: record.window)))
     let digest = Value.copying(record.digest.bytes)
     let outcome = Value.optional(record.outcome.map { UInt64($0.rawValue) })
     let update: StaticString = """
-      UPDATE requests SET highest = ?, below = ?, digest = ?, outcome = ?, expires = max(expires, ?)
-      WHERE kid = ? AND jti = ?
+      UPDATE requests SET highest = ?, below = ?, digest = ?, outcome = ?, expires = ? WHERE kid = ? AND jti = ?
       """
-    let changed = try database.run(
-      update, highest, window, digest, outcome, .unsigned(expires), verifyingKey, tokenID)
+    let expires = Value.unsigned(record.expires)
+    let changed = try database.run(update, highest, window, digest, outcome, expires, verifyingKey, tokenID)
     guard changed == 0 else { return }
     try database.run(
-      "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", verifyingKey, tokenID, .unsigned(expires), highest, window,
-      digest, outcome)
+      "INSERT INTO requests VALUES (?, ?, ?, ?, ?, ?, ?)", verifyingKey, tokenID, expires, highest, window, digest,
+      outcome)
     state.requestCount += 1
   }
 

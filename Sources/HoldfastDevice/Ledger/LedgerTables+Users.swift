@@ -165,6 +165,17 @@ extension LedgerTables {
     }
   }
 
+  /// Reads the facts about one of the owner's codes; nil if there is no such code.
+  func facts(
+    ofCode id: UInt64, state: LedgerState, limits: LedgerLimits
+  ) throws(DatabaseError) -> CodeFacts? {
+    guard let code = try code(id: id) else { return nil }
+    let user = try user(named: code.user)
+    return CodeFacts(
+      code: code, user: user, userCount: Int(try userCount()), userCapacity: Int(limits.userCount),
+      clockFloor: state.clockFloor)
+  }
+
   func deleteCode(id: UInt64) throws(DatabaseError) {
     try database.run("DELETE FROM codes WHERE id = ?", .unsigned(id))
   }

@@ -91,9 +91,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     _ name: BoundedText<32>, otp: CodeAccount?, otpSecret: Span<UInt8>, seal: CodeAccount?, sealSecret: Span<UInt8>,
     realClock: UInt64?
   ) throws(StoreFailure) {
+    var user = UserRecord(id: 0, lastAccepted: time(realClock))
+    (user.otp, user.seal) = (otp, seal)
+    let added = user
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: name)
-      let id = try store.draftUser(name, otp: otp, seal: seal, realClock: realClock)
+      let id = try store.draftUser(name, added)
       if otp != nil { try store.draft(secret: otpSecret, .otp, of: id) }
       if seal != nil { try store.draft(secret: sealSecret, .seal, of: id) }
       try store.draft(.userAdded(name), realClock: realClock)

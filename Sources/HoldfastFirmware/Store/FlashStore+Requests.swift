@@ -8,23 +8,20 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     requestPlace = nil
     guard round.requestNumber != nil else { return }
     requestTimes.advance(to: round.monotonicMilliseconds)
-    keptUntil = 0
     if let known = try findRequest(of: round.tokenID, round.verifyingKey) {
-      (requestPlace, keptUntil) = (known.place, known.expires)
-      // The record of an expired token does not count: a token with the same id may come again, and uses the place.
-      guard known.expires > state.clockFloor else { return }
+      requestPlace = known.place
       snapshot.request = known.record
       snapshot.request?.outcome = index.outcomes[known.place]
     } else {
       requestPlace = try placeForRequest()
-      snapshot.canKeepRequest = requestPlace != nil
+      snapshot.hasRequestRoom = requestPlace != nil
     }
   }
 
-  /// Drafts the record of a round's token. A token that comes again with a later `exp` is kept until the later time.
+  /// Drafts the record of a round's token.
   mutating func draftRequest(_ record: RequestRecord, of round: borrowing AppraisalInput) throws(EncodingFault) {
     guard let place = requestPlace else { throw .unexpected }
-    try RequestItem(round, place: place, expires: max(round.expires, keptUntil), record).encode(into: &draft)
+    try RequestItem(round, place: place, record).encode(into: &draft)
     if let outcome = record.outcome { try draft.append(outcome, of: place) }
     // The store keeps no outcome of a number below the highest.
     runningNumber = record.highest == round.requestNumber ? record.highest : nil
@@ -56,7 +53,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   private func placeForRequest() throws(EncodingFault) -> Int? {
     for position in index.requests.indices where index.requests[position] == 0 { return position }
     for position in index.requests.indices {
-      if try RequestItem(journal.bytes(from: index.requests[position])).expires <= state.clockFloor { return position }
+      let item = try RequestItem(journal.bytes(from: index.requests[position]))
+      if item.record.expires <= state.clockFloor { return position }
     }
     return requestTimes.oldest
   }
@@ -66,7 +64,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     guard place != 0 else { return false }
     let item = try journal.itemRange(at: slot + Int(place))
     do throws(EncodingFault) {
-      return try RequestItem(journal.bytes.extracting(item)).expires <= state.clockFloor
+      return try RequestItem(journal.bytes.extracting(item)).record.expires <= state.clockFloor
     } catch { throw .damaged }
   }
 }
@@ -129,12 +127,11 @@ struct RequestItem {
   let verifyingKey: KeyID?
   let tokenID: TokenID
   let place: Int
-  let expires: UInt64
   let record: RequestRecord
 
-  init(_ round: borrowing AppraisalInput, place: Int, expires: UInt64, _ record: RequestRecord) {
+  init(_ round: borrowing AppraisalInput, place: Int, _ record: RequestRecord) {
     (verifyingKey, tokenID) = (round.verifyingKey, round.tokenID)
-    (self.place, self.expires, self.record) = (place, expires, record)
+    (self.place, self.record) = (place, record)
   }
 
   /// Reads the item at the beginning of `item`.
@@ -144,11 +141,11 @@ struct RequestItem {
     tokenID = try reader.fixedBytes()
     place = try reader.requestPlace()
     verifyingKey = try reader.optionalKeyID()
-    expires = try reader.unsigned()
+    let expires = try reader.unsigned()
     let highest = try reader.unsigned()
     let window: FixedBytes<8> = try reader.fixedBytes()
     record = RequestRecord(
-      highest: highest, window: UInt64(window), digest: try reader.fixedBytes(), outcome: nil)
+      highest: highest, window: UInt64(window), digest: try reader.fixedBytes(), expires: expires, outcome: nil)
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -156,7 +153,7 @@ struct RequestItem {
     try sink.appendCBOR(bytes: tokenID.bytes)
     try sink.appendCBOR(unsigned: UInt64(place))
     try sink.appendOptional(verifyingKey)
-    try sink.appendCBOR(unsigned: expires)
+    try sink.appendCBOR(unsigned: record.expires)
     try sink.appendCBOR(unsigned: record.highest)
     try sink.appendCBOR(bytes: FixedBytes<8>(record.window).bytes)
     try sink.appendCBOR(bytes: record.digest.bytes)

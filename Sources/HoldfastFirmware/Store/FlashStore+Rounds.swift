@@ -31,22 +31,19 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try readRequest(&snapshot, for: round)
   }
 
-  /// Reads the records of uses and nonces, and whether there is room for more.
+  /// Reads the records of uses and nonces, and the room for more.
   @inline(never)
   private func readKept(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput) throws(EncodingFault) {
-    let room = index.kept.count - index.keptCount
-    if round.maximumUses != nil {
-      let uses = try findKept(ReplayRecord(round, .uses(0)))
-      if case .uses(let count)? = uses?.content { snapshot.uses = count }
-      // The nonce of the same round takes its place first.
-      snapshot.canCountUses = uses != nil || room > (round.compatibilityNonce == nil ? 0 : 1)
+    snapshot.replayRoom = ReplayRoom(
+      recordCount: index.keptCount, capacity: index.kept.count, nonceQuota: Self.nonceQuota)
+    if round.maximumUses != nil, let known = try findKept(ReplayRecord(round, .uses(0))),
+      case .uses(let count) = known.content
+    {
+      snapshot.uses = UseRecord(count: count, expires: known.expires)
     }
     if let nonce = round.compatibilityNonce {
       snapshot.isNonceUsed = try findKept(ReplayRecord(round, .nonce(nonce))) != nil
-      // The holder of any token, even of a revoked one, can create nonces at will. So nonces take at most half of the places,
-      // which leaves the rest to use counts, and one token's nonces have a quota, which leaves places to other tokens.
-      let ofToken = try nonceCount(of: ReplayRecord(round, .nonce(nonce)))
-      snapshot.canKeepNonce = room > index.kept.count / 2 && ofToken < Self.nonceQuota
+      snapshot.nonceCount = try nonceCount(of: ReplayRecord(round, .nonce(nonce)))
     }
   }
 
@@ -65,11 +62,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     if let user = decision.user, let name = round.codeUser {
       try UserItem(name: name, record: user).encode(into: &draft)
     }
-    if decision.countsUse {
-      var uses = ReplayRecord(round, .uses(snapshot.uses + 1))
-      // A token that comes again with a later `exp` is kept until the later time.
-      if let known = try findKept(uses) { uses.expires = max(uses.expires, known.expires) }
-      try uses.encode(into: &draft)
+    if let uses = decision.uses {
+      var record = ReplayRecord(round, .uses(uses.count))
+      record.expires = uses.expires
+      try record.encode(into: &draft)
     }
     if decision.keepsNonce, let nonce = round.compatibilityNonce {
       try ReplayRecord(round, .nonce(nonce)).encode(into: &draft)

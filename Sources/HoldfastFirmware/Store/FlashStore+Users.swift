@@ -47,37 +47,34 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Creates the user of an activation code and uses the code up, in one transaction. Returns false if the code is not
-  /// pending, has expired or has another purpose, or if there is no room for the user. `realClock` is in Unix seconds.
+  /// pending, or if `decide` returns nil. `realClock` is in Unix seconds.
   ///
   /// - Throws: `StoreFailure` if the store cannot be read or written.
   public mutating func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(StoreFailure) -> Bool {
-    guard let code = try goodCode(codeID, .activation, realClock: realClock) else { return false }
-    guard try isKnown(code.user) || index.userCount < index.users.count else { return false }
+    guard let facts = try facts(ofCode: codeID), let user = decide(facts) else { return false }
+    let name = facts.code.user
     try record { (store: inout Self) throws(EncodingFault) in
-      try store.draftRemoval(of: code.user)
-      let id = try store.draftUser(
-        code.user, otp: code.otp.map { CodeAccount(method: $0) }, seal: code.seal.map { CodeAccount(method: $0) },
-        realClock: realClock)
-      if code.otp != nil { try store.draft(secret: secrets.otp, .otp, of: id) }
-      if code.seal != nil { try store.draft(secret: secrets.seal, .seal, of: id) }
+      try store.draftRemoval(of: name)
+      let id = try store.draftUser(name, user)
+      if user.otp != nil { try store.draft(secret: secrets.otp, .otp, of: id) }
+      if user.seal != nil { try store.draft(secret: secrets.seal, .seal, of: id) }
       try store.draft(secret: secrets.host, .host, of: id)
-      try store.draft(.userActivated(code.user), realClock: realClock)
+      try store.draft(.userActivated(name), realClock: realClock)
     }
     return true
   }
 
   /// Unlocks the user of an unlocking code and uses the code up, in one transaction. Returns false if the code is not
-  /// pending, has expired or has another purpose, or if the user does not exist. `realClock` is in Unix seconds.
+  /// pending, or if `decide` returns nil. `realClock` is in Unix seconds.
   ///
   /// - Throws: `StoreFailure` if the store cannot be read or written.
-  public mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
-    guard let code = try goodCode(codeID, .unlock, realClock: realClock), var user = try user(named: code.user) else {
-      return false
-    }
-    user.unlock()
-    let unlocked = UserItem(name: code.user, record: user)
+  public mutating func unlock(
+    _ codeID: UInt64, realClock: UInt64?, decide: DecideUser
+  ) throws(StoreFailure) -> Bool {
+    guard let facts = try facts(ofCode: codeID), let user = decide(facts) else { return false }
+    let unlocked = UserItem(name: facts.code.user, record: user)
     try record { (store: inout Self) throws(EncodingFault) in
       try unlocked.encode(into: &store.draft)
       try store.draftCodeGone(codeID)
@@ -86,14 +83,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return true
   }
 
-  private func goodCode(
-    _ id: UInt64, _ purpose: OneUseCode.Purpose, realClock: UInt64?
-  ) throws(StoreFailure) -> OneUseCodeRecord? {
+  private mutating func facts(ofCode id: UInt64) throws(StoreFailure) -> CodeFacts? {
     for position in index.codes.indices where index.codes[position] != 0 {
       let code = try code(at: position)
       guard code.id == id else { continue }
-      guard code.purpose == purpose, time(realClock) < code.expires else { return nil }
-      return code
+      let user = try user(named: code.user)
+      return CodeFacts(
+        code: code, user: user, userCount: index.userCount, userCapacity: index.users.count,
+        clockFloor: state.clockFloor)
     }
     return nil
   }
@@ -107,12 +104,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
 /// The journal items of a user.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
-  /// Drafts a new user without secrets. Returns the user's id.
-  mutating func draftUser(
-    _ name: BoundedText<32>, otp: CodeAccount?, seal: CodeAccount?, realClock: UInt64?
-  ) throws(EncodingFault) -> UInt64 {
-    var user = UserRecord(id: state.nextUserID, lastAccepted: time(realClock))
-    (user.otp, user.seal) = (otp, seal)
+  /// Drafts a new user without secrets, under the next free id, which it returns.
+  mutating func draftUser(_ name: BoundedText<32>, _ record: UserRecord) throws(EncodingFault) -> UInt64 {
+    var user = record
+    user.id = state.nextUserID
     var next = state
     next.nextUserID += 1
     try next.encode(into: &draft)

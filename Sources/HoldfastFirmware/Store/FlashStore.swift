@@ -25,8 +25,6 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   var newestEntryTime: UInt64 = 0
   /// The number of the request that is being carried out, if its outcome is to be kept at ``requestPlace``.
   var runningNumber: UInt64?
-  /// The time until which the record at ``requestPlace`` was kept so far, in Unix seconds; 0 for none.
-  var keptUntil: UInt64 = 0
 
   /// Opens the journal in `flash` and loads it.
   ///

@@ -12,7 +12,7 @@ import Testing
       $0.expires = 2000
       $0.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0)
       $0.maximumUses = 1
-      $0.ledger.uses = 1
+      $0.ledger.uses = UseRecord(count: 1, expires: 9000)
       $0.integrity = .wrong
       $0.isCommandInToken = false
       $0.factors = [.integrity, .device, .otp]
@@ -24,7 +24,7 @@ import Testing
     #expect(round.status == .versionTooOld)
     round.limits.minimumVersion = .zero
     #expect(round.status == .usesExhausted)
-    round.ledger.uses = 0
+    round.ledger.uses = nil
     #expect(round.status == .integrityMismatch)
     round.integrity = .absent
     #expect(round.status == .commandRefused)
@@ -130,22 +130,65 @@ import Testing
       $0.maximumUses = 5
       $0.generation = 9
     }
-    #expect(limited.decision.countsUse)
+    #expect(limited.decision.uses == UseRecord(count: 1, expires: 9000))
     #expect(limited.decision.generationFloor == 9)
-    #expect(good.decision.countsUse == false)
+    #expect(good.decision.uses == nil)
     let denied = limited.with { $0.integrity = .wrong }.decision
-    #expect(!denied.countsUse)
+    #expect(denied.uses == nil)
     #expect(denied.generationFloor == nil)
     #expect(limited.with { $0.isSigned = false }.decision.generationFloor == nil)
-    #expect(limited.with { $0.ledger.uses = 4 }.status == .accepted)
-    #expect(limited.with { $0.ledger.uses = 5 }.status == .usesExhausted)
+    let used = limited.with { $0.ledger.uses = UseRecord(count: 4, expires: 9999) }
+    #expect(used.status == .accepted)
+    #expect(used.decision.uses == UseRecord(count: 5, expires: 9999))
+    #expect(limited.with { $0.ledger.uses = UseRecord(count: 5, expires: 1) }.status == .usesExhausted)
+  }
+
+  @Test func `a token that may have been forgotten counts as used up, unless its record is still there`() {
+    let forgotten = good.with { $0.ledger.forgottenThrough = 9000 }
+    #expect(forgotten.status == .accepted)
+    #expect(forgotten.with { $0.maximumUses = 5 }.status == .usesExhausted)
+    let known = forgotten.with { ($0.maximumUses, $0.ledger.uses) = (5, UseRecord(count: 4, expires: 1)) }
+    #expect(known.status == .accepted)
+    #expect(forgotten.with { ($0.maximumUses, $0.expires) = (5, 9001) }.status == .accepted)
+    let nonce = RoundMaker.compatibility.with { $0.ledger.forgottenThrough = 9000 }
+    #expect(nonce.status == .deviceMismatch)
+    #expect(!nonce.decision.keepsNonce)
+    #expect(nonce.with { $0.expires = 9001 }.status == .accepted)
+  }
+
+  @Test func `uses take every place, nonces at most half of them, and one token's nonces their quota`() {
+    func statuses(_ recordCount: Int, nonceCount: Int = 0, _ maker: RoundMaker) -> Status {
+      maker.with {
+        $0.ledger.replayRoom = ReplayRoom(recordCount: recordCount, capacity: 8, nonceQuota: 2)
+        $0.ledger.nonceCount = nonceCount
+      }.status
+    }
+    let use = good.with { $0.maximumUses = 5 }
+    #expect(statuses(7, use) == .accepted)
+    #expect(statuses(8, use) == .busy)
+    // A store whose capacity was lowered has less than no room.
+    #expect(statuses(9, use) == .busy)
+    #expect(statuses(8, use.with { $0.ledger.uses = UseRecord(count: 1, expires: 9000) }) == .accepted)
+    let nonce = RoundMaker.compatibility
+    #expect(statuses(3, nonce) == .accepted)
+    #expect(statuses(4, nonce) == .busy)
+    #expect(statuses(3, nonceCount: 1, nonce) == .accepted)
+    #expect(statuses(3, nonceCount: 2, nonce) == .busy)
+    // The nonce takes the last place, and none is left for the use.
+    let both = nonce.with {
+      $0.maximumUses = 5
+      $0.ledger.replayRoom = ReplayRoom(recordCount: 0, capacity: 1, nonceQuota: 1)
+    }
+    #expect(both.status == .busy)
+    #expect(both.decision.keepsNonce)
+    #expect(both.with { $0.ledger.uses = UseRecord(count: 1, expires: 9000) }.status == .accepted)
   }
 
   @Test func `a token whose uses cannot be counted is busy, but no other and no denied one`() {
-    let full = good.with { $0.ledger.canCountUses = false }
+    let full = good.with { $0.ledger.replayRoom = ReplayRoom(recordCount: 8, capacity: 8, nonceQuota: 2) }
     #expect(full.status == .accepted)
     #expect(full.with { $0.maximumUses = 5 }.status == .busy)
-    #expect(!full.with { $0.maximumUses = 5 }.decision.countsUse)
+    #expect(full.with { $0.maximumUses = 5 }.decision.uses == nil)
     let denied = full.with {
       $0.maximumUses = 5
       $0.integrity = .wrong
@@ -160,7 +203,7 @@ import Testing
     let used = denied.with { $0.ledger.isNonceUsed = true }
     #expect(used.status == .deviceMismatch)
     #expect(!used.decision.keepsNonce)
-    let full = denied.with { $0.ledger.canKeepNonce = false }
+    let full = denied.with { $0.ledger.nonceCount = 2 }
     #expect(full.status == .busy)
     #expect(!full.decision.keepsNonce)
     #expect(!good.decision.keepsNonce)

@@ -64,7 +64,8 @@ import Testing
       { $0.generation = 2 }, { $0.expires = 1 },
       { $0.limits.minimumVersion = AppVersion(major: 9, minor: 0, patch: 0) },
       { $0.maximumUses = 0 }, { $0.integrity = .wrong }, { $0.factors = nil }, { $0.factors = .all },
-      { ($0.maximumUses, $0.ledger.canCountUses) = (1, false) }, { $0.ledger.isIssuerTrusted = false },
+      { ($0.maximumUses, $0.ledger.replayRoom) = (1, ReplayRoom(recordCount: 8, capacity: 8, nonceQuota: 2)) },
+      { $0.ledger.isIssuerTrusted = false },
     ] {
       let denied = good.with(change)
       #expect(denied.status != .accepted && !isRecorded(denied))
@@ -74,7 +75,7 @@ import Testing
     }
     let nonce = RoundMaker.compatibility.with { $0.isCommandInToken = false }
     #expect(nonce.status == .commandRefused && isRecorded(nonce))
-    let full = nonce.with { $0.ledger.canKeepNonce = false }
+    let full = nonce.with { $0.ledger.nonceCount = 2 }
     #expect(full.status == .busy && !isRecorded(full))
     let again = nonce.with { $0.ledger.isNonceUsed = true }
     #expect(again.status == .deviceMismatch && !isRecorded(again))

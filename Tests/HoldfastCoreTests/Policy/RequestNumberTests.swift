@@ -9,53 +9,53 @@ import Testing
 
   /// The record once these numbers were accepted, each of which must have been acceptable.
   private func record(_ numbers: UInt64...) throws -> RequestRecord {
-    var record = RequestRecord(first: try #require(numbers.first), digest: digest)
+    var record = RequestRecord(first: try #require(numbers.first), digest: digest, expires: 9000)
     for number in numbers.dropFirst() {
-      #expect(!record.covers(number))
-      record = record.accepting(number, digest: digest)
+      #expect(!record.covers(number, clockFloor: 0))
+      record = record.accepting(number, digest: digest, expires: 9000)
     }
     return record
   }
 
   @Test func `the window covers the 64 numbers below the highest, and everything below the window is refused`() throws {
     let record = try record(1000)
-    #expect(record.covers(1000))
-    for number in UInt64(936)...999 { #expect(!record.covers(number)) }
-    for number in [935, 934, 1, 0] as [UInt64] { #expect(record.covers(number)) }
-    #expect(!record.covers(1001))
+    #expect(record.covers(1000, clockFloor: 0))
+    for number in UInt64(936)...999 { #expect(!record.covers(number, clockFloor: 0)) }
+    for number in [935, 934, 1, 0] as [UInt64] { #expect(record.covers(number, clockFloor: 0)) }
+    #expect(!record.covers(1001, clockFloor: 0))
   }
 
   @Test func `numbers within the window are accepted once each, in any order, and leave the highest as it is`() throws {
     let record = try record(1000, 936, 999, 950)
     #expect(record.highest == 1000)
-    for number in [936, 950, 999, 1000] as [UInt64] { #expect(record.covers(number)) }
-    for number in [937, 949, 951, 998] as [UInt64] { #expect(!record.covers(number)) }
+    for number in [936, 950, 999, 1000] as [UInt64] { #expect(record.covers(number, clockFloor: 0)) }
+    for number in [937, 949, 951, 998] as [UInt64] { #expect(!record.covers(number, clockFloor: 0)) }
   }
 
   @Test(arguments: [1, 2, 63, 64, 65, 66, 127, 128, 129, 1 << 40] as [UInt64])
   func `a jump moves the window, whatever its length`(jump: UInt64) throws {
     let before = try record(1000, 999, 940)
-    let after = before.accepting(1000 + jump, digest: digest)
+    let after = before.accepting(1000 + jump, digest: digest, expires: 9000)
     for number in UInt64(900)..<1000 + min(jump, 200) {
       let isAccepted = [940, 999, 1000].contains(number)
       let isBelow = number + 64 < 1000 + jump
-      #expect(after.covers(number) == (isAccepted || isBelow), "\(number)")
+      #expect(after.covers(number, clockFloor: 0) == (isAccepted || isBelow), "\(number)")
     }
-    #expect(after.covers(1000 + jump))
-    #expect(!after.covers(1001 + jump))
+    #expect(after.covers(1000 + jump, clockFloor: 0))
+    #expect(!after.covers(1001 + jump, clockFloor: 0))
   }
 
   @Test func `0 and 2^53 - 1 are numbers like any other`() throws {
     let lowest = try record(0)
-    #expect(lowest.covers(0))
-    #expect(!lowest.covers(1))
-    let highest = lowest.accepting(maximumInteger, digest: digest)
-    #expect(highest.covers(maximumInteger))
-    #expect(highest.covers(0))
-    #expect(!highest.covers(maximumInteger - 64))
-    #expect(highest.covers(maximumInteger - 65))
-    #expect(try record(64).covers(0) == false)
-    #expect(try record(65).covers(0))
+    #expect(lowest.covers(0, clockFloor: 0))
+    #expect(!lowest.covers(1, clockFloor: 0))
+    let highest = lowest.accepting(maximumInteger, digest: digest, expires: 9000)
+    #expect(highest.covers(maximumInteger, clockFloor: 0))
+    #expect(highest.covers(0, clockFloor: 0))
+    #expect(!highest.covers(maximumInteger - 64, clockFloor: 0))
+    #expect(highest.covers(maximumInteger - 65, clockFloor: 0))
+    #expect(try record(64).covers(0, clockFloor: 0) == false)
+    #expect(try record(65).covers(0, clockFloor: 0))
   }
 
   @Test func `a number against a plain list of what was accepted gives the same, for a hundred thousand numbers`()
@@ -64,15 +64,15 @@ import Testing
     var generator = SystemRandomNumberGenerator()
     for _ in 0..<100 {
       var accepted: Set<UInt64> = [500]
-      var record = RequestRecord(first: 500, digest: digest)
+      var record = RequestRecord(first: 500, digest: digest, expires: 9000)
       for _ in 0..<1000 {
         let highest = record.highest
         let number = UInt64.random(in: highest - min(highest, 80)...highest + 20, using: &generator)
         let isRefused = accepted.contains(number) || number + 64 < highest
-        #expect(record.covers(number) == isRefused)
+        #expect(record.covers(number, clockFloor: 0) == isRefused)
         guard !isRefused else { continue }
         accepted.insert(number)
-        record = record.accepting(number, digest: digest)
+        record = record.accepting(number, digest: digest, expires: 9000)
         #expect(record.highest == accepted.max())
       }
     }
@@ -81,10 +81,25 @@ import Testing
   @Test func `the outcome belongs to the highest number only`() throws {
     var record = try record(10)
     record.outcome = .accepted
-    #expect(record.accepting(9, digest: otherDigest).outcome == .accepted)
-    #expect(record.accepting(9, digest: otherDigest).digest == digest)
-    #expect(record.accepting(11, digest: otherDigest).outcome == nil)
-    #expect(record.accepting(11, digest: otherDigest).digest == otherDigest)
+    #expect(record.accepting(9, digest: otherDigest, expires: 9000).outcome == .accepted)
+    #expect(record.accepting(9, digest: otherDigest, expires: 9000).digest == digest)
+    #expect(record.accepting(11, digest: otherDigest, expires: 9000).outcome == nil)
+    #expect(record.accepting(11, digest: otherDigest, expires: 9000).digest == otherDigest)
+  }
+
+  @Test func `a record counts until the clock floor reaches the latest exp of its token`() throws {
+    let record = try record(10).accepting(11, digest: digest, expires: 9500)
+    #expect(record.expires == 9500)
+    #expect(record.accepting(9, digest: digest, expires: 9100).expires == 9500)
+    #expect(record.covers(11, clockFloor: 9499))
+    #expect(!record.covers(11, clockFloor: 9500))
+    let outdated = RoundMaker(requestNumber: 7, requestDigest: digest).with {
+      $0.ledger.request = RequestRecord(highest: 7, window: 1, digest: otherDigest, expires: 1500, outcome: .accepted)
+      $0.ledger.hasRequestRoom = false
+    }
+    #expect(outdated.status == .accepted)
+    #expect(
+      outdated.decision.request == RequestRecord(highest: 7, window: 0, digest: digest, expires: 9000, outcome: nil))
   }
 
   // MARK: What is answered
@@ -95,7 +110,7 @@ import Testing
   {
     var maker = RoundMaker()
     (maker.requestNumber, maker.requestDigest) = (number, digest)
-    maker.ledger.request = RequestRecord(highest: 7, window: 1, digest: digest, outcome: outcome)
+    maker.ledger.request = RequestRecord(highest: 7, window: 1, digest: digest, expires: 9000, outcome: outcome)
     change(&maker)
     return maker
   }
@@ -103,10 +118,10 @@ import Testing
   @Test func `a first number is recorded with the round, and so is a higher one`() {
     let first = RoundMaker(requestNumber: 7, requestDigest: digest).decision
     #expect(first.status == .accepted)
-    #expect(first.request == RequestRecord(highest: 7, window: 0, digest: digest, outcome: nil))
+    #expect(first.request == RequestRecord(highest: 7, window: 0, digest: digest, expires: 9000, outcome: nil))
     #expect(!first.isRepetition)
     let next = repetition(of: 9, outcome: .accepted).decision
-    #expect(next.request == RequestRecord(highest: 9, window: 0b110, digest: digest, outcome: nil))
+    #expect(next.request == RequestRecord(highest: 9, window: 0b110, digest: digest, expires: 9000, outcome: nil))
     #expect(RoundMaker().decision.request == nil)
   }
 
@@ -119,7 +134,7 @@ import Testing
       #expect(decision.status == outcome)
       #expect(decision.isRepetition)
       #expect(decision.notice.highestRequestNumber == 7)
-      #expect(!decision.countsUse)
+      #expect(decision.uses == nil)
       #expect(decision.request == nil)
       #expect(decision.generationFloor == nil)
       #expect(decision.clockFloor == 1500)
@@ -145,7 +160,7 @@ import Testing
   @Test func `the number is looked at after the version and before the uses`() {
     let exhausted = repetition(outcome: .accepted) {
       $0.maximumUses = 1
-      $0.ledger.uses = 1
+      $0.ledger.uses = UseRecord(count: 1, expires: 9000)
       $0.integrity = .wrong
       $0.isCommandInToken = false
       $0.factors = [.integrity, .device, .otp]
@@ -162,7 +177,8 @@ import Testing
   @Test func `only a round that is accepted records its number`() {
     for change in [
       { $0.integrity = .wrong }, { $0.isCommandInToken = false }, { $0.factors = .all }, { $0.expires = 2000 },
-      { ($0.maximumUses, $0.ledger.uses) = (1, 1) }, { $0.ledger.isIssuerTrusted = false },
+      { ($0.maximumUses, $0.ledger.uses) = (1, UseRecord(count: 1, expires: 9000)) },
+      { $0.ledger.isIssuerTrusted = false },
     ] as [(inout RoundMaker) -> Void] {
       let decision = RoundMaker(requestNumber: 7).with(change).decision
       #expect(decision.status != .accepted)
@@ -172,10 +188,10 @@ import Testing
 
   @Test
   func `without room for its number a round is busy before anything is recorded, and one without a number is not`() {
-    let full = RoundMaker(maximumUses: 4, requestNumber: 7).with { $0.ledger.canKeepRequest = false }
+    let full = RoundMaker(maximumUses: 4, requestNumber: 7).with { $0.ledger.hasRequestRoom = false }
     #expect(full.status == .busy)
     #expect(!full.decision.isRepetition)
-    #expect(!full.decision.countsUse)
+    #expect(full.decision.uses == nil)
     #expect(full.decision.request == nil)
     #expect(full.with { $0.requestNumber = nil }.status == .accepted)
   }

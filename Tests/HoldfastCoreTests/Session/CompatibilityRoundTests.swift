@@ -85,7 +85,7 @@ import Testing
 
   @Test func `when no more nonces can be kept all are refused`() throws {
     let device = try device()
-    device.store.nonceCapacity = 1
+    device.store.capacity = 1
     #expect(try respond(device, message(TokenMaker())) == .accepted)
     #expect(try respond(device, message(TokenMaker(), nonce: [2] + nonce.dropFirst())) == .busy)
     #expect(device.lock.performed.count == 1)

@@ -27,10 +27,10 @@ final class MemoryStore: DeviceStore {
   var macKeys: [KeyID: [UInt8]] = [:]
   var floor: UInt64 = 0
   var generations: [KeyID: UInt64] = [:]
-  var uses: [TokenID: UInt64] = [:]
+  var uses: [TokenID: UseRecord] = [:]
   var nonces: Set<FixedBytes<16>> = []
-  var nonceCapacity = 4
-  var useCapacity = 4
+  /// The most uses and nonces together.
+  var capacity = 8
   var failsToSettle = false
   var failsToRead = false
   /// Trusts nobody any more once a round is to be recorded.
@@ -110,13 +110,12 @@ final class MemoryStore: DeviceStore {
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
     var snapshot = LedgerSnapshot(
       clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
-      uses: uses[round.tokenID] ?? 0, canCountUses: uses[round.tokenID] != nil || uses.count < useCapacity,
-      isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
-      canKeepNonce: nonces.count < nonceCapacity,
+      uses: uses[round.tokenID], isNonceUsed: round.compatibilityNonce.map { nonces.contains($0) } ?? false,
+      replayRoom: ReplayRoom(recordCount: nonces.count + uses.count, capacity: capacity, nonceQuota: capacity),
       isIssuerTrusted: round.verifyingKey.map { issuers[$0] != nil || macKeys[$0] != nil } ?? true,
       user: round.codeUser.flatMap { users[$0] })
     snapshot.request = requests[round.tokenID]
-    snapshot.canKeepRequest = snapshot.request != nil || requests.count < requestCapacity
+    snapshot.hasRequestRoom = requests.count < requestCapacity
     snapshot.isActing = RequestIdentity(round).map { acting.contains($0) } ?? false
     decide(round, snapshot, &decision)
     guard !decision.isRepetition else { return repetitions.append(decision.status) }
@@ -127,7 +126,7 @@ final class MemoryStore: DeviceStore {
     if let name = round.codeUser, let user = decision.user, users[name]?.id == user.id { users[name] = user }
     floor = decision.clockFloor
     if let generation = decision.generationFloor, let key = round.verifyingKey { generations[key] = generation }
-    if decision.countsUse { uses[round.tokenID, default: 0] += 1 }
+    if let counted = decision.uses { uses[round.tokenID] = counted }
     if decision.keepsNonce, let nonce = round.compatibilityNonce { nonces.insert(nonce) }
     guard decision.attempt == nil else {
       onAttempt()
@@ -171,10 +170,12 @@ final class MemoryStore: DeviceStore {
   }
 
   func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(StoreFailure) -> Bool {
     guard !failsToSettle else { throw StoreFailure() }
-    guard let code = codes.removeValue(forKey: codeID) else { return false }
+    guard let code = codes[codeID], let facts = facts(ofCode: codeID), let user = decide(facts) else { return false }
+    codes[codeID] = nil
+    users[code.user] = user
     activated[code.user] = [
       .otp: secrets.otp.withBytes { [UInt8]($0) }, .seal: secrets.seal.withBytes { [UInt8]($0) },
       .host: secrets.host.withBytes { [UInt8]($0) },
@@ -182,12 +183,22 @@ final class MemoryStore: DeviceStore {
     return true
   }
 
-  func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
+  func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
     guard !failsToSettle else { throw StoreFailure() }
-    guard let code = codes.removeValue(forKey: codeID) else { return false }
+    guard let code = codes[codeID], let facts = facts(ofCode: codeID), let user = decide(facts) else { return false }
+    codes[codeID] = nil
     unlocked.append(code.user)
-    users[code.user]?.unlock()
+    users[code.user] = user
     return true
+  }
+
+  private func facts(ofCode id: UInt64) -> CodeFacts? {
+    guard let entry = codes[id], let key = Secret<32>(copying: entry.key.span) else { return nil }
+    return CodeFacts(
+      code: OneUseCodeRecord(
+        id: id, purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires, otp: entry.otp,
+        seal: entry.seal),
+      user: users[entry.user], userCount: users.count, userCapacity: 16, clockFloor: floor)
   }
 
   func countUnauthenticated(_ status: Status) { unproved.append(status) }

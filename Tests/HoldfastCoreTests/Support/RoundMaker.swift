@@ -30,21 +30,23 @@ struct RoundMaker {
   struct Ledger {
     var clockFloor: UInt64 = 1500
     var generationFloor: UInt64 = 3
-    var uses: UInt64 = 0
-    var canCountUses = true
+    var uses: UseRecord?
     var isNonceUsed = false
-    var canKeepNonce = true
+    var nonceCount = 0
+    var forgottenThrough: UInt64 = 0
+    var replayRoom = ReplayRoom(recordCount: 0, capacity: 8, nonceQuota: 2)
     var isIssuerTrusted = true
     var user: UserRecord?
     var request: RequestRecord?
     var isActing = false
-    var canKeepRequest = true
+    var hasRequestRoom = true
 
     var snapshot: LedgerSnapshot {
       var snapshot = LedgerSnapshot(
-        clockFloor: clockFloor, generationFloor: generationFloor, uses: uses, canCountUses: canCountUses,
-        isNonceUsed: isNonceUsed, canKeepNonce: canKeepNonce, isIssuerTrusted: isIssuerTrusted, user: user)
-      (snapshot.request, snapshot.isActing, snapshot.canKeepRequest) = (request, isActing, canKeepRequest)
+        clockFloor: clockFloor, generationFloor: generationFloor, uses: uses, isNonceUsed: isNonceUsed,
+        replayRoom: replayRoom, isIssuerTrusted: isIssuerTrusted, user: user)
+      (snapshot.request, snapshot.isActing, snapshot.hasRequestRoom) = (request, isActing, hasRequestRoom)
+      (snapshot.nonceCount, snapshot.forgottenThrough) = (nonceCount, forgottenThrough)
       return snapshot
     }
   }
@@ -66,7 +68,7 @@ struct RoundMaker {
     let notice: Notice
     let clockFloor: UInt64
     let generationFloor: UInt64?
-    let countsUse: Bool
+    let uses: UseRecord?
     let keepsNonce: Bool
     let request: RequestRecord?
     let isRepetition: Bool
@@ -78,7 +80,7 @@ struct RoundMaker {
     decision.decide(round, against: ledger.snapshot)
     return Verdict(
       status: decision.status, notice: decision.notice, clockFloor: decision.clockFloor,
-      generationFloor: decision.generationFloor, countsUse: decision.countsUse, keepsNonce: decision.keepsNonce,
+      generationFloor: decision.generationFloor, uses: decision.uses, keepsNonce: decision.keepsNonce,
       request: decision.request, isRepetition: decision.isRepetition, attempt: decision.attempt)
   }
   var status: Status { decision.status }

@@ -72,9 +72,9 @@ struct DeviceAfterPowerCut {
     for (number, command) in DeviceStep.numberedCommands {
       let record = try device.ledger.read { (tables) throws(DatabaseError) in
         let (keyID, tokenID) = (try? issuer.keyID(), known.claims.tokenID)
-        return try tables.request(tables.key(keyID), .copying(tokenID.bytes), clockFloor: 0)
+        return try tables.request(tables.key(keyID), .copying(tokenID.bytes))
       }
-      guard record?.covers(number) == true else { continue }
+      guard record?.covers(number, clockFloor: 0) == true else { continue }
       // Where the command would move the lock from, if it were carried out.
       try device.lock.move(to: command == "unlock" ? .locked : .unlocked)
       let verdict = try device.connect().round(known, command, number: number)

@@ -53,13 +53,16 @@ import Testing
     let found = try device.ledger.read { (tables) throws(DatabaseError) in try tables.code(at: 0)?.id }
     let id = try #require(found)
     let secrets = UserSecrets(otp: Secret<32>(), seal: Secret<32>(), host: Secret<32>())
-    #expect(try device.ledger.activate(id, secrets, realClock: testTime + 600) == nil)
-    #expect(try device.ledger.unlock(id, realClock: testTime) == nil)
-    #expect(try device.ledger.activate(id + 1, secrets, realClock: testTime) == nil)
+    func activates(_ id: UInt64, at time: UInt64) throws -> Bool {
+      try device.ledger.activate(id, secrets, realClock: time) { $0.activatedUser(realClock: time) } != nil
+    }
+    #expect(try !activates(id, at: testTime + 600))
+    #expect(try device.ledger.unlock(id, realClock: testTime) { $0.unlockedUser(realClock: testTime) } == nil)
+    #expect(try !activates(id + 1, at: testTime))
     #expect(try device.ledger.users().isEmpty)
     var visitor = TestVisitor()
     #expect(try visitor.use(text, at: device.connect()))
-    #expect(try device.ledger.activate(id, secrets, realClock: testTime) == nil)
+    #expect(try !activates(id, at: testTime))
   }
 
   @Test func `a newer code takes the place of an older one of the same user and purpose`() throws {

@@ -58,15 +58,17 @@ struct WatchedStore: ~Copyable, DeviceStore {
   }
 
   mutating func activate(
-    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?
+    _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(StoreFailure) -> Bool {
-    let result = try store.activate(codeID, secrets, realClock: realClock)
+    let result = try store.activate(codeID, secrets, realClock: realClock, decide: decide)
     if let contents = try? store.contents() { promised.append(contents) }
     return result
   }
 
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?) throws(StoreFailure) -> Bool {
-    try promise { (store: inout TestStore) throws(StoreFailure) in try store.unlock(codeID, realClock: realClock) }
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
+    try promise { (store: inout TestStore) throws(StoreFailure) in
+      try store.unlock(codeID, realClock: realClock, decide: decide)
+    }
   }
 
   mutating func countUnauthenticated(_ status: Status) { store.countUnauthenticated(status) }

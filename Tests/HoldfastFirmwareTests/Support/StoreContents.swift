@@ -102,9 +102,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     key.withMutableBytes { for index in $0.indices { $0[index] = secret[index] } }
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: user)
-      let id = try store.draftUser(
-        user, otp: otp.map { CodeAccount(method: $0) }, seal: seal.map { CodeAccount(method: $0) }, realClock: realClock
-      )
+      var record = UserRecord(id: 0, lastAccepted: store.time(realClock))
+      (record.otp, record.seal) = (otp.map { CodeAccount(method: $0) }, seal.map { CodeAccount(method: $0) })
+      let id = try store.draftUser(user, record)
       try key.withBytes { (secret: Span<UInt8>) throws(EncodingFault) in
         if otp != nil { try store.draft(secret: secret, .otp, of: id) }
         if seal != nil { try store.draft(secret: secret, .seal, of: id) }
