@@ -78,7 +78,7 @@ struct TwinDevice: ~Copyable {
   private static func copyUsers(from image: FirmwareImage, to ledger: Ledger) throws(LedgerFault) {
     for user in try image.users() {
       var accounts: [NewAccount] = []
-      for (purpose, account) in [(CodePurpose.otp, user.record.otp), (.seal, user.record.seal)] {
+      for (purpose, account) in [(CodePurpose.otp, user.record.accounts[.otp]), (.seal, user.record.accounts[.seal])] {
         guard let account else { continue }
         let secret = try image.look { (store, _) throws(LedgerFault) in
           let secret = try store.attempt { (store) throws(StoreFailure) in

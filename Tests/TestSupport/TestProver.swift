@@ -43,7 +43,7 @@ package final class TestProver {
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
     var request = Request(command: BoundedText<32>(command)!)
     for parameter in parameters { try request.append(parameter: BoundedText(parameter)!) }
-    (request.otp, request.seal, request.number) = (otp, userSeal, number)
+    (request.codes[.otp], request.codes[.seal], request.number) = (otp, userSeal, number)
     var sealed: [UInt8] = []
     request.encode(into: &sealed)
     try seal(&sealed, transcript: transcript, isWrong: flaws.contains(.wrongSeal))

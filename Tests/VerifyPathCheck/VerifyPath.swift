@@ -105,8 +105,8 @@ private struct StubStore: ~Copyable, DeviceStore {
     throws(StoreFailure)
   {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
-    user.otp = CodeAccount(method: .hotp(.sha1, .six))
-    user.seal = CodeAccount(method: .ocra(.usualSeal))
+    user.accounts[.otp] = CodeAccount(method: .hotp(.sha1, .six))
+    user.accounts[.seal] = CodeAccount(method: .ocra(.usualSeal))
     var snapshot = LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user)
     let number = UInt64(stubResult())
     snapshot.request = RequestRecord(

@@ -81,6 +81,17 @@ public struct UserSecrets: ~Copyable, Sendable {
     self.seal = seal
     self.host = host
   }
+
+  /// Calls `body` with the secret of one purpose, 32 bytes.
+  public borrowing func withBytes<Failure: Error>(
+    of purpose: CodePurpose, _ body: (Span<UInt8>) throws(Failure) -> Void
+  ) throws(Failure) {
+    switch purpose {
+    case .otp: try otp.withBytes(body)
+    case .seal: try seal.withBytes(body)
+    case .host: try host.withBytes(body)
+    }
+  }
 }
 
 /// Returns `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.

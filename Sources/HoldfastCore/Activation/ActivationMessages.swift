@@ -90,19 +90,16 @@ public struct ActivationGrant: Sendable, Equatable {
   public let user: BoundedText<32>
   /// The device's time, in Unix seconds.
   public let time: UInt64
-  /// The method of the user's one-time passwords; nil if the user has none.
-  public var otp: CodeMethod?
-  /// The method of the user's seals; nil if the user has none.
-  public var seal: CodeMethod?
+  /// The methods of the user's codes.
+  public var methods = ByPurpose<CodeMethod>()
   /// The most characters (Unicode scalars) of a parameter under a seal, 1 to 64.
   public let sealParameterLength: UInt64
 
   /// Creates a grant from its parts.
-  public init(user: BoundedText<32>, time: UInt64, otp: CodeMethod?, seal: CodeMethod?, sealParameterLength: UInt64) {
+  public init(user: BoundedText<32>, time: UInt64, methods: ByPurpose<CodeMethod>, sealParameterLength: UInt64) {
     self.user = user
     self.time = time
-    self.otp = otp
-    self.seal = seal
+    self.methods = methods
     self.sealParameterLength = sealParameterLength
   }
 
@@ -119,14 +116,12 @@ public struct ActivationGrant: Sendable, Equatable {
     var last: UInt64 = 0
     for _ in 0..<count {
       try reader.array(of: 2)
-      let purpose = try reader.unsigned()
-      guard purpose > last else { throw .unexpected }
-      last = purpose
-      switch purpose {
-      case UInt64(CodePurpose.otp.rawValue): otp = try CodeMethod(&reader)
-      case UInt64(CodePurpose.seal.rawValue): seal = try CodeMethod(&reader)
-      default: throw .unexpected
-      }
+      let number = try reader.unsigned()
+      guard number > last, number <= UInt64(CodePurpose.given.count),
+        let purpose = CodePurpose(rawValue: UInt8(number))
+      else { throw .unexpected }
+      last = number
+      methods[purpose] = try CodeMethod(&reader)
     }
     try reader.label(4, &order)
     sealParameterLength = try reader.unsigned()
@@ -141,9 +136,11 @@ public struct ActivationGrant: Sendable, Equatable {
     try sink.appendCBOR(unsigned: 2)
     try sink.appendCBOR(unsigned: time)
     try sink.appendCBOR(unsigned: 3)
-    try sink.appendCBOR(array: (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1))
-    if let otp { try sink.appendAccount(.otp, otp) }
-    if let seal { try sink.appendAccount(.seal, seal) }
+    try sink.appendCBOR(array: methods.count)
+    for index in CodePurpose.given.indices {
+      let purpose = CodePurpose.given[index]
+      if let method = methods[purpose] { try sink.appendAccount(purpose, method) }
+    }
     try sink.appendCBOR(unsigned: 4)
     try sink.appendCBOR(unsigned: sealParameterLength)
   }

@@ -117,23 +117,20 @@ public struct OneUseCodeRecord: ~Copyable, Sendable {
   public let user: BoundedText<32>
   /// The time at which the code expires, in Unix seconds.
   public let expires: UInt64
-  /// The method of the user's one-time passwords; nil for none, and for a code that unlocks.
-  public let otp: CodeMethod?
-  /// The method of the user's seals; nil for none, and for a code that unlocks.
-  public let seal: CodeMethod?
+  /// The methods of the user's codes; none for a code that unlocks.
+  public let methods: ByPurpose<CodeMethod>
 
   /// Creates a record from its parts.
   public init(
     id: UInt64, purpose: OneUseCode.Purpose, key: consuming Secret<32>, user: BoundedText<32>, expires: UInt64,
-    otp: CodeMethod? = nil, seal: CodeMethod? = nil
+    methods: ByPurpose<CodeMethod> = ByPurpose()
   ) {
     self.id = id
     self.purpose = purpose
     self.key = key
     self.user = user
     self.expires = expires
-    self.otp = otp
-    self.seal = seal
+    self.methods = methods
   }
 }
 

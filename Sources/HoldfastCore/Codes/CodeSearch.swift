@@ -136,14 +136,12 @@ public enum CodeMatch: Sendable, Equatable {
   case far(position: UInt64)
 }
 
-/// The results of comparing a user's codes; nil for a code that was not compared.
+/// The results of comparing a user's codes.
 public struct CodeMatches: Sendable, Equatable {
   /// The number of the user whose codes were compared.
   public let userID: UInt64
-  /// The result for the one-time password.
-  public var otp: CodeMatch?
-  /// The result for the seal.
-  public var seal: CodeMatch?
+  /// The results, one for each kind of code that was compared.
+  public var results = ByPurpose<CodeMatch>()
 
   /// Creates results in which no code was compared.
   public init(userID: UInt64) {

@@ -16,10 +16,8 @@ public struct UserRecord: Sendable, Equatable {
   /// The time by the device's clock when a time-based code was last accepted, in Unix seconds; before the first one,
   /// the time when the user was added.
   public var lastAccepted: UInt64
-  /// The account of one-time passwords; nil if the user has none.
-  public var otp: CodeAccount?
-  /// The account of seals; nil if the user has none.
-  public var seal: CodeAccount?
+  /// The user's accounts, one for each kind of code that the user gives.
+  public var accounts = ByPurpose<CodeAccount>()
   /// The device's challenge that a seal without counter and time must cover, once; nil if there is none.
   public var challenge: IssuedChallenge?
 
@@ -90,25 +88,9 @@ extension UserRecord {
   /// Unix seconds.
   mutating func useUp(_ purpose: CodePurpose, _ match: CodeMatch?, at now: UInt64) -> Bool {
     guard let match else { return false }
-    let position: UInt64?
-    switch purpose {
-    case .otp: position = otp?.useUp(match)
-    case .seal: position = seal?.useUp(match)
-    case .host: return false
-    }
-    guard let position else { return false }
-    if let step = account(purpose)?.method.timeStepSeconds { follow(step: step, position: position, at: now) }
+    guard let position = accounts[purpose]?.useUp(match) else { return false }
+    if let step = accounts[purpose]?.method.timeStepSeconds { follow(step: step, position: position, at: now) }
     return true
-  }
-
-  /// Returns the account of a purpose; nil if there is none. There is never one for host codes, which the device makes
-  /// itself.
-  public func account(_ purpose: CodePurpose) -> CodeAccount? {
-    switch purpose {
-    case .otp: otp
-    case .seal: seal
-    case .host: nil
-    }
   }
 
   /// Corrects the clock offset by the least amount that puts the user's clock into the step whose code was accepted.
@@ -220,4 +202,56 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
   case seal = 2
   /// Host codes, which the device makes so that a user can recognise it.
   case host = 3
+
+  /// The purposes of the codes that a user gives, in the order in which a device checks them.
+  public static var given: InlineArray<2, CodePurpose> { [.otp, .seal] }
+
+  /// The factor that a code of this purpose is; none for a host code, which the device gives.
+  var factor: Factors {
+    switch self {
+    case .otp: .otp
+    case .seal: .seal
+    case .host: []
+    }
+  }
+
+  /// The status of a round whose code of this purpose is rejected.
+  var rejection: Status { self == .seal ? .sealRejected : .otpRejected }
+}
+
+/// One value for each kind of code that a user gives (``CodePurpose/given``); nil for a kind that has none.
+public struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
+  private var otp: Value?
+  private var seal: Value?
+
+  /// Creates a collection of these values.
+  public init(otp: Value? = nil, seal: Value? = nil) {
+    (self.otp, self.seal) = (otp, seal)
+  }
+
+  /// The value of a purpose; nil if there is none. Host codes never have one: the device makes them itself.
+  public subscript(_ purpose: CodePurpose) -> Value? {
+    get {
+      switch purpose {
+      case .otp: otp
+      case .seal: seal
+      case .host: nil
+      }
+    }
+    set {
+      switch purpose {
+      case .otp: otp = newValue
+      case .seal: seal = newValue
+      case .host: break
+      }
+    }
+  }
+
+  /// The number of values.
+  public var count: Int { (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) }
+
+  /// Returns a collection with the results of `transform` for each value.
+  public func map<Other>(_ transform: (Value) -> Other) -> ByPurpose<Other> {
+    ByPurpose<Other>(otp: otp.map(transform), seal: seal.map(transform))
+  }
 }

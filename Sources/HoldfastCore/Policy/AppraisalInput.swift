@@ -163,7 +163,7 @@ extension AppraisalInput {
     factors = rule?.factors
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
-    codes = request.codes
+    codes = request.givenFactors
     codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser
     isAnotherUsersCode = request.isAbout(anotherThan: token.claims.user ?? codeUser, needing: factors ?? [])
     matches = nil
@@ -178,17 +178,20 @@ extension AppraisalInput {
 }
 
 extension Request {
-  fileprivate var codes: Factors {
+  fileprivate var givenFactors: Factors {
     var codes: Factors = []
-    if otp != nil { codes.insert(.otp) }
-    if seal != nil { codes.insert(.seal) }
+    for index in CodePurpose.given.indices where self.codes[CodePurpose.given[index]] != nil {
+      codes.insert(CodePurpose.given[index].factor)
+    }
     return codes
   }
 
   /// Returns the user whose code the command needs; that of the one-time password takes precedence.
   fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
-    if factors.contains(.otp), let otp { return otp.user }
-    if factors.contains(.seal), let seal { return seal.user }
+    for index in CodePurpose.given.indices {
+      let purpose = CodePurpose.given[index]
+      if factors.contains(purpose.factor), let code = codes[purpose] { return code.user }
+    }
     return nil
   }
 
@@ -208,8 +211,10 @@ extension Request {
   fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
     guard let user else { return false }
     if let namedUser, namedUser != user { return true }
-    if factors.contains(.otp), let otp, otp.user != user { return true }
-    if factors.contains(.seal), let seal, seal.user != user { return true }
+    for index in CodePurpose.given.indices {
+      let purpose = CodePurpose.given[index]
+      if factors.contains(purpose.factor), let code = codes[purpose], code.user != user { return true }
+    }
     return false
   }
 }

@@ -153,7 +153,7 @@ extension Decision {
   mutating func checkCodes(_ round: borrowing AppraisalInput, _ ledger: borrowing LedgerSnapshot, now: UInt64) {
     let needed = (round.factors ?? []).intersection([.otp, .seal])
     guard status == .accepted, !needed.isEmpty else { return }
-    status = needed.contains(.otp) ? .otpRejected : .sealRejected
+    status = (needed.contains(.otp) ? CodePurpose.otp : .seal).rejection
     user = ledger.user
     if let matches = round.matches {
       apply(matches, needed, now: now)
@@ -169,22 +169,17 @@ extension Decision {
       notice.retryAfterSeconds = known.lockedUntil - now
       return
     }
-    if needed.contains(.otp), known.otp == nil { return }
     var attempt = CodeAttempt(challenge: nil)
-    if needed.contains(.seal) {
-      guard let seal = known.seal else {
-        status = .sealRejected
-        return
-      }
-      if seal.needsChallenge {
-        guard let challenge = known.challenge, now < challenge.expires else {
-          status = .sealRejected
-          return
-        }
+    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
+      status = CodePurpose.given[index].rejection
+      guard let account = known.accounts[CodePurpose.given[index]] else { return }
+      if account.needsChallenge {
+        guard let challenge = known.challenge, now < challenge.expires else { return }
         attempt = CodeAttempt(challenge: challenge)
         known.challenge = nil
       }
     }
+    status = (needed.contains(.otp) ? CodePurpose.otp : .seal).rejection
     // This round's token may have moved the clock floor above `now`; the lockout then begins at that floor.
     known.countAttempt(with: needed, at: max(now, clockFloor))
     user = known
@@ -193,14 +188,17 @@ extension Decision {
 
   private mutating func apply(_ matches: CodeMatches, _ needed: Factors, now: UInt64) {
     guard var known = user.take(), matches.userID == known.id else { return }
-    let hasPassword = !needed.contains(.otp) || known.useUp(.otp, matches.otp, at: now)
-    let hasSeal = !needed.contains(.seal) || known.useUp(.seal, matches.seal, at: now)
-    if hasPassword && hasSeal {
+    var rejected: CodePurpose?
+    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
+      let purpose = CodePurpose.given[index]
+      if !known.useUp(purpose, matches.results[purpose], at: now), rejected == nil { rejected = purpose }
+    }
+    if let rejected {
+      status = rejected.rejection
+      if known.lockedUntil > now { notice.retryAfterSeconds = known.lockedUntil - now }
+    } else {
       known.accept(needed)
       status = .accepted
-    } else {
-      status = hasPassword ? .sealRejected : .otpRejected
-      if known.lockedUntil > now { notice.retryAfterSeconds = known.lockedUntil - now }
     }
     user = known
   }

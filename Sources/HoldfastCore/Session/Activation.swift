@@ -62,7 +62,7 @@ extension DeviceSession {
     } catch { return .otpRejected }
     let now = try now()
     let grant = ActivationGrant(
-      user: code.user, time: now, otp: code.otp, seal: code.seal,
+      user: code.user, time: now, methods: code.methods,
       sealParameterLength: UInt64(policy.codeLimits.sealParameterLength))
     guard write(grant, devicePoint: point, keys: keys) else { return .internal }
     activation = PendingActivation(codeID: code.id, keys: keys)
@@ -171,8 +171,7 @@ public struct CodeFacts: ~Copyable {
     let now = max(clockFloor, realClock ?? 0)
     guard isGood(.activation, at: now), user != nil || userCount < userCapacity else { return nil }
     var activated = UserRecord(id: 0, lastAccepted: now)
-    activated.otp = code.otp.map { CodeAccount(method: $0) }
-    activated.seal = code.seal.map { CodeAccount(method: $0) }
+    activated.accounts = code.methods.map { CodeAccount(method: $0) }
     return activated
   }
 

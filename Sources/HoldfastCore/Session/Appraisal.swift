@@ -262,14 +262,18 @@ extension DeviceSession {
     var matches = CodeMatches(userID: user.id)
     let needed = round.factors ?? []
     let now = try now()
-    if needed.contains(.otp), let given = request.otp, let account = user.otp {
-      matches.otp = try find(given.code, account, .otp, of: user, question: nil, now: now)
-    }
-    if needed.contains(.seal), let given = request.seal, let account = user.seal {
+    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
+      let purpose = CodePurpose.given[index]
+      guard let given = request.codes[purpose], let account = user.accounts[purpose] else { continue }
+      guard case .ocra = account.method else {
+        matches.results[purpose] = try find(given.code, account, purpose, of: user, question: nil, now: now)
+        continue
+      }
       if let question = try question(of: request, account, challenge: decision.attempt?.challenge) {
-        matches.seal = try find(given.code, account, .seal, of: user, question: question.bytes.bytes, now: now)
+        matches.results[purpose] = try find(
+          given.code, account, purpose, of: user, question: question.bytes.bytes, now: now)
       } else {
-        matches.seal = CodeMatch.none
+        matches.results[purpose] = CodeMatch.none
       }
     }
     return matches

@@ -1,5 +1,5 @@
 /// A code and its user.
-public struct UserCode: Sendable {
+public struct UserCode: Sendable, Equatable {
   /// The name of the user whose code it is, at most 32 bytes.
   public let user: BoundedText<32>
   /// The code, at most 16 bytes.
@@ -19,10 +19,8 @@ public struct Request: ~Copyable, Sendable {
   private var parameters = InlineArray<8, BoundedText<64>>(repeating: BoundedText())
   /// The number of parameters; nil if the list itself is absent.
   public private(set) var parameterCount: Int?
-  /// The one-time password; nil if none is given.
-  public var otp: UserCode?
-  /// The seal; nil if none is given.
-  public var seal: UserCode?
+  /// The codes that the user gives.
+  public var codes = ByPurpose<UserCode>()
   /// The number of the request, larger than that of every earlier request to the device and at most 2^53 - 1; nil for a
   /// request without one. The device carries out no number twice.
   public var number: UInt64?
@@ -37,7 +35,7 @@ public struct Request: ~Copyable, Sendable {
   public borrowing func copy() -> Request {
     var other = Request(command: command)
     (other.parameters, other.parameterCount) = (parameters, parameterCount)
-    (other.otp, other.seal, other.number) = (otp, seal, number)
+    (other.codes, other.number) = (codes, number)
     return other
   }
 
@@ -80,8 +78,8 @@ extension Request {
         let parameterCount = try reader.arrayHead()
         self.parameterCount = 0
         for _ in 0..<parameterCount { try append(parameter: try reader.boundedText()) }
-      case 3: otp = try reader.userCode()
-      case 4: seal = try reader.userCode()
+      case 3: codes[.otp] = try reader.userCode()
+      case 4: codes[.seal] = try reader.userCode()
       case 5: number = try reader.unsigned()
       default: throw .unexpected
       }
@@ -92,7 +90,7 @@ extension Request {
   /// Writes the request as deterministic CBOR.
   public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(
-      map: 1 + (parameterCount == nil ? 0 : 1) + (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) + (number == nil ? 0 : 1))
+      map: 1 + (parameterCount == nil ? 0 : 1) + codes.count + (number == nil ? 0 : 1))
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(text: command.bytes)
     if let parameterCount {
@@ -100,8 +98,8 @@ extension Request {
       try sink.appendCBOR(array: parameterCount)
       for index in 0..<parameterCount { try sink.appendCBOR(text: parameters[index].bytes) }
     }
-    if let otp { try sink.appendPair(3, otp) }
-    if let seal { try sink.appendPair(4, seal) }
+    if let otp = codes[.otp] { try sink.appendPair(3, otp) }
+    if let seal = codes[.seal] { try sink.appendPair(4, seal) }
     if let number {
       try sink.appendCBOR(unsigned: 5)
       try sink.appendCBOR(unsigned: number)

@@ -43,8 +43,8 @@ extension DeviceSession {
     do throws(EncodingFault) {
       try result.appendCBOR(array: 3)
       try result.appendCBOR(unsigned: user.time(at: now))
-      try result.appendPosition(of: user.otp)
-      try result.appendPosition(of: user.seal)
+      try result.appendPosition(of: user.accounts[.otp])
+      try result.appendPosition(of: user.accounts[.seal])
     } catch { throw ActuatorFailure() }
   }
 

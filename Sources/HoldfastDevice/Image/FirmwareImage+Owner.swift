@@ -177,20 +177,20 @@ extension FirmwareImage {
     }
   }
 
-  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:realClock:random:)``.
   ///
   /// - Throws: `unsupportedMethod`, `timeStepTooShort`, `userExists`, `tooManyUsers`, `tooManyCodes`, `damaged`,
   ///   `unwritable`, `failed`.
   package func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    guard DrawnCode.canActivate(otp: otp, seal: seal) else { throw .unsupportedMethod }
-    try Self.checkTimeSteps([otp, seal])
+    guard DrawnCode.canActivate(methods) else { throw .unsupportedMethod }
+    try Self.checkTimeSteps(CodePurpose.allCases.map { methods[$0] })
     let drawn = try DrawnCode(.activation, random: &random)
     try change { (store, _) throws(LedgerFault) in
       _ = try store.placeForUser(user, replaces: replaces)
-      try store.issue(.activation, drawn, user, otp: otp, seal: seal, realClock: realClock)
+      try store.issue(.activation, drawn, user, methods, realClock: realClock)
     }
     return drawn.intoCode()
   }
@@ -204,7 +204,7 @@ extension FirmwareImage {
     let drawn = try DrawnCode(.unlock, random: &random)
     try change { (store, _) throws(LedgerFault) in
       guard try store.knownUser(user) != nil else { throw .unknownUser }
-      try store.issue(.unlock, drawn, user, otp: nil, seal: nil, realClock: realClock)
+      try store.issue(.unlock, drawn, user, ByPurpose(), realClock: realClock)
     }
     return drawn.intoCode()
   }
@@ -217,18 +217,14 @@ extension FirmwareImage {
   ) throws(LedgerFault) {
     guard !accounts.isEmpty, accounts.allSatisfy(\.isVerifiable) else { throw .unsupportedMethod }
     try Self.checkTimeSteps(accounts.map(\.account.method))
-    let otp = accounts.first { $0.purpose == .otp }
-    let seal = accounts.first { $0.purpose == .seal }
     try change { (store, _) throws(LedgerFault) in
       let known = try store.placeForUser(user, replaces: replaces)
-      let otpAccount = try otp.map { (otp) throws(LedgerFault) in try store.account(otp, after: known) }
-      let sealAccount = try seal.map { (seal) throws(LedgerFault) in try store.account(seal, after: known) }
-      let otpSecret = otp?.secretCopy() ?? CodeSecret()
-      let sealSecret = seal?.secretCopy() ?? CodeSecret()
+      var begun = ByPurpose<CodeAccount>()
+      for account in accounts { begun[account.purpose] = try store.account(account, after: known) }
       do throws(StoreFailure) {
-        try store.addUser(
-          user, otp: otpAccount, otpSecret: otpSecret.bytes, seal: sealAccount, sealSecret: sealSecret.bytes,
-          realClock: realClock)
+        try store.addUser(user, begun, realClock: realClock) { purpose in
+          accounts.first { $0.purpose == purpose }?.secretCopy() ?? CodeSecret()
+        }
       } catch { throw .damaged }
     }
   }
@@ -259,13 +255,13 @@ extension FirmwareImage.Store {
   }
 
   fileprivate mutating func issue(
-    _ purpose: OneUseCode.Purpose, _ drawn: borrowing DrawnCode, _ user: BoundedText<32>, otp: CodeMethod?,
-    seal: CodeMethod?, realClock: UInt64?
+    _ purpose: OneUseCode.Purpose, _ drawn: borrowing DrawnCode, _ user: BoundedText<32>,
+    _ methods: ByPurpose<CodeMethod>, realClock: UInt64?
   ) throws(LedgerFault) {
     let isIssued: Bool
     do throws(StoreFailure) {
       isIssued = try issueCode(
-        purpose, key: drawn.key, user: user, lifetimeSeconds: Ledger.codeLifetimeSeconds, otp: otp, seal: seal,
+        purpose, key: drawn.key, user: user, lifetimeSeconds: Ledger.codeLifetimeSeconds, methods: methods,
         realClock: realClock)
     } catch { throw .damaged }
     guard isIssued else { throw .tooManyCodes }

@@ -143,19 +143,18 @@ extension Ledger {
   /// user.
   ///
   /// - Parameters:
-  ///   - otp: the method of the user's one-time passwords; nil for none.
-  ///   - seal: the method of the user's seals; nil for none.
+  ///   - methods: the methods of the user's codes.
   ///   - replaces: whether a user of that name may exist already. The code's use then replaces that user.
   ///   - realClock: the real clock, in Unix seconds.
   /// - Throws: `userExists`, `tooManyUsers`, `tooManyCodes`, `unsupportedMethod`, `busy`, `failed`, and `rolledBack` or
   ///   `counter` if the ledger is anchored.
   package func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    guard DrawnCode.canActivate(otp: otp, seal: seal) else { throw .unsupportedMethod }
+    guard DrawnCode.canActivate(methods) else { throw .unsupportedMethod }
     let limit = limits.userCount
-    return try issue(.activation, user, otp: otp, seal: seal, realClock: realClock, random: &random) {
+    return try issue(.activation, user, methods, realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in
       if try tables.user(named: user) != nil { return replaces ? nil : .userExists }
       return try tables.userCount() < limit ? nil : .tooManyUsers
@@ -169,13 +168,13 @@ extension Ledger {
   package func issueUnlock<Random: RandomSource & ~Copyable>(
     of user: BoundedText<32>, realClock: UInt64?, random: inout Random
   ) throws(LedgerFault) -> OneUseCode {
-    try issue(.unlock, user, otp: nil, seal: nil, realClock: realClock, random: &random) {
+    try issue(.unlock, user, ByPurpose(), realClock: realClock, random: &random) {
       (tables) throws(DatabaseError) in try tables.user(named: user) == nil ? .unknownUser : nil
     }
   }
 
   private func issue<Random: RandomSource & ~Copyable>(
-    _ purpose: OneUseCode.Purpose, _ user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?,
+    _ purpose: OneUseCode.Purpose, _ user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, realClock: UInt64?,
     random: inout Random, unless objection: (borrowing LedgerTables) throws(DatabaseError) -> LedgerFault?
   ) throws(LedgerFault) -> OneUseCode {
     let drawn = try DrawnCode(purpose, random: &random)
@@ -186,7 +185,7 @@ extension Ledger {
       try tables.deleteCodes(expiredAt: now, of: user, purpose)
       guard try tables.codeCount() < Self.codeLimit else { return .tooManyCodes }
       try tables.insertCode(
-        purpose, key: keyBytes, user, expires: now + Self.codeLifetimeSeconds, otp: otp, seal: seal)
+        purpose, key: keyBytes, user, expires: now + Self.codeLifetimeSeconds, methods: methods)
       try tables.append(.codeIssued(purpose, user), time: now, to: &state)
       return nil
     }

@@ -103,9 +103,12 @@ extension Ledger {
       let name = facts.code.user
       try tables.deleteUser(name)
       let id = try tables.insertUser(name, now: user.lastAccepted)
-      if let otp = user.otp { try tables.insertAccount(.otp, otp.method, secrets.otp, of: id) }
-      if let seal = user.seal { try tables.insertAccount(.seal, seal.method, secrets.seal, of: id) }
-      try tables.insertAccount(.host, .ocra(.host), secrets.host, of: id)
+      for purpose in CodePurpose.allCases {
+        guard let method = purpose == .host ? .ocra(.host) : user.accounts[purpose]?.method else { continue }
+        try secrets.withBytes(of: purpose) { (secret) throws(DatabaseError) in
+          try tables.insertAccount(purpose, method, nextPosition: 0, secret: secret, of: id)
+        }
+      }
       try tables.append(.userActivated(name), time: state.time(realClock: realClock), to: &state)
       return name
     }

@@ -37,8 +37,9 @@ extension LedgerTables {
       return user
     }
     guard var user = found else { return nil }
-    user.otp = try account(.otp, of: user.id)
-    user.seal = try account(.seal, of: user.id)
+    for purpose in CodePurpose.allCases where purpose != .host {
+      user.accounts[purpose] = try account(purpose, of: user.id)
+    }
     return user
   }
 
@@ -54,8 +55,8 @@ extension LedgerTables {
       .unsigned(user.lastAccepted), user.challenge.map { .copying($0.bytes.bytes) } ?? .null,
       .optional(user.challenge?.expires), .unsigned(UInt64(user.failedFactors.rawValue)), .unsigned(user.id))
     guard changed == 1 else { throw .corrupt }
-    for purpose in [CodePurpose.otp, .seal] {
-      guard let account = user.account(purpose) else { continue }
+    for purpose in CodePurpose.allCases {
+      guard let account = user.accounts[purpose] else { continue }
       let sql: StaticString =
         "UPDATE accounts SET next_position = ?, resynchronising = ? WHERE user = ? AND purpose = ?"
       try database.run(
@@ -114,14 +115,6 @@ extension LedgerTables {
       .bytes(method.encoded), .unsigned(nextPosition), .copying(secret))
   }
 
-  func insertAccount(
-    _ purpose: CodePurpose, _ method: CodeMethod, _ secret: borrowing Secret<32>, of userID: UInt64
-  ) throws(DatabaseError) {
-    try secret.withBytes { (bytes) throws(DatabaseError) in
-      try insertAccount(purpose, method, nextPosition: 0, secret: bytes, of: userID)
-    }
-  }
-
   func secret(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeSecret? {
     let sql: StaticString = "SELECT secret FROM accounts WHERE user = ? AND purpose = ?"
     return try database.one(sql, .unsigned(userID), .unsigned(UInt64(purpose.rawValue))) {
@@ -138,13 +131,14 @@ extension LedgerTables {
 /// The SQL of one-use codes.
 extension LedgerTables {
   func insertCode(
-    _ purpose: OneUseCode.Purpose, key: Value, _ user: BoundedText<32>, expires: UInt64, otp: CodeMethod?,
-    seal: CodeMethod?
+    _ purpose: OneUseCode.Purpose, key: Value, _ user: BoundedText<32>, expires: UInt64,
+    methods: ByPurpose<CodeMethod>
   ) throws(DatabaseError) {
     try database.run(
       "INSERT INTO codes (purpose, key, user, expires, otp, seal) VALUES (?, ?, ?, ?, ?, ?)",
-      .unsigned(UInt64(purpose.rawValue)), key, .text(user.description), .unsigned(expires), .optional(otp?.encoded),
-      .optional(seal?.encoded))
+      .unsigned(UInt64(purpose.rawValue)), key, .text(user.description), .unsigned(expires),
+      .optional(methods[.otp]?.encoded),
+      .optional(methods[.seal]?.encoded))
   }
 
   func code(at index: Int) throws(DatabaseError) -> OneUseCodeRecord? {
@@ -159,9 +153,11 @@ extension LedgerTables {
     try database.one(sql, .unsigned(number)) { (row) throws(DatabaseError) in
       guard let purpose = OneUseCode.Purpose(rawValue: UInt8(clamping: try row.unsigned(1))) else { throw .corrupt }
       let key: Secret<32> = try row.secret(2)
+      let methods = ByPurpose(
+        otp: try row.isNull(5) ? nil : try row.method(5), seal: try row.isNull(6) ? nil : try row.method(6))
       return OneUseCodeRecord(
         id: try row.unsigned(0), purpose: purpose, key: key, user: try row.name(3), expires: try row.unsigned(4),
-        otp: try row.isNull(5) ? nil : try row.method(5), seal: try row.isNull(6) ? nil : try row.method(6))
+        methods: methods)
     }
   }
 

@@ -23,9 +23,9 @@ package protocol OwnerLedger: AuditLog {
   func users() throws(LedgerFault) -> [LedgerUser]
   /// Returns the owner's codes in the store, in the order in which they were made. Expired ones may be among them.
   func openCodes() throws(LedgerFault) -> [OpenCode]
-  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:otp:seal:replaces:realClock:random:)``.
+  /// Makes the code that activates a user; see ``Ledger/issueActivation(of:_:replaces:realClock:random:)``.
   func issueActivation<Random: RandomSource & ~Copyable>(
-    of user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, replaces: Bool, realClock: UInt64?,
+    of user: BoundedText<32>, _ methods: ByPurpose<CodeMethod>, replaces: Bool, realClock: UInt64?,
     random: inout Random
   ) throws(LedgerFault) -> OneUseCode
   /// Makes the code that unlocks a user who is locked out.
@@ -140,10 +140,11 @@ struct DrawnCode: ~Copyable {
   consuming func intoCode() -> OneUseCode { code }
 
   /// Returns whether a user can be activated with these methods: there is at least one, and a device can verify each.
-  static func canActivate(otp: CodeMethod?, seal: CodeMethod?) -> Bool {
-    guard otp != nil || seal != nil else { return false }
-    return (otp.map { CodeAccount.canVerify($0, for: .otp) } ?? true)
-      && (seal.map { CodeAccount.canVerify($0, for: .seal) } ?? true)
+  static func canActivate(_ methods: ByPurpose<CodeMethod>) -> Bool {
+    methods.count > 0
+      && CodePurpose.allCases.allSatisfy { purpose in
+        methods[purpose].map { CodeAccount.canVerify($0, for: purpose) } ?? true
+      }
   }
 }
 
@@ -173,7 +174,7 @@ package final class NewAccount: Sendable {
 
   /// Returns this account as it begins when it replaces the user's account, whose secret is `known`.
   func account(after user: UserRecord, _ known: borrowing CodeSecret) -> CodeAccount {
-    guard let earlier = user.account(purpose) else { return account }
+    guard let earlier = user.accounts[purpose] else { return account }
     var begun = account
     secret.withBytes { begun.carryOn(with: $0, after: earlier, known.bytes) }
     return begun

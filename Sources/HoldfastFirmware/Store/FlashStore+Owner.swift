@@ -83,22 +83,24 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
   }
 
-  /// Adds a user whose secrets, of 1 to 64 bytes, were made elsewhere. The user replaces one of the same name. The secret of
-  /// an account that is nil is ignored.
+  /// Adds a user whose secrets, of 1 to 64 bytes, were made elsewhere. The user replaces one of the same name. `secret` is
+  /// called for the purpose of each account.
   ///
   /// - Throws: `StoreFailure` if there is no room for the user, or the user cannot be recorded.
   public mutating func addUser(
-    _ name: BoundedText<32>, otp: CodeAccount?, otpSecret: Span<UInt8>, seal: CodeAccount?, sealSecret: Span<UInt8>,
-    realClock: UInt64?
+    _ name: BoundedText<32>, _ accounts: ByPurpose<CodeAccount>, realClock: UInt64?,
+    secret: (CodePurpose) -> CodeSecret
   ) throws(StoreFailure) {
     var user = UserRecord(id: 0, lastAccepted: time(realClock))
-    (user.otp, user.seal) = (otp, seal)
+    user.accounts = accounts
     let added = user
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: name)
       let id = try store.draftUser(name, added)
-      if otp != nil { try store.draft(secret: otpSecret, .otp, of: id) }
-      if seal != nil { try store.draft(secret: sealSecret, .seal, of: id) }
+      for index in CodePurpose.given.indices where accounts[CodePurpose.given[index]] != nil {
+        let purpose = CodePurpose.given[index]
+        try store.draft(secret: secret(purpose).bytes, purpose, of: id)
+      }
       try store.draft(.userAdded(name), realClock: realClock)
     }
   }
@@ -125,7 +127,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// - Throws: `StoreFailure` if the store cannot be read or the code cannot be recorded.
   public mutating func issueCode(
     _ purpose: OneUseCode.Purpose, key: borrowing Secret<32>, user: BoundedText<32>, lifetimeSeconds: UInt64,
-    otp: CodeMethod?, seal: CodeMethod?, realClock: UInt64?
+    methods: ByPurpose<CodeMethod>, realClock: UInt64?
   ) throws(StoreFailure) -> Bool {
     let now = time(realClock)
     var waitingCount = 0
@@ -136,8 +138,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     } catch { throw StoreFailure() }
     guard waitingCount < Self.codeLimit else { return false }
     let code = OneUseCodeRecord(
-      id: state.nextCodeID, purpose: purpose, key: key.copy(), user: user, expires: now + lifetimeSeconds, otp: otp,
-      seal: seal)
+      id: state.nextCodeID, purpose: purpose, key: key.copy(), user: user, expires: now + lifetimeSeconds,
+      methods: methods)
     try record { (store: inout Self) throws(EncodingFault) in
       for place in store.index.codes.indices where store.index.codes[place] != 0 {
         guard try store.isReplaced(at: place, by: purpose, user, now: now) else { continue }

@@ -58,9 +58,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: name)
       let id = try store.draftUser(name, user)
-      if user.otp != nil { try store.draft(secret: secrets.otp, .otp, of: id) }
-      if user.seal != nil { try store.draft(secret: secrets.seal, .seal, of: id) }
-      try store.draft(secret: secrets.host, .host, of: id)
+      for index in CodePurpose.given.indices where user.accounts[CodePurpose.given[index]] != nil {
+        try store.draft(secrets, CodePurpose.given[index], of: id)
+      }
+      try store.draft(secrets, .host, of: id)
       try store.draft(.userActivated(name), realClock: realClock)
     }
     return true
@@ -115,10 +116,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return user.id
   }
 
-  mutating func draft<let count: Int>(
-    secret: borrowing Secret<count>, _ purpose: CodePurpose, of userID: UInt64
+  mutating func draft(
+    _ secrets: borrowing UserSecrets, _ purpose: CodePurpose, of userID: UInt64
   ) throws(EncodingFault) {
-    try secret.withBytes { (bytes) throws(EncodingFault) in try draft(secret: bytes, purpose, of: userID) }
+    try secrets.withBytes(of: purpose) { (bytes) throws(EncodingFault) in
+      try draft(secret: bytes, purpose, of: userID)
+    }
   }
 
   mutating func draft(secret: Span<UInt8>, _ purpose: CodePurpose, of userID: UInt64) throws(EncodingFault) {

@@ -24,13 +24,12 @@ struct UserItem {
     (record.failureCount, record.failedFactors) = (failureCount, Factors(rawValue: factors))
     (record.lockedUntil, record.clockOffsetSeconds) = (lockedUntil, clockOffset)
     record.challenge = try reader.challenge()
-    record.otp = try reader.account()
-    record.seal = try reader.account()
+    for index in CodePurpose.given.indices { record.accounts[CodePurpose.given[index]] = try reader.account() }
     try reader.finish()
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.begin(.user, elementCount: 11)
+    try sink.begin(.user, elementCount: 9 + CodePurpose.given.count)
     try sink.appendCBOR(unsigned: record.id)
     try sink.appendCBOR(text: name.bytes)
     try sink.appendCBOR(unsigned: record.failureCount)
@@ -39,8 +38,7 @@ struct UserItem {
     try sink.appendCBOR(integer: record.clockOffsetSeconds)
     try sink.appendCBOR(unsigned: record.lastAccepted)
     try sink.append(record.challenge)
-    try sink.append(record.otp)
-    try sink.append(record.seal)
+    for index in CodePurpose.given.indices { try sink.append(record.accounts[CodePurpose.given[index]]) }
   }
 }
 
@@ -88,24 +86,23 @@ enum CodeItem {
     let keyBytes = try reader.byteString()
     let user = try reader.name()
     let expires = try reader.unsigned()
-    let otp = try reader.optionalMethod()
-    let seal = try reader.optionalMethod()
+    var methods = ByPurpose<CodeMethod>()
+    for index in CodePurpose.given.indices { methods[CodePurpose.given[index]] = try reader.optionalMethod() }
     try reader.finish()
     guard let key = Secret<32>(copying: keyBytes) else { throw .unexpected }
-    return OneUseCodeRecord(id: id, purpose: purpose, key: key, user: user, expires: expires, otp: otp, seal: seal)
+    return OneUseCodeRecord(id: id, purpose: purpose, key: key, user: user, expires: expires, methods: methods)
   }
 
   static func encode<Sink: ByteSink & ~Copyable>(
     _ code: borrowing OneUseCodeRecord, into sink: inout Sink
   ) throws(Sink.Failure) {
-    try sink.begin(.code, elementCount: 8)
+    try sink.begin(.code, elementCount: 6 + CodePurpose.given.count)
     try sink.appendCBOR(unsigned: code.id)
     try sink.appendCBOR(unsigned: UInt64(code.purpose.rawValue))
     try code.key.withBytes { (key: Span<UInt8>) throws(Sink.Failure) in try sink.appendCBOR(bytes: key) }
     let user = code.user
     try sink.appendCBOR(text: user.bytes)
     try sink.appendCBOR(unsigned: code.expires)
-    try sink.appendOptional(code.otp)
-    try sink.appendOptional(code.seal)
+    for index in CodePurpose.given.indices { try sink.appendOptional(code.methods[CodePurpose.given[index]]) }
   }
 }

@@ -30,9 +30,11 @@ struct CodeOptions: ParsableArguments {
       ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)
     let name = try BoundedText<32>(userArgument: user)
     if let otp {
-      request.otp = UserCode(user: name, code: try code(from: otp, of: "--otp", question: "one-time password"))
+      request.codes[.otp] = UserCode(user: name, code: try code(from: otp, of: "--otp", question: "one-time password"))
     }
-    if let seal { request.seal = UserCode(user: name, code: try code(from: seal, of: "--seal", question: "seal")) }
+    if let seal {
+      request.codes[.seal] = UserCode(user: name, code: try code(from: seal, of: "--seal", question: "seal"))
+    }
     return request
   }
 

@@ -79,12 +79,13 @@ import Testing
     for (otp, seal) in [
       (CodedDevice.totp, CodedDevice.timeSeal), (CodedDevice.hotp, nil), (nil, CodedDevice.challengeSeal),
     ] as [(CodeMethod?, CodeMethod?)] {
-      let grant = ActivationGrant(user: "ann", time: 1_790_000_000, otp: otp, seal: seal, sealParameterLength: 16)
+      let grant = ActivationGrant(
+        user: "ann", time: 1_790_000_000, methods: ByPurpose(otp: otp, seal: seal), sealParameterLength: 16)
       var bytes: [UInt8] = []
       grant.encode(into: &bytes)
       let read = try ActivationGrant(bytes.span)
       #expect(read.user == "ann" && read.time == 1_790_000_000 && read.sealParameterLength == 16)
-      #expect(read.otp == otp && read.seal == seal)
+      #expect(read.methods == ByPurpose(otp: otp, seal: seal))
       for count in bytes.indices {
         #expect(throws: EncodingFault.self) { _ = try ActivationGrant(Array(bytes.prefix(count)).span) }
       }

@@ -20,7 +20,7 @@ import Testing
     let (message, secrets) = try user.confirmation(of: try granted(device, &user))
     let given = user.grant
     let grant = try #require(given)
-    #expect(grant.user == "ann" && grant.otp == CodedDevice.totp && grant.seal == CodedDevice.timeSeal)
+    #expect(grant.user == "ann" && grant.methods == ByPurpose(otp: CodedDevice.totp, seal: CodedDevice.timeSeal))
     #expect(grant.time == device.clock.unix && grant.sealParameterLength == 16)
     let deviceID = user.deviceID
     #expect(deviceID == fixed(hex("74348e8af6e1c57c37f453b0c7b78462")))

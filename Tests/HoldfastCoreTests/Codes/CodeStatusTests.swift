@@ -58,7 +58,7 @@ import Testing
     coded.ann.unlock()
     coded.device.policy.rules["unlock"]?.factors = [.device, .seal]
     #expect(try coded.ask(otp: "000000", seal: coded.seal(0), user: "bob", sealUser: "ann") == .accepted)
-    #expect(coded.ann.otp?.nextPosition == 0 && coded.ann.failureCount == 0)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 0 && coded.ann.failureCount == 0)
   }
 
   @Test func `two codes of two users are refused, also where the token names one of them`() throws {

@@ -102,7 +102,7 @@ import Testing
   @Test func `one user's failures are not another's`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     coded.device.store.users["bob"] = UserRecord(id: 8, lastAccepted: 0)
-    coded.device.store.users["bob"]?.otp = CodeAccount(method: CodedDevice.hotp)
+    coded.device.store.users["bob"]?.accounts[.otp] = CodeAccount(method: CodedDevice.hotp)
     for _ in 0..<5 { _ = try coded.ask(otp: "000000") }
     #expect(try coded.ask(otp: coded.otp(0), user: "bob") == .accepted)
     #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
@@ -121,7 +121,7 @@ import Testing
     }
     coded.device.store.failsToSettle = false
     #expect(counts == [1, 2, 3, 4, 5])
-    #expect(coded.ann.otp?.nextPosition == 0 && coded.device.lock.performed.isEmpty)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 0 && coded.device.lock.performed.isEmpty)
     #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
   }
 

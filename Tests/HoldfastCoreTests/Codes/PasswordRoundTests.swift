@@ -8,7 +8,7 @@ import Testing
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     #expect(try coded.ask(otp: coded.otp(10)) == .otpRejected)
     #expect(try coded.ask(otp: coded.otp(9)) == .accepted)
-    #expect(coded.ann.otp?.nextPosition == 10)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 10)
     for used: UInt64 in [9, 0, 5] {
       #expect(try coded.ask(otp: coded.otp(used)) == .otpRejected)
     }
@@ -85,14 +85,14 @@ import Testing
       }
       #expect(try coded.ask(otp: code) == .otpRejected)
       #expect(inner == .accepted && coded.device.lock.performed.isEmpty)
-      #expect(coded.ann.otp?.nextPosition == (method == CodedDevice.hotp ? 1 : coded.now / 30 + 1))
+      #expect(coded.ann.accounts[.otp]?.nextPosition == (method == CodedDevice.hotp ? 1 : coded.now / 30 + 1))
     }
   }
 
   @Test func `a user who was replaced in between is denied, and the new one untouched`() throws {
     let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
     var other = UserRecord(id: 8, lastAccepted: 0)
-    other.otp = CodeAccount(method: CodedDevice.hotp)
+    other.accounts[.otp] = CodeAccount(method: CodedDevice.hotp)
     coded.device.store.onAttempt = { coded.device.store.users["ann"] = other }
     #expect(try coded.ask(otp: coded.otp(0)) == .otpRejected)
     #expect(coded.ann == other && coded.device.lock.performed.isEmpty)
@@ -121,7 +121,7 @@ import Testing
       coded.ann.unlock()
       #expect(try coded.ask(otp: BoundedText(wrong)!) == .otpRejected, "\(wrong.count) characters")
     }
-    #expect(coded.ann.otp?.nextPosition == 0)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 0)
   }
 
   @Test func `a use of the token is counted once, and only for a right code`() throws {

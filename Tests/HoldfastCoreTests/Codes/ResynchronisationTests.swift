@@ -10,9 +10,9 @@ import Testing
     for first: UInt64 in [10, 11, 100, 198] {
       let coded = try counter()
       #expect(try coded.ask(otp: coded.otp(first)) == .otpRejected)
-      #expect(coded.ann.otp?.nextPosition == 0 && coded.ann.failureCount == 1)
+      #expect(coded.ann.accounts[.otp]?.nextPosition == 0 && coded.ann.failureCount == 1)
       #expect(try coded.ask(otp: coded.otp(first + 1)) == .accepted)
-      #expect(coded.ann.otp?.nextPosition == first + 2 && coded.ann.failureCount == 0)
+      #expect(coded.ann.accounts[.otp]?.nextPosition == first + 2 && coded.ann.failureCount == 0)
     }
   }
 
@@ -29,7 +29,7 @@ import Testing
       let coded = try counter()
       #expect(try coded.ask(otp: coded.otp(first)) == .otpRejected)
       #expect(try coded.ask(otp: coded.otp(second)) == .otpRejected)
-      #expect(coded.ann.otp?.nextPosition == 0)
+      #expect(coded.ann.accounts[.otp]?.nextPosition == 0)
     }
   }
 
@@ -46,7 +46,7 @@ import Testing
     #expect(try coded.ask(otp: coded.otp(50)) == .otpRejected)
     #expect(try coded.ask(otp: coded.otp(3)) == .accepted)
     #expect(try coded.ask(otp: coded.otp(51)) == .otpRejected)
-    #expect(coded.ann.otp?.nextPosition == 4)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 4)
   }
 
   @Test func `the same pair does not come twice, and nothing before it`() throws {
@@ -57,7 +57,7 @@ import Testing
       coded.ann.unlock()
       #expect(try coded.ask(otp: coded.otp(position)) == .otpRejected)
     }
-    #expect(coded.ann.otp?.nextPosition == 52)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 52)
   }
 
   @Test func `a row that is broken by a lockout goes on after it`() throws {
@@ -108,30 +108,30 @@ import Testing
     for method in [CodedDevice.hotp, CodedDevice.totp] {
       var random = Steps(state: 7)
       var user = UserRecord(id: 1, lastAccepted: 1_000_000)
-      user.otp = CodeAccount(method: method)
+      user.accounts[.otp] = CodeAccount(method: method)
       var now: UInt64 = 1_000_000
       var accepted: Set<UInt64> = []
       var highest: UInt64 = 0
       for _ in 0..<50_000 {
         now = now + random.below(45) - random.below(40)
-        let window = CodeWindow(user.otp!, of: user, now: now, limits: CodeLimits())
+        let window = CodeWindow(user.accounts[.otp]!, of: user, now: now, limits: CodeLimits())
         guard !window.far.isEmpty else {
           now += 60
           continue
         }
         var position = window.far.lowerBound + random.below(UInt64(window.far.count))
-        if let awaited = user.otp?.resynchronisingPosition, random.below(3) == 0 { position = awaited }
+        if let awaited = user.accounts[.otp]?.resynchronisingPosition, random.below(3) == 0 { position = awaited }
         if random.below(4) == 0, let near = window.near.first { position = near }
         guard window.far.contains(position) else { continue }
         // As another connection may have found it before.
         if random.below(5) == 0, position > 0 { position -= 1 }
         let match = window.near.contains(position) ? CodeMatch.near(position: position) : .far(position: position)
-        let mark = user.otp!.nextPosition
+        let mark = user.accounts[.otp]!.nextPosition
         if user.useUp(.otp, match, at: now) {
           #expect(accepted.insert(position).inserted && position >= highest)
           highest = position
         }
-        #expect(user.otp!.nextPosition >= mark)
+        #expect(user.accounts[.otp]!.nextPosition >= mark)
       }
       #expect(accepted.count > 1000)
     }
@@ -140,8 +140,8 @@ import Testing
   @Test func `a password's half minute and a seal's minute share one clock, and neither is good twice`() throws {
     var random = Steps(state: 11)
     var user = UserRecord(id: 1, lastAccepted: 1_790_000_000)
-    user.otp = CodeAccount(method: CodedDevice.totp)
-    user.seal = CodeAccount(method: CodedDevice.timeSeal)
+    user.accounts[.otp] = CodeAccount(method: CodedDevice.totp)
+    user.accounts[.seal] = CodeAccount(method: CodedDevice.timeSeal)
     var now: UInt64 = 1_790_000_000
     var accepted: [CodePurpose: Set<UInt64>] = [.otp: [], .seal: []]
     for round in 0..<20_000 {
@@ -150,7 +150,7 @@ import Testing
       let users = UInt64(Int64(now) + drift)
       for (purpose, step) in [(CodePurpose.otp, UInt64(30)), (.seal, 60)] where random.below(2) == 0 {
         let position = users / step
-        let window = CodeWindow(user.account(purpose)!, of: user, now: now, limits: CodeLimits())
+        let window = CodeWindow(user.accounts[purpose]!, of: user, now: now, limits: CodeLimits())
         guard window.near.contains(position) else { continue }
         if user.useUp(purpose, .near(position: position), at: now) {
           #expect(accepted[purpose]!.insert(position).inserted)

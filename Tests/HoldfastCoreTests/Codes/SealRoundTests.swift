@@ -14,7 +14,7 @@ import Testing
       let seal = try coded.seal(position, "unlock", parameters)
       #expect(try coded.ask(seal: seal, parameters: parameters) == .accepted)
       #expect(try coded.ask(seal: seal, parameters: parameters) == .sealRejected)
-      #expect(coded.ann.seal?.nextPosition == position + 1 && coded.device.lock.performed.count == 1)
+      #expect(coded.ann.accounts[.seal]?.nextPosition == position + 1 && coded.device.lock.performed.count == 1)
     }
   }
 
@@ -29,7 +29,7 @@ import Testing
       coded.ann.unlock()
       #expect(try coded.ask(seal: coded.seal(0, command, sealed), parameters: parameters) == .sealRejected)
     }
-    #expect(coded.device.lock.performed.isEmpty && coded.ann.seal?.nextPosition == 0)
+    #expect(coded.device.lock.performed.isEmpty && coded.ann.accounts[.seal]?.nextPosition == 0)
   }
 
   @Test func `a list of parameters that is absent is sealed as an empty one`() throws {
@@ -72,9 +72,9 @@ import Testing
   @Test func `both codes: one right and one wrong are both used up, and the failure stays`() throws {
     let coded = try CodedDevice([.device, .otp, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
     #expect(try coded.ask(otp: coded.otp(0), seal: "00000000") == .sealRejected)
-    #expect(coded.ann.otp?.nextPosition == 1 && coded.ann.failureCount == 1)
+    #expect(coded.ann.accounts[.otp]?.nextPosition == 1 && coded.ann.failureCount == 1)
     #expect(try coded.ask(otp: "000000", seal: coded.seal(0)) == .otpRejected)
-    #expect(coded.ann.seal?.nextPosition == 1 && coded.ann.failureCount == 2)
+    #expect(coded.ann.accounts[.seal]?.nextPosition == 1 && coded.ann.failureCount == 2)
     #expect(try coded.ask(otp: coded.otp(0), seal: coded.seal(1)) == .otpRejected)
     #expect(try coded.ask(otp: coded.otp(1), seal: coded.seal(1)) == .sealRejected)
     #expect(coded.device.lock.performed.isEmpty && coded.ann.failureCount == 4)

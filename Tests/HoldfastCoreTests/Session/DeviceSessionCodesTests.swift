@@ -12,8 +12,8 @@ import Testing
 
   private func request(otp: BoundedText<32>? = nil, seal: BoundedText<32>? = nil) -> Request {
     var request = Request(command: "unlock")
-    request.otp = otp.map { UserCode(user: $0, code: "123456") }
-    request.seal = seal.map { UserCode(user: $0, code: "654321") }
+    request.codes[.otp] = otp.map { UserCode(user: $0, code: "123456") }
+    request.codes[.seal] = seal.map { UserCode(user: $0, code: "654321") }
     return request
   }
 

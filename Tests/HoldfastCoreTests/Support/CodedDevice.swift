@@ -20,8 +20,8 @@ final class CodedDevice {
     device.policy.limits.maximumAgeSeconds = nil
     device.store.secrets = [.otp: key, .seal: key]
     var ann = UserRecord(id: 7, lastAccepted: now)
-    ann.otp = otp.map { CodeAccount(method: $0) }
-    ann.seal = seal.map { CodeAccount(method: $0) }
+    ann.accounts[.otp] = otp.map { CodeAccount(method: $0) }
+    ann.accounts[.seal] = seal.map { CodeAccount(method: $0) }
     device.store.users["ann"] = ann
   }
 
@@ -55,7 +55,7 @@ final class CodedDevice {
     _ position: UInt64 = 0, _ command: BoundedText<32> = "unlock", _ parameters: [BoundedText<64>] = [],
     challenge: [UInt8] = []
   ) throws -> BoundedText<16> {
-    guard case .ocra(let suite) = ann.seal!.method else { throw CryptographyFailure() }
+    guard case .ocra(let suite) = ann.accounts[.seal]!.method else { throw CryptographyFailure() }
     let key = key
     var cryptography = OpenSSLCryptography()
     let digest = try sealQuestion(
@@ -76,8 +76,8 @@ final class CodedDevice {
   ) throws -> Request {
     var request = Request(command: "unlock")
     for parameter in parameters ?? [] { try request.append(parameter: parameter) }
-    request.otp = otp.map { UserCode(user: user, code: $0) }
-    request.seal = seal.map { UserCode(user: sealUser ?? user, code: $0) }
+    request.codes[.otp] = otp.map { UserCode(user: user, code: $0) }
+    request.codes[.seal] = seal.map { UserCode(user: sealUser ?? user, code: $0) }
     return request
   }
 

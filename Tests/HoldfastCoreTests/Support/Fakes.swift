@@ -165,8 +165,8 @@ final class MemoryStore: DeviceStore {
       return nil
     }
     return OneUseCodeRecord(
-      id: ids[index], purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires, otp: entry.otp,
-      seal: entry.seal)
+      id: ids[index], purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires,
+      methods: ByPurpose(otp: entry.otp, seal: entry.seal))
   }
 
   func activate(
@@ -196,8 +196,8 @@ final class MemoryStore: DeviceStore {
     guard let entry = codes[id], let key = Secret<32>(copying: entry.key.span) else { return nil }
     return CodeFacts(
       code: OneUseCodeRecord(
-        id: id, purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires, otp: entry.otp,
-        seal: entry.seal),
+        id: id, purpose: entry.purpose, key: key, user: entry.user, expires: entry.expires,
+        methods: ByPurpose(otp: entry.otp, seal: entry.seal)),
       user: users[entry.user], userCount: users.count, userCapacity: 16, clockFloor: floor)
   }
 

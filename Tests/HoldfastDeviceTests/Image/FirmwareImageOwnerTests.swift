@@ -180,7 +180,7 @@ import Testing
     func mark(_ otp: CodeMethod?, _ seal: CodeMethod?, _ secret: [UInt8], _ position: UInt64) throws -> [UInt64?] {
       try ledger.add(ann, otp: otp, seal: seal, secret: secret, nextPosition: position, replaces: true)
       let record = try ledger.users().first?.record
-      return [record?.otp?.nextPosition, record?.seal?.nextPosition]
+      return [record?.accounts[.otp]?.nextPosition, record?.accounts[.seal]?.nextPosition]
     }
     let other = [UInt8](repeating: 0x5b, count: 32)
     return try mark(hotpMethod, counterSealMethod, usersSecret, 30)

@@ -115,7 +115,7 @@ private struct UsersRecording {
   }
 
   private func faultOfUse(_ device: TestDevice, _ last: Moment) throws -> String? {
-    guard let annsRecord = try device.record(), let otp = annsRecord.otp else { return nil }
+    guard let annsRecord = try device.record(), let otp = annsRecord.accounts[.otp] else { return nil }
     // Another activation may be done, and its answer not.
     let isKnown = last.known.users.contains { $0.record.id == annsRecord.id }
     if isKnown, annsRecord.lockedUntil > testTime {

@@ -54,7 +54,7 @@ extension OwnerLedger {
   ) throws -> String {
     var random = TestRandom(state: seed)
     let code = try issueActivation(
-      of: user, otp: otp, seal: seal, replaces: replaces, realClock: realClock, random: &random)
+      of: user, ByPurpose(otp: otp, seal: seal), replaces: replaces, realClock: realClock, random: &random)
     return text(code)
   }
 

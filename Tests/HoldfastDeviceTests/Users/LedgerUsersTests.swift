@@ -16,9 +16,9 @@ import Testing
     (written.failureCount, written.lockedUntil) = (maximumInteger, maximumInteger - 1)
     written.failedFactors = [.otp, .seal]
     (written.clockOffsetSeconds, written.lastAccepted) = (-4001, testTime + 7)
-    written.otp?.nextPosition = maximumInteger
-    written.otp?.resynchronisingPosition = 12
-    written.seal?.nextPosition = 3
+    written.accounts[.otp]?.nextPosition = maximumInteger
+    written.accounts[.otp]?.resynchronisingPosition = 12
+    written.accounts[.seal]?.nextPosition = 3
     written.challenge = IssuedChallenge(bytes: FixedBytes(filledWith: 0xc4), expires: testTime + 300)
     let record = written
     try device.ledger.write { (tables, _) throws(DatabaseError) in try tables.save(record) }
@@ -27,7 +27,7 @@ import Testing
     #expect(try device.record() == record)
     #expect(try device.ledger.users() == [LedgerUser(name: ann, record: record)])
     (written.challenge, written.clockOffsetSeconds) = (nil, 0)
-    written.otp?.resynchronisingPosition = nil
+    written.accounts[.otp]?.resynchronisingPosition = nil
     let cleared = written
     try device.ledger.write { (tables, _) throws(DatabaseError) in try tables.save(cleared) }
     #expect(try device.record() == cleared)
@@ -46,7 +46,7 @@ import Testing
       return [isOTP, !hasSeal, !hasOther]
     }
     #expect(kept == [true, true, true])
-    #expect(try device.record()?.otp == CodeAccount(method: hotpMethod, nextPosition: 41))
+    #expect(try device.record()?.accounts[.otp] == CodeAccount(method: hotpMethod, nextPosition: 41))
   }
 
   @Test func `an id is never given again, not to a user of the same name neither`() throws {

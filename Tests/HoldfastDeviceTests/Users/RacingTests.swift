@@ -57,7 +57,7 @@ private final class Racer: @unchecked Sendable {
       let code = try password(round)
       let totals = try statuses(4) { try racers[$0].ask(code) }
       #expect(totals[.accepted] == 1 && totals[.otpRejected] == 3, "\(totals)")
-      #expect(try device.record()?.otp?.nextPosition == round + 1)
+      #expect(try device.record()?.accounts[.otp]?.nextPosition == round + 1)
     }
   }
 

@@ -208,7 +208,7 @@ import Testing
     try serve()
     var after = try firmware.open()
     let user = try after.user(named: ann)
-    #expect(user?.otp?.method == hotpMethod)
+    #expect(user?.accounts[.otp]?.method == hotpMethod)
     #expect(statuses().contains(.challengeExpired))
   }
 }

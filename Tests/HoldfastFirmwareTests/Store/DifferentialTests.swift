@@ -187,12 +187,12 @@ private struct TwinDevices {
     let now = max(try ledger.summary().clockFloor, realClock ?? 0)
     let far = UInt64([0, 0, 3, 40].randomElement(using: &generator)!)
     var otp: UserCode?
-    if let account = record.otp {
+    if let account = record.accounts[.otp] {
       let first = account.method.isCounted ? account.nextPosition : record.time(at: now) / 30
       otp = try password(first + far, secret: otpSecret, user: user)
     }
     var code: UserCode?
-    if let account = record.seal {
+    if let account = record.accounts[.seal] {
       var challenge = ""
       if let bytes = record.challenge?.bytes {
         challenge = Array(bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
@@ -241,7 +241,7 @@ private struct TwinDevices {
     if purpose == .activation {
       text = self.text(
         try ledger.issueActivation(
-          of: user, otp: method.0, seal: method.1, replaces: true, realClock: clock, random: &random))
+          of: user, ByPurpose(otp: method.0, seal: method.1), replaces: true, realClock: clock, random: &random))
     } else {
       text = self.text(try ledger.issueUnlock(of: user, realClock: clock, random: &random))
     }

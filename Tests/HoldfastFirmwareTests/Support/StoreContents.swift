@@ -103,7 +103,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: user)
       var record = UserRecord(id: 0, lastAccepted: store.time(realClock))
-      (record.otp, record.seal) = (otp.map { CodeAccount(method: $0) }, seal.map { CodeAccount(method: $0) })
+      record.accounts = ByPurpose(otp: otp, seal: seal).map { CodeAccount(method: $0) }
       let id = try store.draftUser(user, record)
       try key.withBytes { (secret: Span<UInt8>) throws(EncodingFault) in
         if otp != nil { try store.draft(secret: secret, .otp, of: id) }
@@ -123,7 +123,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     var crypto = OpenSSLCryptography()
     let entry = OneUseCodeRecord(
       id: state.nextCodeID, purpose: purpose, key: try code.key(for: purpose, using: &crypto), user: user,
-      expires: time(realClock) + 600, otp: otp, seal: seal)
+      expires: time(realClock) + 600, methods: ByPurpose(otp: otp, seal: seal))
     var next = state
     next.nextCodeID += 1
     var encoded: [UInt8] = []

@@ -74,12 +74,12 @@ struct DeviceUserAdd: OwnerVerb {
   }
 
   private func activate(_ user: BoundedText<32>, _ ledger: some OwnerLedger) throws(Failure) {
-    let (otp, seal) = (try methods.otpMethod(), try methods.sealMethod())
+    let chosen = ByPurpose(otp: try methods.otpMethod(), seal: try methods.sealMethod())
     let now = SystemClock().unixSeconds()
     let code = try recording { () throws(LedgerFault) in
       var random = SystemRandom()
       return try ledger.issueActivation(
-        of: user, otp: otp, seal: seal, replaces: replace, realClock: now, random: &random)
+        of: user, chosen, replaces: replace, realClock: now, random: &random)
     }
     Console.result(user, code: code, json: output.json)
     Console.note(

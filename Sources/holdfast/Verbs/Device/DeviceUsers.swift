@@ -40,7 +40,7 @@ struct DeviceUserList: OwnerVerb {
 
 extension LedgerUser {
   fileprivate func line(at now: UInt64) -> String {
-    let methods = [record.otp?.method.text, record.seal?.method.text].compactMap { $0 }.joined(separator: ", ")
+    let methods = CodePurpose.allCases.compactMap { record.accounts[$0]?.method.text }.joined(separator: ", ")
     let noun = record.failureCount == 1 ? "code" : "codes"
     let failures = record.failureCount == 0 ? "" : "; \(record.failureCount) \(noun) rejected"
     return "\(name)  \(methods)\(failures)\(lockText(at: now))"
@@ -48,8 +48,9 @@ extension LedgerUser {
 
   fileprivate func json(at now: UInt64) -> JSONValue {
     .object([
-      ("user", .string(name.description)), ("otp", record.otp.map { .string($0.method.text) } ?? .null),
-      ("seal", record.seal.map { .string($0.method.text) } ?? .null), ("failures", .integer(record.failureCount)),
+      ("user", .string(name.description)), ("otp", record.accounts[.otp].map { .string($0.method.text) } ?? .null),
+      ("seal", record.accounts[.seal].map { .string($0.method.text) } ?? .null),
+      ("failures", .integer(record.failureCount)),
       ("locked_seconds", .integer(lock(at: now) ?? 0)),
       ("locked_until", lock(at: now) == nil ? .null : .integer(record.lockedUntil)),
     ])

@@ -107,7 +107,7 @@ extension ActivationGrant {
   ) -> [NewRecord] {
     var records: [NewRecord] = []
     let limit = sealParameterLength == 16 ? nil : Int(sealParameterLength)
-    if let otp {
+    if let otp = methods[.otp] {
       records.append(
         NewRecord(
           index: Int(CodePurpose.otp.rawValue), purpose: .otp,
@@ -115,7 +115,7 @@ extension ActivationGrant {
           deviceID: deviceID,
           lookAheadWindow: CodeLimits().counterLookAhead))
     }
-    if let seal {
+    if let seal = methods[.seal] {
       records.append(
         NewRecord(
           index: Int(CodePurpose.seal.rawValue), purpose: .seal,
