@@ -9,16 +9,19 @@ struct Holdfast: ParsableCommand {
     commandName: "holdfast",
     abstract: "Offline hardware attestation for embedded verifiers.",
     discussion: """
-      A device without Internet decides whether it is commanded by the same untampered software, on the same host, that \
-      a backend approved earlier.
+      Holdfast lets a device without Internet access (a lock, a charger, a pump) decide whether the app that commands it \
+      is unmodified and runs on the host that a backend approved earlier. In these pages, the device is the embedded \
+      verifier; the prover is the app, and its machine is the host.
 
       Exit status: 0 the whole operation succeeded, 1 denied, 2 malformed input or failed check, 3 the other end did not \
-      prove who it is, 64 usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or a library \
-      failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, 130 and 143 in a shell; those that serve \
-      or search finish first and end with 0, and demo and bench remove their folder first and end with 69.
+      prove its identity, 64 wrong usage, 69 peer not available, 70 a fault of this host (its disk is full or read-only, or \
+      a library failed), 77 no permission. Ctrl-C and SIGTERM end a command by that signal, which a shell shows as 130 and \
+      143. Commands that serve or scan finish first and exit with 0; demo and bench remove their folder first and exit with \
+      69.
 
-      Environment: XDG_DATA_HOME or HOME is where this host's secret for measurements is kept, in holdfast/device.secret below \
-      $XDG_DATA_HOME or $HOME/.local/share. TMPDIR is where demo and bench make their folders. NO_COLOR turns colours off.
+      Environment: XDG_DATA_HOME or HOME determines where this host's secret for measurements is kept: in \
+      holdfast/device.secret below $XDG_DATA_HOME or $HOME/.local/share. TMPDIR is the folder in which demo and bench create \
+      theirs. NO_COLOR turns colours off.
       """,
     examples: [
       "holdfast demo",

@@ -81,8 +81,8 @@ def scanned(seen):
 def doctor_connects(seen):
     """doctor ENDPOINT: a device that answers, a channel that nobody listens at, and somebody else who does, are told apart"""
     doctor(seen, "answers", 0, "connection", "ok", "answers at")
-    doctor(seen, "no-channel", 69, "connection", "missing", "nobody listens")
-    doctor(seen, "stranger", 69, "connection", "missing", "says nothing")
+    doctor(seen, "no-channel", 69, "connection", "missing", "nothing is listening")
+    doctor(seen, "stranger", 69, "connection", "missing", "sends nothing")
 
 
 def gone(seen):

@@ -62,13 +62,13 @@ def names_adapters(seen):
 
 def names_absent_hosts(seen):
     """an address that nobody has: exit status 69 and a hint, in time"""
-    expect_unavailable(seen, "does not answer on the radio", "l2cap-nobody", "rfcomm-nobody")
+    expect_unavailable(seen, "does not answer by radio", "l2cap-nobody", "rfcomm-nobody")
     expect_unavailable(seen, "did not answer in time", "le-nobody")
 
 
 def names_absent_listeners(seen):
     """a PSM or channel where nobody listens: exit status 69 and a hint"""
-    expect_unavailable(seen, "nobody listens at", *(f"{kind}-no-listener" for kind in KINDS))
+    expect_unavailable(seen, "nothing is listening at", *(f"{kind}-no-listener" for kind in KINDS))
 
 
 def notices_lost_links(seen):

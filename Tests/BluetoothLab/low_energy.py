@@ -16,7 +16,7 @@ PINGS = 20
 PAUSES = (0, 2, 0, 3, 1)
 # Starting and measuring under emulation, with other work on the processors.
 TIMEOUT_SECONDS = 30
-NOT_CONNECTABLE, AGAIN = "nobody can connect by Low Energy", re.compile(r"can connect by Low Energy again, after (\d+) ms")
+NOT_CONNECTABLE, AGAIN = "provers cannot connect by Low Energy", re.compile(r"can connect by Low Energy again, after (\d+) ms")
 
 
 class Seen(typing.NamedTuple):

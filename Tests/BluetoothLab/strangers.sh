@@ -14,7 +14,7 @@ patiently [ -s /tmp/air ]
 # A message whose token is a reference that the device does not know.
 unknown=8502582483501111111111111111111111111111111100502222222222222222222222222222222222f6f640
 talk=$(for number in $(seq 200); do printf 'read send:%s read ' "$unknown"; done)
-ended() { grep -c 'was ended: it kept others out' /tmp/device.log; }
+ended() { grep -c 'was ended, because it kept others out' /tmp/device.log; }
 linked() { hcitool -i hci2 con | grep -q LE; }
 unlinked_stranger() { ! linked; }
 

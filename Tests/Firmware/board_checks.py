@@ -169,7 +169,7 @@ def check_run(_):
         seen = run("--image", image, "--socket", path, "--firmware", folder / "none")
         expect_equal((seen.returncode, "no firmware" in seen.stderr), (2, True), "without firmware")
         seen = run("--image", image, "--socket", image, *usual)
-        expect_equal((seen.returncode, "no socket" in seen.stderr), (2, True), "a file for a socket")
+        expect_equal((seen.returncode, "not a socket" in seen.stderr), (2, True), "a file for a socket")
         (folder / "short").write_bytes(bytes(63))
         for entropy in folder / "short", folder / "none":
             seen = run("--image", image, "--socket", path, *usual, "--entropy", entropy)

@@ -24,8 +24,8 @@ NONCE = bytes(range(16))
 BOARDS = 2
 
 BLANK, FOREIGN, NEWER, DAMAGED, HALF, FORGETFUL = (
-    "the flash is blank", "not a device's", "a later version", "provisioned is damaged", "half provisioned",
-    "must remember is damaged")
+    "the flash is blank", "not a device's", "a later version", "provisioned data is damaged", "partly provisioned",
+    "the device's memory is damaged")
 
 POLICY = """{"version": 1, "commands": {
   "unlock": {"factors": ["integrity", "device"], "compatibility": true},

@@ -167,7 +167,7 @@ def gone_and_back(world):
     time.sleep(2)
     expect(processor_seconds(world.bridge.pid) - used < 0.2, "the bridge spins")
     world.start_device()
-    wait_for(lambda: b"open again" in world.log.read_bytes().rsplit(b"nothing is at", 1)[-1], "the line is not opened again")
+    wait_for(lambda: b"open again" in world.log.read_bytes().rsplit(b"there is nothing at", 1)[-1], "the line is not opened again")
     wait_for(lambda: world.prove(f"unix:{world.front}").returncode == 0, "no prover is accepted any more")
 
 

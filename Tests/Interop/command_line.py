@@ -112,13 +112,13 @@ def check_endpoints(world):
     prove = ("prove", "--state", "p", "--command", "c", "--connect")
     (world.path / "lock.sock").touch()
     for text, reason, wanted in (
-        (str(world.path / "lock.sock"), "no transport", f"did you mean unix:{world.path / 'lock.sock'}?"),
-        ("./lock.sock", "no transport", "did you mean unix:./lock.sock?"),
+        (str(world.path / "lock.sock"), "the name of a transport", f"did you mean unix:{world.path / 'lock.sock'}?"),
+        ("./lock.sock", "the name of a transport", "did you mean unix:./lock.sock?"),
         ("l2cap:00:1A:7D:DA:71:13,psm=0x1000", "out of range: the PSM is odd, from 0x1001", "holdfast help endpoints"),
         ("l2cap:00:1A:7D:DA:71:13,psm=0x1002", "even: the PSM is odd", "holdfast help endpoints"),
         ("l2cap:00:1A:7D:DA:71:13,psm=0x1101", "odd upper byte", "holdfast help endpoints"),
-        ("le:00:1A:7D:DA:71:13", "no psm: the PSM is 0x80 to 0xff", "holdfast help endpoints"),
-        ("le:00:1A:7D:DA:71:13,psm=x", "no number", "holdfast help endpoints"),
+        ("le:00:1A:7D:DA:71:13", "the psm is missing: the PSM is 0x80 to 0xff", "holdfast help endpoints"),
+        ("le:00:1A:7D:DA:71:13,psm=x", "not a number", "holdfast help endpoints"),
     ):
         message, hint = world.refuse(USAGE, *prove, text)
         expect(reason in message and wanted in hint, f"{text}: {message} / {hint}")
@@ -237,9 +237,9 @@ def check_policy(world):
     line = good[:good.index("integrity")].count("\n") + 1
     for right, wrong, wanted in (
         ("integrity", "integrety", f"line {line}: commands.configure.factors[0] must be one of integrity, device, otp, seal"),
-        ('"factors"', '"facters"', "commands.configure.facters is not a member that there is: did you mean factors?"),
-        ('"commands"', '"comands"', "comands is not a member that there is: did you mean commands?"),
-        ('"version": 1', '"version": 1,\n  "version": 1', "line 3: version is there twice"),
+        ('"factors"', '"facters"', "commands.configure.facters is not a known member: did you mean factors?"),
+        ('"commands"', '"comands"', "comands is not a known member: did you mean commands?"),
+        ('"version": 1', '"version": 1,\n  "version": 1', "line 3: version occurs twice"),
         ('"version": 1,', '"version": 1', "line 3: this is not JSON"),
         ('"accept_unsigned": false', '"accept_unsigned": "s3cret"', "line 3: accept_unsigned must be true or false"),
         (good, "", "this is not JSON"),
@@ -264,7 +264,7 @@ def check_service_policy(world):
     line = good[:good.index('"devices"')].count("\n") + 1
     for right, wrong, wanted in (
         ('"devices": "listed"', '"devices": "s3cret"', f"policy.json, line {line}: devices must be one of listed, first-come"),
-        ('"devices"', '"device"', f"line {line}: device is not a member that there is: did you mean devices?"),
+        ('"devices"', '"device"', f"line {line}: device is not a known member: did you mean devices?"),
         ('"devices": "listed"', '"devices": "listed", "token_seconds": 0', "token_seconds "),
         (good, good[:-3], "this is not JSON"),
     ):

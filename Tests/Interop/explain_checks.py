@@ -59,8 +59,8 @@ def situation(world, expected, findings=(), status=DENIED, **more):
     states = [line for line in said if re.match(r"(app|os|device)\.\w+: (un)?changed$", line)]
     expect_equal(states, [f"{id}: {'changed' if id in expected else 'unchanged'}" for id in COMPONENTS], "the states")
     expect_equal(sum(line.startswith("now: ") for line in said), len(findings), "how many findings are told")
-    expect_equal(sum(line.startswith("  perhaps ") for line in said), sum(len(causes) for causes, _ in expected.values()), "how many causes are told")
-    advices = [line for line in said if line.startswith("  ") and not line.startswith("  perhaps ")]
+    expect_equal(sum(line.startswith("  possible cause: ") for line in said), sum(len(causes) for causes, _ in expected.values()), "how many causes are told")
+    advices = [line for line in said if line.startswith("  ") and not line.startswith("  possible cause: ")]
     expect_equal(len(advices), len(expected), "how many pieces of advice are told")
     expect(all("stop using this host" in line for line in advices), f"advice without its other half: {advices}")
     expect_equal("nothing changed since the baseline" in said, status == 0, "whether nothing changed")

@@ -224,7 +224,7 @@ def limits(world):
         (world.path / f"issuer{number}.json").write_bytes(world.line.succeed("service", "show", "--dir", f"service{number}", "--json"))
         issuers += ["--trust", f"issuer{number}.json"]
     done = world.run(DENIED, "device", "init", "--firmware", path, *issuers)
-    expect(b"as many issuers" in done.stderr, done.stderr.decode())
+    expect(b"the maximum number of issuers" in done.stderr, done.stderr.decode())
     expect(not path.exists(), "an image was left")
     world.run(OK, "device", "init", "--firmware", path, "--policy", "policy.json", *issuers[:16])
     shown = json.loads(world.run(OK, "device", "policy", "--firmware", path).stdout)
@@ -240,7 +240,7 @@ def time_steps(world):
     for words in (("--period", "9", "--seal", "none"), ("--otp", "none", "--seal", "OCRA-1:HOTP-SHA256-8:QH64-T9S"),
                   ("--period", "9", "--otp-secret", "secret", "--seal", "none")):
         done = world.run(USAGE, *add, *words, "ann")
-        expect(b"too long to look for" in done.stderr, done.stderr.decode())
+        expect(b"too long to search for" in done.stderr, done.stderr.decode())
     expect_equal(image.read_bytes(), held, "the image")
     world.run(OK, *add, "--period", "10", "--seal", "OCRA-1:HOTP-SHA256-8:QH64-T10S", "ann")
 
@@ -248,7 +248,7 @@ def time_steps(world):
 def bad_init(world):
     held = world.image.read_bytes()
     done = world.run(MALFORMED, "device", "init", "--firmware", world.image)
-    expect(b"nothing is overwritten" in done.stderr, done.stderr.decode())
+    expect(b"nothing was overwritten" in done.stderr, done.stderr.decode())
     expect_equal(world.image.read_bytes(), held, "the image")
     path = world.name()
     (world.path / "bad.json").write_text("{}")
@@ -285,8 +285,8 @@ def spoiled(world):
     world.refuse(world.copy(b"\xff" * FLASH), MALFORMED, "blank")
     world.refuse(world.copy(world.good[:4] + b"\2" + world.good[5:]), MALFORMED, "later version")
     for cut in range(16, 800, 97):
-        world.refuse(world.copy(world.good[:cut] + b"\xff" * (FLASH - cut)), MALFORMED, "half provisioned" if cut < 600 else "")
-    world.refuse(world.copy(world.good[:4 * PAGE] + b"\xff" * (28 * PAGE)), MALFORMED, "half provisioned")
+        world.refuse(world.copy(world.good[:cut] + b"\xff" * (FLASH - cut)), MALFORMED, "partly provisioned" if cut < 600 else "")
+    world.refuse(world.copy(world.good[:4 * PAGE] + b"\xff" * (28 * PAGE)), MALFORMED, "partly provisioned")
     journal = 4 * PAGE + 60
     world.refuse(world.copy(world.good[:journal] + b"\0" + world.good[journal + 1:]), MALFORMED, "damaged")
     world.refuse(world.copy(world.good + bytes(LONGEST)), MALFORMED, "too large")
@@ -310,7 +310,7 @@ def places(world):
     world.refuse(folder, MALFORMED, "folder")
     world.refuse(pipe, MALFORMED, "regular")
     world.refuse(link, MALFORMED, "link")
-    world.refuse(world.name(), MALFORMED, "not there")
+    world.refuse(world.name(), MALFORMED, "does not exist")
     if os.geteuid() == 0:
         foreign = world.copy()
         os.chown(foreign, 12345, -1)

@@ -96,7 +96,7 @@ def old_copies_are_refused(world):
     world.copy("newest")
     for name in ("old", "while serving"):
         world.restore(name)
-        world.expect_refused(MALFORMED, "not the newest one")
+        world.expect_refused(MALFORMED, "not the newest copy")
     world.restore("newest")
     world.start()
     expect_equal(world.connect().ask(grant).status, STATUS["usesExhausted"], "status of the used token")
@@ -115,14 +115,14 @@ def ledger_replaced_while_served(world):
     world.copy("served last")
     for name, content in old.items():
         (world.device_folder / name).write_bytes(content)
-    world.expect_refused(MALFORMED, "not the newest one")
+    world.expect_refused(MALFORMED, "not the newest copy")
     world.restore("served last")
 
 
 def without_the_tpm(world):
     world.tpm.stop()
     try:
-        world.expect_refused(UNAVAILABLE, "the TPM that anchors the device is not there")
+        world.expect_refused(UNAVAILABLE, "the TPM that anchors the device cannot be found")
     finally:
         world.tpm.start()
     world.start()
@@ -132,7 +132,7 @@ def without_the_tpm(world):
 def another_path(world):
     world.copy("right path")
     world.use_file("device.json", lambda text: text.replace(world.tpm.path, world.tpm.path + "x"))
-    world.expect_refused(UNAVAILABLE, "the TPM that anchors the device is not there")
+    world.expect_refused(UNAVAILABLE, "the TPM that anchors the device cannot be found")
     world.restore("right path")
     done = world.command_line.run("device", "init", "--dir", world.folder / "other", "--tpm", "socket")
     expect_equal(done.returncode, USAGE, "exit status for a path that is not absolute")
@@ -191,23 +191,23 @@ def tpm_away_while_serving(world):
 
 def counter_removed(world):
     expect_equal(world.tpm.undefine(world.index), 0, "response code")
-    world.expect_refused(MALFORMED, "the TPM has no counter of this device")
+    world.expect_refused(MALFORMED, "the TPM has no counter for this device")
 
 
 def counter_defined_by_somebody(world):
     expect_equal(world.tpm.define(world.index, b"somebody"), 0, "response code")
-    world.expect_refused(MALFORMED, "something else stands in place")
+    world.expect_refused(MALFORMED, "something else in place")
     expect_equal(world.tpm.increment(world.index, b"somebody"), 0, "response code")
-    world.expect_refused(MALFORMED, "something else stands in place")
+    world.expect_refused(MALFORMED, "something else in place")
     expect_equal(world.tpm.undefine(world.index), 0, "response code")
 
 
 def counter_defined_with_the_key(world):
     """Who has a copy of the device's key too gains nothing: the counter goes on above where it was."""
     expect_equal(world.tpm.define(world.index, world.authorization()), 0, "response code")
-    world.expect_refused(MALFORMED, "something else stands in place")
+    world.expect_refused(MALFORMED, "something else in place")
     expect_equal(world.tpm.increment(world.index, world.authorization()), 0, "response code")
-    world.expect_refused(MALFORMED, "not the newest one")
+    world.expect_refused(MALFORMED, "not the newest copy")
 
 
 def nobody_else_counts(world):
@@ -267,7 +267,7 @@ def reset_device(world):
     is_anchored(world)
     world.copy("after reset")
     world.restore("before reset")
-    world.expect_refused(MALFORMED, "the TPM has no counter of this device")
+    world.expect_refused(MALFORMED, "the TPM has no counter for this device")
     world.restore("after reset")
 
 
@@ -285,7 +285,7 @@ def kill_reset(world, moments, kills):
     expect(world.description["device_id"] != device_id, "it is the old device")
     world.copy("after killing")
     world.restore("before killing")
-    world.expect_refused(MALFORMED, "the TPM has no counter of this device")
+    world.expect_refused(MALFORMED, "the TPM has no counter for this device")
     world.restore("after killing")
 
 

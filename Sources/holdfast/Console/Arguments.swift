@@ -13,7 +13,7 @@ struct Arguments {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
       guard let word = unsafe String(validatingCString: argument) else {
         throw Failure(
-          .usage, "argument \(index) is not UTF-8", hint: "names of files and users are taken in UTF-8 only")
+          .usage, "argument \(index) is not UTF-8", hint: "names of files and users must be in UTF-8")
       }
       words.append(word)
     }

@@ -24,26 +24,26 @@ enum ChangeCause: String {
 
   var text: String {
     switch self {
-    case .appUpdate: "an update of the app"
-    case .appTampered: "somebody changed the executable file"
-    case .systemUpdate: "an update of the operating system"
-    case .libraryUpgrade: "a library was upgraded, or another is found first (LD_LIBRARY_PATH)"
+    case .appUpdate: "the app was updated"
+    case .appTampered: "the executable file was changed"
+    case .systemUpdate: "the operating system was updated"
+    case .libraryUpgrade: "a library was upgraded, or another one is found first (LD_LIBRARY_PATH)"
     case .libraryLoaded: "a plugin, or a module for names of users and hosts (NSS), was loaded"
     case .memoryPatched: "code was patched in memory, by a debugger or an instrumentation tool"
     case .injectedCode: "something put code into the process"
     case .replacedFile: "the app or a library was updated while the app ran"
     case .preload: "a library is preloaded (LD_PRELOAD, LD_AUDIT or /etc/ld.so.preload)"
     case .debugger: "a debugger or tracer (gdb, strace) is attached"
-    case .instrumentation: "an instrumentation tool such as Frida is at work"
+    case .instrumentation: "an instrumentation tool such as Frida is active"
     case .supervisor:
-      "something started the app under a seccomp filter, a sandbox or somebody who answers its system calls"
-    case .endedSinceBaseline: "what was at work when the baseline was taken has ended"
-    case .otherMachine: "this is another machine, or has another processor board"
+      "the app was started under a seccomp filter, in a sandbox, or by a process that answers its system calls"
+    case .endedSinceBaseline: "something that was active when the baseline was taken has ended"
+    case .otherMachine: "this is another machine, or its processor board was replaced"
     case .clonedDisk: "the disk, or its image, is a copy of another machine's"
-    case .reinstalled: "the operating system was installed anew"
+    case .reinstalled: "the operating system was installed again"
     case .virtualMachineMoved: "the virtual machine moved to another host"
     case .restoredBackup: "a backup with another host's device.secret was restored"
-    case .storageReplaced: "the app's own storage was removed or replaced, or another user runs the app"
+    case .storageReplaced: "the app's storage was removed or replaced, or another user runs the app"
     }
   }
 }
@@ -58,14 +58,14 @@ enum ChangeAdvice: String {
   var text: String {
     switch self {
     case .enrolAgain:
-      "if you know of the update or change, enrol again; if you do not, stop using this host"
+      "if you expected the update or change, enrol again; if not, stop using this host"
     case .endAndRestart:
-      "end or remove it and start the app again; if you do not know where it comes from, stop using this host"
+      "stop or remove it and start the app again; if you do not know where it comes from, stop using this host"
     case .checkMachine:
-      "if the machine was replaced or installed anew on purpose, enrol it as a new one; if not, stop using this host and look"
-        + " for the one that it was copied from"
+      "if the machine was replaced or installed again on purpose, enrol it as a new one; if not, stop using this host and"
+        + " look for the one that it was copied from"
     case .restoreSecret:
-      "restore the device.secret that belongs to this host, or enrol again; if nobody touched it, stop using this host"
+      "restore the device.secret that belongs to this host, or enrol again; if nobody changed it, stop using this host"
     }
   }
 }
@@ -139,22 +139,23 @@ extension Finding {
   /// The cause for a person.
   var text: String {
     switch self {
-    case .anonymousCode: "there is executable memory that no file is behind"
-    case .writableCode: "code of a file is writable"
+    case .anonymousCode: "there is executable memory without a file behind it"
+    case .writableCode: "code that is mapped from a file is writable"
     case .preloadVariable: "LD_PRELOAD is set"
     case .auditVariable: "LD_AUDIT is set"
     case .preloadFile: "/etc/ld.so.preload names a library"
-    case .unknownToLoader: "there is code that the dynamic loader does not know of"
-    case .unknownToKernel: "the dynamic loader names code that is not there"
+    case .unknownToLoader: "there is code that the dynamic loader does not list"
+    case .unknownToKernel: "the dynamic loader lists code that is not in memory"
     case .replacedFile: "the file of running code was replaced or deleted: start the app again"
-    case .startedByLoader: "the app was started by naming it to the dynamic loader"
-    case .patchedKernelCode: "somebody wrote to the code that the kernel gives to every process"
+    case .startedByLoader: "the app was started by running the dynamic loader with its name"
+    case .patchedKernelCode: "the code that the kernel maps into every process was overwritten"
     case .tracer: "a debugger or tracer is attached"
-    case .agentThread: "a thread has the name of an instrumentation tool's"
+    case .agentThread: "a thread has a name that an instrumentation tool uses"
     case .agentMapping: "a file of an instrumentation tool is mapped"
-    case .agentListener: "something listens on the port of an instrumentation tool"
-    case .seccompFilter: "the app's system calls pass a seccomp filter, which can answer in the kernel's place"
-    case .dumpable: "the process can be read by others, though the system said that it cannot"
+    case .agentListener: "a program listens on the port of an instrumentation tool"
+    case .seccompFilter:
+      "the app's system calls pass through a seccomp filter, which can answer them instead of the kernel"
+    case .dumpable: "other processes can read this one, although the system confirmed that they cannot"
     }
   }
 

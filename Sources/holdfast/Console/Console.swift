@@ -45,8 +45,8 @@ enum Console {
   }
 
   static func warnOfSwap() {
-    warning("keys may reach the disk: there is swap, and a limit keeps memory from being locked")
-    hint("swapoff -a, or give the service LimitMEMLOCK=infinity (ulimit -l unlimited)")
+    warning("keys may be written to the disk: there is swap space, and a limit prevents locking memory")
+    hint("run swapoff -a, or raise the limit: LimitMEMLOCK=infinity for a service, ulimit -l unlimited in a shell")
   }
 
   private static func hint(_ text: String) { _ = write("hint: \(text.printable)\n", to: STDERR_FILENO) }
@@ -111,8 +111,8 @@ enum Input {
     do throws(FileError) { return try Files.readFile(at: path, limit: limit) } catch {
       let hint: String? =
         switch error.kind {
-        case .notFound: "is the name right? A name is looked for in the current folder; - is standard input"
-        case .notRegular: "to read from a pipe, give - and connect standard input"
+        case .notFound: "is the name right? A relative name starts from the current folder; - is standard input"
+        case .notRegular: "to read from a pipe, use - and connect standard input"
         default: nil
         }
       throw explain(error) ?? Failure(error, hint: hint)

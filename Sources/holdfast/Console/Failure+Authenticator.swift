@@ -10,34 +10,34 @@ extension Failure {
     case .missing:
       self.init(
         .malformed, "there is no authenticator in \(folder)",
-        hint: "one is made by holdfast otp activate and holdfast otp import")
+        hint: "holdfast otp activate and holdfast otp import create one")
     case .notFolder:
       self.init(
-        .malformed, "\(folder) is not a folder, or a symbolic link to one",
-        hint: "give the folder itself, or another name")
+        .malformed, "\(folder) is not a folder, or is a symbolic link to one",
+        hint: "use the folder itself, or another name")
     case .noPermission:
-      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user that owns it")
     case .wrongOwner:
-      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user that owns it")
     case .readOnly:
       self.init(.fault, "\(Self.file(folder)) or its file system is read-only", hint: Self.whenReadOnly)
     case .tooOpen:
       self.init(
-        .noPermission, "\(folder) or the file in it is open to others, or another user's",
+        .noPermission, "\(folder) or the file in it is open to others, or belongs to another user",
         hint: "chmod -R go= \(folder.shellWord)")
     case .corrupt:
       self.init(
         .malformed, "\(Self.file(folder)) is damaged",
-        hint: "restore it with holdfast otp state import, or activate anew")
+        hint: "restore it with holdfast otp state import, or activate again")
     case .foreign:
-      self.init(.malformed, "\(Self.file(folder)) is another application's", hint: "take another folder")
+      self.init(.malformed, "\(Self.file(folder)) belongs to another application", hint: "use another folder")
     case .newerVersion:
       self.init(.malformed, "\(Self.file(folder)) was written by a later version", hint: "use that version")
-    case .busy: self.init(.unavailable, "\(Self.file(folder)) is held by another process", hint: "try again")
+    case .busy: self.init(.unavailable, "\(Self.file(folder)) is in use by another process", hint: "try again")
     case .diskFull:
       self.init(
-        .fault, "the disk is full: nothing was changed and nothing is shown", hint: "free some space and run it again")
-    case .folder(let error): self.init(error, hint: "put it right, or take another folder")
+        .fault, "the disk is full; nothing was changed, and no code is shown", hint: "free some space and try again")
+    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .failed:
       self.init(.fault, "the system, the random source or the cryptographic library failed")
     default: self.init(record: fault)
@@ -59,53 +59,57 @@ extension Failure {
   private init(record fault: AuthenticatorFault) {
     switch fault {
     case .noRecords:
-      self.init(.denied, "there are no records yet", hint: "holdfast otp activate and holdfast otp import make some")
+      self.init(
+        .denied, "there are no records yet", hint: "holdfast otp activate and holdfast otp import create records")
     case .unknownRecord: self.init(.denied, "there is no such record", hint: Self.listing)
-    case .severalUsers: self.init(.usage, "there are several users", hint: "say which one: --user NAME")
+    case .severalUsers: self.init(.usage, "there are several users", hint: "choose one with --user NAME")
     case .severalRecords:
-      self.init(.usage, "the user has several records of the kind", hint: "say which one: --index N (\(Self.listing))")
+      self.init(.usage, "the user has several such records", hint: "choose one with --index N; \(Self.listing)")
     case .exists:
       self.init(
-        .denied, "there is a record of that user and index already, or no index is free",
-        hint: "take another --index, or remove it: holdfast otp remove")
+        .denied, "there is already a record with that user and index, or no index is free",
+        hint: "use another --index, or remove the record with holdfast otp remove")
     case .secretTwice:
       self.init(
-        .denied, "the same secret would be stored twice, by which a thief of the file could test PINs",
-        hint: "remove the record that has it first: holdfast otp remove")
+        .denied, "the same secret would be stored twice, which would allow anyone who steals the file to test PINs",
+        hint: "first remove the record that has it: holdfast otp remove")
     case .notConfirmed:
       self.init(
-        .denied, "the device never confirmed the activation", hint: "activate anew, with a new code of the device's")
+        .denied, "the device never confirmed the activation",
+        hint: "activate again, with a new code from the device's owner")
     case .badUser: self.init(.malformed, "a user's name has 1 to 32 bytes and no control characters")
-    case .badIndex: self.init(.usage, "an index is from 1 to 8")
+    case .badIndex: self.init(.usage, "an index must be from 1 to 8")
     case .unsuitableMethod:
-      self.init(.denied, "the method of the record does not serve that purpose", hint: Self.listing)
+      self.init(.denied, "the record's method is not for that purpose", hint: Self.listing)
     case .badRecord: self.init(.malformed, "a secret has 1 to 128 bytes, and a counter is below 2^53")
     default: self.init(use: fault)
     }
   }
 
-  private static let listing = "holdfast otp list shows what there is"
+  private static let listing = "holdfast otp list shows the records"
 
   /// Creates the failure for a code that could not be made.
   private init(use fault: AuthenticatorFault) {
     switch fault {
     case .clockOutOfRange:
       self.init(
-        .malformed, "the clock is before 1970 or after 2106, so that there is no code of the time",
+        .malformed, "the clock is before 1970 or after 2106, so no code can be computed",
         hint: "set the clock (timedatectl)")
-    case .counterExhausted: self.init(.denied, "the counter is at its end", hint: "activate anew")
+    case .counterExhausted: self.init(.denied, "the counter has reached its end", hint: "activate again")
     case .notSynchronised:
       self.init(
-        .denied, "the counter is further ahead than the device looks",
-        hint: "holdfast otp sync asks the device; otp --pair gives two codes in a row, by which it finds back")
+        .denied, "the counter is further ahead than the device searches",
+        hint:
+          "holdfast otp sync corrects it; otp --pair shows two codes in a row, from which the device can find the counter"
+      )
     case .badQuestion:
-      self.init(.usage, "a challenge is missing, malformed, or not what the record takes", hint: Self.listing)
+      self.init(.usage, "a challenge is missing, malformed, or not what the record requires", hint: Self.listing)
     case .noChallenge:
       self.init(
-        .denied, "there is no challenge, or it has served already", hint: "make one: holdfast otp challenge")
+        .denied, "there is no challenge, or it was already used", hint: "create one: holdfast otp challenge")
     case .protectionMismatch(.external):
       self.init(.usage, "the record is protected by a key", hint: "give --key-file or --key-fd")
-    case .protectionMismatch(.none): self.init(.usage, "the record is protected by nothing", hint: "give no PIN or key")
+    case .protectionMismatch(.none): self.init(.usage, "the record is not protected", hint: "leave out the PIN or key")
     case .protectionMismatch:
       self.init(.usage, "the record is protected by a PIN", hint: "give --pin-file, or type it")
     default: self.init(change: fault)
@@ -119,26 +123,27 @@ extension Failure {
     case .changeOpen:
       self.init(
         .denied, "the last change is not confirmed yet",
-        hint: "if codes are accepted since then: otp protect --confirm; if not: otp protect --undo-code-file FILE")
-    case .noChange: self.init(.denied, "there is no change to confirm or to undo")
+        hint: "if codes were accepted since then, run otp protect --confirm; if not, otp protect --undo-code-file FILE")
+    case .noChange: self.init(.denied, "there is no change to confirm or undo")
     case .interrupted:
       self.init(
-        .denied, "a change was interrupted when the old secret was erased already",
-        hint: "the undo code brings it back: otp protect --undo-code-file FILE; a state import is to be done again")
+        .denied, "a change was interrupted after the old secret was erased",
+        hint: "the undo code restores it: otp protect --undo-code-file FILE; if it was a state import, run that again")
     case .malformedUndoCode:
-      self.init(.malformed, "that is no undo code", hint: "it is seven groups of four characters: compare them")
-    case .wrongUndoCode: self.init(.denied, "that is the undo code of another change")
+      self.init(
+        .malformed, "that is not an undo code", hint: "an undo code has seven groups of four characters: check them")
+    case .wrongUndoCode: self.init(.denied, "that undo code belongs to another change")
     case .weakPassphrase:
       self.init(
-        .malformed, "a passphrase has 8 characters to 1,024 bytes, and not only digits",
-        hint: "take several words; never the PIN")
+        .malformed, "a passphrase must have at least 8 characters, at most 1,024 bytes, and not only digits",
+        hint: "use several words, and never the PIN")
     case .malformedState:
       self.init(
-        .malformed, "that is no state string of this version, or characters of it are missing or wrong",
-        hint: "holdfast otp state export writes one: copy it whole")
-    case .wrongPassphrase: self.init(.denied, "the passphrase is another one")
+        .malformed, "that is not a state string of this version, or some of its characters are missing or wrong",
+        hint: "holdfast otp state export writes one: copy all of it")
+    case .wrongPassphrase: self.init(.denied, "the passphrase is wrong")
     case .notEmpty:
-      self.init(.denied, "there are records already", hint: "--replace puts the imported ones in their place")
+      self.init(.denied, "there are already records", hint: "--replace replaces them by the imported ones")
     default: self.init(.fault, "the authenticator failed")
     }
   }
@@ -147,11 +152,11 @@ extension Failure {
   init(_ fault: PINFault) {
     let (text, hint): (String, String?) =
       switch fault {
-      case .length: ("a PIN has 4 to 6 digits", nil)
-      case .notDigits: ("a PIN has the digits 0 to 9 and nothing else", nil)
-      case .run: ("a PIN whose digits count up or down is guessed first", "take another one")
-      case .repetition: ("a PIN that repeats itself is guessed first", "take another one")
-      case .year: ("a PIN that begins or ends with a year, 1900 to 2099, is guessed early", "take another one")
+      case .length: ("a PIN must have 4 to 6 digits", nil)
+      case .notDigits: ("a PIN must consist of the digits 0 to 9", nil)
+      case .run: ("a PIN whose digits count up or down is guessed first", "choose another one")
+      case .repetition: ("a PIN that repeats itself is guessed first", "choose another one")
+      case .year: ("a PIN that begins or ends with a year, 1900 to 2099, is guessed early", "choose another one")
       }
     self.init(.malformed, text, hint: hint)
   }
@@ -163,13 +168,13 @@ extension Failure {
       case .empty: "\(name) is empty"
       case .tooLong: "\(name) has more than \(limit)"
       case .controlCharacter:
-        "\(name) has control characters, or others that are not seen or change the direction of text"
+        "\(name) has control characters, or characters that are invisible or change the direction of text"
       }
     }
     let limit = fieldByteLimit.map { "\($0) bytes" } ?? "16 characters"
     switch fault {
     case .command(let fault): self.init(.malformed, text("the command", fault, limit: "32 bytes"))
-    case .tooManyParameters: self.init(.malformed, "a command has at most 8 parameters")
+    case .tooManyParameters: self.init(.malformed, "a command can have at most 8 parameters")
     case .parameter(let number, let fault): self.init(.malformed, text("parameter \(number)", fault, limit: limit))
     }
   }
@@ -180,11 +185,11 @@ extension Failure {
     case .missingInput(let name):
       self.init(.usage, "the suite needs \(name.option)")
     case .unexpectedInput(let name):
-      self.init(.usage, "the suite takes no \(name.text)", hint: "leave \(name.option) out")
+      self.init(.usage, "the suite does not use \(name.text)", hint: "leave out \(name.option)")
     case .sessionTooLong:
-      self.init(.usage, "--session has more bytes than the suite says")
+      self.init(.usage, "--session has more bytes than the suite allows")
     case .noTruncation:
-      self.init(.fault, "the suite has no digits")
+      self.init(.fault, "the suite has no number of digits")
     case .cryptography:
       self.init(.fault, "libcrypto failed")
     }
@@ -195,7 +200,8 @@ extension Failure {
     let example = "a suite looks like OCRA-1:HOTP-SHA256-8:QH64-T1M (RFC 6287, section 6)"
     let isOtherwiseGood = OCRASuite(text.uppercased()) != nil
     self.init(
-      .usage, isOtherwiseGood ? "--suite is not in capitals" : "--suite is not a suite of RFC 6287", hint: example)
+      .usage, isOtherwiseGood ? "--suite must be in capital letters" : "--suite is not a suite of RFC 6287",
+      hint: example)
   }
 
   /// Creates the failure for a question that does not have the suite's format.
@@ -208,19 +214,19 @@ extension Failure {
       }
     self.init(
       .usage, "--question is not 1 to \(suite.questionLength) \(characters)",
-      hint: "a mutual question is two of them, at most \(2 * suite.questionLength) characters")
+      hint: "a question for a mutual answer is both questions together, at most \(2 * suite.questionLength) characters")
   }
 
   /// Creates the failure for a secret that is not valid base32.
   init(_ fault: Base32Fault, in name: String) {
     let reason =
       switch fault {
-      case .character: "it has other characters than A to Z, 2 to 7 and single spaces or dashes between them"
-      case .length: "it is cut off, or has a character too many"
+      case .character: "it has characters other than A to Z, 2 to 7 and single spaces or dashes between them"
+      case .length: "it is cut off, or has one character too many"
       case .padding: "its padding does not fill eight characters"
-      case .strayBits: "its last character stands for more bits than there is room for"
+      case .strayBits: "its last character contains bits that do not belong to a whole byte"
       }
-    self.init(.malformed, "\(name) is not base32: \(reason)", hint: "--format hex or --format raw?")
+    self.init(.malformed, "\(name) is not base32: \(reason)", hint: "is it --format hex or --format raw?")
   }
 }
 
@@ -236,10 +242,10 @@ extension OCRAInputName {
 
   fileprivate var text: String {
     switch self {
-    case .counter: "counter"
-    case .pin: "PIN"
+    case .counter: "a counter"
+    case .pin: "a PIN"
     case .session: "session information"
-    case .time: "time"
+    case .time: "the time"
     }
   }
 }

@@ -11,41 +11,42 @@ extension Failure {
     switch fault {
     case .missing:
       self.init(
-        .malformed, "there is no device in \(folder)", hint: "make one: holdfast device init --dir \(folder.shellWord)")
+        .malformed, "there is no device in \(folder)",
+        hint: "create one: holdfast device init --dir \(folder.shellWord)")
     case .notFolder:
       self.init(
-        .malformed, "\(folder) is not a folder, or a symbolic link to one",
-        hint: "give the folder itself, or another name")
+        .malformed, "\(folder) is not a folder, or is a symbolic link to one",
+        hint: "use the folder itself, or another name")
     case .tooOpen:
-      self.init(.noPermission, "others may enter \(folder)", hint: "chmod 700 \(folder.shellWord)")
+      self.init(.noPermission, "others can enter \(folder)", hint: "chmod 700 \(folder.shellWord)")
     case .wrongOwner:
-      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user that owns it")
     case .alreadyMade:
       self.init(
-        .malformed, "there is a device in \(folder) already, and nothing is overwritten", hint: "take another folder")
+        .malformed, "there is already a device in \(folder); nothing was overwritten", hint: "use another folder")
     case .incomplete:
       self.init(
-        .malformed, "\(folder) holds no whole device: a reset was interrupted, or files are missing",
-        hint: "make a new device of it: holdfast device reset --yes --dir \(folder.shellWord); where that cannot be, "
-          + "remove it all and run device init")
+        .malformed, "\(folder) contains no complete device: a reset was interrupted, or files are missing",
+        hint: "turn it into a new device: holdfast device reset --yes --dir \(folder.shellWord); if that fails, "
+          + "remove the folder and run device init")
     case .halfMade:
       self.init(
-        .malformed, "the making of the device in \(folder) was interrupted",
-        hint: "make it again: holdfast device init --dir \(folder.shellWord)")
+        .malformed, "the creation of the device in \(folder) was interrupted",
+        hint: "create it again: holdfast device init --dir \(folder.shellWord)")
     case .inUse:
-      self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that one first")
+      self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that process first")
     case .noPermission:
-      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user that owns it")
     case .diskFull:
-      self.init(.fault, "the disk is full", hint: "free some space and run it again")
+      self.init(.fault, "the disk is full", hint: "free some space and try again")
     case .file(let file, let fault):
       self.init(fault, path: file.path(in: folder))
     case .counter(let fault): self.init(fault)
     case .badTPMPath:
       self.init(
-        .usage, "the path of a TPM is absolute, and has at most 107 bytes",
-        hint: "/dev/tpmrm0 is the usual one; swtpm's is the path of its socket")
-    case .folder(let error): self.init(error, hint: "put it right, or take another folder")
+        .usage, "the path of a TPM must be absolute and have at most 107 bytes",
+        hint: "the usual path is /dev/tpmrm0; for swtpm, give the path of its socket")
+    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .failed:
       self.init(.fault, "the random source, the clock or the cryptographic library failed")
     }
@@ -53,28 +54,29 @@ extension Failure {
 
   private init(_ fault: DeviceFileFault, path: String) {
     switch fault {
-    case .missing: self.init(.malformed, "\(path) is missing", hint: "restore it from a backup: it cannot be made anew")
-    case .tooOpen: self.init(.noPermission, "others may read or write \(path)", hint: "chmod 600 \(path.shellWord)")
+    case .missing:
+      self.init(.malformed, "\(path) is missing", hint: "restore it from a backup: it cannot be created again")
+    case .tooOpen: self.init(.noPermission, "others can read or write \(path)", hint: "chmod 600 \(path.shellWord)")
     case .wrongOwner: self.init(.noPermission, "\(path) belongs to another user", hint: Self.runAsOwner)
     case .notRegular:
-      self.init(.malformed, "\(path) is not a regular file", hint: "put the file itself there: links are not followed")
+      self.init(.malformed, "\(path) is not a regular file", hint: "put the file itself there: a link is not followed")
     case .corrupt:
-      self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or make a new device")
+      self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or create a new device")
     case .otherDevice:
-      self.init(.malformed, "\(path) is of another device", hint: "put this device's own file back")
+      self.init(.malformed, "\(path) belongs to another device", hint: "restore this device's own file")
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
     case .olderVersion:
       self.init(
-        .malformed, "\(path) was written by an earlier version, which is not read any more",
-        hint: "make a new device in another folder: holdfast device init")
+        .malformed, "\(path) was written by an earlier version, whose format is no longer supported",
+        hint: "create a new device in another folder: holdfast device init")
     case .rolledBack:
       self.init(
-        .malformed, "\(path) is not the newest one: the TPM's counter has gone on since it was written",
-        hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
+        .malformed, "\(path) is not the newest copy: the TPM's counter has increased since it was written",
+        hint: "restore the newest copy; if it is lost, holdfast device reset turns the folder into a new device")
     case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
-    case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and run it again")
+    case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and try again")
     case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
-    case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
+    case .busy: self.init(.unavailable, "\(path) is in use by another process", hint: "try again")
     case .failed: self.init(.fault, "\(path): the system failed")
     }
   }
@@ -84,39 +86,40 @@ extension Failure {
     switch fault {
     case .notThere:
       self.init(
-        .unavailable, "the TPM that anchors the device is not there",
+        .unavailable, "the TPM that anchors the device cannot be found",
         hint: "device.json names its path: is the TPM's driver loaded, or swtpm running?")
     case .noPermission:
       self.init(
         .noPermission, "no permission for the TPM that anchors the device",
-        hint: "who may use it is often the group tss")
+        hint: "run as a member of the TPM's group, which is often tss")
     case .silent: self.init(.unavailable, "the TPM that anchors the device does not answer", hint: "try again")
     case .malformed:
       self.init(
-        .unavailable, "what answers in place of the TPM is none", hint: "give swtpm's --server socket, not its --ctrl")
+        .unavailable, "a TPM was expected, but something else answers",
+        hint: "give swtpm's --server socket, not its --ctrl socket")
     case .notDefined:
       self.init(
-        .malformed, "the TPM has no counter of this device: it was removed, or this is another TPM",
+        .malformed, "the TPM has no counter for this device: it was removed, or this is another TPM",
         hint: Self.whenAnchorIsLost)
     case .notOurs:
       self.init(
-        .malformed, "in the TPM something else stands in place of this device's counter", hint: Self.whenAnchorIsLost)
-    case .taken: self.init(.fault, "the TPM has no free index where one was tried", hint: "try again")
+        .malformed, "the TPM holds something else in place of this device's counter", hint: Self.whenAnchorIsLost)
+    case .taken: self.init(.fault, "the TPM index that was tried is not free", hint: "try again")
     case .full:
-      self.init(.fault, "the TPM has no room for another counter", hint: "remove one that is not used any more")
+      self.init(.fault, "the TPM has no room for another counter", hint: "remove one that is no longer used")
     case .ownerOnly:
       self.init(
         .noPermission, "the owner of the TPM has set a password, so no counter can be made or removed",
-        hint: "make it without one (tpm2_changeauth), and set it again afterwards")
+        hint: "remove the password (tpm2_changeauth), run this again, and then set the password again")
     case .refused(let code):
       self.init(.unavailable, "the TPM refused, with response code 0x\(String(code, radix: 16))")
     }
   }
 
   private static let whenAnchorIsLost =
-    "the device's own TPM must be there; where it is lost, holdfast device reset makes a new device of it"
+    "the device needs its own TPM; if that is lost, holdfast device reset turns the folder into a new device"
 
-  private static let runAsOwner = "run as the user whom it belongs to"
+  private static let runAsOwner = "run as the user that owns it"
 
   /// Creates the failure for a device's folder that could not be created.
   init(making fault: DeviceFolderFault, folder: String) {
@@ -134,41 +137,44 @@ extension Failure {
       self.init(.fault, "the ledger could not be read or written", hint: "is the disk full?")
     case .damaged:
       self.init(
-        .malformed, "what the device must remember is damaged: it holds what the device never wrote",
-        hint: "an older copy would forget what was used up; where the newest one is lost, make a new device")
-    case .busy: self.init(.unavailable, "the ledger is held by another process", hint: "try again")
+        .malformed, "the device's memory is damaged: it holds data that the device never wrote",
+        hint:
+          "restore the newest copy, as an older one would forget which tokens and codes were used; if it is lost, create a new device"
+      )
+    case .busy: self.init(.unavailable, "the ledger is in use by another process", hint: "try again")
     case .rolledBack:
       self.init(
-        .malformed, "the ledger is not the newest one: the TPM's counter has gone on since it was written",
-        hint: "put the newest copy back; where it is lost, holdfast device reset makes a new device of it")
+        .malformed, "the ledger is not the newest copy: the TPM's counter has increased since it was written",
+        hint: "restore the newest copy; if it is lost, holdfast device reset turns the folder into a new device")
     case .counter(let fault): self.init(fault)
     case .tooManyIssuers:
-      self.init(.denied, "as many issuers are trusted as there may be", hint: "remove one: --remove KID")
+      self.init(.denied, "the device already trusts the maximum number of issuers", hint: "remove one: --remove KID")
     case .keyIDTaken: self.init(.denied, "another issuer has the same key id")
     case .unwritable(let error): self.init(image: error)
     case .floorOnlyRises:
       self.init(
-        .denied, "in an image floors only rise", hint: "what the device knew of tokens below them is no longer kept")
+        .denied, "in an image, floors can only rise", hint: "the device no longer has its records of tokens below them")
     case .floorOutOfRange: self.init(.usage, "a floor is at most \(maximumInteger)")
     case .userExists:
-      self.init(.denied, "there is a user of that name already", hint: "--replace takes the secrets away from that one")
+      self.init(.denied, "there is already a user with that name", hint: "--replace discards that user's secrets")
     case .unknownUser:
-      self.init(.denied, "there is no user of that name", hint: "to see them: holdfast device user list --dir DIR")
-    case .tooManyUsers: self.init(.denied, "there are as many users as there may be", hint: "remove one")
+      self.init(
+        .denied, "there is no user with that name", hint: "to list the users: holdfast device user list --dir DIR")
+    case .tooManyUsers: self.init(.denied, "the device already has the maximum number of users", hint: "remove one")
     case .tooManyCodes:
-      self.init(.denied, "as many codes wait to be used as there may be", hint: "wait ten minutes")
+      self.init(.denied, "the device already has the maximum number of open codes", hint: "wait ten minutes")
     case .unsupportedMethod:
       self.init(
-        .usage, "the device cannot verify codes that are made this way",
+        .usage, "the device cannot verify codes that are generated this way",
         hint: "a suite for seals has QH64, 4 to 10 digits, C or T but not both, and neither P nor S")
     case .timeStepTooShort:
       let shortest = FirmwareImage.shortestTimeStepSeconds
       self.init(
-        .usage, "a microcontroller would take too long to look for codes that change so often",
-        hint: "--period \(shortest) or more; in a suite T\(shortest)S or more")
+        .usage, "a microcontroller would take too long to search for codes that change this often",
+        hint: "use --period \(shortest) or more; in a suite, use T\(shortest)S or more")
     case .unknownIssuer:
       self.init(
-        .denied, "no issuer of that key id is trusted, and none was",
+        .denied, "no issuer with that key id is trusted or was trusted before",
         hint: "holdfast device show --dir DIR lists the issuers")
     }
   }
@@ -180,17 +186,19 @@ extension Failure {
     case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)
     case .ledger(let fault): self.init(fault)
     case .noDescriptors:
-      self.init(.fault, "a server may open too few files", hint: "ulimit -n 320, or LimitNOFILE=320 for a service")
+      self.init(
+        .fault, "the limit on open files is too low for a server",
+        hint: "raise it with ulimit -n 320, or LimitNOFILE=320 for a service")
     }
   }
 
   private init(listening error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound:
-      self.init(.unavailable, "\(endpoint): there is no such folder or device", hint: "make the folder first")
-    case .addressInUse: self.init(.unavailable, "another process listens at \(endpoint) already")
+      self.init(.unavailable, "\(endpoint): there is no such folder or device file", hint: "create the folder first")
+    case .addressInUse: self.init(.unavailable, "another process is already listening at \(endpoint)")
     case .pathOccupied:
-      self.init(.malformed, "there is another file at \(endpoint), and it is left alone", hint: "take another path")
+      self.init(.malformed, "there is another file at \(endpoint), which was left unchanged", hint: "use another path")
     default: self.init(error, endpoint: endpoint)
     }
   }
@@ -199,16 +207,17 @@ extension Failure {
   init(_ fault: KeyFault, path: String) {
     switch fault {
     case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long", hint: Self.whereKeysAre)
-    case .unexpected: self.init(.malformed, "\(path) is not what it should be", hint: Self.whereKeysAre)
+    case .unexpected:
+      self.init(.malformed, "\(path) is not a key or descriptor of the kind that is needed", hint: Self.whereKeysAre)
     case .privateKey:
       self.init(
-        .malformed, "\(path) holds a private key, which nobody should hand out", hint: "give the public key alone")
+        .malformed, "\(path) contains a private key, which must not be handed out", hint: "give only the public key")
     case .notOnCurve: self.init(.malformed, "\(path): the key is not a point on P-256", hint: Self.whereKeysAre)
     }
   }
 
   private static let whereKeysAre =
-    "holdfast service show --json prints an issuer's key, service mac-key writes one, device show --json prints a descriptor"
+    "holdfast service show --json prints an issuer's key, service mac-key writes a MAC key, device show --json prints a descriptor"
 
   /// Creates the failure for the image of a device's flash that could not be opened.
   init(_ fault: FirmwareImageFault, image path: String) {
@@ -221,14 +230,16 @@ extension Failure {
     case .provision(let fault): self.init(fault, image: path)
     case .store(.blank):
       self.init(
-        .malformed, "\(path) is half provisioned: it holds an identity, and no memory", hint: Self.whenImageIsLost)
+        .malformed, "\(path) is only partly provisioned: it contains an identity but no memory",
+        hint: Self.whenImageIsLost)
     case .store:
       self.init(
-        .malformed, "\(path) is damaged: what its device must remember cannot be read", hint: Self.whenImageIsLost)
+        .malformed, "\(path) is damaged: the memory of its device cannot be read", hint: Self.whenImageIsLost)
     case .tooManyCommands:
       self.init(
-        .malformed, "the policy names more than \(FirmwarePolicy.maximumCommandCount) commands, the most in an image",
-        hint: "leave out what the device does not need")
+        .malformed,
+        "the policy names more than \(FirmwarePolicy.maximumCommandCount) commands, the maximum in an image",
+        hint: "leave out commands that the device does not need")
     case .ledger(let fault): self.init(fault)
     case .failed: self.init(.fault, "the random source, the clock or the cryptographic library failed")
     }
@@ -236,15 +247,16 @@ extension Failure {
 
   private init(_ fault: ProvisionFault, image path: String) {
     switch fault {
-    case .blank: self.init(.malformed, "\(path) is blank: nobody has provisioned it", hint: Self.whatImagesAre)
+    case .blank: self.init(.malformed, "\(path) is blank: it was never provisioned", hint: Self.whatImagesAre)
     case .foreign:
       self.init(.malformed, "\(path) is not the image of a device's flash", hint: Self.whatImagesAre)
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
     case .damaged:
       self.init(
-        .malformed, "\(path) is damaged or half provisioned: its device has no identity", hint: Self.whenImageIsLost)
+        .malformed, "\(path) is damaged or only partly provisioned: its device has no identity",
+        hint: Self.whenImageIsLost)
     case .tooLarge, .flash:
-      self.init(.fault, "\(path): what the owner gives the device has no room in its flash")
+      self.init(.fault, "\(path): the key, the issuers and the policy do not fit into the device's flash")
     }
   }
 
@@ -262,14 +274,14 @@ extension Failure {
     switch error.kind {
     case .locked: self.init(error, hint: "stop the device that runs from it, or wait for the other command")
     case .notFound, .tooLarge: self.init(error, hint: Self.whatImagesAre)
-    case .exists: self.init(error, hint: "take another name")
-    case .isDirectory, .notDirectory, .notRegular, .symbolicLink: self.init(error, hint: "give the image's own file")
+    case .exists: self.init(error, hint: "use another name")
+    case .isDirectory, .notDirectory, .notRegular, .symbolicLink: self.init(error, hint: "give the image file itself")
     case .noPermission, .readOnly, .tooOpen, .wrongOwner, .diskFull, .anotherKind, .other:
       self.init(error)
     }
   }
 
-  private static let whatImagesAre = "holdfast device init --firmware makes one"
+  private static let whatImagesAre = "holdfast device init --firmware creates one"
   private static let whenImageIsLost =
-    "an older copy would forget what was used up: make a new one with holdfast device init --firmware"
+    "an older copy would forget which tokens and codes were used: create a new image with holdfast device init --firmware"
 }

@@ -12,25 +12,25 @@ extension Failure {
     case .nonceLength:
       self.init(.malformed, "the nonce is not 16 bytes")
     case .malformedConfiguration:
-      self.init(.malformed, "the measurement configuration is not one, or is damaged", hint: Self.enrolAgain)
+      self.init(.malformed, "the measurement configuration is malformed or damaged", hint: Self.enrolAgain)
     case .unknownKey:
       self.init(
-        .malformed, "this build does not have the measurement proof key that the baseline was made with",
+        .malformed, "this build does not have the measurement proof key that the baseline was taken with",
         hint: "use the release that enrolled, or enrol again: holdfast enroll --replace")
     case .unknownComponent:
       self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
     case .unreadable(let source, EXDEV):
       self.init(
-        .fault, "\(Self.path(source)) is not this process's own: something else is mounted there",
-        hint: "stop using this host until you know who did that")
+        .fault, "\(Self.path(source)) does not belong to this process: something else is mounted there",
+        hint: "stop using this host until you know why")
     case .unreadable(let source, let code):
       self.init(.fault, "\(Self.path(source)) could not be measured: system error \(code)")
     case .malformed(let source):
-      self.init(.fault, "\(Self.path(source)) is not in the form that the kernel gives it")
+      self.init(.fault, "\(Self.path(source)) does not have the kernel's format")
     case .deviceSecret(let fault):
       self.init(fault)
     case .evidence:
-      self.init(.malformed, "the app's name or version does not fit the evidence")
+      self.init(.malformed, "the app's name or version does not fit into the evidence")
     case .cryptography:
       self.init(.fault, "the cryptographic library or the random source failed")
     }
@@ -48,30 +48,30 @@ extension Failure {
         hint: "set HOME, or XDG_DATA_HOME to a private folder")
     case .missing:
       self.init(
-        .malformed, "\(secret) is gone", hint: "restore it, or enrol this host again: holdfast enroll --replace")
+        .malformed, "\(secret) is missing", hint: "restore it, or enrol this host again: holdfast enroll --replace")
     case .notPlainFile:
       self.init(
-        .malformed, "\(secret) is not a plain file", hint: "remove what is there and enrol again with --replace")
+        .malformed, "\(secret) is not a regular file", hint: "remove it and enrol again with --replace")
     case .wrongOwner:
-      self.init(.noPermission, "\(secret) belongs to another user", hint: "run as the user who enrolled")
+      self.init(.noPermission, "\(secret) belongs to another user", hint: "run as the user that enrolled")
     case .wrongMode:
-      self.init(.noPermission, "\(secret) has another mode than 0600", hint: "chmod 600 \(path.shellWord)")
+      self.init(.noPermission, "\(secret) does not have mode 0600", hint: "chmod 600 \(path.shellWord)")
     case .wrongSize:
       self.init(.malformed, "\(secret) is damaged", hint: "restore it, or remove it and enrol again with --replace")
     case .folderNotPrivate:
       self.init(
-        .noPermission, "the folder of \(secret) is not this user's alone",
-        hint: "chmod 700 the folder, as the user whom it belongs to")
+        .noPermission, "the folder of \(secret) belongs to another user, or is open to others",
+        hint: "chmod 700 the folder, as the user that owns it")
     case .system(EACCES), .system(EPERM):
-      self.init(.noPermission, "no permission for \(secret)", hint: "run as the user who enrolled")
+      self.init(.noPermission, "no permission for \(secret)", hint: "run as the user that enrolled")
     case .system(EROFS):
-      self.init(.fault, "\(secret) is on a file system that is read-only", hint: Self.whenReadOnly)
+      self.init(.fault, "\(secret) is on a read-only file system", hint: Self.whenReadOnly)
     case .system(ENOSPC), .system(EDQUOT):
-      self.init(.fault, "the disk is full, \(secret) was not written", hint: "free some space and run it again")
+      self.init(.fault, "the disk is full; \(secret) was not written", hint: "free some space and try again")
     case .system(ENAMETOOLONG), .system(ENOTDIR):
       self.init(
         .malformed,
-        "there is no place for this host's secret, device.secret: XDG_DATA_HOME or HOME names no folder that can be made",
+        "there is no place for this host's secret, device.secret: XDG_DATA_HOME or HOME does not name a folder that can be created",
         hint: "set XDG_DATA_HOME to a private folder")
     case .system(let code):
       self.init(.fault, "\(secret) could not be used: system error \(code)")
@@ -106,13 +106,14 @@ extension Failure {
     let enroll = "holdfast enroll --device DESCRIPTOR --service SERVICE --state \(folder.shellWord)"
     switch fault {
     case .file(let error) where error.kind == .notDirectory:
-      self.init(error, hint: "is \(folder) a file? Take another folder with --state")
-    case .file(let error): self.init(error, hint: "the state folder is damaged: enrol again, \(enroll) --replace")
+      self.init(error, hint: "is \(folder) a file? Choose another folder with --state")
+    case .file(let error): self.init(error, hint: "the state folder is damaged; enrol again: \(enroll) --replace")
     case .missing(let path):
       self.init(
-        .malformed, "\(path) is not there", hint: "the enrolment is not whole, enrol again: \(enroll) --replace")
+        .malformed, "\(path) does not exist", hint: "the enrolment is incomplete; enrol again: \(enroll) --replace")
     case .damaged(let path):
-      self.init(.malformed, "\(path) is damaged or of another enrolment", hint: "enrol again: \(enroll) --replace")
+      self.init(
+        .malformed, "\(path) is damaged or belongs to another enrolment", hint: "enrol again: \(enroll) --replace")
     case .otherVersion(let path):
       self.init(
         .malformed, "\(path) was written by another version",
@@ -124,10 +125,10 @@ extension Failure {
         .malformed,
         endpoint == nil
           ? "device \(hexadecimal(device)) is not enrolled in \(folder); \(Self.list(enrolled)) \(enrolled.count == 1 ? "is" : "are")"
-          : "expected \(Self.list(enrolled, or: true)), which \(folder) is enrolled for, but device \(hexadecimal(device)) "
+          : "expected \(Self.list(enrolled, or: true)), for which \(folder) is enrolled, but device \(hexadecimal(device)) "
             + "answers\(place); nothing was sent to it",
         hint: endpoint == nil
-          ? "holdfast status --state \(folder.shellWord) lists them; to enrol it too: \(enroll)"
+          ? "holdfast status --state \(folder.shellWord) lists them; to enrol for it too: \(enroll)"
           : "is that the right address? To enrol for this device too: \(enroll)")
     case .anotherDevice(let answered, let expected):
       self.init(
@@ -139,30 +140,30 @@ extension Failure {
         .malformed,
         "device \(hexadecimal(device)) answers\(place) with the key \(hexadecimal(answered)), but was enrolled with "
           + "\(hexadecimal(enrolled)); nothing was sent to it",
-        hint: "was it set up anew? If its owner says so, enrol with its new descriptor: \(enroll) --replace")
+        hint: "was it set up again? If its owner confirms that, enrol with its new descriptor: \(enroll) --replace")
     case .severalEnrolled(let devices):
       self.init(
         .usage, "\(devices.count) devices are enrolled in \(folder): \(Self.list(devices))",
-        hint: "choose one by --device ID")
+        hint: "choose one with --device ID")
     case .alreadyEnrolled(let device):
       self.init(
-        .malformed, "device \(hexadecimal(device)) is enrolled in \(folder) already, and nothing is overwritten",
-        hint: "to take a new token in place of the old one, add --replace")
+        .malformed, "device \(hexadecimal(device)) is already enrolled in \(folder); nothing was overwritten",
+        hint: "to replace the old token with a new one, add --replace")
     case .baselineWaits(let path):
       self.init(
-        .malformed, "a baseline waits for its token in \(path), and nothing is overwritten",
-        hint: "go on with holdfast issue, or add --replace to measure anew")
+        .malformed, "a baseline is waiting for its token in \(path); nothing was overwritten",
+        hint: "continue with holdfast issue, or add --replace to measure again")
     case .noBaseline(let device):
       self.init(
-        .malformed, "no baseline waits in \(folder) for a token of device \(hexadecimal(device))",
+        .malformed, "no baseline in \(folder) is waiting for a token of device \(hexadecimal(device))",
         hint: "measure first: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
     case .usedBaseline(let device):
       self.init(
         .malformed,
-        "the baseline in \(folder) is that of device \(hexadecimal(device)), and serves for one device only",
+        "the baseline in \(folder) belongs to device \(hexadecimal(device)), and is valid for one device only",
         hint: "measure again: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
     case .busy:
-      self.init(.unavailable, "another process is changing \(folder)", hint: "try again when it is done")
+      self.init(.unavailable, "another process is changing \(folder)", hint: "try again when it has finished")
     case .noExchange(let path):
       self.init(
         .fault, "the file system of \(path) cannot replace a folder in one step, so nothing was replaced",

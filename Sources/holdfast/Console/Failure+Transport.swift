@@ -6,49 +6,52 @@ extension Failure {
   init(_ error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound:
-      self.init(.unavailable, "nothing is at \(endpoint)", hint: Self.isItRunning(at: endpoint))
+      self.init(.unavailable, "there is nothing at \(endpoint)", hint: Self.isItRunning(at: endpoint))
     case .refused where endpoint.port != nil:
       self.init(
-        .unavailable, "nobody listens at \(endpoint)",
-        hint: "is the device running, and is the number right? holdfast doctor \(endpoint.description.shellWord)")
+        .unavailable, "nothing is listening at \(endpoint)",
+        hint:
+          "is the device running, and is the number right? Check with holdfast doctor \(endpoint.description.shellWord)"
+      )
     case .refused:
-      self.init(.unavailable, "nobody listens at \(endpoint)", hint: Self.isItRunning(at: endpoint))
+      self.init(.unavailable, "nothing is listening at \(endpoint)", hint: Self.isItRunning(at: endpoint))
     case .closed:
       self.init(
         .unavailable, "the other end closed the connection", hint: "try again; is the device running, and in range?")
     case .timedOutWaiting where endpoint.port != nil:
       self.init(
         .unavailable, "\(endpoint) did not answer in time",
-        hint: "try again, or pair the two hosts: device serve and prove have --pair for it")
+        hint: "try again, or pair the two hosts: device serve and prove accept --pair")
     case .timedOutWaiting, .timedOutReading, .timedOutSending:
-      self.init(.unavailable, "the other end did not answer in time", hint: "try again, or give it longer by --timeout")
+      self.init(
+        .unavailable, "the other end did not answer in time", hint: "try again, or allow more time with --timeout")
     case .permissionDenied:
       self.init(.noPermission, "no permission for \(endpoint)", hint: Self.admission(to: endpoint))
     case .unknownGroup:
       self.init(
         .malformed, "\(endpoint): there is no group \((endpoint.access?.group ?? "").quoted)",
-        hint: "getent group lists those that there are; groupadd makes one")
+        hint: "getent group lists the groups; groupadd creates one")
     case .groupNotAllowed:
       self.init(
         .noPermission,
         "\(endpoint): this user may not give a file to the group \((endpoint.access?.group ?? "").quoted)",
-        hint: "a user can use groups that the user is in: usermod -a -G GROUP USER, and log in anew")
+        hint: "add the user to the group with usermod -a -G GROUP USER, then log in again")
     case .addressInUse:
-      self.init(.unavailable, "somebody else uses \(endpoint) already")
+      self.init(.unavailable, "\(endpoint) is already in use")
     case .pathOccupied:
       self.init(
-        .unavailable, "what is at \(endpoint) is not what that transport needs, and is left alone",
+        .unavailable, "the file at \(endpoint) is not of the kind that this transport needs, and was left unchanged",
         hint: Self.otherSocket(than: endpoint))
     case .tooLong, .truncated:
-      self.init(.malformed, "the other end sent a message that is too long or not whole")
+      self.init(.malformed, "the other end sent a message that is too long or incomplete")
     case .emptyFrame:
-      self.init(.unavailable, "the device began anew in the middle of a round", hint: "try again")
+      self.init(.unavailable, "the device restarted in the middle of a round", hint: "try again")
     case .overPeerLimit:
       self.init(
-        .unavailable, "the other end takes no packets as long as this message",
-        hint: "its MTU has to be at least 4096 bytes")
+        .unavailable, "the other end does not accept packets as long as this message",
+        hint: "its MTU must be at least 4096 bytes")
     case .unsupported:
-      self.init(.unavailable, "\(endpoint): the kernel has no such Bluetooth protocol", hint: Self.askTheDoctor)
+      self.init(.unavailable, "\(endpoint): the kernel does not have that Bluetooth protocol", hint: Self.askTheDoctor)
     case .noAdapter:
       self.init(.unavailable, "\(endpoint): there is no such Bluetooth adapter", hint: Self.askTheDoctor)
     case .adapterDown:
@@ -57,34 +60,37 @@ extension Failure {
       self.init(.unavailable, "\(endpoint): the Bluetooth adapter is blocked", hint: "sudo rfkill unblock bluetooth")
     case .unreachable:
       self.init(
-        .unavailable, "\(endpoint) does not answer on the radio",
-        hint: "is it in range and connectable, and are the hosts paired where it asks for that? holdfast scan")
+        .unavailable, "\(endpoint) does not answer by radio",
+        hint:
+          "is it in range and connectable, and are the hosts paired if it requires that? holdfast scan lists what is in range"
+      )
     case .linkLost:
-      self.init(.unavailable, "the radio link was lost", hint: "try again, nearer")
+      self.init(.unavailable, "the radio link was lost", hint: "move closer and try again")
     case .notAnnounced:
       self.init(
-        .unavailable, "\(endpoint): no such number is announced there",
-        hint: "name it, as device serve prints it: rfcomm:ADDR,channel=5 or l2cap:ADDR,psm=0x1001")
+        .unavailable, "\(endpoint): no PSM or channel is announced there",
+        hint: "add the number that device serve printed: rfcomm:ADDR,channel=5 or l2cap:ADDR,psm=0x1001")
     case .notSecured:
       self.init(
-        .unavailable, "\(endpoint): the link could not be secured, one end refused pairing or encryption",
-        hint: "pair the two hosts, or ask for less: security=low at both ends")
+        .unavailable, "\(endpoint): the link could not be secured: one end refused pairing or encryption",
+        hint: "pair the two hosts, or accept less with security=low at both ends")
     case .cancelled:
-      self.init(.unavailable, "it was ended")
+      self.init(.unavailable, "the connection was cancelled")
     case .other(let number):
       self.init(.unavailable, "\(endpoint): system error \(number)")
     }
   }
 
-  static let askTheDoctor = "holdfast doctor says what is missing"
+  static let askTheDoctor = "holdfast doctor shows what is missing"
 
   private static func isItRunning(at endpoint: Endpoint) -> String {
     let listening = "--listen \(endpoint.description.shellWord)"
     return switch endpoint.address {
     case .terminal: "is the device plugged in, and is that its port?"
-    case .unixStream: "is the device, or a board's emulator, running? holdfast device serve \(listening)"
+    case .unixStream:
+      "is the device or the board's emulator running? To start a device: holdfast device serve \(listening)"
     case .unix, .bluetooth:
-      "is the device running? holdfast device serve \(listening); device bridge for one behind a serial line"
+      "is the device running? To start it: holdfast device serve \(listening), or holdfast device bridge for a board on a serial line"
     }
   }
 
@@ -93,10 +99,10 @@ extension Failure {
     switch endpoint.address {
     case .unix(let path), .unixStream(let path):
       let scheme = if case .unix = endpoint.address { "unix" } else { "unix-stream" }
-      return "run as the user that serves it, or let a group in: --listen "
-        + "\(scheme):\(path),mode=660,group=GROUP".shellWord + " (folders on the way to it must let the group pass)"
-    case .terminal: return "run as a user who may use it, of the group dialout perhaps"
-    case .bluetooth: return "run as a user who may use it"
+      return "run as the user that serves it, or admit a group with --listen "
+        + "\(scheme):\(path),mode=660,group=GROUP".shellWord + " (the group also needs access to the folders above it)"
+    case .terminal: return "run as a user with access to it, such as a member of the group dialout"
+    case .bluetooth: return "run as a user with access to it"
     }
   }
 
@@ -104,8 +110,9 @@ extension Failure {
   /// bytes.
   private static func otherSocket(than endpoint: Endpoint) -> String? {
     switch endpoint.address {
-    case .unix(let path): "is it a socket of bytes, as a board's emulator has? \("unix-stream:\(path)".shellWord)"
-    case .unixStream(let path): "is it a socket of packets? \("unix:\(path)".shellWord)"
+    case .unix(let path):
+      "if it is a byte-stream socket, as a board's emulator has, use \("unix-stream:\(path)".shellWord)"
+    case .unixStream(let path): "if it is a packet socket, use \("unix:\(path)".shellWord)"
     case .terminal, .bluetooth: nil
     }
   }
@@ -125,10 +132,10 @@ extension Failure {
 
   private static func reason(_ error: EndpointError, _ text: String) -> String {
     switch error {
-    case .transport: "it begins with no transport that there is"
+    case .transport: "it does not begin with the name of a transport"
     case .pathEmpty: "the path is empty"
     case .pathTooLong: "the path is too long"
-    case .pathContainsNUL: "the path has a NUL in it"
+    case .pathContainsNUL: "the path contains a NUL"
     case .address: "the Bluetooth address is not six pairs of hex digits"
     case .psm: psmReason(text)
     case .channel: "the channel is not a number from 1 to 30"
@@ -137,8 +144,8 @@ extension Failure {
     case .security: "the security is not low, medium or high"
     case .mode: "the mode is not an octal number from 0 to 777"
     case .group: "the group is not a name of 1 to 255 bytes"
-    case .unknownOption: "it has an option that this transport does not have"
-    case .duplicateOption: "it has an option twice"
+    case .unknownOption: "this transport does not have such an option"
+    case .duplicateOption: "an option occurs twice"
     }
   }
 
@@ -148,11 +155,11 @@ extension Failure {
     let range = isLowEnergy ? "the PSM is 0x80 to 0xff" : "the PSM is odd, from 0x1001 on, and its upper byte is even"
     let options = text.split(separator: ",").dropFirst()
     guard let value = options.first(where: { $0.hasPrefix("psm=") })?.dropFirst(4) else {
-      return "it has no psm: \(range)"
+      return "the psm is missing: \(range)"
     }
     let isHexadecimal = value.hasPrefix("0x")
     guard let number = UInt16(isHexadecimal ? value.dropFirst(2) : value, radix: isHexadecimal ? 16 : 10) else {
-      return "its psm is no number from 0 to 65535: \(range)"
+      return "its psm is not a number from 0 to 65535: \(range)"
     }
     guard !isLowEnergy, number >= 0x1001 else { return "its psm is out of range: \(range)" }
     return number & 1 == 0 ? "its psm is even: \(range)" : "its psm has an odd upper byte: \(range)"
@@ -170,14 +177,15 @@ extension Endpoint {
     try self.init(argument: text)
     try refuseAccess(text)
     guard case .bluetooth(.any, _) = address else { return }
-    throw Failure(.usage, "'\(text)' does not say which device", hint: "holdfast scan lists addresses")
+    throw Failure(.usage, "'\(text)' does not name a single device", hint: "holdfast scan lists addresses")
   }
 
   /// Refuses access rights in an endpoint to connect to: only the listening end sets them.
   func refuseAccess(_ text: String) throws(Failure) {
     guard access != nil else { return }
     throw Failure(
-      .usage, "'\(text)' has a mode or a group, which go with --listen", hint: "the other end's file has both already")
+      .usage, "'\(text)' has a mode or a group, which are only for --listen",
+      hint: "leave them out: the listening end sets them")
   }
 }
 
@@ -192,28 +200,29 @@ extension Failure {
       self.init(.unavailable, "the kernel has no Bluetooth", hint: Self.askTheDoctor)
     case .permissionDenied:
       self.init(
-        .noPermission, "no permission to use \(adapter) for that, which takes CAP_NET_ADMIN", hint: "run it with sudo")
+        .noPermission, "no permission to use \(adapter) for that, which requires CAP_NET_ADMIN",
+        hint: "run it with sudo")
     case .noAdapter:
       let message = name.map { "there is no Bluetooth adapter \($0)" } ?? "there is no Bluetooth adapter"
       self.init(.unavailable, message, hint: Self.askTheDoctor)
     case .adapterDown: self.init(.unavailable, "\(adapter) is powered off", hint: Self.askTheDoctor)
     case .adapterBlocked: self.init(.unavailable, "\(adapter) is blocked by rfkill", hint: Self.askTheDoctor)
     case .adapterUnable:
-      self.init(.unavailable, "\(adapter) cannot do that, or is not set up to", hint: Self.askTheDoctor)
+      self.init(.unavailable, "\(adapter) cannot do that, or is not configured for it", hint: Self.askTheDoctor)
     case .busy:
       self.init(
-        .unavailable, "another program searches with \(adapter) already",
-        hint: "end its search: bluetoothctl scan off")
+        .unavailable, "another program is already scanning with \(adapter)",
+        hint: "stop that scan: bluetoothctl scan off")
     case .noInstance:
       self.init(
-        .unavailable, "other programs use all that \(adapter) can advertise",
-        hint: "end one of their advertisements; those of a process that was killed go within a minute")
+        .unavailable, "other programs use all advertisements that \(adapter) has",
+        hint: "stop one of them; those of a killed process end within a minute")
     case .noServer:
-      self.init(.unavailable, "no SDP server takes records on this host", hint: compatibleDaemon)
+      self.init(.unavailable, "no SDP server on this host accepts records", hint: compatibleDaemon)
     case .timedOut, .malformed:
-      self.init(.fault, "the kernel did not answer about \(adapter) as it should")
+      self.init(.fault, "the kernel gave no valid answer about \(adapter)")
     case .refused(let status):
-      self.init(.fault, "the kernel refused it for \(adapter), with status \(status)")
+      self.init(.fault, "the kernel refused the operation on \(adapter), with status \(status)")
     case .other(let number):
       self.init(.unavailable, "\(adapter): system error \(number)")
     }
@@ -222,5 +231,5 @@ extension Failure {
 
 /// The instructions for making bluetoothd accept records from other programs.
 let compatibleDaemon =
-  "sudo systemctl edit bluetooth, add [Service] ExecStart= ExecStart=/usr/libexec/bluetooth/bluetoothd --compat,"
-  + " each on a line, then sudo systemctl restart bluetooth"
+  "run sudo systemctl edit bluetooth, add [Service] ExecStart= ExecStart=/usr/libexec/bluetooth/bluetoothd --compat,"
+  + " each on a separate line, and run sudo systemctl restart bluetooth"

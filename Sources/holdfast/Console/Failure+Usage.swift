@@ -9,7 +9,8 @@ extension Failure {
     guard !arguments.words.contains(where: { OneUseCode(Array($0.utf8).span) != nil }) else {
       self.init(
         secretGivenTo: TypingError.place(of: arguments.words).text,
-        hint: "leave the code out and type it when asked; ask the device's owner for another one, too")
+        hint:
+          "leave out the code and type it when asked; the code was exposed, so ask the device's owner for another one")
       return
     }
     if let mistake = TypingError(in: arguments.words) {
@@ -127,9 +128,9 @@ enum TypingError {
     case .negativeNumber(let value, let option, let place):
       Failure(
         .usage, "'\(option)' has no value: '\(value)' was taken for an option",
-        hint: "\(option)=\(value) makes it the value; see \(place.text) --help")
+        hint: "to use it as the value, write \(option)=\(value); see \(place.text) --help")
     case .repetition(let name, let place):
-      Failure(.usage, "\(name) is given twice", hint: "\(place.text) takes it once; see \(place.text) --help")
+      Failure(.usage, "\(name) is given twice", hint: "\(place.text) accepts it once; see \(place.text) --help")
     }
   }
 

@@ -23,7 +23,8 @@ struct Failure: Error {
   /// Creates the failure for a secret in the arguments, which every process of this host can read. The message does not repeat
   /// it.
   init(secretGivenTo option: String, hint: String) {
-    self.init(.usage, "\(option) takes no secret itself: others could read it in the list of processes", hint: hint)
+    self.init(
+      .usage, "\(option) does not take the secret itself, because others could read it in the process list", hint: hint)
   }
 
   /// The failure in the output of `--json`.
@@ -34,7 +35,7 @@ struct Failure: Error {
   }
 
   /// The failure for SIGINT or SIGTERM before the end of the operation.
-  static var interrupted: Failure { Failure(.unavailable, "it was ended before it was done") }
+  static var interrupted: Failure { Failure(.unavailable, "the command was interrupted before it finished") }
 
   /// Returns the same failure for a verb that has already printed its result.
   func afterResult() -> Failure {
@@ -50,35 +51,35 @@ extension Failure {
     let path = error.path
     switch error.kind {
     case .notFound:
-      self.init(.malformed, "\(path) is not there", hint: hint ?? "is the name right, and is it in this folder?")
+      self.init(.malformed, "\(path) does not exist", hint: hint ?? "is the name right, and is it in this folder?")
     case .noPermission:
-      self.init(.noPermission, "no permission for \(path)", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "no permission for \(path)", hint: "run as the user that owns it")
     case .readOnly:
-      self.init(.fault, "\(path) is on a file system that is read-only", hint: hint ?? Self.whenReadOnly)
+      self.init(.fault, "\(path) is on a read-only file system", hint: hint ?? Self.whenReadOnly)
     case .isDirectory:
       self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
     case .notDirectory:
       self.init(.malformed, "\(path) is not a folder", hint: hint)
     case .anotherKind(let kind):
       self.init(
-        .malformed, "\(path) is \(kind.text)'s folder, which this verb does not take", hint: "take another folder")
+        .malformed, "\(path) is \(kind.text)'s folder, which this command does not accept", hint: "use another folder")
     case .notRegular:
       self.init(.malformed, "\(path) is not a regular file", hint: hint)
     case .symbolicLink:
-      self.init(.malformed, "\(path) is a symbolic link, and links are not followed here", hint: hint)
+      self.init(.malformed, "\(path) is a symbolic link, which is not followed here", hint: hint)
     case .tooLarge:
       self.init(.malformed, "\(path) is too large", hint: hint)
     case .tooOpen(let mode):
       self.init(
-        .noPermission, "\(path) has mode \(octal(mode)), and others could use it", hint: "chmod go= \(path.shellWord)")
+        .noPermission, "\(path) has mode \(octal(mode)), so others could use it", hint: "chmod go= \(path.shellWord)")
     case .wrongOwner:
-      self.init(.noPermission, "\(path) belongs to another user", hint: "run as the user whom it belongs to")
+      self.init(.noPermission, "\(path) belongs to another user", hint: "run as the user that owns it")
     case .exists:
-      self.init(.malformed, "\(path) exists already, and nothing is overwritten", hint: hint)
+      self.init(.malformed, "\(path) already exists; nothing was overwritten", hint: hint)
     case .locked:
       self.init(.unavailable, "\(path) is in use by another process", hint: hint)
     case .diskFull:
-      self.init(.fault, "the disk is full, \(path) was not written", hint: "free some space and run it again")
+      self.init(.fault, "the disk is full; \(path) was not written", hint: "free some space and try again")
     case .other(ENAMETOOLONG):
       self.init(.malformed, "\(path): the name is too long", hint: hint)
     case .other(let number):
@@ -91,10 +92,10 @@ extension Failure {
     switch error.kind {
     case .notFound:
       self.init(
-        .malformed, "the folder in which \(error.path) was to be made is not there",
-        hint: "make it first, or is the name wrong?")
+        .malformed, "the folder that should contain \(error.path) does not exist",
+        hint: "create it first, or check the name")
     case .notDirectory, .symbolicLink, .notRegular, .isDirectory:
-      self.init(error, hint: "give another name")
+      self.init(error, hint: "use another name")
     default: self.init(error)
     }
   }
@@ -103,17 +104,19 @@ extension Failure {
   init?(lostResult number: Int32) {
     switch number {
     case 0: return nil
-    case EPIPE: self.init(.fault, "the reader of standard output went away before the end")
+    case EPIPE: self.init(.fault, "the reader of standard output stopped before the end")
     case ENOSPC, EDQUOT:
       self.init(
-        .fault, "the disk is full, standard output was not written", hint: "free some space and show the result again")
+        .fault, "the disk is full; standard output was not written",
+        hint: "free some space and display the result again")
     case EBADF:
-      self.init(.fault, "standard output is closed, so that the result is lost", hint: "to be rid of it: >/dev/null")
+      self.init(
+        .fault, "standard output is closed, so the result is lost", hint: "to discard the result, use >/dev/null")
     default: self.init(.fault, "standard output could not be written: system error \(number)")
     }
   }
 
-  static let whenReadOnly = "make it writable, or take another place"
+  static let whenReadOnly = "make it writable, or use another place"
 }
 
 extension FolderKind {
@@ -135,11 +138,12 @@ extension Failure {
   init(_ fault: ImportFault, in name: String) {
     switch fault {
     case .malformed:
-      self.init(.malformed, "\(name) is not well-formed in its format", hint: "is --format the right one?")
-    case .noAccount: self.init(.malformed, "\(name) holds no account")
-    case .tooLarge: self.init(.malformed, "\(name) is too large, or holds too many accounts")
-    case .accountNeeded: self.init(.usage, "a bare secret does not say whose it is", hint: "give --user NAME")
-    case .severalAccounts: self.init(.usage, "\(name) holds several accounts", hint: "--user is for one")
+      self.init(.malformed, "\(name) is not well-formed", hint: "is --format the right one?")
+    case .noAccount: self.init(.malformed, "\(name) contains no account")
+    case .tooLarge: self.init(.malformed, "\(name) is too large, or contains too many accounts")
+    case .accountNeeded: self.init(.usage, "a bare secret does not name its user", hint: "add --user NAME")
+    case .severalAccounts:
+      self.init(.usage, "\(name) contains several accounts", hint: "--user is for a single account: leave it out")
     case .invalidSecret: self.init(.malformed, "\(name): a secret is missing, empty, or not in its alphabet")
     case .secretTooLong:
       self.init(.malformed, "\(name): a secret has more than \(Credential.maximumSecretByteCount) bytes")
@@ -147,12 +151,12 @@ extension Failure {
     case .userTooLong:
       self.init(
         .malformed, "\(name): a user's name has more than \(Credential.maximumUserByteCount) bytes",
-        hint: "give another one: --user NAME")
+        hint: "use another one: --user NAME")
     case .issuerTooLong:
       self.init(.malformed, "\(name): an issuer has more than \(Credential.maximumIssuerByteCount) bytes")
-    case .repeatedParameter: self.init(.malformed, "\(name): a parameter is there twice")
-    case .invalidCounter: self.init(.malformed, "\(name): a counter is missing, or is no number below 2^53")
-    case .invalidDigits: self.init(.malformed, "\(name): digits are not a number from 4 to 10")
+    case .repeatedParameter: self.init(.malformed, "\(name): a parameter occurs twice")
+    case .invalidCounter: self.init(.malformed, "\(name): a counter is missing, or is not a number below 2^53")
+    case .invalidDigits: self.init(.malformed, "\(name): the number of digits is not from 4 to 10")
     case .invalidPeriod: self.init(.malformed, "\(name): a period is not from 1 to 86400 seconds")
     default: self.init(unreadable: fault, in: name)
     }
@@ -160,27 +164,27 @@ extension Failure {
 
   private init(unreadable fault: ImportFault, in name: String) {
     switch fault {
-    case .unsupportedAlgorithm: self.init(.malformed, "\(name): an algorithm that is not supported")
-    case .unsupportedFeature: self.init(.malformed, "\(name): something that is not supported")
+    case .unsupportedAlgorithm: self.init(.malformed, "\(name): it needs an algorithm that is not supported")
+    case .unsupportedFeature: self.init(.malformed, "\(name): it needs a feature that is not supported")
     case .missingPart(let number, let count):
-      self.init(.malformed, "part \(number) of \(count) of the export is missing", hint: "put every part in the file")
-    case .repeatedPart(let number): self.init(.malformed, "part \(number) of the export is there twice")
+      self.init(.malformed, "part \(number) of \(count) of the export is missing", hint: "put all parts into the file")
+    case .repeatedPart(let number): self.init(.malformed, "part \(number) of the export occurs twice")
     case .foreignPart(let line): self.init(.malformed, "the URI on line \(line) belongs to another export")
     case .keyNeeded:
-      self.init(.usage, "\(name) is encrypted under a key", hint: "give --container-key-file FILE")
+      self.init(.usage, "\(name) is encrypted with a key", hint: "add --container-key-file FILE")
     case .passphraseNeeded:
-      self.init(.usage, "\(name) is encrypted under a passphrase", hint: "give --container-passphrase-file FILE")
-    case .wrongKey: self.init(.denied, "the key or passphrase does not open \(name), or it was changed")
+      self.init(.usage, "\(name) is encrypted with a passphrase", hint: "add --container-passphrase-file FILE")
+    case .wrongKey: self.init(.denied, "the key or passphrase does not decrypt \(name), or the file was changed")
     case .missingMAC:
-      self.init(.malformed, "\(name): an encrypted value has no MAC, so that anybody may have changed it")
+      self.init(.malformed, "\(name): an encrypted value has no MAC, so anyone could have changed it")
     case .signatureNotChecked:
       self.init(
-        .denied, "\(name) is signed, and nobody here checks by whom",
-        hint: "where you know where it comes from: --accept-unchecked-signature")
+        .denied, "\(name) is signed, but this program cannot check the signature",
+        hint: "if you know where the file comes from, add --accept-unchecked-signature")
     case .policyNotEnforced:
       self.init(
-        .denied, "\(name) limits how a key may be used, which nobody here enforces",
-        hint: "to take it all the same: --accept-unenforced-policy")
+        .denied, "\(name) limits how a key may be used, but this program does not enforce that",
+        hint: "to import it anyway, add --accept-unenforced-policy")
     default: self.init(.malformed, "\(name) cannot be read")
     }
   }
@@ -205,15 +209,15 @@ extension Failure {
     case .notJSON: "it is not strict JSON"
     case .tooLong: "it is too long"
     case .missing: "it is missing"
-    case .wrongType: "it is of another JSON type"
+    case .wrongType: "it has the wrong JSON type"
     case .notHexadecimal: "it is not an even number of hex digits"
-    case .wrongByteCount(let expected, let found): "it has \(found) bytes in place of \(expected)"
+    case .wrongByteCount(let expected, let found): "it has \(found) bytes instead of \(expected)"
     case .wrongValue: "it cannot have that value"
-    case .wrongNumberOfTests(let stated, let found): "numberOfTests says \(stated), and there are \(found)"
-    case .noTests: "there is nothing to replay"
-    case .duplicateTestID(let id): "tcId \(id) is there twice"
+    case .wrongNumberOfTests(let stated, let found): "numberOfTests is \(stated), but there are \(found)"
+    case .noTests: "there is no test to replay"
+    case .duplicateTestID(let id): "tcId \(id) occurs twice"
     case .unknownResult: "the result is neither valid, invalid nor acceptable"
-    case .unknownType: "the schema does not have that type of group"
+    case .unknownType: "the schema has no such type of group"
     case .keysDiffer: "the key does not belong to the private key or the key id next to it"
     }
   }

@@ -89,36 +89,38 @@ extension Finding.Topic {
       isOK ? "there is an adapter, \(adapter)" : "there is no Bluetooth adapter" + (name.map { " \($0)" } ?? "")
     case .radio(nil): "nothing blocks the radio of \(adapter)"
     case .radio(.soft): "the radio of \(adapter) is blocked"
-    case .radio(.hard): "a switch or key of this machine blocks the radio of \(adapter)"
+    case .radio(.hard): "a hardware switch or key of this machine blocks the radio of \(adapter)"
     case .power: "\(adapter) is powered \(isOK ? "on" : "off")"
     case .lowEnergy: "\(adapter) has Low Energy \(isOK ? "on" : "off, which le: endpoints need")"
     case .connectable:
       isOK
-        ? "\(adapter) lets itself be connected to" : "\(adapter) does not let itself be connected to, as a device must"
+        ? "\(adapter) accepts connections" : "\(adapter) does not accept connections, which a device needs"
     case .discoverable:
       isOK
-        ? "\(adapter) lets itself be found"
-        : "\(adapter) does not let itself be found by a scan; by its address it is reached"
+        ? "\(adapter) can be found by a scan"
+        : "\(adapter) cannot be found by a scan; it can be reached by its address"
     case .secureSimplePairing:
-      "\(adapter) has Secure Simple Pairing \(isOK ? "on" : "off: links are encrypted after pairing by PIN alone")"
-    case .bondable: isOK ? "\(adapter) keeps pairings" : "\(adapter) keeps no pairings: a peer has to pair each time"
+      "\(adapter) has Secure Simple Pairing \(isOK ? "on" : "off: links are encrypted only after pairing by PIN")"
+    case .bondable:
+      isOK ? "\(adapter) stores pairings" : "\(adapter) does not store pairings: a peer must pair each time"
     case .administration:
       isOK
-        ? "this user may search, advertise and accept pairing"
-        : "this user may not search, advertise or accept pairing, which take CAP_NET_ADMIN"
-    case .discoveryServer(.ready): "an SDP server takes records: devices are found without their number"
-    case .discoveryServer(.absent): "no SDP server takes records: provers have to name PSM or channel of a device here"
-    case .discoveryServer(.forbidden): "the SDP server takes no records of this user"
+        ? "this user may scan, advertise and accept pairing"
+        : "this user may not scan, advertise or accept pairing, which requires CAP_NET_ADMIN"
+    case .discoveryServer(.ready): "an SDP server accepts records: provers can find a device's PSM or channel"
+    case .discoveryServer(.absent):
+      "no SDP server accepts records: provers must give the PSM or channel of a device on this host"
+    case .discoveryServer(.forbidden): "the SDP server accepts no records from this user"
     case .connection: "the other end \(isOK ? "answers" : "does not answer")"
     }
   }
 
   fileprivate func hint(_ adapter: String) -> String? {
     switch self {
-    case .kernel: "sudo modprobe btusb; in a container or a virtual machine, the host has to give it"
+    case .kernel: "sudo modprobe btusb; in a container or virtual machine, its host must provide it"
     case .l2cap: "sudo modprobe bluetooth"
     case .rfcomm: "sudo modprobe rfcomm"
-    case .adapter: "plug one in, and sudo modprobe btusb; btmgmt info lists them"
+    case .adapter: "plug one in and run sudo modprobe btusb; btmgmt info lists adapters"
     case .radio(.hard): "use the switch or key; rfkill list shows it"
     case .radio: "sudo rfkill unblock bluetooth"
     case .power: "sudo btmgmt -i \(adapter) power on"
@@ -127,9 +129,9 @@ extension Finding.Topic {
     case .discoverable: "sudo btmgmt -i \(adapter) discov on"
     case .secureSimplePairing: "sudo btmgmt -i \(adapter) ssp on"
     case .bondable: "sudo btmgmt -i \(adapter) bondable on"
-    case .administration: "run those with sudo"
+    case .administration: "run such commands with sudo"
     case .discoveryServer(.forbidden):
-      "run holdfast device serve as root, or give its user the socket: sudo chgrp GROUP /run/sdp"
+      "run holdfast device serve as root, or give a group of its user access: sudo chgrp GROUP /run/sdp"
     case .discoveryServer: compatibleDaemon
     case .connection: nil
     }
@@ -148,11 +150,12 @@ extension ConnectionAttempt {
     case .failed(let error): Failure(error, endpoint: endpoint)
     case .silent:
       Failure(
-        .unavailable, "the other end at \(endpoint) takes the connection and says nothing",
-        hint: "another program may listen there, or the device is busy: see its log")
+        .unavailable, "the other end at \(endpoint) accepts the connection but sends nothing",
+        hint: "another program may be listening there, or the device is busy: see its log")
     case .device, .stranger:
       Failure(
-        .malformed, "what answers at \(endpoint) is no Holdfast device", hint: "is it the right address and number?")
+        .malformed, "the program that answers at \(endpoint) is not a Holdfast device",
+        hint: "is it the right address and number?")
     }
   }
 }

@@ -51,7 +51,7 @@ final class LogOutput: Sendable {
       let lines = lostCount == 1 ? "a line" : "\(lostCount) lines"
       add(
         LogLine(
-          event: "lines-lost", sentence: "warning: \(lines) of this log found no reader, and were lost",
+          event: "lines-lost", sentence: "warning: \(lines) of this log were lost, because nobody read them",
           members: [("lines", .number(UInt64(lostCount)))]))
     }
     add(line)
@@ -151,7 +151,7 @@ final class LineLimit<Time: Clock & Sendable>: Sendable {
     let seconds = (now - kind.since) / 1000
     return [
       LogLine(
-        event: "left-out", sentence: "\(kind.leftOutCount) more lines of '\(event)' were left out in \(seconds) s",
+        event: "left-out", sentence: "\(kind.leftOutCount) more lines of '\(event)' were omitted in \(seconds) s",
         members: [("of", .word(event)), ("lines", .number(kind.leftOutCount)), ("seconds", .number(seconds))])
     ]
   }

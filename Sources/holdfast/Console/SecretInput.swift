@@ -15,7 +15,7 @@ enum SecretInput {
       case .notFound, .notDirectory, .other(ENAMETOOLONG), .other(EINVAL):
         return Failure(
           .malformed, "\(option): there is no such file",
-          hint: "\(option) takes the name of a file, or - for standard input, and never the secret itself")
+          hint: "\(option) expects the name of a file, or - for standard input, but never the secret itself")
       default: return nil
       }
     }
@@ -104,10 +104,10 @@ enum SecretPrompt {
   /// Returns the line that the user types, without its end. `option` is the alternative if there is no terminal.
   static func ask(_ question: String, option: String) throws(Failure) -> SecretBytes {
     guard let terminal = Terminal() else {
-      throw Failure(.usage, "there is no terminal to ask for the \(question)", hint: "give \(option)")
+      throw Failure(.usage, "there is no terminal to ask for the \(question)", hint: "use \(option)")
     }
     terminal.write("\(question): ")
-    guard let held = HeldEcho(terminal) else { throw Failure(.fault, "the terminal cannot be kept from showing it") }
+    guard let held = HeldEcho(terminal) else { throw Failure(.fault, "the terminal's echo cannot be turned off") }
     var line = Secret<1024>()
     let count = line.withMutableBytes { terminal.readLine(into: &$0) }
     held.release(terminal)

@@ -11,31 +11,34 @@ extension Status {
     case .accepted: ("the device accepted it", nil)
     case .tokenInvalid:
       (
-        "the device does not take the measurement token",
-        "has its owner told it to trust the issuer? holdfast device trust --dir DIR service.json"
+        "the device does not accept the measurement token",
+        "does it trust the issuer? Its owner can run holdfast device trust --dir DIR service.json"
       )
     case .tokenExpired: ("the measurement token has expired", enrolAgain)
     case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", enrolAgain)
-    case .tokenUnknown: ("the device does not remember the token, and did not take it whole", enrolAgain)
+    case .tokenUnknown: ("the device does not remember the token, and did not accept the whole token", enrolAgain)
     case .integrityMismatch:
       (
         "the app or its environment has changed since the baseline",
-        "\(explain); if that is as it should be, \(enrolAgain)"
+        "\(explain); if the change is intended, \(enrolAgain)"
       )
     case .deviceMismatch:
       (
-        "this host does not measure as the one that was enrolled, or the answer was used before",
-        "\(explain); if this host is meant to have the token, \(enrolAgain)"
+        "this host's measurements differ from those of the enrolled host, or the answer was used before",
+        "\(explain); if this host should have the token, \(enrolAgain)"
       )
     case .factorMissing:
-      ("the command needs more than was given", "codes are given with --user, --otp and --seal")
+      ("the command needs further factors", "give codes with --user, --otp and --seal")
     case .otpRejected:
       (
         "the one-time password was rejected",
-        "a code counts once; is the PIN right? Two codes in a row bring an authenticator back that is out of step"
+        "a code is valid once; is the PIN right? If the authenticator is out of step, send two codes in a row"
       )
     case .sealRejected:
-      ("the seal was rejected", "it counts once, for exactly this command and these parameters; is the PIN right?")
+      (
+        "the seal was rejected",
+        "a seal is valid once, for exactly this command and these parameters; is the PIN right?"
+      )
     case .lockedOut:
       (
         "the user is locked out for now",
@@ -47,10 +50,10 @@ extension Status {
     case .malformed: ("the device could not read the message", nil)
     case .busy: ("the device is busy or its store is full", "try again later")
     case .usesExhausted: ("the measurement token is used up", enrolAgain)
-    case .versionTooOld: ("the app is older than the device's owner allows", "update the app and \(enrolAgain)")
+    case .versionTooOld: ("the app is older than the device's owner allows", "update the app, then \(enrolAgain)")
     case .internal:
       (
-        "the device itself had a fault, or does not answer its bridge",
+        "the device had an internal fault, or does not answer its bridge",
         "see the log of device serve or device bridge, or the board's console"
       )
     }
@@ -58,7 +61,7 @@ extension Status {
 }
 
 private let enrolAgain = "enrol again: holdfast enroll --device DESCRIPTOR --service SERVICE --state STATE --replace"
-private let explain = "holdfast explain --state STATE says what changed"
+private let explain = "holdfast explain --state STATE shows what changed"
 private let policy = "holdfast device policy --dir DIR shows what the owner allows"
 
 extension Refusal {
@@ -68,19 +71,19 @@ extension Refusal {
     case .notInPolicy:
       ("the device's policy does not allow that command", policy)
     case .notInToken:
-      ("the measurement token does not allow that command", "ask whoever issues the tokens for one that lists it")
+      ("the measurement token does not allow that command", "ask the issuer for a token that lists it")
     case .anotherUser:
       (
-        "the command is about another user than the token's, or needs codes of one and the same user",
-        "the token is for one user: give that user"
+        "the command concerns a different user than the token, or its codes must all come from one user",
+        "the token is for one user: use that user"
       )
     case .parameterTooLong:
       (
         "the command needs a seal, and a parameter is too long for a person to read",
-        "holdfast device policy --dir DIR shows codes.seal_parameter_length, the most characters that the owner allows"
+        "holdfast device policy --dir DIR shows codes.seal_parameter_length, the maximum number of characters"
       )
     case .anotherCommand:
-      ("the request has the number of an earlier one, and asks for something else", "run the command again")
+      ("the request has the number of an earlier request, but asks for something else", "run the command again")
     case .challengePending:
       (
         "the user was given a challenge less than a minute ago, and may be about to answer it",
@@ -89,7 +92,7 @@ extension Refusal {
     case .unknownToActuator:
       (
         "the device's policy allows that command, but its actuator does not know it, so nothing was done",
-        "the owner should take it out of the policy; a simulated lock knows lock, unlock, status, configure and open-safe"
+        "the owner should remove it from the policy; a simulated lock knows lock, unlock, status, configure and open-safe"
       )
     }
   }
@@ -107,16 +110,16 @@ extension ProofOutcome {
   /// The explanation, with a hint, if the device had seen the request's number before; nil otherwise.
   var repetition: (text: String, hint: String?)? {
     guard verdict.isRepetition else { return nil }
-    let look = "a new attempt is a new command: look at the device before you make one"
+    let look = "another attempt is a new command: look at the device before you send it"
     switch verdict.status {
     case .accepted: return ("already carried out by an earlier attempt (the command was not repeated)", nil)
     case .busy: return ("the device is still carrying out an earlier attempt of this request", look)
     case _ where attemptCount > 1:
-      return ("the device saw this request before; whether it was done is unknown", look)
+      return ("the device saw this request before; it is unknown whether it was carried out", look)
     default:
       return (
-        "the device had seen a request number as high before, and did not carry out this request",
-        "the number is corrected now: try again. Is there a copy of the state folder, or did the clock go back?"
+        "the device had already seen a request number at least as high, and did not carry out this request",
+        "the number is now corrected: try again. Is there a copy of the state folder, or was the clock set back?"
       )
     }
   }
@@ -127,7 +130,7 @@ extension JSONMistake {
   func text(in file: String) -> String {
     let place = line.map { "\(file), line \($0)" } ?? file
     // Text that is not JSON has no members and could be anything, even a secret.
-    if case .syntax = expectation { return "\(place): this is not JSON with integers as its only numbers" }
+    if case .syntax = expectation { return "\(place): this is not JSON whose numbers are all integers" }
     return path.isEmpty ? "\(place): \(explanation)" : "\(place): \(pathText.shortened) \(explanation)"
   }
 
@@ -137,10 +140,10 @@ extension JSONMistake {
     case .presence: return "is missing"
     case .knownMember(let names):
       guard case .member(let name)? = path.last, let near = Spelling.nearest(to: name, among: names) else {
-        return "is not a member that there is; there are \(names.joined(separator: ", "))"
+        return "is not a known member; the members are \(names.joined(separator: ", "))"
       }
-      return "is not a member that there is: did you mean \(near)?"
-    case .uniqueMember: return "is there twice"
+      return "is not a known member: did you mean \(near)?"
+    case .uniqueMember: return "occurs twice"
     case .flag: return "must be true or false"
     case .integer(let range):
       if range.lowerBound == range.upperBound { return "must be \(range.lowerBound)" }
@@ -151,7 +154,7 @@ extension JSONMistake {
       return "must be one of \(texts.joined(separator: ", "))\(isElement ? ", each once" : "")"
     case .byteCount(let range):
       return "must have \(range.lowerBound) to \(range.upperBound) bytes"
-    case .hexadecimal(let count): return "must have \(count) hexadecimal digits in lower case"
+    case .hexadecimal(let count): return "must have \(count) hexadecimal digits in lowercase"
     case .object: return isWhole ? "it must be an object, {…}" : "must be an object, {…}"
     case .array(nil): return "must be an array, […]"
     case .array(let count?): return "must be an array of \(count)"

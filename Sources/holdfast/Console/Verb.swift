@@ -15,7 +15,7 @@ protocol Verb: ParsableCommand {
 }
 
 struct OutputOptions: ParsableArguments {
-  @Flag(name: .long, help: "Print the result as one JSON object; a verb that serves prints one object a line.")
+  @Flag(name: .long, help: "Print the result as one JSON object. Commands that serve print one object per line.")
   var json = false
 }
 
@@ -41,13 +41,15 @@ extension Verb {
   private static func harden() throws(Failure) {
     if isMeasuring { ProcessFiles.keepOpen() }
     guard ProcessHardening.apply() else {
-      throw Failure(.fault, "the system does not let this process be kept from being read by others")
+      throw Failure(.fault, "the system does not allow this process to be protected from being read by others")
     }
     // A process that measures itself continues, because the measurement and `explain` show this.
     guard isMeasuring || !ProcessHardening.isStillReadable else {
       throw Failure(
-        .fault, "this process can be read by others, though the system said that it cannot",
-        hint: "what starts it answers its system calls by a seccomp filter; start it in another way")
+        .fault, "other processes can read this one, although the system confirmed that they cannot",
+        hint:
+          "the process that starts it probably answers its system calls through a seccomp filter; start it in another way"
+      )
     }
   }
 }
@@ -90,7 +92,7 @@ struct TimeoutOptions: ParsableArguments {
 
   /// Returns the time in milliseconds.
   func milliseconds() throws(Failure) -> Int {
-    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout is from 1 to 3600 seconds") }
+    guard (1...3600).contains(timeout) else { throw Failure(.usage, "--timeout must be from 1 to 3600 seconds") }
     return timeout * 1000
   }
 }
@@ -109,8 +111,9 @@ extension Timestamp {
       self.init(unixSeconds: seconds)
     } else {
       throw Failure(
-        .usage, "\(option) is a time such as 2026-11-22T18:00:00Z, or Unix seconds\(word.map { ", or \($0)" } ?? "")",
-        hint: "date --utc +%FT%TZ prints the time as it is now, and date +%s in seconds")
+        .usage,
+        "\(option) must be a time such as 2026-11-22T18:00:00Z, or Unix seconds\(word.map { ", or \($0)" } ?? "")",
+        hint: "date --utc +%FT%TZ prints the current time, and date +%s prints it in seconds")
     }
   }
 }

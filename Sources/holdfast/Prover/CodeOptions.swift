@@ -7,7 +7,7 @@ import HoldfastOpenSSL
 /// The options for a user's codes with a command. The codes come from files, standard input or a prompt, never from
 /// arguments.
 struct CodeOptions: ParsableArguments {
-  @Option(help: "Whose codes are given, at most 32 bytes.")
+  @Option(help: "The user whose codes are given; at most 32 bytes.")
   var user: String?
 
   @Option(
@@ -21,10 +21,10 @@ struct CodeOptions: ParsableArguments {
   /// normalised form that `seal` uses.
   func request(command: String, parameters: [String]) throws(Failure) -> Request {
     guard otp != nil || seal != nil else {
-      guard user == nil else { throw Failure(.usage, "--user goes with --otp or --seal") }
+      guard user == nil else { throw Failure(.usage, "--user requires --otp or --seal") }
       return try Request(command: command, parameters: parameters)
     }
-    guard let user else { throw Failure(.usage, "--otp and --seal go with --user") }
+    guard let user else { throw Failure(.usage, "--otp and --seal require --user") }
     var request =
       try seal == nil
       ? Request(command: command, parameters: parameters) : sealed(command: command, parameters: parameters)
@@ -51,7 +51,7 @@ struct CodeOptions: ParsableArguments {
     from path: String, of option: String, question: String
   ) throws(Failure) -> BoundedText<16> {
     guard !path.isCode else {
-      throw Failure(secretGivenTo: option, hint: "give \(option) a file, or - and type the code when asked")
+      throw Failure(secretGivenTo: option, hint: "give \(option) a file, or - to type the code when asked")
     }
     let line = try SecretInput.lineOrAnswer(path, of: option, question: question, limit: 64)
     var digits = ByteBuffer<16>()
@@ -63,7 +63,7 @@ struct CodeOptions: ParsableArguments {
       }
     }
     guard digits.count > 0, let code = BoundedText<16>(digits.bytes) else {
-      throw Failure(.malformed, "there is no code", hint: "it is one line of digits")
+      throw Failure(.malformed, "the code is missing", hint: "a code is one line of digits")
     }
     return code
   }
@@ -83,7 +83,8 @@ extension BoundedText where capacity == 32 {
     guard let name = BoundedText<32>(text), !name.isEmpty,
       haveSameBytes(text, text.printable)
     else {
-      throw Failure(.usage, "a user's name has 1 to 32 bytes, without control characters and changes of direction")
+      throw Failure(
+        .usage, "a user's name must have 1 to 32 bytes, without control characters or changes of text direction")
     }
     self = name
   }

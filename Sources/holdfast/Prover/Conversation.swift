@@ -89,11 +89,11 @@ extension Failure {
         .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
     case .anotherDevice, .anotherKey:
       self.init(
-        .malformed, "another device answers at \(endpoint) than a moment ago, and nothing was sent to it",
-        hint: "try again; is there more than one device at that place?")
+        .malformed, "the device that answers at \(endpoint) is not the one of a moment ago; nothing was sent to it",
+        hint: "try again; is there more than one device at that endpoint?")
     case .impostor:
       self.init(
-        .impostor, "the other end did not prove that it is the device that was enrolled",
+        .impostor, "the other end did not prove that it is the enrolled device",
         hint: "check that \(endpoint) is the right device; do not use this one")
     case .random, .cryptography:
       self.init(.fault, "the cryptographic library or the random source failed")

@@ -102,12 +102,12 @@ extension ProvableMeasurements {
 
 /// The options for a prover's state folder and for the device that the user requires.
 struct StateOptions: ParsableArguments {
-  @Option(help: "The state folder that enroll filled.", completion: .directory)
+  @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)
   var state: String
 
   @Option(
     help:
-      "The device that must answer: its id, 32 hexadecimal digits, or its descriptor. Any enrolled one when absent.",
+      "The device that must answer: its id (32 hexadecimal digits) or its descriptor. By default, any enrolled device.",
     completion: .file())
   var device: String?
 
@@ -133,7 +133,7 @@ extension FixedBytes where count == 16 {
       return
     }
     guard !text.isEmpty else {
-      throw Failure(.usage, "--device is a device's id of 32 hexadecimal digits, or the file with its descriptor")
+      throw Failure(.usage, "--device must be a device's id of 32 hexadecimal digits, or the file with its descriptor")
     }
     self = try DeviceDescriptor(file: text).deviceID
   }

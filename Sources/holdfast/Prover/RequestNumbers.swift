@@ -37,7 +37,7 @@ struct RequestNumbers {
       first = max(now <= maximumInteger ? now : 0, last.map { $0 + 1 } ?? 0)
       guard first <= maximumInteger, count - 1 <= maximumInteger - first else {
         throw Failure(
-          .malformed, "no request number is left after the one in \(path)", hint: "remove that file and enrol again")
+          .malformed, "there is no request number after the one in \(path)", hint: "remove that file and enrol again")
       }
       return first + (count - 1)
     }
@@ -56,7 +56,7 @@ struct RequestNumbers {
       for index in span.indices { bytes.append(span[index]) }
     }
     let last = Self.number(bytes)
-    if last == nil, !bytes.isEmpty { Console.warning("\(path) is damaged; the numbers go on from the clock") }
+    if last == nil, !bytes.isEmpty { Console.warning("\(path) is damaged; request numbers continue from the clock") }
     let next = try body(last)
     guard next != last, var file else { return }
     do throws(FileError) { try file.replace(with: Array("\(next)\n".utf8).span) } catch {
@@ -69,7 +69,7 @@ struct RequestNumbers {
   private func goOnWithoutWriting(_ error: FileError) throws(Failure) {
     switch error.kind {
     case .readOnly, .noPermission, .diskFull:
-      Console.warning("\(Failure(error).message); the numbers of requests rise by the clock only")
+      Console.warning("\(Failure(error).message); request numbers now rise only with the clock")
     default: throw Failure(error)
     }
   }
@@ -95,11 +95,11 @@ struct RequestNumbers {
         }
       }
     }
-    throw Failure(.unavailable, "another process keeps \(path) locked", hint: "try again")
+    throw Failure(.unavailable, "another process holds the lock on \(path)", hint: "try again")
   }
 
   private func removeDamaged() throws(Failure) {
-    Console.warning("\(path) is damaged; the numbers go on from the clock")
+    Console.warning("\(path) is damaged; request numbers continue from the clock")
     do throws(FileError) { try Files.removeFile(at: path) } catch {
       guard error.kind == .notFound else { throw Failure(error) }
       return

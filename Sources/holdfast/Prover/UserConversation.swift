@@ -53,7 +53,7 @@ struct UserConversation: ~Copyable {
 struct OwnersCodeOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the code that the device's owner gave you, or - for standard input; asked for on the terminal when absent.",
+      "A file with the code from the device's owner, or - for standard input. By default, the terminal asks for it.",
     completion: .file())
   var code: String?
 
@@ -64,17 +64,18 @@ struct OwnersCodeOptions: ParsableArguments {
       let argument = Array(code.utf8)
       guard OneUseCode(argument.span) == nil else {
         throw Failure(
-          secretGivenTo: "--code", hint: "give it in a file, or leave --code out and type it; ask for another code, too"
+          secretGivenTo: "--code",
+          hint: "give it in a file, or leave out --code and type it; the code was exposed, so ask for another one"
         )
       }
       text = try SecretInput.lineOrAnswer(code, of: "--code", question: "code", limit: 64)
     } else {
-      text = try SecretPrompt.ask("code", option: "--code a file, or - for standard input")
+      text = try SecretPrompt.ask("code", option: "--code with a file, or - for standard input")
     }
     guard let code = OneUseCode(text.bytes) else {
       throw Failure(
-        .malformed, "that is not a code of a device's owner, or it was mistyped",
-        hint: "it has 20 letters and digits and one to check them: XXXX-XXXX-XXXX-XXXX-XXXX-X")
+        .malformed, "that is not a code from a device's owner, or it was mistyped",
+        hint: "such a code has 20 letters and digits and a check character: XXXX-XXXX-XXXX-XXXX-XXXX-X")
     }
     return code
   }
@@ -89,12 +90,12 @@ extension Failure {
         .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
     case .refused(.otpRejected):
       self.init(
-        .denied, "the device does not take the code",
-        hint: "it is good for ten minutes, one use and one purpose: ask the device's owner for another")
+        .denied, "the device does not accept the code",
+        hint: "a code is valid for ten minutes, one use and one purpose: ask the device's owner for another one")
     case .refused(let status): self.init(.denied, status.explanation.text, hint: status.explanation.hint)
     case .impostor:
       self.init(
-        .impostor, "the other end does not know the code, so it is not the device whose owner gave it",
+        .impostor, "the other end does not know the code, so it is not the device whose owner issued it",
         hint: "check that \(endpoint) is the right device; do not use this one")
     case .random, .cryptography:
       self.init(.fault, "the cryptographic library or the random source failed")
@@ -159,14 +160,14 @@ struct DeviceInquiry {
 }
 
 struct PairingOptions: ParsableArguments {
-  @Flag(help: "Let the Bluetooth device pair with this host while it is connected to, which takes CAP_NET_ADMIN.")
+  @Flag(help: "Allow the Bluetooth device to pair with this host during the connection; requires CAP_NET_ADMIN.")
   var pair = false
 
   /// Creates an acceptor that permits the pairing while it exists; returns nil if pairing was not requested.
   func acceptor(for endpoint: Endpoint) throws(Failure) -> PairingAcceptor? {
     guard pair else { return nil }
     guard case .bluetooth(let device, _) = endpoint.address else {
-      throw Failure(.usage, "--pair is for Bluetooth, and \(endpoint) is not")
+      throw Failure(.usage, "--pair is only for Bluetooth, and \(endpoint) is not a Bluetooth endpoint")
     }
     do throws(BluetoothError) { return try PairingAcceptor(adapter: endpoint.adapter, peer: device) } catch {
       throw Failure(error, adapter: endpoint.adapter.map { "hci\($0)" })

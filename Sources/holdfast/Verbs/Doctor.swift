@@ -10,13 +10,13 @@ import HoldfastTransport
 
 struct Doctor: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Say what is missing for a connection, and how to mend it.",
+    abstract: "Diagnose a connection, an enrolment or a device, and print the commands that fix it.",
     discussion: """
-      Without arguments, it looks at this host's Bluetooth. With an endpoint, it looks at what that endpoint needs, connects, \
-      and waits for a device's challenge; nothing is proved. With --state, it looks at a prover's enrolments: their files, \
-      their expiry, this host's clock, and whether app and host are as they were; together with an endpoint also at whether the \
-      device that answers there is enrolled. With --dir, it looks at a device's folder: its files, policy, issuers and clock. \
-      Exit status 0 when nothing that is needed is missing, 69 when something is, 77 when it is a permission.
+      Without arguments, doctor checks this host's Bluetooth. With an endpoint, it checks the requirements of that endpoint, \
+      connects, and waits for a device's challenge; it proves nothing. With --state, it checks a prover's enrolments: their \
+      files, their expiry, this host's clock, and whether app and host are unchanged; with an endpoint too, it also checks that \
+      the device that answers there is enrolled. With --dir, it checks a device's folder: its files, policy, issuers and \
+      clock. The exit status is 0 if nothing that is needed is missing, 69 if something is, and 77 if it is a permission.
       """,
     examples: [
       "holdfast doctor",
@@ -26,7 +26,7 @@ struct Doctor: Verb {
       "holdfast doctor --dir lock",
     ])
 
-  @Argument(help: "What is to be reached, such as rfcomm:00:1A:7D:DA:71:13,channel=5.")
+  @Argument(help: "The endpoint to check, such as rfcomm:00:1A:7D:DA:71:13,channel=5.")
   var endpoint: String?
 
   @Option(help: "A prover's state folder, which enroll filled.", completion: .directory)
@@ -103,12 +103,13 @@ func deviceChecks(_ path: String) -> [FindingText] {
   } catch { return [FindingText("device-folder", error)] }
   return [
     FindingText(
-      "device-folder", .ok, "\(path) holds device \(hexadecimal(device.descriptor.deviceID)), and its ledger opens"),
+      "device-folder", .ok,
+      "\(path) contains device \(hexadecimal(device.descriptor.deviceID)), and its ledger can be opened"),
     policyCheck(device),
     issuerCount == 0
       ? FindingText(
-        "issuers", .missing, "the device trusts no issuer, so no token counts",
-        hint: "holdfast service show --json gives the key for holdfast device trust --dir \(path.shellWord)")
+        "issuers", .missing, "the device trusts no issuer, so it accepts no token",
+        hint: "holdfast service show --json prints the key for holdfast device trust --dir \(path.shellWord)")
       : FindingText("issuers", .ok, "the device trusts \(issuerCount == 1 ? "one issuer" : "\(issuerCount) issuers")"),
     clockCheck(floor: summary.clockFloor, path),
   ]
@@ -119,7 +120,8 @@ private func policyCheck(_ device: DeviceFolder) -> FindingText {
   guard policy.fault == nil, !policy.policy.commands.isEmpty else {
     return FindingText(
       "policy", .missing, "the policy \(policy.summary)",
-      hint: "mend \(device.path.shellWord)/policy.json; holdfast device policy --dir \(device.path.shellWord) reads it")
+      hint:
+        "correct \(device.path.shellWord)/policy.json; holdfast device policy --dir \(device.path.shellWord) checks it")
   }
   return FindingText("policy", .ok, "the policy allows \(policy.summary)")
 }
@@ -130,10 +132,10 @@ private func clockCheck(floor: UInt64, _ path: String) -> FindingText {
   let text = Timestamp(unixSeconds: floor)
   guard let now = SystemClock().unixSeconds(), now >= floor else {
     return FindingText(
-      "clock", .note, "this host's clock stands before the device's floor, \(text)",
+      "clock", .note, "this host's clock is before the device's floor, \(text)",
       hint: "set the clock; if the floor is wrong: holdfast device floor --dir \(path.shellWord)")
   }
-  return FindingText("clock", .ok, "this host's clock stands after the device's floor, \(text)")
+  return FindingText("clock", .ok, "this host's clock is after the device's floor, \(text)")
 }
 
 /// The checks of whether a prover's state folder is ready for a proof.
@@ -169,7 +171,7 @@ struct StateDiagnosis {
     guard unsafe access(folder.path, W_OK) == 0 else {
       return FindingText(
         "state-folder", .note,
-        "\(folder.path) has enrolments for \(devices), and cannot be written: each proof sends the whole token")
+        "\(folder.path) has enrolments for \(devices), but cannot be written, so each proof sends the whole token")
     }
     return FindingText("state-folder", .ok, "\(folder.path) has enrolments for \(devices)")
   }
@@ -177,9 +179,9 @@ struct StateDiagnosis {
   private func keyCheck() -> FindingText {
     BuiltInKeys.isDevelopmentKey
       ? FindingText(
-        "proof-key", .note, "this build has the development measurement proof key, which everybody knows",
-        hint: "for a release, put your own mpk.key at the root of the package, and build again")
-      : FindingText("proof-key", .ok, "this build has a measurement proof key of its release")
+        "proof-key", .note, "this build contains the development measurement proof key, which is public",
+        hint: "for a release, put your own mpk.key into the root of the package, and build again")
+      : FindingText("proof-key", .ok, "this build contains a measurement proof key for its release")
   }
 
   private func checks(of entry: ProverFolder.Entry, _ measurement: LiveMeasurement?) -> [FindingText] {
@@ -191,7 +193,7 @@ struct StateDiagnosis {
     case .failure(let fault): return [FindingText("enrolment", Failure(fault, folder: folder.path).of(name))]
     }
     var checks = [
-      FindingText("enrolment", .ok, "\(name), key \(hexadecimal(enrolment.descriptor.keyID)): the files are whole"),
+      FindingText("enrolment", .ok, "\(name), key \(hexadecimal(enrolment.descriptor.keyID)): the files are complete"),
       tokenCheck(state, name),
     ]
     if let measurement { checks.append(hostCheck(enrolment, measurement, name)) }
@@ -201,11 +203,12 @@ struct StateDiagnosis {
   private func tokenCheck(_ state: EnrolmentState, _ name: String) -> FindingText {
     let again = "holdfast enroll --replace --state \(folder.path.shellWord) …"
     guard let now else {
-      return FindingText("clock", .missing, "\(name): this host's clock stands before 1970", hint: "set the clock")
+      return FindingText("clock", .missing, "\(name): this host's clock is before 1970", hint: "set the clock")
     }
     guard let report = state.report else {
       return FindingText(
-        "token", .note, "\(name): an older version enrolled it, and kept no expiry", hint: "to know it: \(again)")
+        "token", .note, "\(name): it was enrolled by an older version, which did not record the expiry",
+        hint: "to record it: \(again)")
     }
     let expiry = Timestamp(unixSeconds: report.expires)
     if state.validity == .expired {
@@ -214,9 +217,9 @@ struct StateDiagnosis {
     if now < report.issued {
       return FindingText(
         "clock", .missing,
-        "\(name): this host's clock says \(Timestamp(unixSeconds: now)), and the token was issued at "
+        "\(name): this host's clock says \(Timestamp(unixSeconds: now)), but the token was issued at "
           + "\(Timestamp(unixSeconds: report.issued))",
-        hint: "set the clock, or look at the issuer's")
+        hint: "set the clock, or check the issuer's clock")
     }
     let isSoon = report.expires - now < Self.soonSeconds
     return FindingText(
@@ -233,17 +236,17 @@ struct StateDiagnosis {
       changed = try measurer.changedComponentCount(of: measurement, since: enrolment.fingerprints, for: configuration)
     } catch { return FindingText("measurement", Failure(error).of(name)) }
     return changed == 0
-      ? FindingText("measurement", .ok, "\(name): app and host are as they were when they were enrolled")
+      ? FindingText("measurement", .ok, "\(name): app and host are unchanged since they were enrolled")
       : FindingText(
         "measurement", .missing, "\(name): \(changed) of the components changed since the baseline",
-        hint: "holdfast explain --state \(folder.path.shellWord) says which")
+        hint: "holdfast explain --state \(folder.path.shellWord) shows which")
   }
 
   private func answerCheck(_ id: String, _ entries: [ProverFolder.Entry]) -> FindingText {
     entries.contains { hexadecimal($0.device) == id }
-      ? FindingText("answering-device", .ok, "device \(id), which answers, is enrolled")
+      ? FindingText("answering-device", .ok, "the device that answers, \(id), is enrolled")
       : FindingText(
-        "answering-device", .missing, "device \(id), which answers, is not enrolled in \(folder.path)",
+        "answering-device", .missing, "the device that answers, \(id), is not enrolled in \(folder.path)",
         hint: "is it the right address? holdfast status --state \(folder.path.shellWord) lists the enrolled ones")
   }
 }

@@ -3,12 +3,12 @@ import ArgumentParser
 /// The page that `holdfast help endpoints` shows. It describes the options that name the endpoint of a device.
 struct Endpoints: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "How --connect, --listen and --to name a place (a help page).",
+    abstract: "Endpoints, as --connect, --listen and --to accept them (a help page).",
     discussion: """
       unix:PATH
-          a socket of packets in the file system
+          a packet socket in the file system (SOCK_SEQPACKET)
       unix-stream:PATH
-          a socket of bytes in the file system, as the emulator of a board has
+          a byte-stream socket in the file system, as a board's emulator has
       tty:PATH
           a serial line
       l2cap:ADDRESS[,psm=0x1001]
@@ -17,17 +17,17 @@ struct Endpoints: ParsableCommand {
       rfcomm:ADDRESS[,channel=5]
           Bluetooth RFCOMM; the channel is 1 to 30
       le:ADDRESS,psm=0x80[,type=random]
-          Bluetooth Low Energy; the PSM is 0x80 to 0xff, the type of the address is public or random
+          Bluetooth Low Energy; the PSM is 0x80 to 0xff; the type of the address is public or random
 
-      Where a device listens, unix and unix-stream also take mode=660, the permissions of the file from 0 to 777, and group=lock, \
-      a group by name or number. Without either, the mode is 600; with a group only, it is 660.
+      With --listen, unix and unix-stream also accept mode=660, the permissions of the file from 0 to 777, and group=lock, a \
+      group by name or number. The default mode is 600, or 660 if a group is given.
 
-      ADDRESS is six pairs of hexadecimal digits with colons between them. Where a device listens, 00:00:00:00:00:00 is any \
-      adapter. A path has no comma; one of a socket has at most 107 bytes.
+      ADDRESS is six pairs of hexadecimal digits with colons between them. With --listen, 00:00:00:00:00:00 is any adapter. A \
+      path contains no comma; the path of a socket has at most 107 bytes.
 
-      All of Bluetooth also take hci=hci0, the adapter of this host, and security=low, medium or high: no encryption, an \
-      encrypted link, or one to a peer that was authenticated by pairing. Without psm or channel, an l2cap or rfcomm listener \
-      takes what the kernel gives it, and a prover asks for it.
+      All Bluetooth endpoints also accept hci=hci0, the adapter of this host, and security=low, medium or high: no encryption, \
+      an encrypted link, or an encrypted link to a peer that pairing authenticated. Without psm or channel, the kernel \
+      chooses the number for an l2cap or rfcomm listener, and the prover asks the device's host for it.
       """,
     examples: [
       "holdfast device serve --dir lock \\\n--listen unix:/run/lock.sock,mode=660,group=lock",

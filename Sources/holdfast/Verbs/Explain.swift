@@ -5,19 +5,20 @@ import HoldfastMeasurement
 
 struct Explain: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Say which components changed since the baseline, and what to do.",
-    discussion: "Exit status 0 when nothing changed, 1 when something did.",
+    abstract: "Show which components changed since the baseline, and what to do about it.",
+    discussion: "The exit status is 0 if nothing changed, and 1 if something did.",
     examples: [
       "holdfast explain --state phone",
       "holdfast explain --state phone --json",
       "holdfast explain --state phone --device lock.json",
     ])
 
-  @Option(help: "The state folder that enroll filled.", completion: .directory)
+  @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)
   var state: String
 
   @Option(
-    help: "Only the baseline for this device: its id or its descriptor. All enrolled ones when absent.",
+    help:
+      "Check only the baseline for this device, given by its id or its descriptor. By default, the baselines for all enrolled devices.",
     completion: .file())
   var device: String?
 
@@ -44,7 +45,7 @@ struct Explain: Verb {
     guard changed.isEmpty else {
       throw Failure(
         .denied, "\(changed.count) of the components changed since the baseline",
-        hint: "if you know why, enrol again; if you do not, stop using this host until you do"
+        hint: "if you know why, enrol again; if not, stop using this host until you do"
       ).afterResult()
     }
   }
@@ -96,7 +97,7 @@ extension ComponentChanges {
       Console.result("\(entry.id): \(entry.stateText)")
       guard entry.state == .changed else { continue }
       let explanation = explanation(of: entry)
-      for cause in explanation.causes { Console.result("  perhaps \(cause.text)") }
+      for cause in explanation.causes { Console.result("  possible cause: \(cause.text)") }
       Console.result("  \(explanation.advice.text)")
     }
     for finding in sortedFindings { Console.result("now: \(finding.text)") }

@@ -7,8 +7,8 @@ import Synchronization
 
 struct Prove: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Prove to a device that this app and host are unchanged, and give it a command.",
-    discussion: "Exit status 0 if and only if the device accepted the command and proved itself.",
+    abstract: "Prove to a device that this app and host are unchanged, and send it a command.",
+    discussion: "The exit status is 0 if and only if the device accepted the command and proved its identity.",
     examples: [
       "holdfast prove --connect unix:/run/lock.sock --state phone --command unlock",
       """
@@ -17,15 +17,15 @@ struct Prove: Verb {
       """,
     ])
 
-  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var enrolled: StateOptions
 
-  @Option(help: "What the device is to do, at most 32 bytes.")
+  @Option(help: "The command for the device, at most 32 bytes.")
   var command: String
 
-  @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8.")
+  @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8 times.")
   var parameter: [String] = []
 
   @OptionGroup var codes: CodeOptions
@@ -90,7 +90,7 @@ extension ProofOutcome {
 
   fileprivate var retry: String {
     guard let seconds = verdict.notice.retryAfterSeconds else { return "" }
-    return "; the next code is looked at in \(seconds) s"
+    return "; the device checks the next code in \(seconds) s"
   }
 
   fileprivate var json: JSONValue {
@@ -129,12 +129,14 @@ extension Request {
   /// Creates a request from the command line.
   init(command: String, parameters: [String]) throws(Failure) {
     self.init(command: BoundedText<32>(command) ?? BoundedText())
-    guard !self.command.isEmpty else { throw Failure(.usage, "a command has 1 to 32 bytes") }
-    guard parameters.count <= 8 else { throw Failure(.usage, "a command has at most 8 parameters") }
+    guard !self.command.isEmpty else { throw Failure(.usage, "a command must have 1 to 32 bytes") }
+    guard parameters.count <= 8 else { throw Failure(.usage, "a command can have at most 8 parameters") }
     for text in parameters {
-      guard let parameter = BoundedText<64>(text) else { throw Failure(.usage, "a parameter has at most 64 bytes") }
+      guard let parameter = BoundedText<64>(text) else {
+        throw Failure(.usage, "a parameter can have at most 64 bytes")
+      }
       do throws(EncodingFault) { try append(parameter: parameter) } catch {
-        throw Failure(.usage, "a command has at most 8 parameters")
+        throw Failure(.usage, "a command can have at most 8 parameters")
       }
     }
     try checkUserCommand()
@@ -143,14 +145,14 @@ extension Request {
   /// Checks the parameters of a user command, because the device itself only answers `internal` if one is missing.
   private borrowing func checkUserCommand() throws(Failure) {
     if command == UserCommandName.synchronise, parameterCount != 1 {
-      throw Failure(.usage, "user-sync has one --parameter: the user", hint: "holdfast otp sync does it all")
+      throw Failure(.usage, "user-sync needs one --parameter: the user", hint: "use holdfast otp sync instead")
     }
     guard command == UserCommandName.hostCode else { return }
     let challenge = parameterCount == 2 ? parameter(1).description : ""
     guard challenge.utf8.count == 16, challenge.allSatisfy(\.isHexDigit) else {
       throw Failure(
-        .usage, "host-code has two --parameter: the user, and a challenge of 16 hexadecimal digits",
-        hint: "holdfast otp check-host does it all")
+        .usage, "host-code needs two --parameter: the user, and a challenge of 16 hexadecimal digits",
+        hint: "use holdfast otp check-host instead")
     }
   }
 }

@@ -6,21 +6,21 @@ import Synchronization
 
 struct Scan: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "List Bluetooth devices in range, and say which are Holdfast devices.",
+    abstract: "List Bluetooth devices in range, and show which are Holdfast devices.",
     discussion: """
-      Low Energy is searched first, for some five seconds, then classic Bluetooth; it takes CAP_NET_ADMIN. Devices of classic Bluetooth are \
-      then asked by SDP, and what calls itself a Holdfast device is connected to and listened to. Ctrl-C ends the search, \
-      and what was found is listed.
+      The scan covers Low Energy first, for about five seconds, then classic Bluetooth; it requires CAP_NET_ADMIN. Then the \
+      command asks the classic Bluetooth devices by SDP, connects to those that call themselves Holdfast devices, and waits \
+      for their challenges. Ctrl-C ends the scan and lists the devices found so far.
       """,
     examples: [
       "holdfast scan",
       "holdfast scan --adapter hci0 --seconds 20 --json",
     ])
 
-  @Option(help: "The adapter to search with, such as hci0.")
+  @Option(help: "The adapter to scan with, such as hci0.")
   var adapter: String?
 
-  @Option(help: "How many seconds to search.")
+  @Option(help: "The duration of the scan in seconds.")
   var seconds: Int = 10
 
   @OptionGroup var output: OutputOptions
@@ -30,7 +30,7 @@ struct Scan: Verb {
   private static let answerMilliseconds = 6000
 
   mutating func perform() throws(Failure) {
-    guard (1...3600).contains(seconds) else { throw Failure(.usage, "--seconds is from 1 to 3600") }
+    guard (1...3600).contains(seconds) else { throw Failure(.usage, "--seconds must be from 1 to 3600") }
     let number = try adapter.map { text throws(Failure) in try adapterNumber(text) }
     TerminationSignals.hold()
     let isEnded = Flag()
@@ -53,7 +53,7 @@ struct Scan: Verb {
   private func report(_ sightings: [Sighting]) {
     if output.json { return Console.result(.object([("devices", .array(sightings.map(\.json)))])) }
     for line in sightings.flatMap(\.lines) { Console.result(line) }
-    if sightings.isEmpty { Console.note("no device in range lets itself be found") }
+    if sightings.isEmpty { Console.note("no discoverable device is in range") }
   }
 
   private func progress(_ text: String) {
@@ -110,7 +110,7 @@ private struct Sighting {
   private var remarks: [String] {
     guard device.namesService && answers.isEmpty else { return [] }
     if let faultText { return ["  calls itself a Holdfast device: \(faultText)"] }
-    return ["  calls itself a Holdfast device" + (wasAsked ? ", and does not say where it listens" : "")]
+    return ["  calls itself a Holdfast device" + (wasAsked ? ", but does not announce a PSM or channel" : "")]
   }
 
   private var faultText: String? {

@@ -6,8 +6,9 @@ import HoldfastOpenSSL
 
 struct Seal: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "seal", abstract: "Seal a command and its parameters: a code that is good for nothing else.",
-    discussion: "What is sealed is shown before the PIN is asked for. A wrong PIN gives a wrong seal.",
+    commandName: "seal",
+    abstract: "Compute the seal of a command: a code that is valid only for this command and its parameters.",
+    discussion: "The command and parameters are shown before the PIN is requested. A wrong PIN gives a wrong seal.",
     examples: [
       "holdfast seal --authenticator keys --command open-safe --parameter 7"
     ])
@@ -17,19 +18,22 @@ struct Seal: Verb {
   @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "What the device is to do, at most 32 bytes.")
+  @Option(help: "The command for the device, at most 32 bytes.")
   var command: String
 
-  @Option(help: "A parameter of the command, at most 16 characters unless the record allows more; at most 8 of them.")
+  @Option(
+    help:
+      "A parameter of the command, at most 16 characters unless the record allows more; may be repeated, at most 8 times."
+  )
   var parameter: [String] = []
 
-  @Option(help: "The device's challenge, 16 hexadecimal digits, for records whose seals need one.")
+  @Option(help: "The device's challenge, 16 hexadecimal digits, for records whose seals require one.")
   var deviceChallenge: String?
 
   mutating func perform() throws(Failure) {
     let challenge = try deviceChallenge.map { (text) throws(Failure) in
       guard let challenge = DeviceChallenge(text) else {
-        throw Failure(.usage, "--device-challenge is 16 hexadecimal digits")
+        throw Failure(.usage, "--device-challenge must be 16 hexadecimal digits")
       }
       return challenge
     }
@@ -38,7 +42,7 @@ struct Seal: Verb {
     guard record.needsChallenge == (challenge != nil) else {
       throw Failure(
         .usage,
-        record.needsChallenge ? "the record's seals need --device-challenge" : "the record's seals take no challenge")
+        record.needsChallenge ? "the record's seals require --device-challenge" : "the record's seals use no challenge")
     }
     let request: SealRequest
     do throws(SealFault) {

@@ -8,19 +8,19 @@ struct ShowStatus: Verb {
   static let configuration = CommandConfiguration(
     commandName: "status", abstract: "Show the enrolments of a prover's state folder, and when they expire.",
     discussion: """
-      Only the device can read a token. The issuer reported its claims when it issued the token, and the prover kept this \
-      report, which nothing authenticates. An enrolment by an older version shows no claims. Nobody is connected to. Exit \
-      status 0 also where a token has expired; 2 when an enrolment is damaged, or no device is enrolled.
+      The command makes no connection. Only the device can read a token, so it shows the claims that the issuer reported \
+      when it issued the token; nothing authenticates this report. An enrolment by an older version shows no claims. The \
+      exit status is 0 even if a token has expired, and 2 if an enrolment is damaged or no device is enrolled.
       """,
     examples: [
       "holdfast status --state phone",
       "holdfast status --state phone --device lock.json --json",
     ])
 
-  @Option(help: "The state folder that enroll filled.", completion: .directory)
+  @Option(help: "The prover's state folder, which enroll filled.", completion: .directory)
   var state: String
 
-  @Option(help: "Only this device: its id or its descriptor.", completion: .file())
+  @Option(help: "Show only this device, given by its id or its descriptor.", completion: .file())
   var device: String?
 
   @OptionGroup var output: OutputOptions
@@ -68,7 +68,9 @@ struct ShowStatus: Verb {
         "  uses       \(report.maximumUses.map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" } ?? "any number")",
       ]
     }
-    if entry.entry.isOfOldLayout { lines.append("  files      in the state folder itself, as older versions put them") }
+    if entry.entry.isOfOldLayout {
+      lines.append("  files      in the state folder itself, where older versions put them")
+    }
     return lines
   }
 
@@ -99,7 +101,9 @@ extension EnrolmentState {
     case .valid: "valid for \((secondsLeft ?? 0).duration)"
     case .expired: "expired"
     case .unknown:
-      report == nil ? "enrolled by an older version, which kept no expiry" : "there is no clock to judge it by"
+      report == nil
+        ? "enrolled by an older version, which did not record the expiry"
+        : "unknown validity, because there is no clock"
     case .damaged: "damaged"
     case .unreadable: "no permission"
     }

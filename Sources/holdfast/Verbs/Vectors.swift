@@ -5,7 +5,7 @@ import HoldfastVectors
 
 struct Vectors: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Test vectors in Wycheproof's shape.",
+    abstract: "Replay test vectors in the format of Wycheproof.",
     examples: [
       "holdfast vectors replay vectors/*.json"
     ],
@@ -15,7 +15,7 @@ struct Vectors: ParsableCommand {
 struct VectorsReplay: Verb {
   static let configuration = CommandConfiguration(
     commandName: "replay", abstract: "Replay test vectors: Holdfast's own and those of Wycheproof that apply.",
-    discussion: "Exit status 2 when a test fails, or a file is not what it should be.",
+    discussion: "The exit status is 2 if a test fails or a file is malformed.",
     examples: [
       "holdfast vectors replay vectors/*.json",
       "holdfast vectors replay vectors/oath-hotp.json --json",

@@ -21,7 +21,7 @@ def attack(scene, story):
     for text, data, what in [
         ("a blank flash", b"\xff" * FLASH, "the flash is blank; everything is denied"),
         ("a flash full of random bytes", secrets.token_bytes(FLASH), "the flash is not a device's; everything is denied"),
-        ("a bit flipped in what the owner wrote", bytes(spoiled), "what the owner provisioned is damaged; everything is denied"),
+        ("a bit flipped in what the owner wrote", bytes(spoiled), "the provisioned data is damaged; everything is denied"),
     ]:
         with other_board(scene, data) as board:
             story.expect(text, what, board.power_on())

@@ -81,11 +81,11 @@ extension FirmwareFault {
     case .provision(.blank): "the flash is blank"
     case .provision(.foreign): "the flash is not a device's"
     case .provision(.newerVersion): "a later version provisioned the flash"
-    case .provision: "what the owner provisioned is damaged"
-    case .store(.blank): "the flash is half provisioned"
+    case .provision: "the provisioned data is damaged"
+    case .store(.blank): "the flash is partly provisioned"
     case .store(.flash): "the flash failed"
-    case .store: "what the device must remember is damaged"
-    case .cryptography: "the device's key is none"
+    case .store: "the device's memory is damaged"
+    case .cryptography: "the device's key is invalid"
     }
   }
 }

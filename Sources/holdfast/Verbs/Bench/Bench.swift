@@ -7,7 +7,7 @@ import HoldfastTransport
 
 struct Bench: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Measure how long things take.",
+    abstract: "Measure speed: proofs, rounds and one-time passwords.",
     examples: [
       "holdfast bench latency --rounds 200",
       "holdfast bench otp",
@@ -19,28 +19,29 @@ struct BenchLatency: Verb {
   static let configuration = CommandConfiguration(
     commandName: "latency", abstract: "Measure the latency of whole proofs against a budget.",
     discussion: """
-      Without --connect a device is made and served in a separate process, in a temporary folder. Exit status 1 when \
-      the 99th percentile is over the budget.
+      Without --connect, the command creates a device in a temporary folder and serves it in a separate process. The exit \
+      status is 1 if the 99th percentile is over the budget.
       """,
     examples: [
       "holdfast bench latency",
       "holdfast bench latency --connect unix:/run/lock.sock --state phone \\\n--rounds 200",
     ])
 
-  @Option(help: "The device to prove to; needs --state.")
+  @Option(help: "The device's endpoint; requires --state.")
   var connect: String?
 
-  @Option(help: "The folder that enroll filled; needs --connect.", completion: .directory)
+  @Option(help: "The prover's state folder, which enroll filled; requires --connect.", completion: .directory)
   var state: String?
 
   @Option(
-    help: "The device that must answer: its id, or its descriptor; any enrolled one when absent.", completion: .file())
+    help: "The device that must answer: its id or its descriptor. By default, any enrolled device.", completion: .file()
+  )
   var device: String?
 
-  @Option(help: "What the device is to do.")
+  @Option(help: "The command for the device.")
   var command: String = "status"
 
-  @Option(help: "How many proofs are counted.")
+  @Option(help: "The number of proofs that are counted.")
   var rounds: Int = 200
 
   @Option(help: "The budget for the 99th percentile, in milliseconds.")
@@ -51,10 +52,10 @@ struct BenchLatency: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
-    guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms is from 1 to 3600000") }
-    guard device == nil || connect != nil else { throw Failure(.usage, "--device goes with --connect and --state") }
-    guard (connect == nil) == (state == nil) else { throw Failure(.usage, "--connect and --state go together") }
+    guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
+    guard (1...3_600_000).contains(budgetMs) else { throw Failure(.usage, "--budget-ms must be from 1 to 3600000") }
+    guard device == nil || connect != nil else { throw Failure(.usage, "--device requires --connect and --state") }
+    guard (connect == nil) == (state == nil) else { throw Failure(.usage, "--connect and --state require each other") }
     let statistics: LatencyStatistics
     if let connect, let state {
       statistics = try measure(
@@ -121,22 +122,22 @@ struct BenchLatency: Verb {
 
 struct BenchOTP: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "otp", abstract: "Measure how many one-time passwords are computed in a second.",
+    commandName: "otp", abstract: "Measure how many one-time passwords this host computes per second.",
     discussion: """
-      HOTP by HMAC-SHA-1 with six digits, in one thread; each code takes the key's bytes anew and is compared with RFC \
-      4226's. Exit status 2 when one differs.
+      The codes are HOTP codes with HMAC-SHA-1 and six digits, computed in one thread. Each code starts from the bytes of the \
+      key and is compared with the code in RFC 4226. The exit status is 2 if one differs.
       """,
     examples: [
       "holdfast bench otp --seconds 5"
     ])
 
-  @Option(help: "How long to measure, 1 to 3600 seconds.")
+  @Option(help: "The duration of the measurement in seconds, 1 to 3600.")
   var seconds: Int = 1
 
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
-    guard (1...3600).contains(seconds) else { throw Failure(.usage, "--seconds is from 1 to 3600") }
+    guard (1...3600).contains(seconds) else { throw Failure(.usage, "--seconds must be from 1 to 3600") }
     let expected = Array(Self.rfcCodes.utf8)
     let key = Array("12345678901234567890".utf8)
     let end = UInt64(seconds) * 1_000_000_000
@@ -163,7 +164,7 @@ struct BenchOTP: Verb {
 
   private func report(codes: UInt64, nanoseconds: UInt64) {
     let perSecond = UInt64(Double(codes) * 1e9 / Double(nanoseconds))
-    guard output.json else { return Console.result("\(perSecond) codes a second, each \(nanoseconds / codes) ns") }
+    guard output.json else { return Console.result("\(perSecond) codes per second, \(nanoseconds / codes) ns each") }
     Console.result(
       .object([
         ("codes", .integer(codes)), ("microseconds", .integer(nanoseconds / 1000)),

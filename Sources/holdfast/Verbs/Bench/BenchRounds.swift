@@ -8,25 +8,25 @@ import HoldfastTransport
 /// without that of the measurement.
 struct BenchRounds: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "rounds", abstract: "Measure the latency of rounds on one connection, without the measuring.",
+    commandName: "rounds", abstract: "Measure the latency of rounds on one connection, without the measurements.",
     discussion: """
-      App and host are measured once, before the first round. The time of a round is from one verdict to the next: the \
-      device's challenge, the prover's answer, the device's verdict. The first round, in which the token may have to be \
-      sent whole, is not counted. Exit status 0 if and only if every round was accepted.
+      App and host are measured once, before the first round. The time of a round runs from one verdict to the next and \
+      includes the device's challenge, the prover's answer and the device's verdict. The first round is not counted, \
+      because it may send the whole token. The exit status is 0 if and only if every round was accepted.
       """,
     examples: [
       "holdfast bench rounds --connect unix:/run/lock.sock --state phone"
     ])
 
-  @Option(help: "The device to prove to.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var enrolled: StateOptions
 
-  @Option(help: "What the device is to do.")
+  @Option(help: "The command for the device.")
   var command: String = "status"
 
-  @Option(help: "How many rounds are counted.")
+  @Option(help: "The number of rounds that are counted.")
   var rounds: Int = 1000
 
   @OptionGroup var waiting: TimeoutOptions
@@ -36,7 +36,7 @@ struct BenchRounds: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds is from 1 to 1000000") }
+    guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
     let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try Endpoint(peerArgument: connect)
     let proof = Proof(

@@ -8,19 +8,19 @@ import HoldfastStorage
 
 /// The options that select entries of an audit log. An entry must meet all conditions.
 struct AuditSelectionOptions: ParsableArguments {
-  @Option(help: "Only the entries after this sequence number.")
+  @Option(help: "Only entries after this sequence number.")
   var after: String?
 
-  @Option(help: "Only the entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
+  @Option(help: "Only entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
   var since: String?
 
-  @Option(help: "Only the entries that name this user.")
+  @Option(help: "Only entries that name this user.")
   var user: String?
 
   @Option(help: "Only rounds that ended with this status, such as accepted, and totals that count it.")
   var status: String?
 
-  @Option(help: "Only the last entries of those.")
+  @Option(help: "Only this number of entries, the last of those selected.")
   var last: Int?
 
   /// Returns the selection.
@@ -29,13 +29,13 @@ struct AuditSelectionOptions: ParsableArguments {
   func selection() throws(Failure) -> AuditSelection {
     var selection = AuditSelection()
     if let last {
-      guard last >= 0 else { throw Failure(.usage, "--last is not negative") }
+      guard last >= 0 else { throw Failure(.usage, "--last must not be negative") }
       selection.last = last
     }
     if let after {
       guard let sequence = decimal(after), sequence <= maximumInteger else {
         throw Failure(
-          .usage, "--after is a sequence number", hint: "device audit prints it at the beginning of each line")
+          .usage, "--after must be a sequence number", hint: "device audit prints it at the beginning of each line")
       }
       selection.after = sequence
     }
@@ -44,8 +44,8 @@ struct AuditSelectionOptions: ParsableArguments {
     if let status {
       guard let known = Status.allCases.first(where: { $0.name == status }) else {
         throw Failure(
-          .usage, "--status is none of the statuses",
-          hint: "one of: \(Status.allCases.map(\.name).joined(separator: ", "))")
+          .usage, "--status must be the name of a status",
+          hint: "the names are \(Status.allCases.map(\.name).joined(separator: ", "))")
       }
       selection.status = known
     }
@@ -117,26 +117,29 @@ struct AuditSelection {
 
 /// The options for cutting the audit log of a folder and for reading the entries that were cut off.
 struct AuditCutOptions: ParsableArguments {
-  @Option(help: "Cut the log before this entry, which stays the first; --to says where the others go.")
+  @Option(help: "Remove the entries before this one, which becomes the first; --to names the file for them.")
   var cutBefore: UInt64?
 
-  @Option(help: "With --cut-before: the file that takes the entries. It must not exist.", completion: .file())
+  @Option(help: "With --cut-before: the file for the removed entries. It must not exist.", completion: .file())
   var to: String?
 
-  @Option(help: "In place of a device: print or check entries that were cut off into this file.", completion: .file())
+  @Option(help: "Instead of a device: print or check the entries that were moved to this file.", completion: .file())
   var file: String?
 
   func check(isReading: Bool) throws(Failure) {
     guard (cutBefore == nil) == (to == nil) else {
-      throw Failure(.usage, "--cut-before and --to go together", hint: "--cut-before 1000 --to audit-1-999.jsonl")
+      throw Failure(
+        .usage, "--cut-before and --to require each other", hint: "for example --cut-before 1000 --to audit-1-999.jsonl"
+      )
     }
     guard cutBefore != nil else { return }
     guard file == nil, !isReading else {
       throw Failure(
-        .usage, "--cut-before goes with --dir and --to only", hint: "print or check the log in a second call")
+        .usage, "--cut-before accepts only --dir and --to", hint: "print or check the log with a second command")
     }
     guard to != "-" else {
-      throw Failure(.usage, "--to takes no standard output: the entries must be on the disk first", hint: "name a file")
+      throw Failure(
+        .usage, "--to cannot be standard output: the entries must first be on the disk", hint: "use the name of a file")
     }
     guard cutBefore != 0 else { throw Failure(.usage, "the first entry has the number 1") }
   }
@@ -145,15 +148,15 @@ struct AuditCutOptions: ParsableArguments {
   func archive(besides device: DeviceOptions) throws(Failure) -> AuditArchive? {
     guard let file else { return nil }
     guard device.dir == nil, device.firmware == nil else {
-      throw Failure(.usage, "--file takes the place of a device", hint: "leave out --dir and --firmware")
+      throw Failure(.usage, "--file replaces the device", hint: "leave out --dir and --firmware")
     }
     do throws(AuditArchiveFault) { return try AuditArchive(path: file) } catch {
       switch error {
-      case .file(let error): throw Failure(error, hint: "give a file that --cut-before wrote")
+      case .file(let error): throw Failure(error, hint: "use a file that --cut-before wrote")
       case .malformed:
         throw Failure(
-          .malformed, "\(file) is no file of audit entries, or only the beginning of one",
-          hint: "give a file that --cut-before wrote")
+          .malformed, "\(file) is not a file of audit entries, or only the beginning of one",
+          hint: "use a file that --cut-before wrote")
       case .newerVersion:
         throw Failure(.malformed, "\(file) was written by a later version", hint: "use that version")
       }
@@ -165,7 +168,7 @@ struct AuditCutOptions: ParsableArguments {
     guard let cutBefore, let to else { return false }
     guard let ledger = try owned.ledger() as? Ledger else {
       throw Failure(
-        .usage, "--cut-before does not go with --firmware: a board drops its oldest entries by itself",
+        .usage, "--cut-before does not work with --firmware: a board drops its oldest entries by itself",
         hint: "it is for --dir")
     }
     let end: AuditChain
@@ -191,22 +194,22 @@ extension Failure {
     case .beyondEnd(let last):
       self.init(
         .malformed, "there is no entry \(cutBefore): the last one is \(last)",
-        hint: "the entry given stays the first one")
+        hint: "the given entry becomes the first one")
     case .alreadyCut(let firstKept):
       self.init(
-        .malformed, "there is nothing to cut: the first entry that is kept is \(firstKept)",
-        hint: "give a number above \(firstKept)")
+        .malformed, "there is nothing to cut: the first entry in the log is \(firstKept)",
+        hint: "use a number above \(firstKept)")
     case .tooMany:
       self.init(
-        .malformed, "at most \(Ledger.cutLimit) entries are cut off at once",
-        hint: "cut in steps, each into another file")
+        .malformed, "at most \(Ledger.cutLimit) entries can be cut at once",
+        hint: "cut in steps, each into a new file")
     case .broken(let sequence):
       self.init(
         .malformed, "the audit log is broken from entry \(sequence) on, and was not cut",
-        hint: "somebody changed the file, or the disk did")
+        hint: "the file was tampered with, or the disk is faulty")
     case .file(let error) where error.kind == .exists:
-      self.init(.malformed, "\(file) exists, and nothing is overwritten", hint: "give another name")
-    case .file(let error): self.init(error, hint: "give a file in a folder that can be written")
+      self.init(.malformed, "\(file) already exists; nothing was overwritten", hint: "use another name")
+    case .file(let error): self.init(error, hint: "use a file in a writable folder")
     }
   }
 }

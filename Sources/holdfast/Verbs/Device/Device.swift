@@ -5,7 +5,7 @@ import HoldfastStorage
 
 struct Device: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Make, show and serve a device: the embedded verifier.",
+    abstract: "Create, show and serve a device, the embedded verifier.",
     examples: [
       "holdfast device init --dir lock",
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
@@ -21,7 +21,7 @@ struct DeviceOptions: ParsableArguments {
   @Option(help: "The device's folder.", completion: .directory)
   var dir: String?
 
-  @Option(help: "In place of a folder: the image of a microcontroller's flash.", completion: .file())
+  @Option(help: "Instead of a folder: the image of a microcontroller's flash.", completion: .file())
   var firmware: String?
 
   enum Place {
@@ -34,8 +34,9 @@ struct DeviceOptions: ParsableArguments {
     case (let dir?, nil): return .folder(dir)
     case (nil, let firmware?): return .image(firmware)
     case (nil, nil):
-      throw Failure(.usage, "which device is missing", hint: "give its folder with --dir, or its image with --firmware")
-    case (_?, _?): throw Failure(.usage, "a device is in a folder or in an image", hint: "give --dir or --firmware")
+      throw Failure(.usage, "the device is not named", hint: "name its folder with --dir, or its image with --firmware")
+    case (_?, _?):
+      throw Failure(.usage, "a device is either in a folder or in an image", hint: "use --dir or --firmware, not both")
     }
   }
 
@@ -43,7 +44,9 @@ struct DeviceOptions: ParsableArguments {
   func folder(because reason: String) throws(Failure) -> String {
     switch try place() {
     case .folder(let path): return path
-    case .image: throw Failure(.usage, "--firmware does not go with this: \(reason)", hint: "it is for --dir")
+    case .image:
+      throw Failure(
+        .usage, "this command does not accept --firmware: \(reason)", hint: "use --dir with a device's folder")
     }
   }
 }

@@ -29,7 +29,7 @@ struct DeviceAudit: OwnerVerb {
     _ = try choice.selection()
     guard !verify || choice.isEmpty else {
       throw Failure(
-        .usage, "--verify is of the whole log", hint: "leave out --after, --since, --user, --status and --last")
+        .usage, "--verify checks the whole log", hint: "leave out --after, --since, --user, --status and --last")
     }
     try cutting.check(isReading: verify || !choice.isEmpty)
   }
@@ -62,7 +62,7 @@ struct DeviceAudit: OwnerVerb {
     if let broken = report.firstBroken {
       throw Failure(
         .malformed, "the audit log is broken from entry \(broken) on",
-        hint: "somebody changed the file, or the disk did"
+        hint: "the file was tampered with, or the disk is faulty"
       ).afterResult()
     }
     if !output.json {

@@ -9,10 +9,10 @@ import Synchronization
 
 struct DeviceBridge: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "bridge", abstract: "Carry messages between provers and a device behind a serial line.",
+    commandName: "bridge", abstract: "Carry messages between provers and a device on a serial line.",
     discussion: """
-      One prover at a time, until SIGTERM or Ctrl-C. The bridge knows no key and opens no message: what a prover proves, the \
-      device alone can tell.
+      The bridge serves one prover at a time, until SIGTERM or Ctrl-C. It has no key and opens no message: only the device \
+      decides what a prover has proved.
       """,
     examples: [
       "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",
@@ -28,10 +28,10 @@ struct DeviceBridge: Verb {
   @Option(help: "The line, such as tty:/dev/ttyUSB0 or unix-stream:/run/uart.sock.")
   var to: String
 
-  @Flag(help: "Say nothing of single provers.")
+  @Flag(help: "Do not log individual provers.")
   var quiet = false
 
-  @Flag(help: "Let any Bluetooth device pair with this host meanwhile, which takes CAP_NET_ADMIN.")
+  @Flag(help: "Allow any Bluetooth device to pair with this host while the bridge runs; requires CAP_NET_ADMIN.")
   var pair = false
 
   @OptionGroup var output: OutputOptions
@@ -40,11 +40,11 @@ struct DeviceBridge: Verb {
     let hardware = try Endpoint(argument: to)
     try hardware.refuseAccess(to)
     guard hardware.isLine else {
-      throw Failure(.usage, "\(hardware) is no serial line", hint: "--to takes tty:PATH or unix-stream:PATH")
+      throw Failure(.usage, "\(hardware) is not a serial line", hint: "--to accepts tty:PATH and unix-stream:PATH")
     }
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
     guard !endpoints.contains(hardware) else {
-      throw Failure(.usage, "\(hardware) cannot be both ends", hint: "provers listen elsewhere than the hardware")
+      throw Failure(.usage, "\(hardware) cannot be both ends", hint: "use different endpoints for --listen and --to")
     }
     TerminationSignals.hold()
     // A terminal that does not let background processes write must not stop the bridge.
@@ -66,7 +66,7 @@ struct DeviceBridge: Verb {
     TerminationSignals.whenRaised { bridge.stop() }
     for endpoint in bridge.endpoints {
       lines.warnOfAccess(to: endpoint)
-      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
+      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }
       lines.noteListening(at: endpoint, for: hardware)
     }
     let presence = BluetoothPresence(
@@ -122,32 +122,35 @@ extension BridgeNotice {
       return quiet
         ? nil
         : LogLine(
-          event: "disconnected", sentence: "connection \(connection): ended after \(count) messages of the device",
+          event: "disconnected", sentence: "connection \(connection): ended after \(count) messages from the device",
           members: [("connection", .number(connection)), ("messages", .number(count))])
     case .refused(let connection, let status):
       return quiet
         ? nil
         : LogLine(
-          event: "refused", sentence: "warning: connection \(connection): \(status.name), said by the bridge",
+          event: "refused", sentence: "warning: connection \(connection): \(status.name), from the bridge itself",
           members: [("connection", .number(connection)), ("status", .word(status.name))])
     case .displaced(let connection):
       return quiet
         ? nil
         : LogLine(
           event: "displaced",
-          sentence: "warning: connection \(connection) was ended for another, nothing of it had been accepted",
+          sentence:
+            "warning: connection \(connection) was ended to make room for another one, as none of its messages had been accepted",
           members: [("connection", .number(connection))])
     case .busy:
-      return quiet ? nil : LogLine(event: "busy", sentence: "warning: a prover was sent away, another is served")
+      return quiet
+        ? nil
+        : LogLine(event: "busy", sentence: "warning: a prover was turned away, because another one is being served")
     case .hardwareLost(.silent):
       return LogLine(
-        event: "line-lost", sentence: "warning: \(hardware): the device does not answer; the line is opened again")
+        event: "line-lost", sentence: "warning: \(hardware): the device does not answer; the line will be reopened")
     case .hardwareLost(.transport(let error)):
       let message = Failure(line: error, endpoint: hardware).message
-      return LogLine(event: "line-lost", sentence: "warning: \(message); the line is opened again")
+      return LogLine(event: "line-lost", sentence: "warning: \(message); the line will be reopened")
     case .hardwareBack: return LogLine(event: "line-back", sentence: "\(hardware): the line is open again")
     case .acceptFault:
-      return LogLine(event: "warning", sentence: "warning: a prover could not be accepted just now")
+      return LogLine(event: "warning", sentence: "warning: a prover could not be accepted")
     }
   }
 }
@@ -165,10 +168,10 @@ extension Failure {
     switch error {
     case .notFound, .refused:
       self.init(
-        .unavailable, "nothing is at \(endpoint)", hint: "is the device plugged in, or its emulator running?")
-    case .closed: self.init(.unavailable, "\(endpoint): the device's end was closed")
+        .unavailable, "there is nothing at \(endpoint)", hint: "is the device plugged in, or its emulator running?")
+    case .closed: self.init(.unavailable, "\(endpoint): the device closed its end")
     case .tooLong, .truncated, .timedOutReading:
-      self.init(.unavailable, "\(endpoint): the device sent what is no message")
+      self.init(.unavailable, "\(endpoint): the device sent something that is not a message")
     default: self.init(error, endpoint: endpoint)
     }
   }

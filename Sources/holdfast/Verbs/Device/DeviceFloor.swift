@@ -7,10 +7,12 @@ import HoldfastOpenSSL
 
 struct DeviceFloor: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "floor", abstract: "Show the floors below which tokens do not count, or move one by hand.",
+    commandName: "floor", abstract: "Show the floors, below which a device rejects tokens, or move one by hand.",
     discussion: """
-      Floors rise by themselves. Only here can they be lowered, for a device that was led into the future, say; each move \
-      is written to the audit log. A clock floor that goes back brings no use of a token back. In an image they only rise.
+      A device rejects tokens that expired before its clock floor, or whose generation is below their issuer's generation \
+      floor. Floors rise by themselves. Only this command can lower them, for example after a device was given a time in \
+      the future. The audit log records each move. Lowering the clock floor does not make used tokens usable again. In an \
+      image, floors can only rise.
       """,
     examples: [
       "holdfast device floor --dir lock",
@@ -24,7 +26,7 @@ struct DeviceFloor: OwnerVerb {
   @Option(help: "Move the clock floor to this time, such as 2026-11-22T18:00:00Z or in Unix seconds, or to now.")
   var clock: String?
 
-  @Option(help: "The key id of the issuer whose generation floor is to be moved.")
+  @Option(help: "The key id of the issuer whose generation floor is moved.")
   var issuer: String?
 
   @Option(help: "Move the generation floor of --issuer to this number.")
@@ -32,10 +34,11 @@ struct DeviceFloor: OwnerVerb {
 
   func check() throws(Failure) {
     guard (issuer == nil) == (generation == nil) else {
-      throw Failure(.usage, "--issuer and --generation go together")
+      throw Failure(.usage, "--issuer and --generation require each other")
     }
     guard clock == nil || issuer == nil else {
-      throw Failure(.usage, "one floor is moved at a time", hint: "run it once for the clock and once for the issuer")
+      throw Failure(
+        .usage, "only one floor can be moved at a time", hint: "run it once for the clock and once for the issuer")
     }
   }
 
@@ -65,7 +68,9 @@ struct DeviceFloor: OwnerVerb {
 
   private static func keyID(_ text: String) throws(Failure) -> KeyID {
     guard let keyID: KeyID = fixedBytes(hexadecimal: text) else {
-      throw Failure(.usage, "--issuer is a key id, 16 hexadecimal digits", hint: "holdfast device show lists them")
+      throw Failure(
+        .usage, "--issuer must be a key id of 16 hexadecimal digits",
+        hint: "holdfast device show lists the issuers' key ids")
     }
     return keyID
   }

@@ -8,10 +8,10 @@ import HoldfastOpenSSL
 
 struct DeviceInit: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "init", abstract: "Make a new device: key, id, ledger, and a policy for the simulated lock.",
+    commandName: "init", abstract: "Create a device: its key, id and ledger, and a policy for the simulated lock.",
     discussion: """
-      With --firmware it is an image of a microcontroller's flash, which is put on the board or given to an emulator. It \
-      holds the private key: whoever can read the file can be the device.
+      With --firmware, the command writes an image of a microcontroller's flash, for a board or an emulator. The image \
+      contains the private key: anyone who can read the file can impersonate the device.
       """,
     examples: [
       "holdfast device init --dir lock",
@@ -23,23 +23,23 @@ struct DeviceInit: Verb {
   @OptionGroup var output: OutputOptions
 
   @Option(
-    help: "A file with the key of an issuer that it trusts, as device trust takes it; may be repeated.",
+    help: "A file with the key of an issuer to trust, as device trust accepts it; may be repeated.",
     completion: .file())
   var trust: [String] = []
 
-  @Option(help: "A file with the policy, in place of that for the simulated lock.", completion: .file())
+  @Option(help: "A file with the policy, instead of the one for the simulated lock.", completion: .file())
   var policy: String?
 
   @Option(
     help:
-      "Anchor it: a counter in this TPM, such as /dev/tpmrm0 or the socket of swtpm, tells old copies from the device.",
+      "Anchor the device in this TPM, such as /dev/tpmrm0 or the socket of swtpm: a counter there reveals old copies.",
     completion: .file())
   var tpm: String?
 
   mutating func perform() throws(Failure) {
     let place = try device.place()
     if case .image = place, tpm != nil {
-      throw Failure(.usage, "--tpm does not go with --firmware: no TPM is on such a board", hint: "leave it out")
+      throw Failure(.usage, "--tpm does not work with --firmware: such a board has no TPM", hint: "leave out --tpm")
     }
     let policy = try policy.map { (path) throws(Failure) in try DevicePolicy(file: path) } ?? .forSimulatedLock
     switch place {
@@ -95,7 +95,7 @@ struct DeviceInit: Verb {
 
 extension Console {
   static func noteThatNobodyIsTrusted<Owned: OwnedDevice>(by owned: Owned) {
-    note("it trusts nobody yet; next: holdfast device trust \(Owned.option) \(owned.path.shellWord) service.json")
+    note("it trusts no issuer yet; next: holdfast device trust \(Owned.option) \(owned.path.shellWord) service.json")
   }
 }
 
@@ -104,7 +104,7 @@ extension DevicePolicy {
   fileprivate init(file path: String) throws(Failure) {
     let bytes = try Input.read(path, limit: DevicePolicy.maximumByteCount)
     do throws(PolicyFault) { try self.init(json: bytes) } catch {
-      throw Failure(.malformed, error.text(path), hint: "holdfast device policy prints one that is good")
+      throw Failure(.malformed, error.text(path), hint: "holdfast device policy prints a valid one")
     }
   }
 }

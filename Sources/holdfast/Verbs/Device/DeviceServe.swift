@@ -8,11 +8,11 @@ import HoldfastTransport
 
 struct DeviceServe: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "serve", abstract: "Answer provers until SIGTERM or Ctrl-C.",
+    commandName: "serve", abstract: "Serve provers until SIGTERM or Ctrl-C.",
     discussion: """
-      What happens goes to standard error, a line each, or with --json to standard output, a JSON object each. Peers that prove \
-      nothing, and denied rounds of the same token, are only counted: the first is a line, the others are one a minute. The \
-      audit log has what was accepted, and totals of the rest.
+      Each event is a line on standard error, or with --json a JSON object on standard output. Peers that prove nothing and \
+      denied rounds of the same token are logged once and then counted, with one line per minute for all of them. The audit \
+      log contains the accepted rounds, and totals of the others.
       """,
     examples: [
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
@@ -29,19 +29,20 @@ struct DeviceServe: Verb {
     help: "Where to listen, such as unix:/run/lock.sock or unix:/run/lock.sock,mode=660,group=lock; may be repeated.")
   var listen: [String]
 
-  @Flag(help: "Say nothing of single rounds.")
+  @Flag(help: "Do not log individual rounds.")
   var quiet = false
 
   @Flag(
-    help: "A line for each answer, also to peers that prove nothing: for a laboratory, as strangers can fill a disk.")
+    help: "Log every answer, even to peers that prove nothing; only for a laboratory, as strangers could fill the disk."
+  )
   var verbose = false
 
-  @Flag(help: "Let any Bluetooth device pair with this host while it serves, which takes CAP_NET_ADMIN.")
+  @Flag(help: "Allow any Bluetooth device to pair with this host while it serves; requires CAP_NET_ADMIN.")
   var pair = false
 
   mutating func perform() throws(Failure) {
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
-    let dir = try device.folder(because: "the device of an image runs on its board, or in an emulator of it")
+    let dir = try device.folder(because: "the device in an image runs on its board, or in an emulator of the board")
     let folder = try DeviceFolder.opened(dir)
     TerminationSignals.hold()
     // The end of the log's reader must not end the device.
@@ -62,7 +63,7 @@ struct DeviceServe: Verb {
     TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
       lines.warnOfAccess(to: endpoint)
-      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as it asks for") }
+      if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }
       lines.noteListening(at: endpoint)
     }
     let presence = BluetoothPresence(
@@ -78,7 +79,7 @@ struct DeviceServe: Verb {
 extension LogOutput {
   func warnOfAccess(to endpoint: Endpoint) {
     if endpoint.access?.isForEverybody == true {
-      warn("\(endpoint): every user of this host may connect, as it asks for")
+      warn("\(endpoint): every user of this host may connect, as its mode allows")
     }
   }
 
@@ -158,7 +159,7 @@ struct BluetoothPresence {
     guard isPairing else { return }
     for adapter in Set(endpoints.filter { $0.port != nil }.map(\.adapter)) {
       do throws(BluetoothError) { acceptors.append(try PairingAcceptor(adapter: adapter)) } catch {
-        log.warn("nobody can pair: \(Failure(error, adapter: adapter.map { "hci\($0)" }).message)")
+        log.warn("pairing is not possible: \(Failure(error, adapter: adapter.map { "hci\($0)" }).message)")
       }
     }
   }
@@ -175,7 +176,7 @@ extension AdvertisementNotice {
     case .unreachable(let adapter, let error):
       let reason = Failure(error, adapter: "hci\(adapter)").message
       return LogLine(
-        event: "unreachable", sentence: "warning: hci\(adapter): nobody can connect by Low Energy: \(reason)",
+        event: "unreachable", sentence: "warning: hci\(adapter): provers cannot connect by Low Energy: \(reason)",
         members: [("adapter", .word("hci\(adapter)")), ("reason", .text(reason))])
     case .reachable(let adapter, let milliseconds):
       return LogLine(
@@ -185,7 +186,8 @@ extension AdvertisementNotice {
     case .ended(let adapter, let host):
       return LogLine(
         event: "link-ended",
-        sentence: "warning: hci\(adapter): the link of \(host) was ended: it kept others out and proved nothing",
+        sentence:
+          "warning: hci\(adapter): the link to \(host) was ended, because it kept others out and proved nothing",
         members: [("adapter", .word("hci\(adapter)")), ("peer", .text(host.description))])
     }
   }
@@ -194,7 +196,7 @@ extension AdvertisementNotice {
 extension BluetoothError {
   fileprivate func publicationText(isRecord: Bool) -> String {
     guard isRecord, self == .permissionDenied else { return Failure(self, adapter: nil).message }
-    return "the SDP server takes no records of this user"
+    return "the SDP server accepts no records from this user"
   }
 }
 

@@ -7,7 +7,7 @@ import HoldfastStorage
 
 struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "show", abstract: "Show a device; with --json its descriptor, which enroll takes.",
+    commandName: "show", abstract: "Show a device; with --json, print its descriptor, which enroll needs.",
     examples: [
       "holdfast device show --dir lock",
       "holdfast device show --dir lock --json > lock.json",
@@ -56,19 +56,19 @@ extension PolicyFault {
   /// Describes the mistake in a policy from the file `name`.
   func text(_ name: String = "policy.json") -> String {
     switch self {
-    case .unreadable: "\(name) is missing, not to be read, or not the owner's regular file"
+    case .unreadable: "\(name) is missing, unreadable, or not a regular file of the owner"
     case .malformed(let mistake), .unexpected(let mistake): mistake.text(in: name)
-    case .newerVersion: "\(name) is of a later version"
+    case .newerVersion: "\(name) was written by a later version"
     }
   }
 }
 
 struct DevicePolicyShow: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "policy", abstract: "Show what the device's owner allows, and whether the file is in force.",
+    commandName: "policy", abstract: "Show what the device's owner allows, and whether the policy file is in force.",
     discussion: """
-      The policy is the file policy.json in the device's folder. A running device sees changes at once. That of an image was \
-      given to device init.
+      The policy is the file policy.json in the device's folder. A running device applies changes at once. The policy of an \
+      image is the one given to device init.
       """,
     examples: [
       "holdfast device policy --dir lock",
@@ -82,7 +82,7 @@ struct DevicePolicyShow: OwnerVerb {
     let reading = owned.policyReading
     if reading.fault == .unreadable { try sayWhy(owned.path) }
     if let fault = reading.fault {
-      throw Failure(.malformed, "the device denies everything: \(fault.text())", hint: "mend or restore the file")
+      throw Failure(.malformed, "the device denies everything: \(fault.text())", hint: "correct or restore the file")
     }
     for line in String(decoding: reading.policy.json(), as: UTF8.self).split(separator: "\n") {
       Console.result(String(line))
@@ -95,16 +95,18 @@ struct DevicePolicyShow: OwnerVerb {
       _ = try Files.readFile(
         at: DeviceFile.policy.path(in: folder), limit: DevicePolicy.maximumByteCount,
         requirements: [.owned, .noSymbolicLink])
-    } catch { throw Failure(error, hint: "restore it; the device denies everything meanwhile") }
+    } catch { throw Failure(error, hint: "restore it; until then the device denies everything") }
   }
 }
 
 struct DeviceReset: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "reset", abstract: "Make a new device of this one: another key and id, nobody trusted, no token good.",
+    commandName: "reset",
+    abstract: "Turn this device into a new one, with another key and id, no trusted issuer and no valid token.",
     discussion: """
-      Policy and audit log stay, and the reset is written there. It cannot be undone. Also for a device whose making or \
-      reset was interrupted. One that is anchored gets a new counter; so does one whose ledger was rolled back.
+      The policy and the audit log stay, and the log records the reset, which cannot be undone. The command also repairs a \
+      device whose creation or reset was interrupted. A device that is anchored in a TPM gets a new counter, even if its \
+      ledger was rolled back.
       """,
     examples: [
       "holdfast device reset --dir lock --yes"
@@ -113,11 +115,11 @@ struct DeviceReset: Verb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Flag(help: "Do it: every prover must be enrolled again.")
+  @Flag(help: "Confirm the reset: every prover must be enrolled again.")
   var yes = false
 
   mutating func perform() throws(Failure) {
-    let dir = try device.folder(because: "to be rid of an image, make another one and delete this")
+    let dir = try device.folder(because: "to reset an image, create another one and delete this one")
     guard yes else {
       throw Failure(
         .usage, "a reset cannot be undone: every prover of this device must be enrolled again",

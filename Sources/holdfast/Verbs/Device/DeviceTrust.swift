@@ -9,7 +9,7 @@ import HoldfastStorage
 struct DeviceTrust: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "trust",
-    abstract: "Trust an issuer's key from now on, or no longer. A running device sees it at once.",
+    abstract: "Trust an issuer's key, or stop trusting it. A running device applies this at once.",
     examples: [
       "holdfast device trust --dir lock service.json",
       "holdfast device trust --dir lock --remove 0f1e2d3c4b5a6978",
@@ -18,7 +18,7 @@ struct DeviceTrust: OwnerVerb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Flag(help: "Trust it no longer; the key may be given by its id.")
+  @Flag(help: "Stop trusting the key, which may be given by its id.")
   var remove = false
 
   @Argument(
@@ -40,7 +40,7 @@ struct DeviceTrust: OwnerVerb {
       let isNew = try recording { () throws(LedgerFault) in try ledger.trust(key, realClock: now) }
       report(keyID, isNew ? "trusted" : "trusted already", algorithm: IssuerAlgorithm(of: key))
       if key.isMAC, !owned.policyReading.policy.acceptsMAC {
-        Console.note("its tokens count once policy.json has the member \"issuer\": {\"mac\": true}")
+        Console.note("its tokens are accepted once policy.json has the member \"issuer\": {\"mac\": true}")
       }
     }
   }
@@ -73,7 +73,7 @@ extension IssuerKey {
     }
     guard path != "-" else {
       throw Failure(
-        .malformed, "standard input holds a key that is secret", hint: "give the file itself, which others cannot read")
+        .malformed, "the key on standard input is secret", hint: "give the file itself, which others cannot read")
     }
     let key: Result<Secret<32>, KeyFault>
     do throws(FileError) {

@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 
 struct DeviceUser: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "user", abstract: "Add, list, unlock and remove the users whose codes a device takes.",
+    commandName: "user", abstract: "Add, list, unlock and remove the users whose codes a device accepts.",
     examples: [
       "holdfast device user add --dir lock alice",
       "holdfast device user list --dir lock",
@@ -18,9 +18,9 @@ struct DeviceUser: ParsableCommand {
 
 struct DeviceUserAdd: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "add", abstract: "Add a user: print an activation code, or take secrets that were made elsewhere.",
+    commandName: "add", abstract: "Add a user: print an activation code, or import secrets.",
     discussion: """
-      The code is good for ten minutes and one use, and anyone who sees it can become the user. The user types it into: \
+      The code is valid for ten minutes and one use, and anyone who sees it can become the user. The user types it into: \
       holdfast otp activate --connect ENDPOINT --authenticator keys --code -
       """,
     examples: [
@@ -36,18 +36,19 @@ struct DeviceUserAdd: OwnerVerb {
   @Argument(help: "The user's name, at most 32 bytes.")
   var name: String
 
-  @Flag(help: "Take the place of a user of that name, whose secrets are then forgotten.")
+  @Flag(help: "Replace the user with that name, whose secrets are then forgotten.")
   var replace = false
 
   @Option(
-    help: "A file with the secret of the one-time passwords, in place of an activation; - is standard input.",
+    help: "A file with the secret of the one-time passwords, instead of an activation; - is standard input.",
     completion: .file())
   var otpSecret: String?
 
-  @Option(help: "A file with the secret of the seals, likewise.", completion: .file())
+  @Option(
+    help: "A file with the secret of the seals, instead of an activation; - is standard input.", completion: .file())
   var sealSecret: String?
 
-  @Option(help: "How those files are written: hex, base32 or raw.")
+  @Option(help: "The format of those files: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
   @Option(help: "The first counter of an --otp-secret for --otp hotp. Used codes of a replaced secret stay used.")
@@ -56,10 +57,10 @@ struct DeviceUserAdd: OwnerVerb {
   func check() throws(Failure) {
     _ = try BoundedText<32>(userArgument: name)
     guard counter == nil || (otpSecret != nil && methods.otp == .hotp) else {
-      throw Failure(.usage, "--counter goes with --otp hotp and --otp-secret")
+      throw Failure(.usage, "--counter requires --otp hotp and --otp-secret")
     }
     guard otpSecret != "-" || sealSecret != "-" else {
-      throw Failure(.usage, "standard input holds one secret: give the other one in a file")
+      throw Failure(.usage, "standard input provides only one secret: give the other one in a file")
     }
   }
 
@@ -83,18 +84,22 @@ struct DeviceUserAdd: OwnerVerb {
     }
     Console.result(user, code: code, json: output.json)
     Console.note(
-      "\(user) activates with it, where ENDPOINT is this device: "
+      "\(user) activates with this code, where ENDPOINT is this device's endpoint: "
         + "holdfast otp activate --connect ENDPOINT --authenticator keys --code -")
   }
 
   private func take(_ user: BoundedText<32>, into ledger: some OwnerLedger) throws(Failure) {
     var accounts: [NewAccount] = []
     if let otpSecret {
-      guard let method = try methods.otpMethod() else { throw Failure(.usage, "--otp none has no --otp-secret") }
+      guard let method = try methods.otpMethod() else {
+        throw Failure(.usage, "--otp none does not accept --otp-secret")
+      }
       accounts.append(try account(.otp, method, from: otpSecret, of: "--otp-secret", counter: counter ?? 0))
     }
     if let sealSecret {
-      guard let method = try methods.sealMethod() else { throw Failure(.usage, "--seal none has no --seal-secret") }
+      guard let method = try methods.sealMethod() else {
+        throw Failure(.usage, "--seal none does not accept --seal-secret")
+      }
       accounts.append(try account(.seal, method, from: sealSecret, of: "--seal-secret", counter: 0))
     }
     let now = SystemClock().unixSeconds()
@@ -115,10 +120,11 @@ struct DeviceUserAdd: OwnerVerb {
     let secret = try format.read(path, of: option)
     if secret.count < 16 {
       Console.warning(
-        "the secret in \(SecretInput.name(path)) has \(secret.count) bytes; RFC 4226 asks for 16 at least")
+        "the secret in \(SecretInput.name(path)) has \(secret.count) bytes; RFC 4226 requires at least 16")
     }
     guard let account = NewAccount(purpose: purpose, method: method, nextPosition: counter, secret: secret) else {
-      throw Failure(.malformed, "\(path): a secret has 1 to 64 bytes, and a counter is at most \(maximumInteger)")
+      throw Failure(
+        .malformed, "\(path): a secret must have 1 to 64 bytes, and a counter must be at most \(maximumInteger)")
     }
     return account
   }
@@ -138,7 +144,7 @@ extension Console {
         ]))
     } else {
       result(text)
-      note("it is good for ten minutes and one use")
+      note("the code is valid for ten minutes and one use")
     }
   }
 }
@@ -148,13 +154,13 @@ struct MethodOptions: ParsableArguments {
   @Option(help: "One-time passwords: totp, hotp or none.")
   var otp: PasswordKind = .totp
 
-  @Option(help: "Their hash: SHA1, SHA256 or SHA512.")
+  @Option(help: "The hash of the one-time passwords: SHA1, SHA256 or SHA512.")
   var algorithm: HashName = .sha1
 
-  @Option(help: "Their digits, 4 to 10.")
+  @Option(help: "The number of digits of the one-time passwords, 4 to 10.")
   var digits: Int = 6
 
-  @Option(help: "The seconds of a time step, 1 to 86400.")
+  @Option(help: "The length of a time step in seconds, 1 to 86400.")
   var period: UInt64 = 30
 
   @Option(help: "The OCRA suite of seals, or none.")
@@ -165,13 +171,13 @@ struct MethodOptions: ParsableArguments {
   }
 
   func otpMethod() throws(Failure) -> CodeMethod? {
-    guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits is from 4 to 10") }
+    guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits must be from 4 to 10") }
     switch otp {
     case .none: return nil
     case .hotp: return .hotp(algorithm.hash, length)
     case .totp:
       guard (1...CodeMethod.maximumPeriodSeconds).contains(period) else {
-        throw Failure(.usage, "--period is from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
+        throw Failure(.usage, "--period must be from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
       }
       return .totp(algorithm.hash, length, periodSeconds: period)
     }
@@ -179,7 +185,7 @@ struct MethodOptions: ParsableArguments {
 
   func sealMethod() throws(Failure) -> CodeMethod? {
     guard seal != "none" else { return nil }
-    guard let suite = OCRASuite(seal) else { throw Failure(.usage, "--seal is no OCRA suite of RFC 6287") }
+    guard let suite = OCRASuite(seal) else { throw Failure(.usage, "--seal must be an OCRA suite of RFC 6287") }
     return .ocra(suite)
   }
 }

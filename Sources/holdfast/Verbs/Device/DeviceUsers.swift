@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 struct DeviceUserList: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "list",
-    abstract: "List the users, how their codes are made, who is locked out, and which codes wait to be used.",
+    abstract: "List the users, their methods and lockouts, and the open activation and unlock codes.",
     examples: [
       "holdfast device user list --dir lock",
       "holdfast device user list --dir lock --json",
@@ -68,7 +68,7 @@ extension LedgerUser {
 
 extension OpenCode {
   fileprivate func line(at now: UInt64) -> String {
-    "\(user)  \(purpose == .activation ? "is to activate by a code" : "may be unlocked by a code"), good for \(expires - now) s"
+    "\(user)  \(purpose == .activation ? "can activate with a code" : "can be unlocked with a code"), valid for \(expires - now) s"
   }
 
   fileprivate func json(at now: UInt64) -> JSONValue {
@@ -92,7 +92,7 @@ extension CodeMethod {
 
 struct DeviceUserRemove: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Forget a user, and codes that wait for them; a running device sees it at once.",
+    commandName: "remove", abstract: "Remove a user and the user's open codes. A running device applies this at once.",
     examples: [
       "holdfast device user remove --dir lock alice"
     ])
@@ -113,8 +113,8 @@ struct DeviceUserRemove: OwnerVerb {
     let isRemoved = try recording { () throws(LedgerFault) in try ledger.removeUser(user, realClock: now) }
     guard isRemoved else {
       throw Failure(
-        .malformed, "there is no user of that name, and no code for one to activate",
-        hint: "to see them: holdfast device user list \(Owned.option) \(owned.path.shellWord)")
+        .malformed, "there is no user with that name, and no open activation for one",
+        hint: "to list the users: holdfast device user list \(Owned.option) \(owned.path.shellWord)")
     }
     if output.json {
       let state = isUser ? "removed" : "activation-removed"
@@ -128,7 +128,7 @@ struct DeviceUserRemove: OwnerVerb {
 
 struct DeviceUserUnlock: OwnerVerb {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Print a code by which a user who is locked out may try again, once.",
+    commandName: "unlock", abstract: "Print a code with which a locked-out user may try again once.",
     discussion: "The user types it into: holdfast otp unlock --connect ENDPOINT --code -",
     examples: [
       "holdfast device user unlock --dir lock alice"
@@ -150,6 +150,6 @@ struct DeviceUserUnlock: OwnerVerb {
       return try ledger.issueUnlock(of: user, realClock: SystemClock().unixSeconds(), random: &random)
     }
     Console.result(user, code: code, json: output.json)
-    Console.note("\(user) is let in by it: holdfast otp unlock --connect ENDPOINT --code -")
+    Console.note("\(user) unlocks with this code: holdfast otp unlock --connect ENDPOINT --code -")
   }
 }

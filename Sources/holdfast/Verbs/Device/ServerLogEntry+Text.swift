@@ -47,7 +47,7 @@ extension RoundEntry {
     var text = "connection \(judged.connection): \(judged.status.name)"
     let isRepetition = judged.round?.isRepetition ?? false
     if isRepetition {
-      text += ", a request that was accepted before: it was not carried out again"
+      text += ", for a request that was accepted before; it was not carried out again"
     } else if judged.status == .internal {
       text += judged.internalText
     }
@@ -64,7 +64,8 @@ extension RoundEntry {
 extension JudgedRound {
   /// The reason for an internal error of the device, as far as it is known.
   fileprivate var internalText: String {
-    round?.status == .accepted ? ", as the command could not be carried out" : ", as the ledger or its disk failed"
+    round?.status == .accepted
+      ? ", because the command could not be carried out" : ", because the ledger or its disk failed"
   }
 }
 
@@ -84,10 +85,10 @@ extension StrangerTotals {
   fileprivate func line(device: DeviceID) -> LogLine {
     let counts = Status.allCases.filter { answers[$0] > 0 }.map { ($0.name, answers[$0]) }
     var parts = counts.map { "\($1) \($0)" }
-    if sentAwayCount > 0 { parts.append("\(sentAwayCount) sent away, as all places are taken") }
-    if displacedCount > 0 { parts.append("\(displacedCount) ended for another, as all places are taken") }
-    if faultCount > 0 { parts.append("\(faultCount) not served for want of memory, descriptors or disk") }
-    if otherDenialCount > 0 { parts.append("\(otherDenialCount) rounds denied to further tokens") }
+    if sentAwayCount > 0 { parts.append("\(sentAwayCount) turned away, because all places are taken") }
+    if displacedCount > 0 { parts.append("\(displacedCount) ended to make room, because all places are taken") }
+    if faultCount > 0 { parts.append("\(faultCount) not served, because memory, descriptors or disk space ran out") }
+    if otherDenialCount > 0 { parts.append("\(otherDenialCount) rounds denied to other tokens") }
     var text = "without proof: " + parts.joined(separator: ", ")
     if connectionCount > 1 { text += "; on \(connectionCount) connections" }
     if let milliseconds { text += "; in \(milliseconds / 1000) s" }
@@ -165,10 +166,11 @@ extension PolicyReading {
   fileprivate var warnings: String {
     var text = ""
     if policy.acceptsUnsigned {
-      text += "; WARNING: unsigned tokens are accepted, so whoever has the public key can make one"
+      text += "; WARNING: unsigned tokens are accepted, so anyone who has the device's public key can create one"
     }
     if policy.allowsCompatibility {
-      text += "; WARNING: compatibility rounds are allowed, and who captures one first can change its command"
+      text +=
+        "; WARNING: compatibility rounds are allowed, and an attacker who captures one before it arrives can change its command"
     }
     return text
   }

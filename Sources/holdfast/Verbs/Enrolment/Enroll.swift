@@ -6,11 +6,11 @@ import HoldfastMeasurement
 
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Measure, attest and issue in one step: fill the prover's state folder for one device or several.",
+    abstract: "Enrol for one or more devices: measure, attest and issue in one step.",
     discussion: """
-      Each device gets its own fresh baseline; app and host are measured once. A device that cannot be enrolled is named, and \
-      the others are enrolled all the same. Until a new enrolment is whole, the one that it replaces counts. The separate \
-      steps are measure, attest and issue.
+      App and host are measured once, but each device gets a separate fresh baseline. If a device cannot be enrolled, the \
+      command reports it and enrols the others. An enrolment that is being replaced stays valid until the new one is \
+      complete. The separate steps are measure, attest and issue.
       """,
     examples: [
       "holdfast enroll --device lock.json --service service --state phone",
@@ -28,10 +28,10 @@ struct Enroll: Verb {
   @Option(help: "The service's folder.", completion: .directory)
   var service: String
 
-  @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
+  @Option(help: "The prover's state folder, which is created if necessary.", completion: .directory)
   var state: String
 
-  @Flag(help: "Replace the enrolments that the devices have already.")
+  @Flag(help: "Replace existing enrolments for these devices.")
   var replace = false
 
   @OptionGroup var app: AppOptions
@@ -72,7 +72,7 @@ struct Enroll: Verb {
   private func readDescriptors() throws(Failure) -> [DeviceDescriptor] {
     guard device.count <= ProverFolder.deviceLimit else { throw Failure(.usage, "too many devices are named") }
     guard device.filter({ $0 == "-" }).count < 2 else {
-      throw Failure(.usage, "standard input holds one descriptor, and is named twice")
+      throw Failure(.usage, "standard input provides only one descriptor, but is named twice")
     }
     var descriptors: [DeviceDescriptor] = []
     var seen: Set<DeviceID> = []
@@ -178,7 +178,7 @@ extension DeviceDescriptor {
     do throws(KeyFault) { try self.init(json: bytes) } catch {
       guard error != .unexpected else {
         throw Failure(
-          .malformed, "\(path) is not a device descriptor", hint: "it is printed by holdfast device show --json")
+          .malformed, "\(path) is not a device descriptor", hint: "holdfast device show --json prints one")
       }
       throw Failure(error, path: path)
     }

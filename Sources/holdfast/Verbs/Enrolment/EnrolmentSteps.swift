@@ -9,10 +9,10 @@ import HoldfastOpenSSL
 /// The options for the app's claims about itself. The service's policy determines name and version from the image, and
 /// the claims must agree.
 struct AppOptions: ParsableArguments {
-  @Option(help: "A claim about the app's name, which must agree with the service's policy; at most 64 bytes.")
+  @Option(help: "The app's name as the app claims it, which must match the service's policy; at most 64 bytes.")
   var subject: String?
 
-  @Option(help: "A claim about the app's version, which must agree with the service's policy: three numbers.")
+  @Option(help: "The app's version as the app claims it, three numbers, which must match the service's policy.")
   var appVersion: String?
 
   /// Measures this process anew and makes the evidence for one device.
@@ -36,7 +36,7 @@ struct AppOptions: ParsableArguments {
       }
     } catch { throw Failure(error) }
     if baselines.first?.measurement.restsOnDeviceSecretAlone == true {
-      Console.warning("nothing but device.secret tells this host from another, as in most containers")
+      Console.warning("only device.secret distinguishes this host from others, as in most containers")
     }
     return baselines
   }
@@ -44,7 +44,9 @@ struct AppOptions: ParsableArguments {
 
 /// Parses the name of an app in the value of an option.
 func appName(_ text: String, of option: String) throws(Failure) -> BoundedText<64> {
-  guard let name = BoundedText<64>(text), !name.isEmpty else { throw Failure(.usage, "\(option) has 1 to 64 bytes") }
+  guard let name = BoundedText<64>(text), !name.isEmpty else {
+    throw Failure(.usage, "\(option) must have 1 to 64 bytes")
+  }
   return name
 }
 
@@ -56,7 +58,7 @@ extension AppVersion {
     }
     guard numbers.count == 3, let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
       max(major, minor, patch) <= maximumInteger
-    else { throw Failure(.usage, "\(option) is three numbers, such as 1.4.2") }
+    else { throw Failure(.usage, "\(option) must be three numbers, such as 1.4.2") }
     self.init(major: major, minor: minor, patch: patch)
   }
 
@@ -66,47 +68,53 @@ extension AppVersion {
 
 /// The options for the requests that go to the backend with an attestation token.
 struct TokenOptions: ParsableArguments {
-  @Option(help: "How the token is written: cose or jose.")
+  @Option(help: "The format of the token: cose, jose or jose-a256kw.")
   var format: TokenFormat = .cose
 
-  @Flag(help: "A MAC instead of a signature, under the key that service mac-key writes for the device; only with cose.")
+  @Flag(
+    help:
+      "Authenticate the token with a MAC instead of a signature; only with cose. The key is the one from service mac-key."
+  )
   var mac = false
 
-  @Option(help: "A command that the token allows; may be repeated, at most 16. All that policy allows when absent.")
+  @Option(
+    help: "A command that the token allows; may be repeated, at most 16 times. By default, all that the policy allows.")
   var allow: [String] = []
 
-  @Flag(help: "The token allows no command at all.")
+  @Flag(help: "Issue a token that allows no command.")
   var allowNothing = false
 
-  @Option(help: "How many rounds may be accepted.")
+  @Option(help: "The number of rounds that may be accepted. By default, any number.")
   var maximumUses: UInt64?
 
-  @Option(help: "How many seconds the token is valid.")
+  @Option(help: "The validity of the token, in seconds.")
   var validFor: UInt64?
 
-  @Option(help: "Whose codes go with the token.")
+  @Option(help: "The user to whom the token is bound. By default, none.")
   var user: String?
 
   func options() throws(Failure) -> IssuanceOptions {
     var options = IssuanceOptions()
-    guard !mac || format == .cose else { throw Failure(.usage, "--mac goes only with --format cose") }
+    guard !mac || format == .cose else { throw Failure(.usage, "--mac requires --format cose") }
     options.format = mac ? .macCOSE : format.format
     options.maximumUses = maximumUses
     guard (1...maximumInteger).contains(validFor ?? 1) else {
-      throw Failure(.usage, "--valid-for is from 1 to \(maximumInteger) seconds")
+      throw Failure(.usage, "--valid-for must be from 1 to \(maximumInteger) seconds")
     }
     options.validitySeconds = validFor
     if let user {
-      guard let name = BoundedText<32>(user), !name.isEmpty else { throw Failure(.usage, "--user has 1 to 32 bytes") }
+      guard let name = BoundedText<32>(user), !name.isEmpty else {
+        throw Failure(.usage, "--user must have 1 to 32 bytes")
+      }
       options.user = name
     }
     guard allow.isEmpty || !allowNothing else {
-      throw Failure(.usage, "--allow and --allow-nothing exclude each other")
+      throw Failure(.usage, "--allow and --allow-nothing cannot be combined")
     }
     if !allow.isEmpty || allowNothing {
       options.commands = try allow.map { (text) throws(Failure) in
         guard let command = BoundedText<32>(text), !command.isEmpty else {
-          throw Failure(.usage, "a command has 1 to 32 bytes")
+          throw Failure(.usage, "a command must have 1 to 32 bytes")
         }
         return command
       }

@@ -7,29 +7,29 @@ import HoldfastStorage
 
 struct Measure: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Take a baseline: write its configuration into the state folder, and evidence for the service.",
+    abstract: "Take a baseline: write its configuration into the state folder, and evidence for the service to a file.",
     discussion: """
-      Anyone who reads the evidence knows the measurements of every baseline of this host, so only this user may read the \
-      file. It must be deleted once attest has read it: attest --delete-evidence does that. The baseline waits in the \
-      state folder until issue makes it an enrolment. Enrolments that are there already stay as they are.
+      Anyone who reads the evidence knows the measurements in every baseline of this host, so only this user can read the \
+      file. Delete it once attest has read it, or use attest --delete-evidence. The baseline waits in the state folder until \
+      issue turns it into an enrolment. Existing enrolments do not change.
       """,
     examples: [
       "holdfast measure --state phone --out evidence.cbor",
       "holdfast measure --state phone --device lock.json --out evidence.cbor",
     ])
 
-  @Option(help: "The prover's state folder; made if it is not there.", completion: .directory)
+  @Option(help: "The prover's state folder, which is created if necessary.", completion: .directory)
   var state: String
 
   @Option(
-    help: "The device that the baseline is for: its descriptor or its id. Whichever issue names when absent.",
+    help: "The device that the baseline is for: its descriptor or its id. By default, the device that issue names.",
     completion: .file())
   var device: String?
 
-  @Flag(help: "Replace a baseline that waits for its token.")
+  @Flag(help: "Replace a baseline that is waiting for its token.")
   var replace = false
 
-  @Option(help: "Where the evidence goes.", completion: .file())
+  @Option(help: "The file for the evidence.", completion: .file())
   var out: String
 
   @OptionGroup var app: AppOptions
@@ -53,14 +53,14 @@ struct Measure: Verb {
       output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
       more: baseline.measurement.statistics)
     if !output.json {
-      Console.note("delete \(out) once attest has read it: it tells what this host's proofs are made of")
+      Console.note("delete \(out) once attest has read it: it reveals the measurements behind this host's proofs")
     }
   }
 }
 
 struct Attest: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Have evidence appraised by the service: get an attestation token, good for one device.",
+    abstract: "Submit evidence to the service, and receive an attestation token for one device.",
     examples: [
       """
       holdfast attest --service service --device lock.json \\
@@ -77,17 +77,18 @@ struct Attest: Verb {
   @Option(help: "The evidence, as measure wrote it.", completion: .file())
   var evidence: String
 
-  @Flag(help: "Delete the evidence once there is an attestation token.")
+  @Flag(help: "Delete the evidence once the attestation token has been written.")
   var deleteEvidence = false
 
-  @Option(help: "Where the attestation token goes.", completion: .file())
+  @Option(help: "The file for the attestation token.", completion: .file())
   var out: String
 
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
     guard !deleteEvidence || evidence != "-" else {
-      throw Failure(.usage, "--delete-evidence needs the evidence's file", hint: "standard input has nothing to delete")
+      throw Failure(
+        .usage, "--delete-evidence requires the file with the evidence", hint: "standard input cannot be deleted")
     }
     let descriptor = try DeviceDescriptor(file: device)
     let bytes = try Input.read(evidence, limit: 65_536)
@@ -98,7 +99,7 @@ struct Attest: Verb {
         throw Failure(error, hint: "the token is in \(out); delete the evidence by hand")
       }
     } else if !output.json, evidence != "-" {
-      Console.note("delete \(evidence) now, it has served: rm \(evidence.shellWord)")
+      Console.note("delete \(evidence) now, as it is no longer needed: rm \(evidence.shellWord)")
     }
     report(output, "attestation token of \(token.count) bytes in \(out)", bytes: token.count)
   }
@@ -107,7 +108,7 @@ struct Attest: Verb {
 struct Issue: Verb {
   static let configuration = CommandConfiguration(
     abstract:
-      "Have the backend check an attestation token and issue a measurement token, and complete the state folder.",
+      "Submit an attestation token to the backend, and complete the enrolment with the measurement token.",
     examples: [
       """
       holdfast issue --service service --device lock.json \\
@@ -129,7 +130,7 @@ struct Issue: Verb {
     completion: .directory)
   var state: String
 
-  @Flag(help: "Replace the device's enrolment, if it has one.")
+  @Flag(help: "Replace an existing enrolment for the device.")
   var replace = false
 
   @OptionGroup var token: TokenOptions

@@ -29,10 +29,10 @@ struct AuthenticatorOptions: ParsableArguments {
 
 /// The options that select a record.
 struct RecordOptions: ParsableArguments {
-  @Option(help: "Whose record; may be left out where there is one user.")
+  @Option(help: "The user whose record is meant; optional if there is only one user.")
   var user: String?
 
-  @Option(help: "Which of the user's records, 1 to 8; may be left out where one fits.")
+  @Option(help: "The index of the user's record, 1 to 8; optional if only one record fits.")
   var index: Int?
 
   func find(
@@ -47,21 +47,21 @@ struct RecordOptions: ParsableArguments {
 /// The options for the PIN or key of a record's secret.
 struct UnlockingOptions: ParsableArguments {
   @Option(
-    help: "A file with the PIN, or - for standard input; asked for on the terminal when absent.", completion: .file())
+    help: "A file with the PIN, or - for standard input. By default, the terminal asks for it.", completion: .file())
   var pinFile: String?
 
   @Option(
-    help: "A file with the key that another authenticator hands over in place of a PIN, 16 to 1024 bytes.",
+    help: "A file with the key that another authenticator provides instead of a PIN, 16 to 1024 bytes.",
     completion: .file())
   var keyFile: String?
 
-  @Option(help: "The same from an open file descriptor.")
+  @Option(help: "An open file descriptor from which to read this key.")
   var keyFd: Int32?
 
   /// Reads or asks for the input that a mode requires.
   func secret(for mode: PINMode, question: String = "PIN") throws(Failure) -> ProtectionSecret {
     guard [pinFile != nil, keyFile != nil, keyFd != nil].count(where: { $0 }) <= 1 else {
-      throw Failure(.usage, "--pin-file, --key-file and --key-fd exclude each other")
+      throw Failure(.usage, "--pin-file, --key-file and --key-fd cannot be combined")
     }
     switch mode {
     case .none: return .none
@@ -69,7 +69,8 @@ struct UnlockingOptions: ParsableArguments {
     case .current, .new: break
     }
     guard keyFile == nil, keyFd == nil else {
-      throw Failure(.usage, "a PIN is needed, not a key", hint: "holdfast otp list shows what protects each record")
+      throw Failure(
+        .usage, "the record needs a PIN, not a key", hint: "holdfast otp list shows what protects each record")
     }
     return .pin(try PIN(file: pinFile, of: "--pin-file", question: question, option: "--pin-file"))
   }
@@ -79,23 +80,23 @@ struct UnlockingOptions: ParsableArguments {
 struct NewProtectionOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the new PIN, or - for standard input; asked for twice when absent. It has 4 to 6 digits, which do not count up or down, do not repeat themselves, and do not begin or end with a year.",
+      "A file with the new PIN, or - for standard input. By default, the terminal asks for it twice. A PIN has 4 to 6 digits, which must not count up or down, repeat themselves, or begin or end with a year.",
     completion: .file())
   var newPinFile: String?
 
-  @Option(help: "A file with a key in place of a PIN, 16 to 1024 bytes.", completion: .file())
+  @Option(help: "A file with a key to use instead of a PIN, 16 to 1024 bytes.", completion: .file())
   var newKeyFile: String?
 
-  @Option(help: "The same from an open file descriptor.")
+  @Option(help: "An open file descriptor from which to read this key.")
   var newKeyFd: Int32?
 
-  @Flag(help: "No PIN: anyone who has the folder has the codes.")
+  @Flag(help: "Use no PIN: anyone who has the folder can generate the codes.")
   var noPin = false
 
   func secret() throws(Failure) -> ProtectionSecret {
     let given = [newPinFile != nil, newKeyFile != nil, newKeyFd != nil, noPin]
     guard given.count(where: { $0 }) <= 1 else {
-      throw Failure(.usage, "--new-pin-file, --new-key-file, --new-key-fd and --no-pin exclude each other")
+      throw Failure(.usage, "--new-pin-file, --new-key-file, --new-key-fd and --no-pin cannot be combined")
     }
     if noPin { return .none }
     if newKeyFile != nil || newKeyFd != nil {
@@ -117,7 +118,7 @@ struct NewProtectionOptions: ParsableArguments {
         Console.report(error)
       }
     }
-    throw Failure(refusal.status, "no PIN was chosen in five attempts", hint: refusal.hint)
+    throw Failure(refusal.status, "no valid PIN was chosen in five attempts", hint: refusal.hint)
   }
 
   private func chosenPIN() throws(Failure) -> PIN {
@@ -138,7 +139,7 @@ extension PIN {
     if let file {
       guard !file.isCode else {
         throw Failure(
-          secretGivenTo: fileOption, hint: "give it a file, or - and standard input; left out, it is asked for")
+          secretGivenTo: fileOption, hint: "give it a file, or - for standard input; without it, the terminal asks")
       }
       digits = try SecretInput.nextLine(file, of: fileOption, limit: 1024)
     } else {
@@ -156,10 +157,10 @@ extension ExternalKey {
     } else if let descriptor {
       bytes = try SecretInput.read(descriptor: descriptor, limit: Self.byteCounts.upperBound)
     } else {
-      throw Failure(.usage, "a key is needed in place of a PIN", hint: "give \(option)")
+      throw Failure(.usage, "the record needs a key instead of a PIN", hint: "use \(option)")
     }
     guard let key = ExternalKey(bytes.bytes) else {
-      throw Failure(.malformed, "a key has 16 to 1024 bytes")
+      throw Failure(.malformed, "a key must have 16 to 1024 bytes")
     }
     self = key
   }

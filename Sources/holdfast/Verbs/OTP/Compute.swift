@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 
 struct OTPComputeHOTP: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "hotp", abstract: "The code of a counter (RFC 4226).",
+    commandName: "hotp", abstract: "Compute the code for a counter (RFC 4226).",
     examples: [
       "holdfast otp compute hotp --secret-file secret.hex --counter 0"
     ])
@@ -30,7 +30,7 @@ struct OTPComputeHOTP: Verb {
 
 struct OTPComputeTOTP: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "totp", abstract: "The code of a time (RFC 6238).",
+    commandName: "totp", abstract: "Compute the code for a time (RFC 6238).",
     examples: [
       "holdfast otp compute totp --secret-file secret.hex --time 59 --digits 8",
       "holdfast otp compute totp --secret-file - --format base32",
@@ -40,7 +40,7 @@ struct OTPComputeTOTP: Verb {
   @OptionGroup var code: ComputeCodeOptions
   @OptionGroup var time: ComputeTimeOptions
 
-  @Option(parsing: .unconditional, help: "The seconds of a time step, 1 to 86400.")
+  @Option(parsing: .unconditional, help: "The length of a time step in seconds, 1 to 86400.")
   var period: String = "30"
 
   @OptionGroup var output: OutputOptions
@@ -57,8 +57,8 @@ struct OTPComputeTOTP: Verb {
 
 struct OTPComputeOCRA: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "ocra", abstract: "The answer to a question, or a signature over it (RFC 6287).",
-    discussion: "The suite says which of the inputs there must be; others are refused.",
+    commandName: "ocra", abstract: "Compute the answer to a question, or a signature over it (RFC 6287).",
+    discussion: "The suite determines which inputs are required; the command refuses others.",
     examples: [
       """
       holdfast otp compute ocra --secret-file secret.hex \\
@@ -71,19 +71,20 @@ struct OTPComputeOCRA: Verb {
   @Option(help: "The suite, such as OCRA-1:HOTP-SHA256-8:QH64-T1M.")
   var suite: String
 
-  @Option(parsing: .unconditional, help: "The question; for a mutual answer both questions, one after the other.")
+  @Option(parsing: .unconditional, help: "The question; for a mutual answer, both questions, one after the other.")
   var question: String
 
   @Option(parsing: .unconditional, help: "The counter, for a suite with C.")
   var counter: String?
 
-  @Option(parsing: .unconditional, help: "A PIN for tests, for a suite with P: others can read it in the process list.")
+  @Option(
+    parsing: .unconditional, help: "A test PIN, for a suite with P; other processes can read it in the process list.")
   var pin: String?
 
   @Option(help: "A file with the PIN, or - for standard input.", completion: .file())
   var pinFile: String?
 
-  @Option(parsing: .unconditional, help: "The session information in hex, for a suite with S; zeros are put in front.")
+  @Option(parsing: .unconditional, help: "The session information in hex, for a suite with S; zeros are prepended.")
   var session: String?
 
   @OptionGroup var time: ComputeTimeOptions
@@ -124,7 +125,7 @@ struct OTPComputeOCRA: Verb {
     do throws(Base16Fault) {
       let decoded = try Base16.decode(Array(session.utf8).span)
       return (0..<decoded.count).map { decoded.bytes[$0] }
-    } catch { throw Failure(.usage, "--session is not pairs of hex digits") }
+    } catch { throw Failure(.usage, "--session must be pairs of hex digits") }
   }
 
   private func timeStep(_ suite: OCRASuite) throws(Failure) -> UInt64? {
@@ -137,9 +138,9 @@ struct OTPComputeOCRA: Verb {
 
   /// Returns the bytes of the PIN; none if there is no PIN.
   private func pinBytes() throws(Failure) -> SecretBytes {
-    guard pin == nil || pinFile == nil else { throw Failure(.usage, "--pin and --pin-file exclude each other") }
+    guard pin == nil || pinFile == nil else { throw Failure(.usage, "--pin and --pin-file cannot be combined") }
     guard pinFile != "-" || secret.secretFile != "-" else {
-      throw Failure(.usage, "standard input cannot be both the secret and the PIN")
+      throw Failure(.usage, "standard input cannot provide both the secret and the PIN")
     }
     if let pin {
       guard !pin.isEmpty else { throw Failure(.usage, "--pin is empty") }

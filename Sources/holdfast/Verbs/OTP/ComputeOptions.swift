@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 struct OTPCompute: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "compute", abstract: "Compute a code from explicit inputs, to compare implementations.",
-    discussion: "Nothing is stored: neither the secret nor the counter.",
+    discussion: "The command stores neither the secret nor the counter.",
     examples: [
       "holdfast otp compute totp --secret-file secret.hex"
     ],
@@ -26,14 +26,14 @@ extension Verb {
   func warn(ofShort secret: borrowing SecretBytes, for hash: OATHHash) {
     guard secret.count < hash.byteCount else { return }
     Console.warning(
-      "the secret has \(secret.count) bytes; RFC 4226 asks for 16 at least, and \(hash.name) carries \(hash.byteCount)")
+      "the secret has \(secret.count) bytes; RFC 4226 requires at least 16, and \(hash.name) can use \(hash.byteCount)")
   }
 }
 
 /// Parses a decimal number in `range`, which consists only of digits.
 func number(_ text: String, of option: String, in range: ClosedRange<UInt64>) throws(Failure) -> UInt64 {
   guard let number = decimal(text), range.contains(number) else {
-    throw Failure(.usage, "\(option) is from \(range.lowerBound) to \(range.upperBound)")
+    throw Failure(.usage, "\(option) must be from \(range.lowerBound) to \(range.upperBound)")
   }
   return number
 }
@@ -62,7 +62,7 @@ extension SecretFormat {
     case .hex:
       let text = try SecretInput.readLine(path, of: option, limit: 65_536)
       do throws(Base16Fault) { secret = try Base16.decode(text.bytes) } catch {
-        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "--format base32 or --format raw?")
+        throw Failure(.malformed, "\(name) is not pairs of hex digits", hint: "is it --format base32 or --format raw?")
       }
     case .base32:
       let text = try SecretInput.readLine(path, of: option, limit: 65_536)
@@ -77,7 +77,7 @@ struct ComputeSecretOptions: ParsableArguments {
   @Option(help: "A file with the secret, or - for standard input.", completion: .file())
   var secretFile: String
 
-  @Option(help: "How the secret is written: hex, base32 or raw.")
+  @Option(help: "The format of the secret: hex, base32 or raw.")
   var format: SecretFormat = .hex
 
   func read() throws(Failure) -> SecretBytes { try format.read(secretFile, of: "--secret-file") }
@@ -113,20 +113,20 @@ struct ComputeCodeOptions: ParsableArguments {
   @Option(help: "The hash: SHA1, SHA256 or SHA512.")
   var algorithm: HashName = .sha1
 
-  @Option(parsing: .unconditional, help: "The digits of the code, 4 to 10; 0 for the whole HMAC in hex.")
+  @Option(parsing: .unconditional, help: "The number of digits, 4 to 10; 0 for the whole HMAC in hex.")
   var digits: String = "6"
 
   func checked() throws(Failure) -> CodeComputation {
     let digits = Int(try number(digits, of: "--digits", in: 0...10))
     guard digits == 0 || CodeLength(digits) != nil else {
-      throw Failure(.usage, "--digits is from 4 to 10, or 0 for the whole HMAC")
+      throw Failure(.usage, "--digits must be from 4 to 10, or 0 for the whole HMAC")
     }
     return CodeComputation(hash: algorithm.hash, length: CodeLength(digits))
   }
 }
 
 struct ComputeTimeOptions: ParsableArguments {
-  @Option(parsing: .unconditional, help: "The time in Unix seconds; left out, it is now.")
+  @Option(parsing: .unconditional, help: "The time in Unix seconds; by default, the current time.")
   var time: String?
 
   /// Returns the time, in Unix seconds. A given time may be any (RFC 6238 itself uses values up to the year 2603); the
@@ -134,12 +134,12 @@ struct ComputeTimeOptions: ParsableArguments {
   func unixSeconds() throws(Failure) -> UInt64 {
     if let time {
       guard let seconds = decimal(time), seconds <= maximumInteger else {
-        throw Failure(.usage, "--time is from 0, in 1970, to \(maximumInteger)")
+        throw Failure(.usage, "--time must be from 0, in 1970, to \(maximumInteger)")
       }
       return seconds
     }
     guard let now = SystemClock().unixSeconds(), now <= UInt64(UInt32.max) else {
-      throw Failure(.fault, "the clock stands before 1970 or after 2106", hint: "set the clock, or give --time")
+      throw Failure(.fault, "the clock is before 1970 or after 2106", hint: "set the clock, or add --time")
     }
     return now
   }

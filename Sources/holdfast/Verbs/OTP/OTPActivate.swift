@@ -8,10 +8,10 @@ import HoldfastTransport
 
 struct OTPActivate: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "activate", abstract: "Become a user of a device, by the code that its owner gave you.",
+    commandName: "activate", abstract: "Become a user of a device, with the code that its owner gave you.",
     discussion: """
-      The owner's code comes from: holdfast device user add NAME. Device and authenticator then share fresh secrets, which \
-      nobody else has seen.
+      The device's owner gets the code from holdfast device user add NAME. Afterwards the device and the authenticator share \
+      fresh secrets that nobody else has seen.
       """,
     examples: [
       "holdfast otp activate --connect unix:/run/lock.sock --authenticator keys",
@@ -21,7 +21,7 @@ struct OTPActivate: Verb {
       """,
     ])
 
-  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var code: OwnersCodeOptions
@@ -31,7 +31,7 @@ struct OTPActivate: Verb {
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
-  @Flag(help: "Take the place of records of the same user that are there already.")
+  @Flag(help: "Replace existing records of the same user.")
   var replace = false
 
   mutating func perform() throws(Failure) {
@@ -53,10 +53,10 @@ struct OTPActivate: Verb {
     } catch {
       guard let activated else { throw error }
       throw Failure(
-        error.status, "\(error.message); whether the device has taken \(activated.user) is not known",
-        hint: "holdfast otp sync finds out, or activate again with a new code")
+        error.status, "\(error.message); it is unknown whether the device has added \(activated.user)",
+        hint: "find out with holdfast otp sync, or activate again with a new code")
     }
-    guard let activated else { throw Failure(.malformed, "the device gave nothing") }
+    guard let activated else { throw Failure(.malformed, "the device granted nothing") }
     try authenticator.using { () throws(AuthenticatorFault) in try folder.confirmActivation(user: activated.user) }
     report(activated.user, activated.deviceID)
   }
@@ -64,7 +64,7 @@ struct OTPActivate: Verb {
   private func store(
     _ session: borrowing UserConversation.Session, in folder: Authenticator, _ protection: borrowing ProtectionSecret
   ) throws(Failure) -> (user: String, deviceID: DeviceID) {
-    guard let grant = session.grant else { throw Failure(.malformed, "the device gave nothing") }
+    guard let grant = session.grant else { throw Failure(.malformed, "the device granted nothing") }
     let user = grant.user.description
     let deviceID = session.deviceID
     let records = session.withSecrets { secrets in grant.records(secrets, user: user, deviceID: deviceID) } ?? []
@@ -76,8 +76,8 @@ struct OTPActivate: Verb {
     } catch {
       guard error == .exists else { throw Failure(error, folder: authenticator.authenticator) }
       throw Failure(
-        .denied, "there are records of \(user) already, of this device or another; the code is still good",
-        hint: "give another --authenticator folder, or --replace if those may go")
+        .denied, "there are already records of \(user), for this device or another; the code is still valid",
+        hint: "use another --authenticator folder, or --replace to discard those records")
     }
     let offset = Int64(clamping: grant.time) - Int64(clamping: now)
     try authenticator.using { () throws(AuthenticatorFault) in

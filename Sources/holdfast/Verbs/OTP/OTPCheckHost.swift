@@ -7,15 +7,15 @@ import HoldfastOpenSSL
 struct OTPCheckHost: Verb {
   static let configuration = CommandConfiguration(
     commandName: "check-host",
-    abstract: "Check the code by which the device answers a challenge, before typing any into it.",
+    abstract: "Check a device's answer to a challenge, before you type a code into it.",
     usage: """
       holdfast otp check-host --authenticator DIR --device-challenge DIGITS --host-code CODE
       holdfast otp check-host --authenticator DIR --connect ENDPOINT --state DIR
       """,
     discussion: """
-      With --connect a challenge is made, and the device is asked for its code; otherwise the challenge is that of otp \
-      challenge, and the code what the device showed. Exit status 0 if and only if the device proved itself. A challenge \
-      serves one check.
+      With --connect, the command creates a challenge and asks the device for its code. Otherwise, give the code that the \
+      device showed for the challenge from otp challenge. The exit status is 0 if and only if the device proved its \
+      identity. A challenge is valid for one check.
       """,
     examples: [
       """
@@ -40,14 +40,14 @@ struct OTPCheckHost: Verb {
   @Option(help: "The code that the device shows.")
   var hostCode: String?
 
-  @Option(help: "Where the device is, such as unix:/run/lock.sock: it is asked for both.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock, to ask the device for both values.")
   var connect: String?
 
   @Option(help: "For --connect: the state folder that enroll filled.", completion: .directory)
   var state: String?
 
   @Option(
-    help: "For --connect: the device that must answer, its id or its descriptor; any enrolled one when absent.",
+    help: "For --connect: the device that must answer, by its id or its descriptor. By default, any enrolled device.",
     completion: .file())
   var device: String?
 
@@ -57,15 +57,15 @@ struct OTPCheckHost: Verb {
   mutating func perform() throws(Failure) {
     if let connect {
       guard let state, deviceChallenge == nil, hostCode == nil else {
-        throw Failure(.usage, "--connect goes with --state, and without --device-challenge and --host-code")
+        throw Failure(.usage, "--connect requires --state, and excludes --device-challenge and --host-code")
       }
       try ask(try DeviceInquiry(at: connect, state: state, device: device, waiting: waiting, pairing: pairing))
     } else {
       guard state == nil, device == nil, !pairing.pair else {
-        throw Failure(.usage, "--state, --device and --pair go with --connect")
+        throw Failure(.usage, "--state, --device and --pair require --connect")
       }
       guard let deviceChallenge, let hostCode else {
-        throw Failure(.usage, "--device-challenge and --host-code are needed, or --connect and --state")
+        throw Failure(.usage, "either --device-challenge and --host-code are required, or --connect and --state")
       }
       try check(hostCode, deviceChallenge)
     }
@@ -74,7 +74,7 @@ struct OTPCheckHost: Verb {
   /// Checks the values that the user read from the device.
   private func check(_ hostCode: String, _ deviceChallenge: String) throws(Failure) {
     guard let deviceChallenge = DeviceChallenge(deviceChallenge) else {
-      throw Failure(.usage, "--device-challenge is 16 hexadecimal digits")
+      throw Failure(.usage, "--device-challenge must be 16 hexadecimal digits")
     }
     let folder = try authenticator.open()
     let record = try record.find(.host, in: folder, authenticator)
@@ -82,7 +82,7 @@ struct OTPCheckHost: Verb {
     do throws(AuthenticatorFault) {
       isRight = try folder.checkHostCode(hostCode, deviceChallenge: deviceChallenge, of: record)
     } catch {
-      guard error != .badQuestion else { throw Failure(.usage, "--host-code does not have the digits of a host code") }
+      guard error != .badQuestion else { throw Failure(.usage, "--host-code is not of the form of a host code") }
       throw Failure(error, folder: authenticator.authenticator)
     }
     try report(isRight, record, nil)
@@ -113,8 +113,8 @@ struct OTPCheckHost: Verb {
       throw Failure(
         .impostor, "the device did not prove itself",
         hint: connect == nil
-          ? "type no code into it; make another challenge to try again"
-          : "type no code into it; does it know \(record.user), by this activation?"
+          ? "type no code into it; create another challenge to try again"
+          : "type no code into it; does it know \(record.user) from this activation?"
       ).reported(output.json)
     }
   }
@@ -126,7 +126,8 @@ extension Failure {
 
 struct OTPChallenge: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "challenge", abstract: "Make a challenge by which the device proves itself: for otp check-host.",
+    commandName: "challenge",
+    abstract: "Create a challenge with which a device can prove its identity, for otp check-host.",
     examples: [
       "holdfast otp challenge --authenticator keys --user alice"
     ])

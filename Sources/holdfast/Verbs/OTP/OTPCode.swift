@@ -7,7 +7,7 @@ import HoldfastOpenSSL
 
 struct OTP: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "otp", abstract: "One-time passwords, and the authenticator that makes them.",
+    commandName: "otp", abstract: "Show one-time passwords, and manage the authenticator that generates them.",
     examples: [
       "holdfast otp --authenticator keys",
       "holdfast otp activate --connect unix:/run/lock.sock --authenticator keys",
@@ -20,8 +20,8 @@ struct OTP: ParsableCommand {
 
 struct OTPCode: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "code", abstract: "Show the next one-time password of a record, once that is recorded.",
-    discussion: "A wrong PIN gives a wrong password, and nothing here tells: the device does.",
+    commandName: "code", abstract: "Show the next one-time password of a record, after marking it as used.",
+    discussion: "A wrong PIN gives a wrong password; only the device can notice that.",
     examples: [
       "holdfast otp --authenticator keys",
       "holdfast otp code --authenticator keys --user alice --pin-file - --json",
@@ -35,13 +35,13 @@ struct OTPCode: Verb {
   @Option(help: "The question, for an OCRA account.")
   var challenge: String?
 
-  @Flag(help: "Show two in a row, by which a device that lost count or time finds back.")
+  @Flag(help: "Show two passwords in a row, from which a device that lost the count or time can resynchronise.")
   var pair = false
 
   mutating func perform() throws(Failure) {
     let folder = try authenticator.open()
     let record = try record.find(.otp, in: folder, authenticator)
-    guard !pair || challenge == nil else { throw Failure(.usage, "--pair and --challenge exclude each other") }
+    guard !pair || challenge == nil else { throw Failure(.usage, "--pair and --challenge cannot be combined") }
     let secret = try unlocking.secret(for: record.protection.mode)
     let (pair, challenge) = (pair, challenge)
     let codes = try authenticator.using { () throws(AuthenticatorFault) in

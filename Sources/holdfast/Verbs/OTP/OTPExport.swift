@@ -7,7 +7,8 @@ import HoldfastOpenSSL
 struct OTPExport: Verb {
   static let configuration = CommandConfiguration(
     commandName: "export", abstract: "Show an account with its secret, as an otpauth:// URI or a QR code.",
-    discussion: "Who sees it has the account. A wrong PIN exports a wrong secret, and nothing here tells.",
+    discussion:
+      "Anyone who sees the output can use the account. A wrong PIN exports a wrong secret, which this command cannot notice.",
     examples: [
       "holdfast otp export --authenticator keys --qr",
       "holdfast otp export --authenticator keys --user alice --index 1 > uri.txt",
@@ -18,14 +19,16 @@ struct OTPExport: Verb {
   @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var output: OutputOptions
 
-  @Flag(help: "Draw a QR code for a telephone.")
+  @Flag(help: "Draw a QR code, for a phone to scan.")
   var qr = false
 
   mutating func perform() throws(Failure) {
-    guard !(qr && output.json) else { throw Failure(.usage, "--qr and --json exclude each other") }
+    guard !(qr && output.json) else { throw Failure(.usage, "--qr and --json cannot be combined") }
     let folder = try authenticator.open()
     let record = try record.find(.otp, in: folder, authenticator)
-    if record.protection == .pin { Console.warning("a wrong PIN exports a wrong secret, and nothing here tells") }
+    if record.protection == .pin {
+      Console.warning("a wrong PIN exports a wrong secret, which this command cannot notice")
+    }
     let secret = try unlocking.secret(for: record.protection.mode)
     let credential = try authenticator.using { () throws(AuthenticatorFault) in
       try folder.credential(of: record, with: secret)
@@ -37,7 +40,7 @@ struct OTPExport: Verb {
       do throws(QRCodeFault) {
         drawing = try QRCode(encoding: uri.bytes).drawing(
           contrast: Console.hasColour ? .coloured : .darkOnLight)
-      } catch { throw Failure(.fault, "the account does not fit a QR code") }
+      } catch { throw Failure(.fault, "the account does not fit into a QR code") }
       Console.result(lines: drawing.bytes)
     } else if output.json {
       Console.result(
@@ -58,7 +61,8 @@ struct OTPExport: Verb {
 
 struct OTPState: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "state", abstract: "Carry the whole state elsewhere, as one line of text under a passphrase.",
+    commandName: "state",
+    abstract: "Export or import the whole state, as one line of text encrypted with a passphrase.",
     examples: [
       "holdfast otp state export --authenticator keys --file backup.txt",
       "holdfast otp state import --authenticator keys backup.txt",
@@ -69,7 +73,7 @@ struct OTPState: ParsableCommand {
 /// The option for the passphrase that encrypts the line.
 struct PassphraseOptions: ParsableArguments {
   @Option(
-    help: "A file with the passphrase, or - for standard input; asked for on the terminal when absent.",
+    help: "A file with the passphrase, or - for standard input. By default, the terminal asks for it.",
     completion: .file())
   var passphraseFile: String?
 
@@ -94,8 +98,8 @@ extension Passphrase {
 
 struct OTPStateExport: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "export", abstract: "Write the whole state as one line, encrypted under a separate passphrase.",
-    discussion: "The secrets in it stay blinded by their PINs.",
+    commandName: "export", abstract: "Write the whole state as one line, encrypted with a passphrase.",
+    discussion: "The secrets in it also stay protected by their PINs.",
     examples: [
       "holdfast otp state export --authenticator keys --file backup.txt"
     ])
@@ -104,7 +108,7 @@ struct OTPStateExport: Verb {
   @OptionGroup var passphrase: PassphraseOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Where it goes; standard output when absent.", completion: .file())
+  @Option(help: "The file for the line; by default, standard output.", completion: .file())
   var file: String?
 
   mutating func perform() throws(Failure) {
@@ -131,7 +135,7 @@ struct OTPStateExport: Verb {
 
 struct OTPStateImport: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Take over a state that was exported. No counter goes back by it.",
+    commandName: "import", abstract: "Import a state that was exported. No counter goes back.",
     examples: [
       "holdfast otp state import --authenticator keys backup.txt"
     ])
@@ -140,7 +144,7 @@ struct OTPStateImport: Verb {
   @OptionGroup var passphrase: PassphraseOptions
   @OptionGroup var output: OutputOptions
 
-  @Flag(help: "Put it in the place of the records that are there.")
+  @Flag(help: "Replace the existing records.")
   var replace = false
 
   @Argument(help: "The file with the line, or - for standard input.", completion: .file())
@@ -148,7 +152,7 @@ struct OTPStateImport: Verb {
 
   mutating func perform() throws(Failure) {
     guard file != "-" || passphrase.passphraseFile != "-" else {
-      throw Failure(.usage, "standard input cannot be both the state and the passphrase")
+      throw Failure(.usage, "standard input cannot provide both the state and the passphrase")
     }
     let text = try Input.read(file, limit: 2 << 20)
     try authenticator.using { () throws(AuthenticatorFault) in try Authenticator.checkState(text.span) }

@@ -8,8 +8,8 @@ import HoldfastOpenSSL
 struct OTPImport: Verb {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Take accounts from otpauth:// and otpauth-migration:// URIs, a PSKC key container, or a bare secret.",
-    discussion: "All accounts of the file are taken, or none, and all get the same PIN.",
+    abstract: "Import accounts from otpauth:// and otpauth-migration:// URIs, a PSKC key container, or a bare secret.",
+    discussion: "The command imports either all accounts of the file or none. All get the same PIN.",
     examples: [
       "holdfast otp import --authenticator keys uri.txt",
       "holdfast otp import --authenticator keys --format base32 --user alice -",
@@ -25,22 +25,25 @@ struct OTPImport: Verb {
   @OptionGroup var container: ContainerOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "otpauth, migration, pskc, base32, hex or raw; the first three are known by their first characters.")
+  @Option(
+    help:
+      "The format of the file: otpauth, migration, pskc, base32, hex or raw. The first three are recognised by their first characters."
+  )
   var format: CredentialFormat?
 
-  @Option(help: "Whose account it is; needed for a bare secret, otherwise in place of the name in the file.")
+  @Option(help: "The user of the account; required for a bare secret, otherwise it replaces the name in the file.")
   var user: String?
 
-  @Option(help: "The record's index, 1 to 8; the lowest free one when absent.")
+  @Option(help: "The index of the record, 1 to 8; by default, the lowest free one.")
   var index: Int?
 
-  @Option(help: "What its codes are for: otp, seal or host.")
+  @Option(help: "The purpose of the codes: otp, seal or host.")
   var purpose: PurposeName = .otp
 
-  @Option(help: "How many codes ahead the device looks: then no code is shown beyond it.")
+  @Option(help: "The number of codes that the device searches ahead; no code beyond them is shown.")
   var window: UInt64?
 
-  @Option(help: "The most bytes of a parameter that is sealed, up to 64; 16 characters when absent.")
+  @Option(help: "The maximum length of a sealed parameter in bytes, up to 64; by default, 16 characters.")
   var sealFieldBytes: Int?
 
   @Argument(help: "The file, or - for standard input.", completion: .file())
@@ -49,7 +52,7 @@ struct OTPImport: Verb {
   mutating func perform() throws(Failure) {
     let credentials = try read()
     guard index == nil || credentials.count == 1 else {
-      throw Failure(.usage, "--index is for one account, and there are \(credentials.count)")
+      throw Failure(.usage, "--index is for one account, but there are \(credentials.count)")
     }
     for credential in credentials where credential.isShort {
       Console.warning(
@@ -58,7 +61,8 @@ struct OTPImport: Verb {
     let protection = try new.secret()
     for credential in credentials where credential.isText && protection.kind == .pin {
       Console.warning(
-        "the secret of \(credential.user) is text and not random bytes: who has the file can tell a wrong PIN by it")
+        "the secret of \(credential.user) is text and not random bytes, so anyone who has the file can recognise a wrong PIN"
+      )
     }
     let folder = try authenticator.create()
     let records = try authenticator.using { () throws(AuthenticatorFault) in try place(credentials, in: folder) }
@@ -72,18 +76,18 @@ struct OTPImport: Verb {
   private func read() throws(Failure) -> [Credential] {
     guard !file.isKeyURI else {
       throw Failure(
-        secretGivenTo: "otp import", hint: "give it a file with the URI, or - and the URI on standard input")
+        secretGivenTo: "otp import", hint: "give it a file with the URI, or - with the URI on standard input")
     }
     let bytes = try SecretInput.read(file, of: "otp import", limit: Credential.maximumFileByteCount)
     guard let format = format ?? CredentialFormat.detect(bytes.bytes) else {
       throw Failure(
-        .usage, "\(SecretInput.name(file)) does not say what it is", hint: "say it: --format base32, hex or raw")
+        .usage, "\(SecretInput.name(file)) has no recognisable format", hint: "name it: --format base32, hex or raw")
     }
     var parameters = ImportParameters(user: user, containerKey: try container.key())
     parameters.acceptsUncheckedSignature = container.acceptUncheckedSignature
     parameters.acceptsUnenforcedPolicy = container.acceptUnenforcedPolicy
     if format.isBare {
-      guard let user else { throw Failure(.usage, "a bare secret does not say whose it is", hint: "give --user NAME") }
+      guard let user else { throw Failure(.usage, "a bare secret does not name its user", hint: "add --user NAME") }
       parameters.account = try bare.account(of: user)
     }
     do throws(ImportFault) { return try Credential.read(bytes.bytes, format: format, parameters: parameters) } catch {
@@ -166,43 +170,43 @@ enum BareMethod: String, ExpressibleByArgument, CaseIterable {
 
 /// The options for the account of a file that holds only a secret.
 struct BareAccountOptions: ParsableArguments {
-  @Option(help: "For a bare secret: how its codes are made, hotp, totp or ocra.")
+  @Option(help: "For a bare secret: the method of its codes, hotp, totp or ocra.")
   var method: BareMethod = .totp
 
-  @Option(help: "For a bare secret: who issued it.")
+  @Option(help: "For a bare secret: its issuer.")
   var issuer: String = ""
 
-  @Option(help: "For a bare secret: SHA1, SHA256 or SHA512.")
+  @Option(help: "For a bare secret: the hash, SHA1, SHA256 or SHA512.")
   var algorithm: HashName = .sha1
 
-  @Option(help: "For a bare secret: how many digits its codes have, 4 to 10.")
+  @Option(help: "For a bare secret: the number of digits of its codes, 4 to 10.")
   var digits: Int = 6
 
-  @Option(help: "For a bare secret: the seconds of a time step.")
+  @Option(help: "For a bare secret: the length of a time step in seconds.")
   var period: UInt64 = 30
 
-  @Option(help: "For a bare secret: the first counter that was not used yet.")
+  @Option(help: "For a bare secret: the first unused counter.")
   var counter: UInt64 = 0
 
   @Option(help: "For a bare secret: the OCRA suite.")
   var suite: String?
 
   func account(of user: String) throws(Failure) -> ImportParameters.Account {
-    guard counter < maximumInteger else { throw Failure(.usage, "--counter is below 2^53 - 1") }
+    guard counter < maximumInteger else { throw Failure(.usage, "--counter must be below 2^53 - 1") }
     return ImportParameters.Account(issuer: issuer, user: user, method: try codeMethod(), nextCounter: counter)
   }
 
   private func codeMethod() throws(Failure) -> CodeMethod {
     guard (method == .ocra) == (suite != nil) else {
-      throw Failure(.usage, "--method ocra goes with --suite, and no other does")
+      throw Failure(.usage, "--method ocra requires --suite, and other methods do not accept it")
     }
     if let suite {
       guard let parsed = OCRASuite(suite) else { throw Failure(badSuite: suite) }
       return .ocra(parsed)
     }
-    guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits is from 4 to 10") }
+    guard let length = CodeLength(digits) else { throw Failure(.usage, "--digits must be from 4 to 10") }
     guard (1...CodeMethod.maximumPeriodSeconds).contains(period) else {
-      throw Failure(.usage, "--period is from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
+      throw Failure(.usage, "--period must be from 1 to \(CodeMethod.maximumPeriodSeconds) seconds")
     }
     return method == .hotp ? .hotp(algorithm.hash, length) : .totp(algorithm.hash, length, periodSeconds: period)
   }
@@ -217,15 +221,15 @@ struct ContainerOptions: ParsableArguments {
     help: "For an encrypted key container: a file with its passphrase, or - for standard input.", completion: .file())
   var containerPassphraseFile: String?
 
-  @Flag(help: "Read a signed key container though nobody here checks by whom it was signed.")
+  @Flag(help: "Import a signed key container although the signature is not checked.")
   var acceptUncheckedSignature = false
 
-  @Flag(help: "Take keys whose limits (dates, number of uses, a PIN's policy) nobody here enforces.")
+  @Flag(help: "Import keys although their limits (dates, number of uses, a PIN policy) are not enforced.")
   var acceptUnenforcedPolicy = false
 
   func key() throws(Failure) -> ContainerKey {
     guard containerKeyFile == nil || containerPassphraseFile == nil else {
-      throw Failure(.usage, "--container-key-file and --container-passphrase-file exclude each other")
+      throw Failure(.usage, "--container-key-file and --container-passphrase-file cannot be combined")
     }
     if let containerKeyFile {
       return .preShared(try SecretInput.read(containerKeyFile, of: "--container-key-file", limit: 32))

@@ -13,7 +13,7 @@ struct OTPList: Verb {
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Whose records; everybody's when absent.")
+  @Option(help: "The user whose records are shown; by default, all users.")
   var user: String?
 
   mutating func perform() throws(Failure) {
@@ -120,16 +120,16 @@ struct OTPRemove: Verb {
   @Option(help: "Whose records.")
   var user: String
 
-  @Option(help: "Which one, 1 to 8; all of them when absent.")
+  @Option(help: "The index of the record, 1 to 8; by default, all of the user's records.")
   var index: Int?
 
-  @Flag(help: "Do it: nobody can bring the secrets back.")
+  @Flag(help: "Confirm the removal: the secrets cannot be restored.")
   var yes = false
 
   mutating func perform() throws(Failure) {
     guard yes else {
       throw Failure(
-        .usage, "a removed record cannot be brought back: its codes are gone", hint: "add --yes to do it")
+        .usage, "a removed record cannot be restored", hint: "add --yes to remove it")
     }
     let folder = try authenticator.open()
     let (user, index) = (user, index)

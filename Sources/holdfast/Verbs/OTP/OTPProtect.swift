@@ -7,10 +7,10 @@ import HoldfastOpenSSL
 struct OTPProtect: Verb {
   static let configuration = CommandConfiguration(
     commandName: "protect",
-    abstract: "Change the PIN of a user's records, or the key in its place, without the device.",
+    abstract: "Change the PIN or key of a user's records, without the device.",
     discussion: """
-      Nobody can tell a mistyped old PIN from the right one, and with it the secret would be lost. Therefore an undo code \
-      is shown first: it brings the old state back until a code was accepted, or until --confirm.
+      A mistyped old PIN cannot be recognised, and it would destroy the secret. Therefore the command first shows an undo \
+      code, which restores the old state until a code is accepted or until --confirm.
       """,
     examples: [
       "holdfast otp protect --authenticator keys",
@@ -25,18 +25,18 @@ struct OTPProtect: Verb {
   @OptionGroup var output: OutputOptions
 
   @Option(
-    help: "Go back to before the last change: a file with the undo code, or - for standard input.", completion: .file())
+    help: "Undo the last change: a file with the undo code, or - for standard input.", completion: .file())
   var undoCodeFile: String?
 
-  @Flag(help: "Go back to before the last change; the undo code is asked for.")
+  @Flag(help: "Undo the last change; the terminal asks for the undo code.")
   var undo = false
 
-  @Flag(help: "The new PIN is the right one: forget the old state.")
+  @Flag(help: "Confirm that the new PIN works, and forget the old state.")
   var confirm = false
 
   mutating func perform() throws(Failure) {
     guard !confirm || !(undo || undoCodeFile != nil) else {
-      throw Failure(.usage, "--confirm and --undo-code-file exclude each other")
+      throw Failure(.usage, "--confirm and --undo-code-file cannot be combined")
     }
     let folder = try authenticator.open()
     if confirm {
@@ -65,7 +65,7 @@ struct OTPProtect: Verb {
     for other in matching where other.protectionGroup != first.protectionGroup {
       throw Failure(
         .usage, "the user's records have different PINs",
-        hint: "say which one: --index N; those that share it follow")
+        hint: "choose one with --index N; records with the same PIN change with it")
     }
     return first
   }
@@ -99,8 +99,8 @@ struct OTPProtect: Verb {
     do throws(AuthenticatorFault) {
       try folder.change(target, from: old, to: new, under: code, random: &random)
     } catch { throw Failure(error, folder: authenticator.authenticator).afterResult() }
-    Console.note("changed; if the device accepts the next code, run: \(again("--confirm"))")
-    Console.note("if it does not, the old PIN was mistyped: \(again("--undo"))")
+    Console.note("the protection is changed; if the device accepts the next code, run: \(again("--confirm"))")
+    Console.note("if it does not, the old PIN was mistyped; run: \(again("--undo"))")
   }
 
   private func again(_ option: String) -> String {
@@ -112,7 +112,7 @@ struct OTPProtect: Verb {
     let text = try undoCodeText()
     let code = try authenticator.using { () throws(AuthenticatorFault) in try UndoCode(text.bytes) }
     try authenticator.using { () throws(AuthenticatorFault) in try folder.undoChange(user: user, under: code) }
-    report("as before the last change", "undone", user)
+    report("restored to the state before the last change", "undone", user)
   }
 
   private func undoCodeText() throws(Failure) -> SecretBytes {

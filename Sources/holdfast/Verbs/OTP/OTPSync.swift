@@ -9,8 +9,9 @@ import HoldfastTransport
 
 struct OTPSync: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "sync", abstract: "Take over the device's time and counters, from a verdict that it has sealed.",
-    discussion: "The host proves itself to the device first: --state is the folder that enroll filled.",
+    commandName: "sync",
+    abstract: "Synchronise with the device's time and counters, which it sends in a sealed verdict.",
+    discussion: "The host first proves itself to the device, with the enrolment in --state.",
     examples: [
       """
       holdfast otp sync --connect unix:/run/lock.sock --state phone \\
@@ -18,7 +19,7 @@ struct OTPSync: Verb {
       """
     ])
 
-  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var enrolled: StateOptions
@@ -28,7 +29,7 @@ struct OTPSync: Verb {
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Whose records; may be left out where there is one user.")
+  @Option(help: "The user whose records are meant; optional if there is only one user.")
   var user: String?
 
   static let isMeasuring = true
@@ -60,8 +61,8 @@ struct OTPSync: Verb {
     let own = devices.flatMap { device in all.filter { $0.isOf(device) }.map { (device: device, record: $0) } }
     guard !own.isEmpty else {
       throw Failure(
-        .denied, "the user's records are another device's",
-        hint: "holdfast otp list --json shows whose; activate on this one into a separate folder")
+        .denied, "the user's records belong to another device",
+        hint: "holdfast otp list --json shows which device; for this one, activate into a separate folder")
     }
     return own
   }
@@ -77,8 +78,10 @@ struct OTPSync: Verb {
       try inquiry.proveHost(host, in: folder, authenticator) != nil
     else {
       throw Failure(
-        .denied, "the device has not taken the last activation",
-        hint: "activate again with a new code: holdfast device user add, with --replace if it has a user of the name")
+        .denied, "the device did not complete the last activation",
+        hint:
+          "activate again with a new code from holdfast device user add, with --replace if there is a user with that name"
+      )
     }
     try authenticator.using { () throws(AuthenticatorFault) in
       try folder.confirmActivation(user: user, deviceID: deviceID)
@@ -100,7 +103,7 @@ struct OTPSync: Verb {
     _ said: Synchronisation, of user: String, on deviceID: DeviceID, in folder: Authenticator
   ) throws(Failure) {
     guard let now = SystemClock().unixSeconds(), let seconds = Int64(exactly: said.time), let own = Int64(exactly: now)
-    else { throw Failure(.fault, "the clock stands before 1970 or after 2106") }
+    else { throw Failure(.fault, "the clock is before 1970 or after 2106") }
     let offset = seconds - own
     try authenticator.using { () throws(AuthenticatorFault) in
       try folder.synchronise(
@@ -116,7 +119,9 @@ struct OTPSync: Verb {
         ]))
     } else {
       let drift =
-        offset == 0 ? "with this clock" : "\(offset.magnitude) s \(offset > 0 ? "ahead of" : "behind") this clock"
+        offset == 0
+        ? "the device agrees with this clock"
+        : "the device is \(offset.magnitude) s \(offset > 0 ? "ahead of" : "behind") this clock"
       Console.result("\(user): synchronised, \(drift)")
     }
   }
@@ -140,20 +145,20 @@ private struct Synchronisation {
       otpNext = reader.null() ? nil : try reader.unsigned()
       sealNext = reader.null() ? nil : try reader.unsigned()
       try reader.finish()
-    } catch { throw Failure(.malformed, "the device's answer is not one of this protocol") }
+    } catch { throw Failure(.malformed, "the device's answer does not follow this protocol") }
   }
 }
 
 struct OTPUnlock: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "unlock", abstract: "Be let try again by a device that has locked you out, by a code of its owner's.",
-    discussion: "The owner's code comes from: holdfast device user unlock NAME.",
+    commandName: "unlock", abstract: "Unlock yourself at a device that has locked you out, with a code from its owner.",
+    discussion: "The device's owner gets the code from holdfast device user unlock NAME.",
     examples: [
       "holdfast otp unlock --connect unix:/run/lock.sock",
       "holdfast otp unlock --connect unix:/run/lock.sock --code code.txt",
     ])
 
-  @Option(help: "Where the device is, such as unix:/run/lock.sock.")
+  @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
   var connect: String
 
   @OptionGroup var code: OwnersCodeOptions

@@ -8,7 +8,7 @@ import HoldfastStorage
 
 struct Service: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "The simulated attestation service and backend.",
+    abstract: "Run the simulated attestation service and backend.",
     examples: [
       "holdfast service init --dir service",
       "holdfast service show --dir service --json > service.json",
@@ -38,8 +38,8 @@ func serving<Result: ~Copyable>(
 struct ServiceInit: Verb {
   static let configuration = CommandConfiguration(
     commandName: "init",
-    abstract: "Make a service: fresh keys, and a policy that approves this program's image and registered devices.",
-    discussion: "Where it was interrupted, the same command begins anew. A service that is there is never overwritten.",
+    abstract: "Create a service: fresh keys, and a policy that approves this program's image and registered devices.",
+    discussion: "If the command is interrupted, run it again. It never overwrites an existing service.",
     examples: [
       "holdfast service init --dir service",
       "holdfast service init --dir service --image /usr/local/bin/holdfast",
@@ -89,7 +89,8 @@ struct ServiceShow: Verb {
 
 struct ServiceRevoke: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "revoke", abstract: "Raise a device's generation: once it sees a newer token, older ones are revoked.",
+    commandName: "revoke",
+    abstract: "Raise a device's generation: once the device sees a newer token, older ones are revoked.",
     examples: [
       "holdfast service revoke --dir service --device lock.json"
     ])
@@ -134,8 +135,8 @@ extension DeviceAdmission {
   /// The devices that get tokens, for people.
   fileprivate var text: String {
     switch self {
-    case .listed: "listed: those that were registered"
-    case .firstCome: "first-come: any that is not blocked"
+    case .listed: "listed: those that are registered"
+    case .firstCome: "first-come: all that are not blocked"
     }
   }
 }
@@ -145,8 +146,8 @@ struct ServiceMACKey: Verb {
     commandName: "mac-key",
     abstract: "Write the key that the issuer shares with one device, for tokens with a MAC instead of a signature.",
     discussion: """
-      Anyone who reads the file can make tokens for that device. Bring it there unseen, give it to device trust, and \
-      delete it. It is the same each time.
+      Anyone who reads the file can create tokens for that device. Carry it to the device secretly, pass it to device trust, \
+      and delete it. The command always writes the same key for a device.
       """,
     examples: [
       "holdfast service mac-key --dir service --device lock.json mac.jwk"
@@ -158,11 +159,13 @@ struct ServiceMACKey: Verb {
   @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
   var device: String
 
-  @Argument(help: "Where the key goes, a file that is not there yet.", completion: .file())
+  @Argument(help: "The file for the key. It must not exist.", completion: .file())
   var file: String
 
   mutating func perform() throws(Failure) {
-    guard file != "-" else { throw Failure(.usage, "the key is secret and is not shown", hint: "name a file for it") }
+    guard file != "-" else {
+      throw Failure(.usage, "the key is secret and is not displayed", hint: "name a file for it")
+    }
     let descriptor = try DeviceDescriptor(file: device)
     let folder = service.folder
     let key = try serving(service.dir) { () throws(ServiceFolderFault) in try folder.macKey(for: descriptor) }

@@ -8,10 +8,10 @@ import HoldfastOpenSSL
 struct ServiceDevice: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "device",
-    abstract: "The devices that the service issues tokens for.",
+    abstract: "Manage the devices for which the service issues tokens.",
     discussion: """
-      The member "devices" of the service's policy.json says which devices get tokens: "listed", those that are registered \
-      here; "first-come", any that is not blocked.
+      The member "devices" of the service's policy.json determines which devices get tokens. "listed": those that are \
+      registered here. "first-come": all that are not blocked.
       """,
     examples: [
       "holdfast service device add --dir service lock.json --label 'front door'",
@@ -34,14 +34,14 @@ struct ServiceDeviceAdd: Verb {
   @Argument(help: "The device's descriptor, as device show --json prints it on the device.", completion: .file())
   var descriptor: String
 
-  @Option(help: "Words that tell you which device it is, at most 64 bytes.")
+  @Option(help: "A description of the device, at most 64 bytes.")
   var label: String?
 
   mutating func perform() throws(Failure) {
     let device = try DeviceDescriptor(file: descriptor)
     let label = try label.map { (text) throws(Failure) in
       guard let label = BoundedText<64>(text), !label.isEmpty else {
-        throw Failure(.usage, "--label has 1 to 64 bytes")
+        throw Failure(.usage, "--label must have 1 to 64 bytes")
       }
       return label
     }
@@ -52,9 +52,9 @@ struct ServiceDeviceAdd: Verb {
     let id = hexadecimal(device.deviceID)
     guard registration != .anotherKey else {
       throw Failure(
-        .denied, "the device \(id) is registered with another key",
+        .denied, "device \(id) is registered with another key",
         hint:
-          "if this is the right one: holdfast service device remove --dir \(service.dir.shellWord) \(id), and add it again"
+          "if the new key is right, run holdfast service device remove --dir \(service.dir.shellWord) \(id), and add the device again"
       )
     }
     if output.json {
@@ -65,10 +65,10 @@ struct ServiceDeviceAdd: Verb {
     case .added(let generation):
       Console.result("registered device \(id)")
       if let generation {
-        Console.note("tokens for it had been issued under another key: they are revoked by generation \(generation)")
+        Console.note("tokens for it were issued with another key; generation \(generation) revokes them")
       }
-    case .relabelled: Console.result("device \(id) was registered before, and has a new label")
-    case .unchanged, .anotherKey: Console.result("device \(id) was registered before")
+    case .relabelled: Console.result("device \(id) was already registered, and has a new label")
+    case .unchanged, .anotherKey: Console.result("device \(id) was already registered")
     }
   }
 }
@@ -98,8 +98,8 @@ struct ServiceDeviceList: Verb {
 
 struct ServiceDeviceBlock: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "block", abstract: "Issue no more tokens for a device, whether it is registered or not.",
-    discussion: "Tokens that were issued before stay valid until they expire, or until they are revoked at the device.",
+    commandName: "block", abstract: "Stop issuing tokens for a device, whether it is registered or not.",
+    discussion: "Issued tokens stay valid until they expire or are revoked at the device.",
     examples: ["holdfast service device block --dir service lock.json"])
 
   @OptionGroup var service: ServiceOptions
@@ -114,14 +114,15 @@ struct ServiceDeviceBlock: Verb {
     let isNew = try changing(service) { (issued) throws(LedgerFault) in try issued.block(id, now: now) }
     report(output, id, "blocked", hasChanged: isNew)
     if !output.json {
-      Console.note("its tokens stay valid until they expire; to end them there: holdfast service revoke")
+      Console.note("its tokens stay valid until they expire; to revoke them: holdfast service revoke")
     }
   }
 }
 
 struct ServiceDeviceUnblock: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "unblock", abstract: "Issue tokens for a blocked device again, where the policy lets it have any.",
+    commandName: "unblock",
+    abstract: "Unblock a device, so that the service issues tokens for it again if the policy allows it.",
     examples: ["holdfast service device unblock --dir service lock.json"])
 
   @OptionGroup var service: ServiceOptions
@@ -143,8 +144,8 @@ struct ServiceDeviceUnblock: Verb {
 
 struct ServiceDeviceRemove: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "remove", abstract: "Take a device off the list. A block stays.",
-    discussion: "Tokens that were issued before stay valid until they expire, or until they are revoked at the device.",
+    commandName: "remove", abstract: "Remove a device from the list. A block stays.",
+    discussion: "Issued tokens stay valid until they expire or are revoked at the device.",
     examples: ["holdfast service device remove --dir service lock.json"])
 
   @OptionGroup var service: ServiceOptions
@@ -200,7 +201,7 @@ extension Failure {
   fileprivate init(unknown id: DeviceID, _ folder: String) {
     self.init(
       .malformed, "the service knows no device \(hexadecimal(id))",
-      hint: "those that it knows: holdfast service device list --dir \(folder.shellWord)")
+      hint: "to list the devices: holdfast service device list --dir \(folder.shellWord)")
   }
 }
 

@@ -9,8 +9,8 @@ import HoldfastStorage
 struct ServiceApprove: Verb {
   static let configuration = CommandConfiguration(
     commandName: "approve",
-    abstract: "Approve an image under a name and a version, and register its release's keys.",
-    discussion: "The tokens of its apps carry this name and this version, whatever the apps say.",
+    abstract: "Approve an app's image with a name and version, and register the keys of its release.",
+    discussion: "Tokens for this image carry this name and version, regardless of what the app claims.",
     examples: [
       "holdfast service approve --dir service ./app --subject app --version 1.2.3",
       "holdfast service approve --dir service ./app --subject app --version 1.2.3 \\\n--mpk-key ../app/mpk.key",
@@ -20,14 +20,14 @@ struct ServiceApprove: Verb {
   @OptionGroup var app: ApprovalOptions
   @OptionGroup var output: OutputOptions
 
-  @Argument(help: "The executable file of an app; this program's own when absent.", completion: .file())
+  @Argument(help: "The executable file of an app; by default, this program's own.", completion: .file())
   var image: String?
 
   mutating func perform() throws(Failure) {
     let folder = service.folder
     if image != nil, app.subject == nil || app.version == nil {
       throw Failure(
-        .usage, "an image is approved under a name and a version", hint: "give --subject NAME --version 1.2.3")
+        .usage, "an image needs a name and a version", hint: "add --subject NAME --version 1.2.3")
     }
     let approval = try app.approval(of: image ?? "/proc/self/exe")
     let keys = try app.releaseKeys()
@@ -81,8 +81,8 @@ struct ServiceImages: Verb {
 
 struct ServiceUnapprove: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "unapprove", abstract: "Take an approval back: no app of that image is attested from now on.",
-    discussion: "Tokens that were issued before stay valid until they expire, or until they are revoked at a device.",
+    commandName: "unapprove", abstract: "Withdraw an approval: apps with that image are no longer attested.",
+    discussion: "Issued tokens stay valid until they expire or are revoked at a device.",
     examples: ["holdfast service unapprove --dir service ./app"])
 
   @OptionGroup var service: ServiceOptions
@@ -107,7 +107,7 @@ struct ServiceUnapprove: Verb {
       Console.result(.object([("image", .string(hexadecimal(digest))), ("was_approved", .bool(former != nil))]))
     } else if let former {
       Console.result("no longer approved: \(former.text)")
-      Console.note("its tokens stay valid until they expire; to end them at a device: holdfast service revoke")
+      Console.note("its tokens stay valid until they expire; to revoke them at a device: holdfast service revoke")
     } else {
       Console.note("the image \(hexadecimal(digest)) was not approved, and nothing changed")
     }
@@ -116,14 +116,14 @@ struct ServiceUnapprove: Verb {
 
 /// The options for the name and version of an approved image, and for the keys that authenticate its evidence.
 struct ApprovalOptions: ParsableArguments {
-  @Option(help: "The app's name, at most 64 bytes; for this program's own image, holdfast when absent.")
+  @Option(help: "The app's name, at most 64 bytes; by default holdfast, for this program's own image.")
   var subject: String?
 
-  @Option(help: "The app's version, three numbers; for this program's own image, 0.0.0 when absent.")
+  @Option(help: "The app's version, three numbers; by default 0.0.0, for this program's own image.")
   var version: String?
 
   @Option(
-    help: "The key file that the image was built with, mpk.key of its package; this program's own keys when absent.",
+    help: "The key file that the image was built with, mpk.key of its package; by default, this program's own keys.",
     completion: .file())
   var mpkKey: String?
 
@@ -184,7 +184,7 @@ struct ApprovalOptions: ParsableArguments {
       switch error {
       case .notAKey(let line):
         throw Failure(.malformed, "\(path), line \(line): a key is 32 hexadecimal digits")
-      case .repeated(let line): throw Failure(.malformed, "\(path), line \(line): this key is there already")
+      case .repeated(let line): throw Failure(.malformed, "\(path), line \(line): this key occurs twice")
       case .noKey: throw Failure(.malformed, "\(path) has no key")
       case .tooMany: throw Failure(.malformed, "\(path) has more than \(ReleaseRoots.maximumCount) keys")
       }
@@ -213,6 +213,7 @@ func imageDigest(_ path: String) throws(Failure) -> Digest {
   do throws(MeasurementError) { return try ExecutableImage.digest(of: path) } catch {
     guard case .malformed = error else { throw Failure(.malformed, "\(path) cannot be read as an image") }
     throw Failure(
-      .malformed, "\(path) is not an executable program (ELF)", hint: "give the app's own file, not a script or a text")
+      .malformed, "\(path) is not an executable program (ELF)",
+      hint: "give the app's executable file, not a script or text file")
   }
 }
