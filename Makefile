@@ -1,17 +1,17 @@
 # Holdfast: offline hardware attestation for embedded verifiers.
 
 SWIFT ?= swift
-# Stripped and linked by lld: the prover hashes every byte of itself for each proof.
+# The program is stripped and linked with lld, because the prover hashes every byte of it for each proof.
 RELEASE = --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast
 PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
 TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp
-# For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
+# For the Linux guests of Tests/Guest, which are skipped if these packages are not available.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
-# For the firmware and the board it runs on, likewise.
+# For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
-# Where `make install` puts things: DESTDIR is the root of a package that is made, and stays empty otherwise.
+# The target of `make install`. DESTDIR is the root of a package that is being built, and is empty otherwise.
 PREFIX = /usr/local
 DESTDIR =
 MANUAL = .build/man
@@ -31,11 +31,11 @@ completions: build ## Write completions for bash, zsh and fish to .build/complet
 	@.build/release/holdfast --generate-completion-script zsh >$(COMPLETIONS)/_holdfast
 	@.build/release/holdfast --generate-completion-script fish >$(COMPLETIONS)/holdfast.fish
 
-man: build ## Write manual pages to .build/man: holdfast.1, and one for each verb.
+man: build ## Write manual pages to .build/man: holdfast.1 and one page for each verb.
 	@rm -rf $(MANUAL)
 	@Tools/manual-pages --holdfast .build/release/holdfast --out $(MANUAL)
 
-install: build man completions ## Install the command line, its manual and completions under PREFIX (/usr/local).
+install: build man completions ## Install the command line, its manual pages and completions under PREFIX (/usr/local).
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	@install -m 755 .build/release/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
 	@install -m 644 $(MANUAL)/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
@@ -44,7 +44,7 @@ install: build man completions ## Install the command line, its manual and compl
 	@install -D -m 644 $(COMPLETIONS)/_holdfast $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast
 	@install -D -m 644 $(COMPLETIONS)/holdfast.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
 
-uninstall: ## Remove what install put under PREFIX.
+uninstall: ## Remove the files that install wrote under PREFIX.
 	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast-*.1 $(DESTDIR)$(PREFIX)/share/man/man7/holdfast-*.7 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast \
@@ -66,13 +66,13 @@ firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)
 	@$(MAKE) --no-print-directory -C firmware-sim
 
-firmware-report: firmware build ## Print what the firmware takes, against what it may take.
+firmware-report: firmware build ## Measure the firmware's size and speed, and compare them with the limits.
 	@/usr/bin/python3 Tests/Firmware/report.py --holdfast .build/release/holdfast
 
-check: packages ## The inner loop: format, unit tests and vectors.
+check: packages ## Check format, unit tests and vectors, for quick feedback.
 	@Tests/run check
 
-test: packages ## Build and check everything; ONLY="text" for the suites whose names contain the text.
+test: packages ## Build and check everything; ONLY="text" selects the suites whose names contain the text.
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
@@ -81,15 +81,15 @@ test: packages ## Build and check everything; ONLY="text" for the suites whose n
 bench: build ## Measure the latency of a proof against the 100 ms budget.
 	@.build/release/holdfast bench latency
 
-soak: packages ## A million rounds: memory, threads and descriptors must stay as they are.
+soak: packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release -Xswiftc -enable-testing \
 	  --scratch-path .build-tests --filter SoakTests
 
-soak-bluetooth: build ## Prove over Low Energy between hosts booted twenty times, while all processors are busy.
+soak-bluetooth: build ## Prove over Low Energy between hosts that boot twenty times, while all processors are busy.
 	@Tests/install-packages $(GUEST_PACKAGES)
 	@/usr/bin/python3 Tests/BluetoothLab/low_energy_runs.py --holdfast .build/release/holdfast --runs 20
 
-fuzz: packages ## Fuzz a small device by its serial line and by its flash, for half a minute each.
+fuzz: packages ## Fuzz a small device through its serial line and through its flash, for half a minute each.
 	@Tests/Fuzz/run 30
 
 vectors: build ## Replay the test vectors.
@@ -104,5 +104,5 @@ lint: ## Check the format of the sources.
 packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)
 
-clean: ## Remove what was built.
+clean: ## Remove the build results.
 	@rm -rf .build .build-embedded .build-tests firmware-sim/.build firmware-sim/.bearssl

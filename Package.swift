@@ -31,16 +31,16 @@ let package = Package(
       name: "HoldfastCore", dependencies: ["CBarrier"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
 
-    // The device for a microcontroller, without the board: standard library only, too.
+    // The device for a microcontroller, independent of the board: also standard library only.
     .target(
       name: "HoldfastFirmware", dependencies: ["HoldfastCore"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
 
-    // What every part needs of Linux: threads, descriptors, clocks, random bytes.
+    // The parts of Linux that other modules share: threads, descriptors, clocks, random bytes.
     .target(name: "CHost"),
     .target(name: "HoldfastLinux", dependencies: ["HoldfastCore", "CHost"], swiftSettings: strict),
 
-    // What the core is given on Linux.
+    // The implementations of the core's protocols on Linux.
     .systemLibrary(name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
     .target(name: "COpenSSLStart", dependencies: ["COpenSSL"]),
     .target(
@@ -87,7 +87,7 @@ let package = Package(
       name: "HoldfastMeasurement", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CHost"],
       swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
 
-    // Test vectors: what any device makes of them, and files of them on Linux.
+    // Test vectors: a device that replays them anywhere, and their files on Linux.
     .target(
       name: "HoldfastReplay", dependencies: ["HoldfastCore"],
       swiftSettings: strict + [.treatWarning("EmbeddedRestrictions", as: .error)]),
@@ -203,7 +203,7 @@ let package = Package(
   ]
 )
 
-// For `make fuzz` alone: libFuzzer has the main function, and would have every other program's place too.
+// Only for `make fuzz`: libFuzzer contains the main function, and would replace that of every other program.
 if Context.environment["HOLDFAST_FUZZ"] != nil {
   let fuzzed = [
     "CBarrier", "CHost", "HoldfastCore", "HoldfastLinux", "HoldfastFirmware", "COpenSSL", "COpenSSLStart",
@@ -212,7 +212,7 @@ if Context.environment["HOLDFAST_FUZZ"] != nil {
   (package.products, package.dependencies) = ([], [])
   package.targets.removeAll { !fuzzed.contains($0.name) }
   package.targets.append(.target(name: "Fuzzing", path: "Tests/Fuzz/Support", swiftSettings: strict))
-  // One thread, which calls one function: its globals need no isolation.
+  // libFuzzer calls one function from one thread, so globals need no isolation.
   let settings: [SwiftSetting] = [.swiftLanguageMode(.v5), .unsafeFlags(["-parse-as-library"])]
   for (name, folder) in [("FuzzLine", "Line"), ("FuzzFlash", "Flash")] {
     package.targets.append(

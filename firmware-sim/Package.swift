@@ -1,9 +1,9 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// Nested, because a build for Linux must not need BearSSL's headers. Built by `make firmware`.
+// A nested package, because a build for Linux must not need BearSSL's headers. `make firmware` builds it.
 
-// What changes the code has to be said to the Makefile's device.o, too.
+// The Makefile's device.o must get the same options that change code.
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .strictMemorySafety(),
@@ -30,7 +30,7 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // The core's cryptography on it.
+    // The core's cryptography on this board.
     .target(name: "CBearSSL"),
     .target(
       name: "HoldfastBearSSL",
@@ -45,7 +45,7 @@ let package = Package(
       ],
       swiftSettings: strict),
 
-    // Images that answer questions: about board and cryptography, and about test vectors.
+    // Images that answer test questions about the board, the cryptography and the test vectors.
     .target(name: "CBoardTest", exclude: ["layouts.c"]),
     .target(name: "BoardQuestions", dependencies: ["CBoardTest", "HoldfastBoard"], swiftSettings: strict),
     .target(

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Documents hold keys: what the parser gives back is wiped first. The barrier keeps the compiler from leaving the write out.
+// Documents contain keys, so memory is wiped before the parser frees it. The barrier keeps the compiler from removing the writes.
 
 static inline void holdfast_free_wiped(void *bytes) {
   if (bytes == NULL) return;
@@ -27,7 +27,7 @@ static inline void *holdfast_reallocate_wiped(void *bytes, size_t byte_count) {
   return moved;
 }
 
-/// A parser that splits a namespace from a name by a newline, which no URI has in it.
+/// Creates a parser that separates a namespace from a name by a newline, which no URI contains.
 static inline XML_Parser holdfast_xml_parser(void) {
   static const XML_Memory_Handling_Suite memory = {
       holdfast_allocate, holdfast_reallocate_wiped, holdfast_free_wiped};

@@ -29,7 +29,7 @@ static int ask(int netlink, int family, uint16_t port) {
   return send(netlink, &question, sizeof question, 0) == (ssize_t)sizeof question ? 0 : -1;
 }
 
-/// Reads answers up to the one that ends them.
+/// Reads answers up to the last one.
 static int await_answer(int netlink, uint16_t port) {
   union {
     struct nlmsghdr header;

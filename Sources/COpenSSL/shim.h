@@ -1,7 +1,7 @@
 #ifndef HOLDFAST_OPENSSL_SHIM_H
 #define HOLDFAST_OPENSSL_SHIM_H
 
-// The low-level SHA-256 calls are deprecated, and three times as fast as what replaced them.
+// The low-level SHA-256 calls are deprecated, but three times as fast as their replacements.
 #define OPENSSL_SUPPRESS_DEPRECATED
 
 #include <openssl/core_names.h>

@@ -3,7 +3,7 @@
 
 #include <sqlite3.h>
 
-// What Swift cannot import: SQLITE_TRANSIENT is a cast, sqlite3_db_config is variadic.
+// Declarations that Swift cannot import: SQLITE_TRANSIENT is a cast, and sqlite3_db_config is variadic.
 
 static inline int holdfast_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, sqlite3_uint64 byte_count) {
   return sqlite3_bind_blob64(statement, index, bytes, byte_count, SQLITE_TRANSIENT);

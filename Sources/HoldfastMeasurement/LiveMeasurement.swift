@@ -65,7 +65,7 @@ public struct LiveMeasurement: Sendable {
 
 /// Proves that the app and its host have not changed since the configuration was made.
 ///
-/// Source: Approov, "Offline Security Mode", `getIntegrityMeasurementProof`. Everything is measured anew.
+/// Source: Approov, "Offline Security Mode", `getIntegrityMeasurementProof`. Everything is measured again.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
@@ -83,7 +83,7 @@ public func integrityMeasurementProof(
 
 /// Proves that the host is the one for which the configuration was made, independent of the state of the app.
 ///
-/// Source: Approov, "Offline Security Mode", `getDeviceMeasurementProof`. Everything is measured anew.
+/// Source: Approov, "Offline Security Mode", `getDeviceMeasurementProof`. Everything is measured again.
 ///
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A measurer of the running process and of the prover's host. Each call measures anew.
+/// A measurer of the running process and of the prover's host. Each call measures everything again.
 ///
 /// Only one thread at a time may use it. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
 /// up users or hosts) change the integrity measurement, so the app should load them before.

@@ -16,7 +16,7 @@ package enum TransportError: Error, Equatable, Sendable {
   case overPeerLimit
   /// The peer ended the connection in the middle of a message, or a message has no bytes.
   case truncated
-  /// An empty frame arrived on a serial line: the other end begins the round anew. The connection remains usable.
+  /// An empty frame arrived on a serial line: the other end restarts the round. The connection remains usable.
   case emptyFrame
   /// The operating system refuses access to this user.
   case permissionDenied

@@ -1,4 +1,4 @@
-# What a script that uses Bluetooth begins with.
+# Functions for scripts that use Bluetooth.
 
 # within SECONDS COMMAND...: waits until the command succeeds.
 within() {
@@ -12,32 +12,32 @@ within() {
   return 1
 }
 
-# patiently COMMAND...: the same, for ten seconds at most.
+# patiently COMMAND...: waits for at most ten seconds until the command succeeds.
 patiently() { within 10 "$@"; }
 
 address() { hciconfig "hci$1" | grep -oE '([0-9A-F]{2}:){5}[0-9A-F]{2}'; }
 
-# radio COUNT: emulates the air, with so many controllers of this host, and one for each that connects to its socket. Each may have
-# several links at once.
+# radio COUNT: emulates a radio with COUNT controllers of this host, and one controller for each connection to its socket. Each can
+# have several links at once.
 radio() {
   LD_PRELOAD=/usr/bin/piconet.so btvirt -l"$1" -s >/dev/null &
   patiently [ -S /tmp/bt-server-bredrle ]
 }
 
-# lend: lets the host at the other end of the port have a controller of this radio.
+# lend: gives a controller of this radio to the host at the other end of the port.
 lend() {
   patiently [ -e /dev/vport0p1 ]
   socat /dev/vport0p1 UNIX-CONNECT:/tmp/bt-server-bredrle &
   report air lent
 }
 
-# attach: takes the line that leads to the other host's radio as an adapter, once that is there.
+# attach: uses the line to the other host's radio as an adapter, once it is there.
 attach() {
   hear
   btattach -B /dev/hvc0 -P h4 >/dev/null &
 }
 
-# adapter INDEX: waits until the kernel knows the adapter, and makes it ready for BR/EDR and LE.
+# adapter INDEX: waits until the kernel knows the adapter, and configures it for BR/EDR and LE.
 adapter() {
   patiently configured "$1"
   for setting in "power off" "le on" "connectable on" "bondable on" "ssp on" "io-cap 3" "power on" "discov yes"; do
@@ -50,13 +50,13 @@ adapter() {
 configured() { btmgmt info | grep -q "^hci$1:"; }
 running() { hciconfig "hci$1" | grep -q 'UP RUNNING PSCAN'; }
 
-# unlinked INDEX: whether no link of the adapter is left; one goes two seconds after its last channel.
+# unlinked INDEX: whether the adapter has no link; a link ends two seconds after its last channel.
 unlinked() { [ "$(hcitool -i "hci$1" con | wc -l)" -eq 1 ]; }
 
-# alone INDEX: waits until the adapter has no link any more.
+# alone INDEX: waits until the adapter has no link.
 alone() { patiently unlinked "$1"; }
 
-# agent INDEX: says yes to whoever wants to pair. The kernel asks even where no end has a display.
+# agent INDEX: accepts every pairing. The kernel asks for it even if neither end has a display.
 agent() {
   mkfifo "/tmp/agent$1.in" "/tmp/agent$1.out"
   btmgmt -i "$1" <"/tmp/agent$1.in" >"/tmp/agent$1.out" &
@@ -91,13 +91,13 @@ exchange() {
   report "$name" "$?"
 }
 
-# received NAME: reports how many messages and bytes the listener, which dumps them, has got, once its peer has gone.
+# received NAME: reports the number of messages and bytes that the listener has received, once its peer has gone.
 received() {
   patiently grep -q Disconnect "/tmp/$1"
   report "$1-received" "$(awk '/Received [0-9]+ bytes/ { messages += 1; bytes += $(NF - 1) } END { print messages + 0, bytes + 0 }' "/tmp/$1")"
 }
 
-# daemon: bluetoothd with its message bus and the socket that SDP's older tools use.
+# daemon: starts bluetoothd with its message bus, and with the socket for SDP's older tools.
 daemon() {
   mkdir -p /run/dbus /var/lib/bluetooth
   cat >/tmp/bus.conf <<'END'
@@ -113,7 +113,7 @@ END
   patiently [ -S /var/run/sdp ]
 }
 
-# follow: does what the host tells, line by line, until that is "over"; reports exit status and output of each.
+# follow: runs each line from the host as a command, until the line "over", and reports the exit status and output of each.
 follow() {
   cd "$HOME" || return
   while hear && [ "$heard" != over ]; do
@@ -122,7 +122,7 @@ follow() {
   done
 }
 
-# meanwhile NAME COMMAND...: the same in the background.
+# meanwhile NAME COMMAND...: runs a command in the background, and reports it in the same way.
 meanwhile() {
   name=$1
   shift
@@ -132,23 +132,23 @@ meanwhile() {
   } &
 }
 
-# serving LOG: whether the device that was begun last has said what its policy is, which comes after all that it listens at.
+# serving LOG: whether the last device that was started has logged its policy, which follows its endpoints.
 serving() { tail -n 1 "$1" | grep -q 'policy: '; }
 
-# longer FILE LINES: whether it has more lines.
+# longer FILE LINES: whether the file has more lines.
 longer() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 
-# has_at_most COUNT: whether the device has no more descriptors open.
+# has_at_most COUNT: whether the device has at most this number of open descriptors.
 has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
 
 has_no_link() { ! hcitool con | grep -q handle; }
 
-# low_energy_links: the handle of each link by Low Energy, one a line.
+# low_energy_links: prints the handle of each Low Energy link, one per line.
 low_energy_links() { hcitool con | sed -nE 's/.* LE .* handle ([0-9]+) .*/\1/p'; }
 
 has_no_low_energy_link() { [ -z "$(low_energy_links)" ]; }
 
-# end_low_energy_links: ends each of them; one may end by itself first.
+# end_low_energy_links: ends each Low Energy link; one may end by itself before.
 end_low_energy_links() {
   for handle in $(low_energy_links); do hcitool ledc "$handle" >/dev/null 2>&1; done
   within 20 has_no_low_energy_link

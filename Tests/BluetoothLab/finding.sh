@@ -19,7 +19,7 @@ reporting ready holdfast doctor --json
 reporting nobody su -s /bin/sh nobody -c 'holdfast doctor --json'
 reporting nobody-scans su -s /bin/sh nobody -c 'holdfast scan --seconds 1 --json'
 
-# serve: at all three, with numbers that the kernel chooses where it can.
+# serve: serves all three transports, with numbers from the kernel where that is possible.
 serve() {
   holdfast device serve --dir /tmp/lock --pair --listen l2cap:00:00:00:00:00:00,hci=hci0 --listen rfcomm:00:00:00:00:00:00,hci=hci0 \
     --listen le:00:00:00:00:00:00,psm=0x80,hci=hci0 >/tmp/served 2>&1 &
@@ -29,15 +29,15 @@ serve() {
 }
 prove() { reporting "$1" timeout 30 holdfast prove --pair --connect "$2,hci=hci1" --state /tmp/state --command unlock --json; }
 
-# thrice NAME WANTED COMMAND...: reports it until WANTED is in what it says, three times at most. bluetoothd has no agent here: where it is
-# quicker than --pair, it refuses to pair. And a search was seen to miss an emulated advertiser.
+# thrice NAME WANTED COMMAND...: runs and reports the command until its output contains WANTED, at most three times. bluetoothd has no
+# agent here: if it is quicker than --pair, it refuses to pair. In addition, a scan was seen to miss an emulated advertiser.
 thrice() {
   name=$1 wanted=$2
   shift 2
   for attempt in 1 2 3; do
     reporting "$name" "$@"
     grep -q "$wanted" /tmp/output && return
-    # Half a pairing may hold a link for thirty seconds.
+    # An incomplete pairing can hold a link for thirty seconds.
     within 40 unlinked 1
   done
 }

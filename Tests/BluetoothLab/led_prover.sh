@@ -1,4 +1,4 @@
-# The prover's host, whose adapter is on the other host's radio; it does what the host says.
+# The prover's guest, whose adapter is on the other guest's radio; it follows the host's commands.
 . /scripts/bluetooth.sh
 attach
 adapter 0 && agent 0

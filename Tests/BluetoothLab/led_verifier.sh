@@ -1,4 +1,4 @@
-# The verifier's host, with the radio; it does what the host says.
+# The verifier's guest, with the radio; it follows the host's commands.
 . /scripts/bluetooth.sh
 radio 1
 lend

@@ -1,6 +1,6 @@
-# How secure a link has to be, and links that fail.
-# Adapters: 0 the device's, 1 a prover's. 2 and 3 are as old as legacy pairing, the device's and a prover's, which have no PIN. 4 has nobody
-# who would confirm pairing over LE.
+# Security levels of links, and links that fail.
+# Adapters: 0 the device's, 1 a prover's. 2 and 3 support only legacy pairing, the device's and a prover's, which have no PIN. 4 has no agent
+# that would confirm pairing over LE.
 . /scripts/served.sh
 radio 5
 for index in 0 1; do adapter "$index" && agent "$index"; done
@@ -11,7 +11,7 @@ done
 device=$(address 0) old=$(address 2)
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
 
-# refuses_to_serve NAME ENDPOINT: what the device says where it cannot listen.
+# refuses_to_serve NAME ENDPOINT: reports the device's output if it cannot listen.
 refuses_to_serve() { trying "$1" timeout 20 holdfast device serve --dir /tmp/lock --listen "$2"; }
 refuses_to_serve serve-no-adapter l2cap:00:00:00:00:00:00,psm=0x1001,hci=hci9
 refuses_to_serve serve-not-ours rfcomm:00:AA:01:09:09:09,channel=5
@@ -22,23 +22,23 @@ serve_all --listen "l2cap:$old,psm=0x1003" --listen "rfcomm:$old,channel=6" --li
   --listen "rfcomm:$old,channel=7,security=low" --listen "l2cap:$device,psm=0x1007,security=high"
 report warned "$(grep warning: /tmp/device.log | tr '\n' ' ')"
 
-# tries NAME ENDPOINT INDEX: a round by the adapter's prover, which waits for four seconds.
+# tries NAME ENDPOINT INDEX: runs a round of the adapter's prover, which waits for four seconds.
 tries() { trying "$1" timeout 60 holdfast prove --state /tmp/state --connect "$2,hci=hci$3" --command status --timeout 4; }
 
-# Whose link is not encrypted.
+# These links are not encrypted.
 (exec timeout 4 foreign_peer l2cap "$(address 3)" "$old" 4099 read) >/tmp/foreign 2>&1
 report foreign "$? $(tr '\n' ' ' </tmp/foreign)"
 tries l2cap-unencrypted "l2cap:$old,psm=0x1003" 3
 tries rfcomm-unencrypted "rfcomm:$old,channel=6" 3
 report unencrypted-answers "$(answers '.*')"
-# What was refused waits for its pairing to end.
+# A refused connection waits for its pairing to end.
 hcitool -i hci3 dc "$old"
 alone 3
 tries l2cap-low "l2cap:$old,psm=0x1005" 3
 tries rfcomm-low "rfcomm:$old,channel=7" 3
 tries l2cap-medium "$(place l2cap)" 1
 
-# Places that there are not.
+# Endpoints that do not exist.
 tries no-adapter "$(place l2cap)" 9
 tries adapter-down "$(place l2cap)" 4
 hciconfig hci4 up && patiently running 4
@@ -53,7 +53,7 @@ tries le-medium "$(place le)" 1
 tries le-no-listener "le:$device,psm=0x90" 1
 alone 1
 
-# breaks NAME COMMAND...: the command, amid the rounds of a prover, and how long the prover goes on after it.
+# breaks NAME COMMAND...: runs the command during the rounds of a prover, and reports how long the prover continues after it.
 breaks() {
   name=$1 accepted=$(answers accepted)
   shift
@@ -77,12 +77,12 @@ breaks device-off btmgmt -i 0 power off
 btmgmt -i 0 power on >/tmp/power
 proves device-on state rfcomm 1
 
-# Pairing without anybody looking is not what high asks for.
+# high does not accept pairing without a user.
 before=$(answers '.*')
 tries l2cap-high "l2cap:$device,psm=0x1007" 1
 report high-answers "$(($(answers '.*') - before))"
 
-# Over LE, somebody is asked whether the hosts may pair. Who was looked for in vain is looked for a while longer: that comes last.
+# Over LE, an agent is asked whether the hosts may pair. The kernel continues for a while to look for an absent host, so that comes last.
 before=$(answers '.*')
 tries le-unconfirmed "$(place le)" 4
 report unconfirmed-answers "$(($(answers '.*') - before))"

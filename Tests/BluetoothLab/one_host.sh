@@ -1,5 +1,5 @@
-# BlueZ's own test programs, between two adapters of one host. Their numbers have to be decimal. Each begins once the link of the one
-# before has ended: a request that meets the end of a link is refused.
+# BlueZ's own test programs, between two adapters of one host. Their numbers must be decimal. Each begins once the link of the previous
+# one has ended, because a request during the end of a link is refused.
 . /scripts/bluetooth.sh
 radio 2
 for index in 0 1; do adapter "$index" && agent "$index"; done
@@ -20,7 +20,7 @@ alone 0
 exchange rfcomm-secured rctest -i hci0 -s -P 6 -b 100 -N 5 -A -E "$peer"
 received rfcomm-secured
 
-# An LE channel that is closed drops what still waits for its peer's credits: -g is the time before that.
+# A closed LE channel drops data that still waits for its peer's credits: -g is the time before the close.
 btmgmt -i 1 advertising on >/dev/null
 listening le l2test -i hci1 -d -V le_public -P 128 -I 672
 alone 0

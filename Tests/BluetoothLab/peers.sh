@@ -1,20 +1,20 @@
-# Peers that mean no good, while an honest prover's rounds go on; then seven honest provers at once.
-# Adapters: 0 the device's, 1 the honest prover's, 2 and 3 of hostile peers over BR/EDR and LE, 4 and 5 of such that are slow.
+# Hostile peers, while an honest prover's rounds continue; then seven honest provers at once.
+# Adapters: 0 the device's, 1 the honest prover's, 2 and 3 of hostile peers over BR/EDR and LE, 4 and 5 of slow peers.
 . /scripts/served.sh
 together 8
 meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
 enrolled beside state1 state2 state3 state4 state5 state6 state7
 serve_all
 
-# Descriptors and threads. A round opens the policy for a moment, so one look tells nothing while rounds go on.
+# Descriptors and threads. A round opens the policy for a moment, so a single count is unreliable while rounds continue.
 figures() { echo "$(ls "/proc/$server/fd" 2>/dev/null | wc -l) $(ls "/proc/$server/task" | wc -l)"; }
 least() { for look in $(seq 50); do figures; done | sort -n | head -n 1; }
 settled() { seen=$(figures) && [ "$seen" = "$settled" ]; }
-# A token that the device does not remember is sent in full, and is no denial.
+# A token that the device does not remember is sent in full, which is not a denial.
 denied() { grep "$1" /tmp/device.log | grep -vcE ': (accepted|tokenUnknown)([, ]|$)'; }
 lines() { [ "$(wc -l <"$1")" -ge "$2" ]; }
 
-# meeting NAME COMMAND...: reports the command's exit status and what it said on one line, and waits for the honest prover's next round.
+# meeting NAME COMMAND...: reports the command's exit status and output on one line, and waits for the honest prover's next round.
 meeting() {
   name=$1 rounds=$(answers accepted)
   shift
@@ -23,7 +23,7 @@ meeting() {
   patiently answered accepted $((rounds + 1))
 }
 
-# begun NAME LINES COMMAND...: begins the command, and waits until it has said so many lines; $begun is its process.
+# begun NAME LINES COMMAND...: starts the command, and waits until it has printed LINES lines; $begun is its process.
 begun() {
   name=$1 lines=$2
   shift 2
@@ -32,7 +32,7 @@ begun() {
   patiently lines "/tmp/$name" "$lines"
 }
 
-# A peer that does not end by itself is ended without a word.
+# A peer that does not end by itself is killed silently.
 vanish() {
   kill "$1" 2>/dev/null
   wait "$1" 2>/dev/null
@@ -44,7 +44,7 @@ patiently answered accepted 1
 settled=$(least)
 report settled "$settled"
 
-# hostile KIND FAST SLOW FRAME: everything that a peer may do to a transport, from two adapters. FRAME is what a message of four bytes begins with.
+# hostile KIND FAST SLOW FRAME: tries every attack of a peer on a transport, from two adapters. FRAME is the beginning of a message of four bytes.
 hostile() {
   kind=$1 fast=$2 slow=$3 frame=$4
   begun half-open 1 foreign "$kind" "$slow" read hold
@@ -104,7 +104,7 @@ flood_rfcomm() {
   report rfcomm-half "$? $(tr '\n' ' ' </tmp/rfcomm-half)"
 }
 
-# While it has a link over LE, the device's host does not advertise: another prover over LE has to wait for its end.
+# While it has a link over LE, the device's host does not advertise, so another prover over LE must wait for its end.
 flood_le() {
   begun flood 50 foreign le "$fast" peers:50 read hold
   report le-flood "$(wc -l </tmp/flood)"
@@ -123,7 +123,7 @@ report honest "$? $(tr '\n' ' ' </tmp/honest)"
 report rounds "$(grep -c 'connection 1: accepted' /tmp/device.log) $(denied 'connection 1: ')"
 alone 1
 
-# Seven at once. Each stops once it is connected: a controller of the emulator pairs with one peer at a time. Then all go on.
+# Seven provers at once. Each stops once it is connected, because an emulated controller pairs with one peer at a time. Then all continue.
 together_over() {
   kind=$1 provers=
   kill "$server" && wait "$server"

@@ -1,16 +1,16 @@
-# What a script begins with where one adapter of the host is a device's and the others are provers'.
+# Functions for scripts in which one adapter of the host belongs to a device and the others to provers.
 . /scripts/bluetooth.sh
 export XDG_DATA_HOME=/tmp/data
 PSM=4097 CHANNEL=5 LE_PSM=128
 
-# together COUNT: so many adapters on one radio, with an agent each; hci0 is the device's.
+# together COUNT: creates this number of adapters on one radio, each with an agent; hci0 belongs to the device.
 together() {
   radio "$1"
   for index in $(seq 0 $(($1 - 1))); do adapter "$index" && agent "$index"; done
   device=$(address 0)
 }
 
-# endpoint KIND INDEX: where the device is, for the adapter's prover.
+# endpoint KIND INDEX: prints the device's endpoint for the adapter's prover.
 endpoint() { echo "$(place "$1"),hci=hci$2"; }
 
 place() {
@@ -28,8 +28,8 @@ port() {
   esac
 }
 
-# serve_all [ARGUMENT...]: begins to serve over every transport, and waits until the device listens; what it says, each answer among it,
-# is /tmp/device.log.
+# serve_all [ARGUMENT...]: starts the device at every transport, and waits until it listens; its log, with every answer, is
+# /tmp/device.log.
 serve_all() {
   : >/tmp/device.log
   holdfast device serve --verbose --dir /tmp/lock --listen "$(place l2cap)" --listen "$(place rfcomm)" --listen "$(place le)" \
@@ -38,7 +38,7 @@ serve_all() {
   patiently serving /tmp/device.log
 }
 
-# enrolled STATE...: more provers, each with a token and request numbers of its own.
+# enrolled STATE...: enrols more provers, each with a separate token and separate request numbers.
 enrolled() {
   for state in "$@"; do
     holdfast enroll --device /tmp/lock.json --service /tmp/service --state "/tmp/$state" >/tmp/met || report failed "$state: $(cat /tmp/met)"
@@ -47,7 +47,7 @@ enrolled() {
 
 uptime_seconds() { cut -d ' ' -f 1 /proc/uptime; }
 
-# trying NAME COMMAND...: reports the exit status, after how many seconds, and all that the command said, on one line.
+# trying NAME COMMAND...: reports the exit status, the seconds and the whole output of the command, on one line.
 trying() {
   name=$1 begin=$(uptime_seconds)
   shift
@@ -56,22 +56,22 @@ trying() {
   report "$name" "$status $begin $(uptime_seconds) $(grep -v 'development measurement' "/tmp/$name.said" | tr -s '\r\n' ' ')"
 }
 
-# proves NAME STATE KIND INDEX [OPTION...]: a round by the adapter's prover.
+# proves NAME STATE KIND INDEX [OPTION...]: runs a round of the adapter's prover.
 proves() {
   name=$1 state=$2 kind=$3 index=$4
   shift 4
   trying "$name" timeout 40 holdfast prove --state "/tmp/$state" --connect "$(endpoint "$kind" "$index")" --command status "$@"
 }
 
-# foreign KIND INDEX STEP...: becomes a client at the adapter that shares nothing with Holdfast. Use it in a shell of its own.
+# foreign KIND INDEX STEP...: becomes a client at the adapter that shares no code with Holdfast. Use it in a separate shell.
 foreign() {
   kind=$1 index=$2
   shift 2
   exec timeout 100 foreign_peer "$kind" "$(address "$index")" "$device" "$(port "$kind")" "$@"
 }
 
-# answers PATTERN: how many of the device's answers are so.
+# answers PATTERN: counts the device's answers that match.
 answers() { grep -cE "connection [0-9]+: $1([, ]|\$)" /tmp/device.log; }
 
-# answered STATUS COUNT: whether the device has given so many such answers since it began.
+# answered STATUS COUNT: whether the device has given COUNT such answers since its start.
 answered() { [ "$(answers "$1")" -ge "$2" ]; }

@@ -18,7 +18,7 @@ ended() { grep -c 'was ended, because it kept others out' /tmp/device.log; }
 linked() { hcitool -i hci2 con | grep -q LE; }
 unlinked_stranger() { ! linked; }
 
-# stranger NAME COMMAND...: the stranger has a link, an honest prover comes, and how long the link was held is reported.
+# stranger NAME COMMAND...: the stranger holds a link, and an honest prover arrives; reports how long the link was held.
 stranger() {
   name=$1 before=$(ended)
   shift
@@ -39,7 +39,7 @@ stranger without-channel foreign link 2 hold
 stranger silent foreign le 2 read hold
 stranger talking foreign le 2 $talk
 
-# Rounds that are accepted go on for longer than a stranger's time.
+# Accepted rounds continue for longer than a stranger may stay.
 alone 1
 before=$(ended)
 (holdfast bench rounds --state /tmp/state --connect "$(endpoint le 1)" --rounds 60 --timeout 40 >/tmp/rounds 2>&1; report rounds "$?") &

@@ -5,7 +5,7 @@ meet holdfast /tmp/lock /tmp >/tmp/met || report failed enrolment
 enrolled state1 state2 state3
 serve_all
 
-# A controller of the emulator pairs with one peer at a time: each pairs before.
+# An emulated controller pairs with one peer at a time, so each prover pairs beforehand.
 for index in 1 2 3; do proves "paired" "state$index" le "$index"; done
 first=$(($(wc -l </tmp/device.log) + 1)) provers=
 for index in 1 2 3; do

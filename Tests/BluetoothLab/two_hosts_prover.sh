@@ -1,4 +1,4 @@
-# The end that connects, to the address that the host tells.
+# The end that connects, to the address that the host gives.
 . /scripts/bluetooth.sh
 attach
 adapter 0 && agent 0
@@ -9,7 +9,7 @@ exchange l2cap l2test -s -P 4097 -b 600 -N 5 -g 500 "$peer"
 exchange rfcomm rctest -s -P 5 -b 100 -N 5 "$peer"
 exchange rfcomm-secured rctest -s -P 6 -b 100 -N 5 -A -E "$peer"
 
-# Round trips: as they are, late, lost and cut, when the host says so. Without a controller, connecting never ends.
+# Round trips, normal, delayed, lost and cut, when the host says so. Without a controller, connecting never ends.
 pinging() {
   timeout 5 l2ping -c "$2" -d 0 -t 1 "$peer" >/tmp/pinged 2>&1
   report "$1" "$(sed -nE 's/.* time ([0-9.]+)ms/\1/p' /tmp/pinged | tr '\n' ' ')"
@@ -18,7 +18,7 @@ pinging quiet 20
 for fault in late lost; do hear && pinging "$fault" 5; done
 hear
 
-# An LE channel that is closed drops what still waits for its peer's credits: -g is the time before that.
+# A closed LE channel drops data that still waits for its peer's credits: -g is the time before the close.
 exchange le l2test -s -V le_public -P 128 -b 600 -N 5 -g 500 "$peer"
 exchange le-secured l2test -s -V le_public -P 130 -b 600 -N 5 -g 500 -E "$peer"
 hear

@@ -1,4 +1,4 @@
-# The end that listens. Its radio is the air, and the prover's host has a controller of it.
+# The end that listens. It runs the radio, and the prover's guest uses one of its controllers.
 . /scripts/bluetooth.sh
 radio 1
 lend
@@ -10,5 +10,5 @@ btmgmt -i 0 advertising on >/dev/null
 listening le l2test -d -V le_public -P 128 -I 672
 listening le-secured l2test -d -V le_public -P 130 -I 672 -E
 report listening
-# For each name that the host tells: what was received.
+# Reports the received data for each name that the host gives.
 while hear && [ "$heard" != over ]; do received "$heard"; done

@@ -2,7 +2,7 @@
 mount /dev/vda /disk
 export XDG_DATA_HOME=/tmp/data
 meet holdfast /disk/lock /tmp --maximum-uses 20 || report failed enrolment
-# Twice, because ext4 gives back what it had set aside for its own bookkeeping once all is written.
+# Twice, because ext4 releases its reserved space once everything is written.
 fill() { for pass in 1 2; do dd if=/dev/zero bs=4k >>/disk/ballast; sync; done; }
 serve holdfast /disk/lock
 prove room holdfast /tmp/state unlock
@@ -12,7 +12,7 @@ for round in 1 2 3; do prove full holdfast /tmp/state unlock; done
 rm -f /disk/ballast
 prove room holdfast /tmp/state unlock
 
-# It ends on a full disk, and is to start there; what it freed when it ended is filled too.
+# The device ends on the full disk and has to start there; the space that it freed at its end is filled, too.
 fill
 prove full holdfast /tmp/state unlock
 stop

@@ -1,14 +1,14 @@
-# What every script in the guest begins with.
+# Functions for every script in the guest.
 set -u
 
-# report NAME VALUE...: one result for the host.
+# report NAME VALUE...: sends a result to the host.
 report() { echo "$*" >&3; }
 
-# hear: waits for the next line that the host tells, and leaves it in $heard. In a shell of its own: one whose background process ends
-# while it reads loses what it has read of the line.
+# hear: waits for the next line from the host, and leaves it in $heard. It reads in a separate shell, because a shell whose background
+# process ends during the read loses the part of the line that it has read.
 hear() { heard=$(read -r line <&3 && echo "$line"); }
 
-# reporting NAME COMMAND...: runs the command and reports its exit status, which is left in $status, and the first line it said.
+# reporting NAME COMMAND...: runs the command and reports its exit status, which it leaves in $status, and the first line of its output.
 reporting() {
   name=$1
   shift
@@ -18,7 +18,7 @@ reporting() {
   cat /tmp/errors
 }
 
-# meet HOLDFAST LOCK PHONE [ENROLL OPTION...]: a device, a service and a prover that is enrolled at the device.
+# meet HOLDFAST LOCK PHONE [ENROLL OPTION...]: creates a device, a service and a prover that is enrolled for the device.
 meet() {
   holdfast=$1 lock=$2 phone=$3
   shift 3
@@ -30,14 +30,14 @@ meet() {
     "$holdfast" enroll --device "$phone/lock.json" --service "$phone/service" --state "$phone/state" "$@"
 }
 
-# serve HOLDFAST LOCK: begins to serve, and waits until the device listens; $server is its process.
+# serve HOLDFAST LOCK: starts the device and waits until it listens; $server is its process.
 serve() {
   "$1" device serve --dir "$2" --listen unix:/tmp/lock.sock &
   server=$!
   until [ -S /tmp/lock.sock ]; do kill -0 "$server" 2>/dev/null && sleep 0.1 || return 1; done
 }
 
-# stop: ends the device that serves, and reports how it went.
+# stop: ends the device and reports its exit status.
 stop() {
   kill "$server"
   wait "$server"
@@ -45,12 +45,12 @@ stop() {
   rm -f /tmp/lock.sock
 }
 
-# prove NAME HOLDFAST STATE COMMAND: one round; its exit status and what the device said.
+# prove NAME HOLDFAST STATE COMMAND: runs one round, and reports its exit status and the device's answer.
 prove() {
   reporting "$1" "$2" prove --connect unix:/tmp/lock.sock --state "$3" --command "$4" --json
 }
 
-# audit HOLDFAST LOCK: whether the chain is whole, and how many rounds it says were accepted.
+# audit HOLDFAST LOCK: reports whether the chain is complete, and the number of accepted rounds in it.
 audit() {
   reporting audit "$1" device audit --dir "$2" --verify --json
   report accepted "$("$1" device audit --dir "$2" | grep -c 'status=accepted')"

@@ -1,5 +1,5 @@
 # A device on one disk and its prover on another; rounds until the token is used up, or until the host cuts the power.
-# $1: how often the token may be used.
+# $1: the maximum number of uses of the token.
 mount /dev/vda /disk
 mkdir -p /phone && mount /dev/vdb /phone
 export XDG_DATA_HOME=/phone/data

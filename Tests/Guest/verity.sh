@@ -6,7 +6,7 @@ fsverity enable /disk/verity
 report kernel "$(fsverity measure /disk/verity | cut -d ' ' -f 1)"
 reporting write sh -c 'echo >>/disk/verity'
 
-# measured NAME: the evidence for what the programs of that name measure of themselves.
+# measured NAME: creates the evidence of both programs with that name.
 export XDG_DATA_HOME=/tmp/data
 measured() {
   "$2" measure --state /tmp/measured --out /tmp/evidence && report "measured-$1" "$(base64 -w 0 /tmp/evidence)"

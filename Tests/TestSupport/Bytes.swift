@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
 
-/// The moment at which tests take place: 2025-06-15.
+/// The time at which tests take place: 2025-06-15.
 package let testTime: UInt64 = 1_750_000_000
 
 extension FixedBytes {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of a test's own, removed with all that is in it when the test ends.
+/// A temporary folder, which is removed with its contents when the test ends.
 package final class TemporaryFolder: Sendable {
   package let path: String
 
@@ -14,10 +14,10 @@ package final class TemporaryFolder: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// The path of a name in the folder.
+  /// Returns the path of a name in the folder.
   package func file(_ name: String) -> String { path + "/" + name }
 
-  /// Makes a file with these very contents and mode.
+  /// Creates a file with exactly these contents and this mode.
   @discardableResult
   package func makeFile(_ name: String, _ bytes: [UInt8] = [], mode: Int = 0o600) throws -> String {
     guard FileManager.default.createFile(atPath: file(name), contents: Data(bytes)) else { throw POSIXError(.EIO) }

@@ -10,7 +10,7 @@ package final class TestClock: Clock, Sendable {
   private let isRunning = Atomic(false)
   private let step: UInt64
 
-  /// The monotonic time goes `stepMilliseconds` ahead with every look at it.
+  /// The monotonic time advances by `stepMilliseconds` with every call.
   package init(stepMilliseconds: UInt64 = 0) {
     step = stepMilliseconds
   }
@@ -31,7 +31,7 @@ package final class TestClock: Clock, Sendable {
     }
   }
 
-  /// Lets its milliseconds go on with the machine's from now on; its date stands still.
+  /// Makes the milliseconds advance with the machine's clock from now on. The date stands still.
   package func run() { isRunning.store(true, ordering: .relaxed) }
 
   package func advance(milliseconds count: UInt64) {
@@ -39,7 +39,7 @@ package final class TestClock: Clock, Sendable {
   }
 }
 
-/// A clock that never moves; nil is no clock.
+/// A clock that never moves; nil means no clock.
 package struct StillClock: Clock {
   private let seconds: UInt64?
 

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// What a prover under test does wrong.
+/// The mistake that a prover under test makes.
 package struct Flaws: OptionSet, Sendable {
   package let rawValue: Int
 
@@ -18,7 +18,7 @@ package struct Flaws: OptionSet, Sendable {
   package static let asReference = Flaws(rawValue: 32)
 }
 
-/// The app's side of a round, byte by byte as docs/protocol.md has it.
+/// The app's side of a round, byte by byte as docs/protocol.md specifies it.
 package final class TestProver {
   package var claims: TestClaims
   package var token: [UInt8]
@@ -28,7 +28,7 @@ package final class TestProver {
     (self.claims, self.token) = (claims, token)
   }
 
-  /// M2 for `challenge`, and the keys that open its M3.
+  /// Returns M2 for `challenge`, and the keys that open its M3.
   package func answer(
     _ challenge: [UInt8], command: String, parameters: [String] = [], flaws: Flaws = [], otp: UserCode? = nil,
     seal userSeal: UserCode? = nil, number: UInt64? = nil
@@ -56,7 +56,7 @@ package final class TestProver {
     return TestAnswer(message: message, transcript: transcript)
   }
 
-  /// M2 of a compatibility round with a nonce of the app's own.
+  /// Returns M2 of a compatibility round, with a nonce that the app chose.
   package func compatibilityAnswer(nonce: [UInt8], command: String, flaws: Flaws = []) throws -> [UInt8] {
     var message: [UInt8] = []
     message.appendCBOR(array: 7)
@@ -71,7 +71,7 @@ package final class TestProver {
     return message
   }
 
-  /// The reply in M3; nil when it has none that opens.
+  /// Returns the reply in M3; nil if it has none that opens.
   package func open(_ message: [UInt8], after answer: TestAnswer) throws -> TestVerdict {
     let verdict = try VerdictMessage(message.span)
     guard verdict.isSealed else { return TestVerdict(status: verdict.status, result: nil, notice: nil) }
@@ -143,10 +143,10 @@ package struct TestAnswer {
   package let transcript: Transcript
 }
 
-/// M3, opened.
+/// An opened M3.
 package struct TestVerdict: Equatable {
   package let status: Status
-  /// What was under the seal; nil without one.
+  /// The sealed contents; nil without a sealed part.
   package let result: String?
   package let notice: Notice?
 
@@ -155,7 +155,7 @@ package struct TestVerdict: Equatable {
   }
 }
 
-/// The first 16 of `bytes`.
+/// Returns the first 16 bytes of `bytes`.
 package func fixed16(_ bytes: [UInt8]) -> FixedBytes<16> {
   var fixed = FixedBytes<16>()
   for index in 0..<16 { fixed[index] = bytes[index] }

@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// Bytes that repeat from run to run: never for anything but tests.
+/// A random source whose bytes repeat from run to run, only for tests.
 package struct TestRandom: RandomSource, Sendable {
   package var state: UInt64
 
@@ -16,9 +16,9 @@ package struct TestRandom: RandomSource, Sendable {
   }
 }
 
-/// The poorest source that there can be: a device must not rest on it.
+/// A random source that always gives the same byte: a device must be safe even with this.
 package struct PoorRandom: RandomSource, Sendable {
-  /// Not 0, which is no key.
+  /// The byte is not 0, because a key of zeros is invalid.
   private let byte: UInt8
 
   package init(byte: UInt8 = 1) {

@@ -10,7 +10,7 @@ package let timeSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH6
 package let challengeSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64")!)
 package let usersSecret = [UInt8](repeating: 0x5a, count: 32)
 
-/// A user's one-time password at a counter or time step.
+/// Returns a user's one-time password at a counter or time step.
 package func password(_ position: UInt64, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann) throws -> UserCode
 {
   var cryptography = OpenSSLCryptography()
@@ -19,7 +19,7 @@ package func password(_ position: UInt64, secret: [UInt8] = usersSecret, user: B
     code: try HOTP.code(counter: position, key: secret.span, hash: .sha1, length: .six, using: &cryptography))
 }
 
-/// A user's seal over a command without parameters.
+/// Returns a user's seal over a command without parameters.
 package func seal(
   _ method: CodeMethod, _ counter: UInt64? = nil, challenge: String = "", _ command: String = "lock",
   secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
@@ -37,7 +37,7 @@ package func seal(
       using: &cryptography))
 }
 
-/// A user's seal from a counter.
+/// Returns a user's seal from a counter.
 package func counterSeal(
   _ counter: UInt64, _ command: String, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
 ) throws -> UserCode {

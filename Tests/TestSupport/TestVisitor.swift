@@ -3,15 +3,15 @@ import HoldfastOpenSSL
 
 /// A user with one of the owner's codes at a device, message by message.
 package struct TestVisitor {
-  /// How the device refused last.
+  /// The device's last refusal.
   package private(set) var status = Status.accepted
-  /// What the device gave a new user; empty before.
+  /// The secrets that the device gave to a new user; empty before that.
   package private(set) var secrets: [CodePurpose: [UInt8]] = [:]
 
   package init() {}
 
-  /// Goes through a whole activation or unlocking with whoever answers M1 by a message and each message by another; says
-  /// whether both ends took it.
+  /// Runs a whole activation or unlock with a peer that answers M1 and each message with another message. Returns whether
+  /// both ends accepted it.
   package mutating func use(
     _ text: String, for purpose: OneUseCode.Purpose, seed: UInt64 = 3, challenge: [UInt8],
     respond: ([UInt8]) throws -> [UInt8]

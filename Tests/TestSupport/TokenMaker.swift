@@ -53,7 +53,7 @@ package struct TestClaims {
 /// An issuer of tokens, as COSE.
 package final class TestIssuer {
   private var key: P256PrivateKey
-  /// The key that it shares with the device, where it makes a `COSE_Mac0`.
+  /// The key that it shares with the device, if it creates a `COSE_Mac0`.
   private let macKey: [UInt8]?
   private var cryptography = OpenSSLCryptography()
 
@@ -64,7 +64,7 @@ package final class TestIssuer {
 
   package var point: P256Point { key.publicPoint }
 
-  /// What a device is to trust.
+  /// The key that a device should trust.
   package func trustedKey() -> IssuerKey {
     guard let macKey, let secret = Secret<32>(copying: macKey.span) else { return .signing(point) }
     return .mac(secret)
@@ -74,7 +74,7 @@ package final class TestIssuer {
     try HoldfastCore.keyID(of: trustedKey(), using: &cryptography)
   }
 
-  /// `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, a `COSE_Mac0` or bare claims.
+  /// Returns a `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, a `COSE_Mac0` or bare claims.
   package func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
     try encrypt(isSigned ? vouch(for: claims.encoded()) : claims.encoded(), to: recipient)
   }

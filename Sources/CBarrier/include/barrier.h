@@ -4,10 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// Overwrites `count` bytes with zeros; the compiler may not leave it out.
+/// Overwrites `count` bytes with zeros; the compiler cannot remove the call.
 void holdfast_wipe(void *_Nonnull bytes, size_t count);
 
-/// Returns `value`; the compiler may not assume what it is.
+/// Returns `value`; the compiler cannot assume anything about it.
 static inline uint8_t holdfast_opaque(uint8_t value) {
   __asm__ __volatile__("" : "+r"(value));
   return value;

@@ -3,13 +3,13 @@
 
 #include <stdint.h>
 
-/// The magic number of the file system that `descriptor` is on; 0 with `errno` where the kernel does not say.
+/// Returns the magic number of the file system of `descriptor`; 0 with `errno` if the kernel does not tell.
 ///
 /// Source: fstatfs(2).
 uint64_t holdfast_file_system_type(int descriptor);
 
-// Lets two entries of a folder exchange their names, in one step; -1 and errno, ENOENT where one of them is not there. Glibc's
-// own function is hidden from Swift.
+/// Exchanges the names of two entries of a folder in one step. Returns 0, or -1 with `errno`: `ENOENT` if one of them does not
+/// exist. Glibc's own function is not visible to Swift.
 int holdfast_exchange_names(int directory, const char *one, const char *other);
 
 #endif

@@ -4,14 +4,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// An address range, `end` not included.
+/// An address range, which excludes `end`.
 struct holdfast_range {
   uint64_t start;
   uint64_t end;
 };
 
-/// Writes the executable segments of every object that the dynamic loader knows of, the program's first, rounded out to
-/// pages, over at most `capacity` ranges; returns how many there are.
+/// Writes the executable segments of every object that the dynamic loader lists, the program's first, rounded out to pages, to
+/// at most `capacity` ranges. Returns the number of segments.
 size_t holdfast_executable_ranges(struct holdfast_range *_Nullable ranges, size_t capacity);
 
 #endif

@@ -1,7 +1,7 @@
 #ifndef HOLDFAST_RANDOM_H
 #define HOLDFAST_RANDOM_H
 
-// getrandom(2), which the module of the C library leaves out.
+// getrandom(2), which the C library's module does not export.
 #include <sys/random.h>
 
 #endif

@@ -1,6 +1,6 @@
 #ifndef HOLDFAST_OPENSSL_START_H
 #define HOLDFAST_OPENSSL_START_H
 
-// Nothing to call: whoever links this has a libcrypto that reads no configuration file.
+// There is no function to call: in a program that links this, libcrypto reads no configuration file.
 
 #endif

@@ -32,7 +32,7 @@ extension Authenticator {
     return code
   }
 
-  /// Blinds the secrets anew: the second and third steps.
+  /// Blinds the secrets again: the second and third steps.
   ///
   /// - Parameters:
   ///   - record: The record given to ``prepareChange(of:random:)``.

@@ -54,7 +54,7 @@ extension Authenticator {
     let imported = try Self.records(in: state.bytes)
     var replaced = try tables.records()
     guard replaced.isEmpty || replacing else { throw .notEmpty }
-    // A secret that has been blinded anew must not be stored next to its older form: see `change`.
+    // A secret that has been blinded again must not be stored next to its older form: see `change`.
     replaced.removeAll { old in
       imported.contains { new in
         guard let old = old.secret, let new = new.secret else { return false }

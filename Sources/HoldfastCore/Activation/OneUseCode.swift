@@ -113,7 +113,7 @@ public struct OneUseCodeRecord: ~Copyable, Sendable {
   public let purpose: OneUseCode.Purpose
   /// The key of the MACs, 32 bytes: see ``OneUseCode/key(for:using:)``.
   public let key: Secret<32>
-  /// The name of the user whom the code is for, at most 32 bytes.
+  /// The name of the user for whom the code is, at most 32 bytes.
   public let user: BoundedText<32>
   /// The time at which the code expires, in Unix seconds.
   public let expires: UInt64

@@ -225,7 +225,7 @@ public enum AuditEvent: Sendable, Equatable {
   case userActivated(BoundedText<32>)
   /// The owner added a user whose secrets were made elsewhere.
   case userAdded(BoundedText<32>)
-  /// A user who was locked out used the owner's code.
+  /// A locked-out user used the owner's code.
   case userUnlocked(BoundedText<32>)
   /// The owner removed a user.
   case userRemoved(BoundedText<32>)
@@ -249,7 +249,7 @@ public struct AuditedRound: Sendable, Equatable {
   public var subject: BoundedText<64>
   /// Whether it was a compatibility round.
   public var isCompatibility: Bool
-  /// The user whose codes were compared, or whom `host-code` or `user-sync` named; nil if there is none.
+  /// The user whose codes were compared, or the user that `host-code` or `user-sync` named; nil if there is none.
   public var user: BoundedText<32>?
   /// Whether the request had been accepted before, so that the device did not act. The audit log never contains such a
   /// round.

@@ -90,7 +90,7 @@ extension DeviceSession {
     return try store.codeSecret(of: user.id, .host)
   }
 
-  /// Returns a challenge for the user whom `host-code` names; nil for any other request.
+  /// Returns a challenge for the user that `host-code` names; nil for any other request.
   mutating func freshChallenge(for request: borrowing Request) throws(StoreFailure) -> FixedBytes<8>? {
     guard request.hasHostChallenge else { return nil }
     do throws(RandomFailure) { return try random.fixedBytes() } catch { throw StoreFailure() }
@@ -98,7 +98,7 @@ extension DeviceSession {
 }
 
 extension Request {
-  /// The user whom a command of users names in its first parameter; nil for any other command, and if that is not a
+  /// The user that a command of users names in its first parameter; nil for any other command, and if that is not a
   /// name.
   var namedUser: BoundedText<32>? {
     guard command == UserCommandName.synchronise || command == UserCommandName.hostCode, (parameterCount ?? 0) > 0

@@ -274,7 +274,7 @@ extension Ledger {
 package struct OpenCode: Sendable, Equatable {
   /// The purpose of the code: activating or unlocking the user.
   package let purpose: OneUseCode.Purpose
-  /// The name of the user whom the code is for.
+  /// The name of the user for whom the code is.
   package let user: BoundedText<32>
   /// The time from which the code is no longer valid, in Unix seconds.
   package let expires: UInt64

@@ -18,7 +18,8 @@ final class OpenFile: Sendable {
     close(descriptor)
   }
 
-  /// The identity of the file that a path names. By it, a file that another process has put there is recognised and left alone.
+  /// The identity of the file that a path names. It shows whether another process has put a different file there, which is left
+  /// unchanged.
   struct Identity: Equatable {
     let device: dev_t
     let inode: ino_t

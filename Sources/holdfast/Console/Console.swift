@@ -84,7 +84,7 @@ enum Console {
   }
 }
 
-/// The three standard streams, made safe in whatever state the process received them.
+/// The three standard streams, made safe regardless of the state in which the process received them.
 enum StandardStreams {
   /// Prepares the streams. Call it before opening any file.
   ///

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFirmware
 import HoldfastOpenSSL
 
-/// A small device's identity and flash, as its owner made them: it trusts some issuers.
+/// A small device's identity and flash, as its owner provisioned them. It trusts some issuers.
 package final class TestFirmware {
   package let flash = TestFlash()
   package let clock: TestClock
@@ -45,7 +45,7 @@ package final class TestFirmware {
     return scalar
   }
 
-  /// A prover with a token of one of the issuers, or of a stranger.
+  /// Returns a prover with a token from one of the issuers, or from a stranger.
   package func prover(
     from issuer: Int = 0, stranger: TestIssuer? = nil, isSigned: Bool = true,
     _ change: (inout TestClaims) -> Void = { _ in }
@@ -65,7 +65,7 @@ package final class TestFirmware {
   }
   package typealias Device<Line: Board, Machine: Actuator> = FirmwareDevice<Environment<Line, Machine>>
 
-  /// Starts the device with power for so many words, as a board would.
+  /// Starts the device as a board would, with power for a number of flash words.
   package func start<Line: Board, Machine: Actuator>(
     _ board: Line, _ machine: Machine, wordCount: Int? = nil
   ) throws(FirmwareFault) -> Device<Line, Machine> {
@@ -88,7 +88,7 @@ package final class TestFirmware {
 }
 
 extension FirmwarePolicy {
-  /// `status` needs the device alone, `lock` a seal, `configure` a one-time password, `unlock` both measurements.
+  /// `status` needs only the factor device, `lock` a seal, `configure` a one-time password, `unlock` both measurements.
   package static func forLock(
     acceptsUnsigned: Bool = false, limits: TokenLimits = TokenLimits(), tolerance: UInt64 = 30
   ) -> FirmwarePolicy {
@@ -108,7 +108,7 @@ extension FirmwarePolicy {
   }
 }
 
-/// A machine that keeps what it was told.
+/// An actuator that records its commands.
 package final class CountingMachine: Actuator {
   package private(set) var performed: [BoundedText<32>] = []
 

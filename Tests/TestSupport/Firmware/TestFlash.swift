@@ -1,6 +1,6 @@
 import HoldfastFirmware
 
-/// Flash in memory that outlives the devices which use it.
+/// A flash in memory that outlives the devices that use it.
 @safe package final class TestFlash {
   private let memory: UnsafeMutableRawBufferPointer
 
@@ -34,7 +34,7 @@ import HoldfastFirmware
     self[bit / 8] ^= 1 << UInt8(bit % 8)
   }
 
-  /// With power for so many words; nil for any number.
+  /// Creates a flash with power for a number of words; nil for any number.
   package func powered(wordCount: Int? = nil) -> SimulatedFlash {
     var flash = unsafe SimulatedFlash(memory)
     flash.remainingWordCount = wordCount

@@ -1,15 +1,15 @@
 import HoldfastCore
 import HoldfastFirmware
 
-/// The other end of a device's serial line, and its clock: a script of what comes, and a record of what was sent.
+/// The other end of a device's serial line, and its clock: a script of input, and a record of output.
 ///
-/// A step runs once the device waits for a byte and nothing is left of the step before. After the last step the line ends.
+/// A step runs once the device waits for a byte and the previous step is used up. After the last step, the line ends.
 package final class TestLine {
   package let clock: TestClock
   package private(set) var sent: [SentBytes] = []
   package private(set) var notices: [FirmwareNotice] = []
   package private(set) var pauses: [UInt64] = []
-  /// How often the device asked for a byte.
+  /// The number of times that the device asked for a byte.
   package private(set) var receptionCount = 0
   private var steps: [(TestLine) throws -> Void] = []
   private var incoming: [(milliseconds: UInt64, byte: UInt8)] = []
@@ -31,7 +31,7 @@ package final class TestLine {
     steps.append(step)
   }
 
-  /// Bytes arrive after a while, and one every so often.
+  /// Bytes arrive after a delay, at a fixed interval.
   package func bytes(_ bytes: [UInt8], after delay: UInt64 = 0, every interval: UInt64 = 0) {
     for (index, byte) in bytes.enumerated() { incoming.append((now + delay + UInt64(index) * interval, byte)) }
   }
@@ -41,12 +41,12 @@ package final class TestLine {
     bytes([UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message, after: delay, every: interval)
   }
 
-  /// Nothing more comes for so long.
+  /// Nothing arrives for a time.
   package func quiet(milliseconds: UInt64) {
     quietUntil = now + milliseconds
   }
 
-  /// The messages that the device sent so far, and when each began.
+  /// The messages that the device has sent so far, with the time at which each began.
   package var messages: [SentBytes] {
     var messages: [SentBytes] = []
     var head: SentBytes?
@@ -105,7 +105,7 @@ extension TestLine: Board {
     sent.append(SentBytes(milliseconds: now, bytes: Array(copying: bytes)))
   }
 
-  /// What comes meanwhile is lost.
+  /// Bytes that arrive in the meantime are lost.
   package func pause(until milliseconds: UInt64) {
     pauses.append(milliseconds - now)
     advance(to: milliseconds)

@@ -1,5 +1,5 @@
-/* The curve's file is compiled for size, but for what a first token spends its time in: sums and products of the field, whose
-   loops are peeled. Included before it. */
+/* The curve's file is compiled for size, except for the code in which a first token spends its time: sums and products of the
+   field, whose loops are peeled. This header is included before that file. */
 #include <stdint.h>
 
 #define FIELD static __attribute__((optimize("O1", "peel-loops"))) void

@@ -1,5 +1,5 @@
-// AES-256-GCM of BearSSL's CTR and GHASH. BearSSL's own GCM expands the key anew for the hash key, for the mask of the tag
-// and for a last piece, and encrypts a second block in vain beside each of them.
+// AES-256-GCM from BearSSL's CTR and GHASH. BearSSL's own GCM expands the key again for the hash key, for the mask of the tag
+// and for a last piece, and each time encrypts a second block that is not used.
 
 #include "CBearSSL.h"
 #include "secrets.h"
@@ -15,7 +15,7 @@ static const uint8_t zero[12];
 static void start(Cipher *cipher, const uint8_t *key, const uint8_t *nonce) {
   memset(cipher, 0, sizeof *cipher);
   br_aes_ct_ctr_init(&cipher->keys, key, 32);
-  // A session's nonce is zero: both blocks are of one run there, and cost what one does.
+  // A session's nonce is zero, so one run computes both blocks at the cost of one.
   if (memcmp(nonce, zero, sizeof zero) == 0) {
     br_aes_ct_ctr_run(&cipher->keys, zero, 0, cipher->hash_key, 32);
   } else {

@@ -10,7 +10,7 @@ uint32_t holdfast_key_unwrap(const uint8_t *wrapping_key, const uint8_t *wrapped
   memcpy(key, wrapped + 8, 32);
   for (int step = 24; step >= 1; step--) {
     uint8_t *part = key + 8 * ((step - 1) % 4);
-    // CBC of one block after zeros is the block cipher itself.
+    // CBC of one block with a zero IV is the block cipher itself.
     uint8_t before[16] = {0};
     block[7] ^= (uint8_t)step;
     memcpy(block + 8, part, 8);

@@ -1,11 +1,11 @@
-// P-256 by 32-bit multiplications: a Cortex-M4 takes the same time for all of them.
+// P-256 with 32-bit multiplications, which all take the same time on a Cortex-M4.
 
 #include "CBearSSL.h"
 #include "secrets.h"
 
 static const br_ec_impl *const curve = &br_ec_p256_m31;
 
-// Whether 0 < scalar < order, by a subtraction that looks at all bytes.
+// Whether 0 < scalar < order, by a subtraction over all bytes.
 static uint32_t is_in_range(const uint8_t *scalar) {
   size_t count;
   const uint8_t *order = curve->order(BR_EC_secp256r1, &count);
@@ -28,7 +28,7 @@ uint32_t holdfast_p256_agree(const uint8_t *scalar, const uint8_t *peer, uint8_t
   uint8_t point[65];
   memcpy(point, peer, sizeof point);
   if (!is_in_range(scalar)) return 0;
-  // Looks whether the point is on the curve; the product of another is not used.
+  // This checks whether the point is on the curve. If it is not, the product is not used.
   uint32_t is_valid = curve->mul(point, sizeof point, scalar, 32, BR_EC_secp256r1);
   if (is_valid) memcpy(shared, point + 1, 32);
   wipe(point, sizeof point);

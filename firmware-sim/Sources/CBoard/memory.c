@@ -1,9 +1,9 @@
-// Copying and clearing by words: the C library goes byte by byte, which was a third of an HMAC.
+// Copying and clearing word by word. The C library works byte by byte, which took a third of the time of an HMAC.
 
 #include <stddef.h>
 #include <stdint.h>
 
-/// A word at any address: the processor reads those as they are.
+/// A word at any address; the processor supports unaligned access.
 typedef struct __attribute__((packed)) {
   uint32_t value;
 } Word;
@@ -42,7 +42,7 @@ __attribute__((no_builtin("memset"))) void *memset(void *start, int value, size_
   return start;
 }
 
-// What compilers call them. Source: Run-time ABI for the Arm Architecture §5.3.5.
+// The names that compilers use. Source: Run-time ABI for the Arm Architecture §5.3.5.
 #define COPY __attribute__((alias("memcpy")))
 COPY void __aeabi_memcpy(void *restrict destination, const void *restrict source, size_t count);
 COPY void __aeabi_memcpy4(void *restrict destination, const void *restrict source, size_t count);

@@ -1,4 +1,5 @@
-// Code that nothing runs may still name the heap. These lie in a section that the link refuses to keep.
+// Code that never runs may still refer to the heap. These functions are in a section that must be empty, so a link that keeps one
+// of them fails.
 
 #include <stddef.h>
 

@@ -1,4 +1,4 @@
-// Reset, the vector table, and what runs in handlers.
+// Reset, the vector table, and the handlers.
 
 #include "board.h"
 
@@ -11,7 +11,7 @@ extern uint8_t board_entropy[];
 /// The program. It never returns.
 _Noreturn void firmware_main(void);
 
-/// Reports a fault and stops. `frame` is what the processor stacked, `exception` its number.
+/// Reports a fault and stops. `frame` contains the registers that the processor saved; `exception` is its number.
 _Noreturn void board_fault(const uint32_t *frame, uint32_t exception);
 
 #define SYSTEM_HANDLER_CONTROL 0xE000ED24u
@@ -32,8 +32,8 @@ const uint32_t *board_main_stack_start(void) { return board_main_stack; }
 
 const uint32_t *board_main_stack_limit(void) { return board_main_stack_end; }
 
-// Calls nothing and keeps everything in registers: what lies below the stack pointer is nobody's. An interrupt that comes
-// meanwhile has gone before the next word is wiped.
+// It calls no function and keeps everything in registers, because it wipes the memory below the stack pointer. An interrupt in
+// between has returned before the next word is wiped.
 void board_wipe_stack(void) {
   uint32_t *end;
   __asm__ __volatile__("mov %0, sp" : "=r"(end));
@@ -44,7 +44,7 @@ void board_wipe_stack(void) {
 
 uint8_t *board_entropy_bytes(void) { return board_entropy; }
 
-// QEMU's loader puts a word behind the entropy.
+// QEMU's loader puts a word after the entropy.
 void board_wait(void) {
   bool is_still = board_load((uintptr_t)board_entropy + 64) == 0x6c6c6974;
   if (is_still) board_store(SYSTICK_CONTROL, 6);
@@ -54,10 +54,10 @@ void board_wait(void) {
 
 static void count_millisecond(void) { milliseconds += 1; }
 
-// UART0 has a byte: the wait has ended, and that is all. The byte is taken by whoever waited.
+// UART0 has a byte, which ends the wait. The code that waited reads the byte.
 static void wake(void) { board_store(0x4000400C, 2); }
 
-// Everything that nobody expects. Bit 2 of the return code says on which stack the frame is.
+// All unexpected exceptions. Bit 2 of the return code shows on which stack the frame is.
 __attribute__((naked)) static void fault(void) {
   __asm__ __volatile__(
       "tst lr, #4\n\t"
@@ -68,8 +68,8 @@ __attribute__((naked)) static void fault(void) {
       "b board_fault");
 }
 
-// Code is read-only, memory is not run, and below the stack there is nothing: an access there faults, which the emulated
-// bus alone would not do. Source: Armv7-M Architecture Reference Manual §B3.5.
+// Code is read-only, RAM is not executable, and there is nothing below the stack: an access there faults, which the emulated bus
+// by itself would not do. Source: Armv7-M Architecture Reference Manual §B3.5.
 static void protect_memory(void) {
   static const struct {
     uint32_t base, attributes;
@@ -82,19 +82,19 @@ static void protect_memory(void) {
     board_store(0xE000ED9C, regions[number].base | 1u << 4 | number);
     board_store(0xE000EDA0, regions[number].attributes);
   }
-  // Devices stay as they are by default.
+  // Peripherals keep the default attributes.
   board_store(0xE000ED94, 1u << 2 | 1u);
   __asm__ __volatile__("dsb\n\tisb" ::: "memory");
 }
 
-// Runs on the handlers' stack, so that the main one can be painted.
+// It runs on the handlers' stack, so that it can mark the whole main stack.
 __attribute__((used, noinline)) static void prepare_memory(void) {
   for (volatile uint32_t *word = board_main_stack; word < board_main_stack_end; word++) *word = BOARD_STACK_PAINT;
   const uint32_t *source = board_data_load;
   for (volatile uint32_t *word = board_data; word < board_data_end; word++) *word = *source++;
   for (volatile uint32_t *word = board_bss; word < board_bss_end; word++) *word = 0;
   board_store(SYSTEM_HANDLER_CONTROL, board_load(SYSTEM_HANDLER_CONTROL) | 7u << 16);
-  // Division by zero faults. Unaligned words are let through: compilers use them.
+  // Division by zero faults. Unaligned words are permitted, because compilers use them.
   board_store(CONFIGURATION_CONTROL, board_load(CONFIGURATION_CONTROL) | 1u << 4);
   protect_memory();
 }

@@ -1,4 +1,4 @@
-// Compiled as BearSSL is, not as the rest.
+// This file is compiled like BearSSL, not like the rest.
 
 #include "../CBearSSL/include/CBearSSL.h"
 #include "include/CBoardTest.h"

@@ -15,7 +15,7 @@ struct AppOptions: ParsableArguments {
   @Option(help: "The app's version as the app claims it, three numbers, which must match the service's policy.")
   var appVersion: String?
 
-  /// Measures this process anew and makes the evidence for one device.
+  /// Measures this process again and creates the evidence for one device.
   func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
     try takeBaselines(1, clock: clock)[0]
   }

@@ -1,7 +1,8 @@
 #ifndef HOLDFAST_CBEARSSL_H
 #define HOLDFAST_CBEARSSL_H
 
-// BearSSL as `fetch-bearssl` brings it, and what of it Swift cannot name: addresses of constants, calls through tables.
+// BearSSL as `fetch-bearssl` provides it, and functions for its parts that Swift cannot use: addresses of constants and calls
+// through tables.
 #include "../../../.bearssl/source/inc/bearssl.h"
 
 static inline const br_hash_class *_Nonnull holdfast_sha1(void) { return &br_sha1_vtable; }
@@ -41,25 +42,26 @@ void holdfast_gcm_seal(
     const uint8_t *_Nonnull key, const uint8_t *_Nonnull nonce, const uint8_t *_Nullable data, size_t data_count,
     uint8_t *_Nullable message, size_t message_count, uint8_t *_Nonnull tag);
 
-/// Decrypts it in place and returns 1; 0 for a wrong tag, and `message` is then as it was. Source: SP 800-38D §7.2.
+/// Decrypts `message` in place and returns 1. For a wrong tag, returns 0 and leaves `message` unchanged.
+/// Source: SP 800-38D §7.2.
 uint32_t holdfast_gcm_open(
     const uint8_t *_Nonnull key, const uint8_t *_Nonnull nonce, const uint8_t *_Nullable data, size_t data_count,
     uint8_t *_Nullable message, size_t message_count, const uint8_t *_Nonnull tag);
 
-/// Unwraps the 32 bytes of `key` from the 40 of `wrapped`; 0 where they were not wrapped by `wrapping_key`, 32 bytes.
+/// Unwraps the 32 bytes of `key` from the 40 of `wrapped`; 0 if they were not wrapped with `wrapping_key`, 32 bytes.
 /// Source: RFC 3394 §2.2.2.
 uint32_t holdfast_key_unwrap(
     const uint8_t *_Nonnull wrapping_key, const uint8_t *_Nonnull wrapped, uint8_t *_Nonnull key);
 
-/// The public point, 65 bytes, of `scalar`, 32 bytes; 0 where that is 0 or not below the order.
+/// Computes the public point, 65 bytes, of `scalar`, 32 bytes. Returns 0 if the scalar is 0 or not below the order.
 uint32_t holdfast_p256_public_point(const uint8_t *_Nonnull scalar, uint8_t *_Nonnull point);
 
-/// The x coordinate, 32 bytes, of `scalar` times `peer`; 0 where the scalar is 0 or not below the order, or where the peer's
-/// 65 bytes are no point of the curve.
+/// Computes the x coordinate, 32 bytes, of `scalar` times `peer`. Returns 0 if the scalar is 0 or not below the order, or if
+/// the peer's 65 bytes are not a point on the curve.
 uint32_t holdfast_p256_agree(
     const uint8_t *_Nonnull scalar, const uint8_t *_Nonnull peer, uint8_t *_Nonnull shared);
 
-/// 1 where r ‖ s, 64 bytes, is the signature by `key`, 65 bytes, over a digest of 32 bytes.
+/// Returns 1 if r ‖ s, 64 bytes, is a signature by `key`, 65 bytes, over a digest of 32 bytes; otherwise 0.
 uint32_t holdfast_p256_verify(
     const uint8_t *_Nonnull key, const uint8_t *_Nonnull digest, const uint8_t *_Nonnull signature);
 

@@ -6,22 +6,22 @@
 /// The sizes of five structures of BearSSL as the compiler of BearSSL lays them out.
 const uint32_t *_Nonnull board_test_layouts(void);
 
-/// Where questions and answers lie: not on the stack, whose use is measured.
+/// The buffers of questions and answers, which are not on the stack, because its use is measured.
 uint8_t *_Nonnull board_test_question(void);
 uint8_t *_Nonnull board_test_answer(void);
 
 #define BOARD_TEST_BYTE_COUNT 4352
 
-/// Reads where there is no memory.
+/// Reads from an address without memory.
 void board_test_read_nowhere(void);
 
-/// Runs an instruction that there is none of.
+/// Runs an instruction that does not exist.
 void board_test_undefined(void);
 
 /// Writes over code.
 void board_test_write_code(void);
 
-/// Runs what lies in memory.
+/// Runs code in RAM.
 void board_test_run_memory(void);
 
 #endif
