@@ -20,7 +20,7 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
       Diagnostics.remark("Holdfast builds in the keys of \(keyFile.path)")
     } else {
       Diagnostics.warning(
-        "Holdfast builds in its development key, which everybody knows: for another one, write 32 random "
+        "Holdfast builds in its development key, which is public. To use your own key, write 32 random "
           + "hexadecimal digits to \(candidates[0].path)")
     }
     return [
@@ -67,5 +67,5 @@ struct MeasurementProofKeyPlugin: BuildToolPlugin {
 /// The error that `HOLDFAST_MPK_KEY` is not the absolute path of an existing file. No other key is built in instead.
 private struct KeyFileNotThere: Error, CustomStringConvertible {
   let path: String
-  var description: String { "HOLDFAST_MPK_KEY has to be the absolute path of a key file that is there: \(path)" }
+  var description: String { "HOLDFAST_MPK_KEY must be the absolute path of an existing key file: \(path)" }
 }

@@ -64,7 +64,7 @@ extension BuiltInKeys {
   public static func warnOfDevelopmentKey() {
     guard isDevelopmentKey, !hasWarned.exchange(true, ordering: .relaxed) else { return }
     let text = """
-      holdfast: warning: this build uses the development measurement proof key, which everybody knows; a product is built with \
+      holdfast: warning: this build uses the development measurement proof key, which is public; a product is built with \
       an mpk.key
 
       """

@@ -35,7 +35,7 @@ func save(_ text: String, _ path: String) {
 
 func roots(_ path: String) throws -> ReleaseRoots {
   guard path != "development" else { return try ReleaseRoots.development() }
-  guard let text = load(path) else { fail("\(path) is gone: touch Package.swift, and build again") }
+  guard let text = load(path) else { fail("\(path) does not exist any more: touch Package.swift, and build again") }
   return try ReleaseRoots(parsing: text.span)
 }
 
