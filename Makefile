@@ -4,8 +4,8 @@ SWIFT ?= swift
 # The program is stripped and linked with lld, because the prover hashes every byte of it for each proof.
 RELEASE = --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast
 PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp
-# For the Linux guests of Tests/Guest, which are skipped if these packages are not available.
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest
+# For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
@@ -66,8 +66,9 @@ firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)
 	@$(MAKE) --no-print-directory -C firmware-sim
 
-firmware-report: firmware build ## Measure the firmware's size and speed, and compare them with the limits.
-	@/usr/bin/python3 Tests/Firmware/report.py --holdfast .build/release/holdfast
+firmware-report: firmware build ## Measure the size and speed of the firmware, and compare them with the limits.
+	@Tests/install-packages python3-pytest
+	@/usr/bin/python3 -m pytest Tests/Firmware/test_report.py --measure
 
 check: packages ## Check format, unit tests and vectors, for quick feedback.
 	@Tests/run check

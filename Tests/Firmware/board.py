@@ -39,9 +39,20 @@ class Board:
         self.console_file.write_bytes(b"")
         path = self.folder / "socket"
         self.process = subprocess.Popen(
-            [RUN, "--image", self.image, "--socket", path, "--firmware", firmware or self.firmware, "--console", self.console_file,
-             *options],
-            stdin=subprocess.DEVNULL)
+            [
+                RUN,
+                "--image",
+                self.image,
+                "--socket",
+                path,
+                "--firmware",
+                firmware or self.firmware,
+                "--console",
+                self.console_file,
+                *options,
+            ],
+            stdin=subprocess.DEVNULL,
+        )
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.settimeout(SECONDS)
         self.wait_for(lambda: self.socket.connect_ex(str(path)) == 0, "the socket")

@@ -4,7 +4,6 @@ import re
 
 from board import INSTRUCTIONS_A_TICK, ROOT, SECONDS, Board, Gone
 from holdfast_peer import transport
-from holdfast_peer.checks import expect, expect_equal
 
 BUILD = ROOT / "firmware-sim" / ".build"
 ANSWERED = re.compile(r"holdfast: status (\d+), ticks (\d+), stack (\d+)\n")
@@ -38,7 +37,7 @@ class Device:
         self.line.send(b"")
         received = b""
         while (found := EMPTY_FRAME_AND_M1.search(received)) is None:
-            expect(len(received) < MOST_BYTES_BEFORE, "no answer to an empty frame")
+            assert len(received) < MOST_BYTES_BEFORE, "no answer to an empty frame"
             received += self.board.receive(1)
         return found[1] + self.board.receive(received[found.start(1) - 1] - len(found[1]))
 
@@ -63,8 +62,10 @@ class Device:
         console = self.board.console()
         if "fault" in console:
             raise Gone(console.splitlines()[-1])
-        return [(int(status), int(ticks) * INSTRUCTIONS_A_TICK, int(stack))
-                for status, ticks, stack in ANSWERED.findall(console)]
+        return [
+            (int(status), int(ticks) * INSTRUCTIONS_A_TICK, int(stack))
+            for status, ticks, stack in ANSWERED.findall(console)
+        ]
 
     def instructions(self):
         """What the last answer took."""
@@ -73,5 +74,5 @@ class Device:
     def repeat(self, exchanges):
         """Sends what was sent to a device before, of the same image and entropy: every answer has to be the same."""
         for number, (message, opens_round, reply, m1) in enumerate(exchanges):
-            expect_equal(self.exchange(message, opens_round), reply, f"answer {number} of the second run")
-            expect(self.m1 == m1, f"another challenge behind answer {number} of the second run")
+            assert self.exchange(message, opens_round) == reply, f"answer {number} of the second run"
+            assert self.m1 == m1, f"another challenge behind answer {number} of the second run"

@@ -31,8 +31,22 @@ class Hardware:
         self.console.write_bytes(b"")
         # The kernel kills QEMU when its parent is gone, however that ends.
         self.process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", RUN, "--image", self.image, "--socket", self.line, "--console", self.console,
-             *self.options, *options], stdin=subprocess.DEVNULL)
+            [
+                "setpriv",
+                "--pdeathsig",
+                "KILL",
+                RUN,
+                "--image",
+                self.image,
+                "--socket",
+                self.line,
+                "--console",
+                self.console,
+                *self.options,
+                *options,
+            ],
+            stdin=subprocess.DEVNULL,
+        )
         deadline = time.monotonic() + SECONDS
         while not (said := self.said()):
             if time.monotonic() > deadline or self.process.poll() is not None:
@@ -50,4 +64,8 @@ class Hardware:
     def said(self):
         """The device's whole lines on its console since it has power."""
         lines = self.console.read_text().splitlines(keepends=True)
-        return [line.removeprefix("holdfast: ").rstrip() for line in lines if line.startswith("holdfast: ") and line.endswith("\n")]
+        return [
+            line.removeprefix("holdfast: ").rstrip()
+            for line in lines
+            if line.startswith("holdfast: ") and line.endswith("\n")
+        ]

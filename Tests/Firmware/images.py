@@ -8,8 +8,11 @@ from holdfast_peer.checks import Failed
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "firmware-sim"
 # A program or file → the Debian package that it comes from.
-NEEDED = {"qemu-system-arm": "qemu-system-arm", "arm-none-eabi-gcc": "gcc-arm-none-eabi",
-          "/usr/lib/picolibc/arm-none-eabi/include/stdio.h": "picolibc-arm-none-eabi"}
+NEEDED = {
+    "qemu-system-arm": "qemu-system-arm",
+    "arm-none-eabi-gcc": "gcc-arm-none-eabi",
+    "/usr/lib/picolibc/arm-none-eabi/include/stdio.h": "picolibc-arm-none-eabi",
+}
 
 FETCH_SECONDS, BUILD_SECONDS = 600, 1200
 
@@ -27,7 +30,9 @@ def prepare():
     for name, package in NEEDED.items():
         if shutil.which(name) is None and not pathlib.Path(name).is_file():
             raise Unavailable(f"there is no {name}", f"apt-get install {package}")
-    fetched = subprocess.run([FOLDER / "fetch-bearssl"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=FETCH_SECONDS)
+    fetched = subprocess.run(
+        [FOLDER / "fetch-bearssl"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=FETCH_SECONDS
+    )
     if fetched.returncode == 69:
         reason, hint = fetched.stderr.splitlines()[-2:]
         raise Unavailable(reason.removeprefix("holdfast: "), hint.removeprefix("hint: "))

@@ -33,7 +33,7 @@ class Line(StreamConnection):
         try:
             while rest:
                 with contextlib.suppress(BlockingIOError):
-                    rest = rest[self.handle.send(rest):]
+                    rest = rest[self.handle.send(rest) :]
                 with contextlib.suppress(BlockingIOError):
                     self.handle.recv(65536)
                 if time.monotonic() > deadline:
@@ -61,7 +61,7 @@ class Line(StreamConnection):
                 for found in re.finditer(expected, seen, re.DOTALL):
                     count = int.from_bytes(found[1], "big")
                     if len(seen) - found.start(2) == count:
-                        self.last = seen[found.start(2):]
+                        self.last = seen[found.start(2) :]
                         return self.last
         raise TimeoutError("no answer to an empty frame")
 

@@ -1,21 +1,15 @@
 """Devices in images of flash, and boards that run them."""
 
-import argparse
 import contextlib
 import json
 import pathlib
 import re
 import socket
 import struct
-import sys
 import tempfile
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent / "Interop"))
-
-import images
 from board import FIRMWARE, SECONDS, Board
 from holdfast_peer import session
-from holdfast_peer.checks import Checks, expect, expect_equal
 from holdfast_peer.command_line import CommandLine, read_descriptor
 from holdfast_peer.issuer import Issuer, fresh_claims
 from holdfast_peer.keys import jwk
@@ -24,7 +18,20 @@ from line import DENIED, Line
 
 FLASH, PAGE, FUSE = 128 * 1024, 4096, 0x100000
 PROVISION, FIRST_SLOT, SECOND_SLOT = 0, 4 * PAGE, 18 * PAGE
-NAMES = {number: name for name, number in session.STATUS.items()}
+NAMES = session.NAMES
+# With a rule for each kind of code.
+USERS_POLICY = {
+    "version": 1,
+    "commands": {
+        "unlock": {"factors": ["integrity", "device"]},
+        "status": {"factors": ["device"]},
+        "configure": {"factors": ["integrity", "device", "otp"]},
+        "open-safe": {"factors": ["integrity", "device", "seal"]},
+        "lock": {"factors": ["integrity", "device", "otp", "seal"]},
+        "host-code": {"factors": ["device"]},
+        "user-sync": {"factors": ["device"]},
+    },
+}
 
 
 class Owner:
@@ -82,7 +89,7 @@ class Lock(Board):
         """A prover that begins anew."""
         prover = Prover(self.line, self.descriptor)
         message = self.line.begin(self.descriptor)
-        expect(message != DENIED, "the device denies everything")
+        assert message != DENIED, "the device denies everything"
         prover.m1 = message
         return prover
 
@@ -96,8 +103,8 @@ class Lock(Board):
 
     def expect_well(self):
         """No fault was reported, and it still runs."""
-        expect("fault" not in self.console(), f"the console says {self.console()[-300:]!r}")
-        expect_equal(self.process.poll(), None, "the board's exit status")
+        assert "fault" not in self.console(), f"the console says {self.console()[-300:]!r}"
+        assert self.process.poll() is None, "the board's exit status"
 
 
 @contextlib.contextmanager
@@ -110,17 +117,3 @@ def running(data, descriptor, *options):
 def fused(data, word_count):
     """A flash of which the power fails after so many words."""
     return data.ljust(FUSE, b"\xff") + struct.pack("<I", word_count)
-
-
-def main(suite):
-    """Runs `suite(owner, checks, only)`, with the command line that `--holdfast` names."""
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--holdfast", required=True, help="the command line under test")
-    parser.add_argument("--only", default="", help="run only the checks whose name has this text")
-    options = parser.parse_args()
-    if not images.built():
-        return 0
-    checks = Checks()
-    with tempfile.TemporaryDirectory(prefix="hf") as folder:
-        suite(Owner(options.holdfast, folder), checks, options.only)
-    return checks.finish()

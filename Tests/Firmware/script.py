@@ -6,9 +6,9 @@ import secrets
 import shutil
 
 from device import Device
-from holdfast_peer import cbor, claims as claim_rules, cose, jose, oath, session
+from holdfast_peer import cbor, cose, jose, oath, session
+from holdfast_peer import claims as claim_rules
 from holdfast_peer.activation import Activation, seal_question
-from holdfast_peer.checks import expect, expect_equal
 from holdfast_peer.command_line import CommandLine, read_descriptor
 from holdfast_peer.issuer import Grant, Issuer, encrypted, fresh_claims
 from holdfast_peer.keys import PrivateKey, jwk, mac_jwk
@@ -21,16 +21,21 @@ LONG_SUITE = "OCRA-1:HOTP-SHA512-10:C-QH64"
 HOST_SUITE = "OCRA-1:HOTP-SHA256-8:QH16"
 SECOND_SLOT = 18 * 4096
 MOST_ROUNDS = 2000
-POLICY = {"version": 1, "issuer": {"mac": True}, "commands": {
-    "lock": {"factors": ["integrity", "device"], "compatibility": True},
-    "unlock": {"factors": ["integrity", "device"]},
-    "status": {"factors": ["device"]},
-    "configure": {"factors": ["integrity", "device", "otp"]},
-    "open-safe": {"factors": ["integrity", "device", "seal"]},
-    "host-code": {"factors": ["device"]}}}
+POLICY = {
+    "version": 1,
+    "issuer": {"mac": True},
+    "commands": {
+        "lock": {"factors": ["integrity", "device"], "compatibility": True},
+        "unlock": {"factors": ["integrity", "device"]},
+        "status": {"factors": ["device"]},
+        "configure": {"factors": ["integrity", "device", "otp"]},
+        "open-safe": {"factors": ["integrity", "device", "seal"]},
+        "host-code": {"factors": ["device"]},
+    },
+}
 
 
-class World:
+class Provisioned:
     """An image of a device, provisioned by `holdfast`, and the issuer and the users that it knows."""
 
     def __init__(self, holdfast, folder):
@@ -40,13 +45,35 @@ class World:
         self.otp_secret, self.seal_secret = secrets.token_bytes(20), secrets.token_bytes(64)
         self.image = folder / "device.img"
         at = ("--firmware", self.image)
-        self.line.succeed("device", "init", *at, "--policy", self.write("policy.json", json.dumps(POLICY)),
-                          "--trust", self.write("issuer.jwk", json.dumps(jwk(self.issuer.key.point))))
+        self.line.succeed(
+            "device",
+            "init",
+            *at,
+            "--policy",
+            self.write("policy.json", json.dumps(POLICY)),
+            "--trust",
+            self.write("issuer.jwk", json.dumps(jwk(self.issuer.key.point))),
+        )
         self.line.succeed("device", "trust", *at, self.write("mac.jwk", json.dumps(mac_jwk(self.mac_key))))
         seal = self.write("seal", self.seal_secret.hex())
-        self.line.succeed("device", "user", "add", *at, "--otp", "hotp", "--otp-secret",
-                          self.write("otp", self.otp_secret.hex()), "--seal", SUITE, "--seal-secret", seal, "alice")
-        self.line.succeed("device", "user", "add", *at, "--otp", "none", "--seal", LONG_SUITE, "--seal-secret", seal, "carol")
+        self.line.succeed(
+            "device",
+            "user",
+            "add",
+            *at,
+            "--otp",
+            "hotp",
+            "--otp-secret",
+            self.write("otp", self.otp_secret.hex()),
+            "--seal",
+            SUITE,
+            "--seal-secret",
+            seal,
+            "alice",
+        )
+        self.line.succeed(
+            "device", "user", "add", *at, "--otp", "none", "--seal", LONG_SUITE, "--seal-secret", seal, "carol"
+        )
         self.code = self.line.read_json("device", "user", "add", *at, "bob")["code"]
         self.descriptor = read_descriptor(self.line.read_json("device", "show", *at))
         self.entropy = folder / "entropy"
@@ -73,13 +100,20 @@ class World:
 
     def authenticated(self):
         claims = self.claims()
-        return encrypted(cose.authenticate(claim_rules.to_cbor(claims), self.mac_key), self.descriptor.point, claims,
-                         session.COSE)
+        return encrypted(
+            cose.authenticate(claim_rules.to_cbor(claims), self.mac_key), self.descriptor.point, claims, session.COSE
+        )
 
     def wrapped(self):
         claims = self.claims()
-        token = jose.encrypt(self.issuer.signed(claims, session.JOSE), self.descriptor.point, PrivateKey(),
-                             secrets.token_bytes(12), algorithm=jose.WRAPPED, content_key=secrets.token_bytes(32))
+        token = jose.encrypt(
+            self.issuer.signed(claims, session.JOSE),
+            self.descriptor.point,
+            PrivateKey(),
+            secrets.token_bytes(12),
+            algorithm=jose.WRAPPED,
+            content_key=secrets.token_bytes(32),
+        )
         return Grant(token, session.JOSE, claims)
 
 
@@ -87,7 +121,7 @@ def ask(device, grant, command="unlock", status="accepted", **how):
     """A round that ends so; what it took."""
     attempt = Attempt(device.m1, grant, command, **how)
     outcome = attempt.verify(device.exchange(attempt.message()))
-    expect_equal(outcome.status, session.STATUS[status], f"status of {command}")
+    assert outcome.status == session.STATUS[status], f"status of {command}"
     return device.instructions()
 
 
@@ -141,7 +175,7 @@ def with_host_code(device, grant, user):
     ours = secrets.token_hex(8)
     attempt = Attempt(device.m1, grant, by_reference=True, request=session.request("host-code", ["bob", ours]))
     theirs, code = attempt.verify(device.exchange(attempt.message())).result["result"].decode().split(" ")
-    expect_equal(code, oath.ocra(HOST_SUITE, user.host, ours + theirs), "host code")
+    assert code == oath.ocra(HOST_SUITE, user.host, ours + theirs), "host code"
     return device.instructions()
 
 
@@ -149,7 +183,7 @@ def compatible(device, grant):
     nonce = bytes([secrets.randbelow(128)]) + secrets.token_bytes(15)
     proofs = [proof(grant.proof_key, nonce, grant.claims[name]) for name in ("integrity", "device")]
     reply = device.exchange(cbor.encode([12, nonce, session.COSE, grant.token, *proofs, "lock"]))
-    expect_equal(cbor.decode(reply), [3, session.STATUS["accepted"], None], "the answer to a compatibility round")
+    assert cbor.decode(reply) == [3, session.STATUS["accepted"], None], "the answer to a compatibility round"
     return device.instructions()
 
 
@@ -166,7 +200,7 @@ def until_the_other_slot(device, grant):
         dearest = max(dearest, remembered(device, grant))
         if is_second_slot_in_force(device):
             return max(dearest, remembered(device, grant), remembered(device, grant))
-    expect(False, f"the journal has not moved in {MOST_ROUNDS} rounds")
+    assert False, f"the journal has not moved in {MOST_ROUNDS} rounds"
 
 
 def run(world, device):

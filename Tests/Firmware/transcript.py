@@ -4,7 +4,6 @@ import shutil
 import subprocess
 
 from holdfast_peer import cbor, session
-from holdfast_peer.checks import Failed, expect_equal
 from holdfast_peer.refusal import Refused
 
 SECONDS = 60
@@ -63,19 +62,27 @@ class Transcript:
         candidates = self.maybe_late()
         while equal < len(self.verdicts):
             # A later second shows at once, or when a lockout that began with it ends.
-            for number in [number for number in reversed(candidates) if number <= equal and number not in late][:MOST_TRIED]:
+            for number in [number for number in reversed(candidates) if number <= equal and number not in late][
+                :MOST_TRIED
+            ]:
                 further = self.count_equal(twin, late | {number})
                 if further > equal:
                     late, equal = late | {number}, further
                     break
             else:
-                raise Failed(f"M3 number {equal + 1} of the board is not the Linux device's: {self.verdicts[equal]}")
+                raise AssertionError(
+                    f"M3 number {equal + 1} of the board is not the Linux device's: {self.verdicts[equal]}"
+                )
         return len(self.verdicts)
 
     def maybe_late(self):
         """The numbers of the rounds during which the board's time went on."""
         times = [session.parse_message_1(line[0])["clock"] for line in self.lines if line != RESTART]
-        return [number for number, (time, next_time) in enumerate(zip(times, [*times[1:], times[-1] + 1])) if next_time > time]
+        return [
+            number
+            for number, (time, next_time) in enumerate(zip(times, [*times[1:], times[-1] + 1]))
+            if next_time > time
+        ]
 
     def count_equal(self, twin, late):
         """How many verdicts are the Linux device's before one is not, if the rounds of these numbers were answered a second late."""
@@ -86,12 +93,18 @@ class Transcript:
             lines.append(line)
         for path in self.ledger.parent.glob(f"{self.ledger.name}*"):
             path.unlink()
-        done = subprocess.run([twin, self.image, self.ledger], input="\n".join(lines) + "\n", text=True, timeout=SECONDS,
-                              capture_output=True, check=False)
+        done = subprocess.run(
+            [twin, self.image, self.ledger],
+            input="\n".join(lines) + "\n",
+            text=True,
+            timeout=SECONDS,
+            capture_output=True,
+            check=False,
+        )
         if done.returncode != 0:
-            raise Failed(f"the twin ended with {done.returncode}: {done.stderr[-300:]}")
+            raise AssertionError(f"the twin ended with {done.returncode}: {done.stderr[-300:]}")
         theirs = done.stdout.split()
-        expect_equal(len(theirs), len(self.verdicts), "answers of the Linux device")
+        assert len(theirs) == len(self.verdicts), "answers of the Linux device"
         equal = [ours == other for ours, other in zip(self.verdicts, theirs)]
         return [*equal, False].index(False)
 

@@ -7,7 +7,16 @@ usage: generate_vectors.py [FOLDER]     (default: the vectors folder of this tre
 import pathlib
 import sys
 
-from vector_writers import cose_vectors, jose_vectors, mac_vectors, measurement_vectors, oath_vectors, schemas, session_vectors, token_cases
+from vector_writers import (
+    cose_vectors,
+    jose_vectors,
+    mac_vectors,
+    measurement_vectors,
+    oath_vectors,
+    schemas,
+    session_vectors,
+    token_cases,
+)
 
 
 def main():
@@ -18,8 +27,15 @@ def main():
     cose_vectors.add(tokens)
     jose_vectors.add(tokens)
     mac_vectors.add(tokens)
-    for file in (measurement_vectors.measurement_file(), measurement_vectors.proof_file(), tokens,
-                 session_vectors.session_file(), oath_vectors.hotp_file(), oath_vectors.totp_file(), oath_vectors.ocra_file()):
+    for file in (
+        measurement_vectors.measurement_file(),
+        measurement_vectors.proof_file(),
+        tokens,
+        session_vectors.session_file(),
+        oath_vectors.hotp_file(),
+        oath_vectors.totp_file(),
+        oath_vectors.ocra_file(),
+    ):
         count = file.write(folder)
         print(f"{file.algorithm}: {file.schema} {count} tests")
     schemas.write(folder / "schemas")

@@ -2,8 +2,8 @@
 
 import json
 import pathlib
-import unittest
 
+import pytest
 from holdfast_peer import base64strict, cbor, claims, cose, jose, measurement, session
 from holdfast_peer.keys import PrivateKey
 from holdfast_peer.primitives import sha256
@@ -12,8 +12,8 @@ EXAMPLE = json.loads((pathlib.Path(__file__).parent / "worked-example.json").rea
 hex_bytes = bytes.fromhex
 
 
-class Measurement(unittest.TestCase):
-    def setUp(self):
+class TestMeasurement:
+    def setup_method(self):
         self.values = EXAMPLE["measurement"]
         self.app = [(k, hex_bytes(v)) for k, v in self.values["app"].items()]
         self.device = [(k, hex_bytes(v)) for k, v in self.values["device"].items()]
@@ -22,22 +22,27 @@ class Measurement(unittest.TestCase):
 
     def test_configuration(self):
         fields = measurement.parse_configuration(self.configuration)
-        made = measurement.configuration(self.salt, measurement.proof_key_id(hex_bytes(self.values["mpk"])),
-                                         dict(self.app), dict(self.device), fields["created"])
-        self.assertEqual(made, self.configuration)
+        made = measurement.configuration(
+            self.salt,
+            measurement.proof_key_id(hex_bytes(self.values["mpk"])),
+            dict(self.app),
+            dict(self.device),
+            fields["created"],
+        )
+        assert made == self.configuration
 
     def test_component_arrays(self):
-        self.assertEqual(measurement.component_array(self.app + self.device).hex(), self.values["C"])
-        self.assertEqual(measurement.component_array(self.device).hex(), self.values["C_device"])
+        assert measurement.component_array(self.app + self.device).hex() == self.values["C"]
+        assert measurement.component_array(self.device).hex() == self.values["C_device"]
 
     def test_measurements(self):
         im = measurement.integrity_measurement(self.salt, self.configuration, self.app, self.device)
         dm = measurement.device_measurement(self.salt, self.configuration, self.device)
-        self.assertEqual((im.hex(), dm.hex()), (self.values["im"], self.values["dm"]))
+        assert (im.hex(), dm.hex()) == (self.values["im"], self.values["dm"])
 
 
-class Token(unittest.TestCase):
-    def setUp(self):
+class TestToken:
+    def setup_method(self):
         keys = EXAMPLE["keys"]
         self.keys = keys
         self.issuer = PrivateKey(hex_bytes(keys["issuer_private"]))
@@ -48,88 +53,82 @@ class Token(unittest.TestCase):
         self.device_id = base64strict.url_decode(EXAMPLE["claims_json"]["aud"])
 
     def test_keys(self):
-        self.assertEqual(self.issuer.kid.hex(), self.keys["issuer_kid"])
-        self.assertEqual(self.device.kid.hex(), self.keys["device_kid"])
-        self.assertEqual(self.device.point.hex(), self.keys["device_point"])
-        self.assertEqual(self.ephemeral.exchange(self.device.point).hex(), self.keys["ecdh_shared_secret"])
+        assert self.issuer.kid.hex() == self.keys["issuer_kid"]
+        assert self.device.kid.hex() == self.keys["device_kid"]
+        assert self.device.point.hex() == self.keys["device_point"]
+        assert self.ephemeral.exchange(self.device.point).hex() == self.keys["ecdh_shared_secret"]
 
     def test_claims(self):
-        self.assertEqual(claims.to_cbor(self.claims), self.claims_cbor)
-        self.assertEqual(claims.to_members(self.claims), EXAMPLE["claims_json"])
-        self.assertEqual(claims.from_json(json.dumps(EXAMPLE["claims_json"]).encode()), self.claims)
+        assert claims.to_cbor(self.claims) == self.claims_cbor
+        assert claims.to_members(self.claims) == EXAMPLE["claims_json"]
+        assert claims.from_json(json.dumps(EXAMPLE["claims_json"]).encode()) == self.claims
 
     def test_cose_layers(self):
         values = EXAMPLE["cose"]
         recipient = cose.recipient_protected(self.device.kid)
-        self.assertEqual(recipient.hex(), values["recipient_protected"])
-        self.assertEqual(cose.kdf_context(recipient).hex(), values["kdf_context"])
+        assert recipient.hex() == values["recipient_protected"]
+        assert cose.kdf_context(recipient).hex() == values["kdf_context"]
         secret = hex_bytes(self.keys["ecdh_shared_secret"])
-        self.assertEqual(cose.content_key(secret, recipient).hex(), values["content_key"])
-        self.assertIn(self.keys["iv"], values["token"])
+        assert cose.content_key(secret, recipient).hex() == values["content_key"]
+        assert self.keys["iv"] in values["token"]
 
     def test_jose_key(self):
         secret = hex_bytes(self.keys["ecdh_shared_secret"])
-        self.assertEqual(jose.agreed_key(secret, jose.DIRECT).hex(), EXAMPLE["jose"]["content_key"])
+        assert jose.agreed_key(secret, jose.DIRECT).hex() == EXAMPLE["jose"]["content_key"]
 
     def test_tokens_open(self):
         for module, token in ((cose, hex_bytes(EXAMPLE["cose"]["token"])), (jose, EXAMPLE["jose"]["token"].encode())):
             opened = module.open_token(token, self.device, [self.issuer.point], self.device_id)
-            self.assertEqual(opened, (self.claims, self.issuer.point))
+            assert opened == (self.claims, self.issuer.point)
 
     def test_tokens_of_our_own_open(self):
         for module in (cose, jose):
             token = module.seal(self.claims, self.issuer, self.device.point, self.ephemeral, bytes(12))
             opened = module.open_token(token, self.device, [self.issuer.point], self.device_id)
-            self.assertEqual(opened, (self.claims, self.issuer.point))
+            assert opened == (self.claims, self.issuer.point)
 
     def test_cose_token_repeats_but_for_the_signature(self):
         token = hex_bytes(EXAMPLE["cose"]["token"])
         plaintext = cose._decrypt(token, self.device)
-        self.assertEqual(
-            cose.encrypt(plaintext, self.device.point, self.ephemeral, hex_bytes(self.keys["iv"])), token)
+        assert cose.encrypt(plaintext, self.device.point, self.ephemeral, hex_bytes(self.keys["iv"])) == token
 
 
-class Rounds(unittest.TestCase):
-    def test_every_value(self):
+class TestRounds:
+    @pytest.mark.parametrize("values", EXAMPLE["rounds"], ids=lambda values: values["name"])
+    def test_every_value(self, values):
         proof_key, im, dm = (hex_bytes(EXAMPLE["measurement"][k]) for k in ("mpk", "im", "dm"))
-        for values in EXAMPLE["rounds"]:
-            with self.subTest(values["name"]):
-                self.check({k: hex_bytes(v) for k, v in values.items() if k != "name"}, proof_key, im, dm)
+        self.check({k: hex_bytes(v) for k, v in values.items() if k != "name"}, proof_key, im, dm)
 
     def check(self, values, proof_key, im, dm):
         m1, head = values["m1"], values["head"]
         made = session.Round(m1, head, proof_key, dm)
-        self.assertEqual(made.transcript, values["th"])
-        self.assertEqual(made.nonce, values["nonce"])
-        self.assertEqual(made.prover_to_device, values["k_p2d"])
-        self.assertEqual(made.device_to_prover, values["k_d2p"])
-        self.assertEqual(made.prove(im), values["imp"])
-        self.assertEqual(made.prove(dm), values["dmp"])
-        self.assertEqual(session.request("unlock"), values["request"])
+        assert made.transcript == values["th"]
+        assert made.nonce == values["nonce"]
+        assert made.prover_to_device == values["k_p2d"]
+        assert made.device_to_prover == values["k_d2p"]
+        assert made.prove(im) == values["imp"]
+        assert made.prove(dm) == values["dmp"]
+        assert session.request("unlock") == values["request"]
         sealed = made.seal_request(values["request"])
-        self.assertEqual(session.message_2(head, values["imp"], values["dmp"], sealed), values["m2"])
-        self.assertEqual(session.result(b"unlocked"), values["m3_plaintext"])
-        self.assertEqual(session.message_3(0, made.seal_result(0, values["m3_plaintext"])), values["m3"])
+        assert session.message_2(head, values["imp"], values["dmp"], sealed) == values["m2"]
+        assert session.result(b"unlocked") == values["m3_plaintext"]
+        assert session.message_3(0, made.seal_result(0, values["m3_plaintext"])) == values["m3"]
         self.parse(values, made)
 
     def parse(self, values, made):
         first = session.parse_message_1(values["m1"])
-        self.assertEqual(session.message_1(*first.values()), values["m1"])
+        assert session.message_1(*first.values()) == values["m1"]
         second = session.parse_message_2(values["m2"])
         head = session.message_2_head(second["proverRandom"], second["encoding"], second["token"])
-        self.assertEqual(head, values["head"])
+        assert head == values["head"]
         if second["encoding"] == session.REFERENCE:
-            self.assertEqual(second["token"], session.token_reference(hex_bytes(EXAMPLE["cose"]["token"])))
+            assert second["token"] == session.token_reference(hex_bytes(EXAMPLE["cose"]["token"]))
         third = session.parse_message_3(values["m3"])
-        self.assertEqual(session.parse_result(made.open_result(0, third["sealed"])), {"result": b"unlocked"})
+        assert session.parse_result(made.open_result(0, third["sealed"])) == {"result": b"unlocked"}
 
 
-class Seal(unittest.TestCase):
+class TestSeal:
     def test_question(self):
         values = EXAMPLE["seal"]
         question = sha256(b"holdfast/1 seal\x00" + cbor.encode([values["command"], values["parameters"]]))
-        self.assertEqual(question.hex(), values["question"])
-
-
-if __name__ == "__main__":
-    unittest.main()
+        assert question.hex() == values["question"]

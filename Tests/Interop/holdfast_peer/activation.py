@@ -45,8 +45,10 @@ class Activation:
         kind, point, sealed = cbor.decode(message)
         require(kind == GRANT and len(point) == 65, "WrongMessage")
         self.transcript = sha256(self.opening_hash + point)
-        keys = hkdf_sha256(self.key.exchange(point) + self.code_key, self.transcript, b"holdfast/1 activation keys", 192)
-        grant, self.client, self.device, self.otp, self.seal, self.host = (keys[i:i + 32] for i in range(0, 192, 32))
+        keys = hkdf_sha256(
+            self.key.exchange(point) + self.code_key, self.transcript, b"holdfast/1 activation keys", 192
+        )
+        grant, self.client, self.device, self.otp, self.seal, self.host = (keys[i : i + 32] for i in range(0, 192, 32))
         fields = cbor.decode(gcm_open(grant, bytes(12), sealed, self.transcript))
         require(set(fields) == {1, 2, 3, 4}, "WrongMessage")
         return {"user": fields[1], "time": fields[2], "methods": dict(fields[3]), "length": fields[4]}

@@ -74,7 +74,7 @@ class _Reader:
     def take(self, count):
         require(count <= len(self.data) - self.offset, "Truncated")
         start, self.offset = self.offset, self.offset + count
-        return self.data[start:self.offset]
+        return self.data[start : self.offset]
 
     def argument(self, information):
         if information < 24:
@@ -116,7 +116,7 @@ class _Reader:
         for _ in range(count):
             start = self.offset
             key = self.item(depth + 1)
-            encoded = self.data[start:self.offset]
+            encoded = self.data[start : self.offset]
             require(encoded != last, "DuplicateKey")
             require(last is None or encoded > last, "UnsortedKeys")
             require(isinstance(key, (int, str, bytes)) and not isinstance(key, bool), "WrongType")

@@ -18,8 +18,11 @@ class CommandLine:
     def __init__(self, path, folder):
         self.path = str(pathlib.Path(path).resolve())
         self.folder = pathlib.Path(folder)
-        self.environment = {k: v for k, v in os.environ.items()
-                            if not k.startswith(("XDG_", "HOLDFAST_")) and k not in ("LD_PRELOAD", "LD_AUDIT")}
+        self.environment = {
+            k: v
+            for k, v in os.environ.items()
+            if not k.startswith(("XDG_", "HOLDFAST_")) and k not in ("LD_PRELOAD", "LD_AUDIT")
+        }
         self.environment["NO_COLOR"] = "1"
         for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR"):
             place = self.folder / name.lower()
@@ -29,8 +32,15 @@ class CommandLine:
     def run(self, *arguments, timeout=60):
         """The finished process, with `seconds` that it took."""
         started = time.monotonic()
-        done = subprocess.run([self.path, *map(str, arguments)], env=self.environment, cwd=self.folder, timeout=timeout,
-                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+        done = subprocess.run(
+            [self.path, *map(str, arguments)],
+            env=self.environment,
+            cwd=self.folder,
+            timeout=timeout,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            check=False,
+        )
         done.seconds = time.monotonic() - started
         return done
 
@@ -38,7 +48,9 @@ class CommandLine:
         """The standard output of a run that has to end with status 0."""
         done = self.run(*arguments)
         if done.returncode != 0:
-            raise Failed(f"`{' '.join(map(str, arguments[:2]))}` ended with {done.returncode}: {done.stderr.decode()[-300:]}")
+            raise Failed(
+                f"`{' '.join(map(str, arguments[:2]))}` ended with {done.returncode}: {done.stderr.decode()[-300:]}"
+            )
         return done.stdout
 
     def read_json(self, *arguments):
@@ -48,8 +60,14 @@ class CommandLine:
         return value
 
     def start(self, *arguments, stderr=subprocess.DEVNULL):
-        return subprocess.Popen([self.path, *map(str, arguments)], env=self.environment, cwd=self.folder,
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stderr)
+        return subprocess.Popen(
+            [self.path, *map(str, arguments)],
+            env=self.environment,
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+        )
 
 
 def stop(process, timeout=10):
@@ -70,7 +88,9 @@ def read_descriptor(value):
     descriptor = Descriptor(bytes.fromhex(value["device_id"]), bytes.fromhex(value["kid"]), point)
     expect(len(descriptor.device_id) == 16, "device_id is not 16 bytes")
     expect(descriptor.kid == key_id(point), "kid is not the key's")
-    expect(value["device_id"] == value["device_id"].lower() and value["kid"] == value["kid"].lower(), "upper-case digits")
+    expect(
+        value["device_id"] == value["device_id"].lower() and value["kid"] == value["kid"].lower(), "upper-case digits"
+    )
     return descriptor
 
 
@@ -80,5 +100,10 @@ def descriptor_json(key, device_id):
 
 def spellings(data):
     """The ways in which `data` could stand in a file."""
-    return {data, data.hex().encode(), data.hex().upper().encode(), base64strict.encode(data).rstrip("=").encode(),
-            base64strict.url_encode(data).encode()}
+    return {
+        data,
+        data.hex().encode(),
+        data.hex().upper().encode(),
+        base64strict.encode(data).rstrip("=").encode(),
+        base64strict.url_encode(data).encode(),
+    }

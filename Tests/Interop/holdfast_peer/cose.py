@@ -5,7 +5,8 @@ The layers take overrides, by which the vectors break one rule at a time; withou
 
 import hmac
 
-from . import cbor, claims as claim_rules
+from . import cbor
+from . import claims as claim_rules
 from .keys import key_id, mac_key_id, verify
 from .primitives import gcm_open, gcm_seal, hkdf_sha256, hmac_sha256
 from .refusal import require
@@ -71,9 +72,22 @@ def ephemeral_header(point):
     return cbor.encode({-1: {1: 2, -1: 1, -2: point[1:33], -3: point[33:]}})
 
 
-def encrypt(plaintext, device_point, ephemeral, iv, *, protected=CONTENT_PROTECTED, unprotected=None,
-            recipient=None, recipient_unprotected=None, recipient_ciphertext=b"", more_recipients=(),
-            algorithm=3, context=None, tag=ENCRYPT):
+def encrypt(
+    plaintext,
+    device_point,
+    ephemeral,
+    iv,
+    *,
+    protected=CONTENT_PROTECTED,
+    unprotected=None,
+    recipient=None,
+    recipient_unprotected=None,
+    recipient_ciphertext=b"",
+    more_recipients=(),
+    algorithm=3,
+    context=None,
+    tag=ENCRYPT,
+):
     """COSE_Encrypt of `plaintext` to the holder of `device_point`. Overrides of headers are encoded bytes."""
     recipient = recipient_protected(key_id(device_point)) if recipient is None else recipient
     header = ephemeral_header(ephemeral.point) if recipient_unprotected is None else recipient_unprotected
@@ -165,7 +179,10 @@ def _verified_payload(plaintext, issuers, mac_keys, accept_mac):
     require(labels[16] == "holdfast-mt", "WrongTyp")
     _header(unprotected, {})
     require(isinstance(payload, bytes) and isinstance(code, bytes), "WrongType")
-    keys = {**{key_id(point): (SIGN1, point) for point in issuers}, **{mac_key_id(key): (MAC0, key) for key in mac_keys}}
+    keys = {
+        **{key_id(point): (SIGN1, point) for point in issuers},
+        **{mac_key_id(key): (MAC0, key) for key in mac_keys},
+    }
     require(labels[4] in keys, "WrongKeyId")
     kind, key = keys[labels[4]]
     require(item.number == kind, "WrongKeyKind")

@@ -68,8 +68,14 @@ class Device:
         self.lock = threading.Lock()
 
     def message_1(self, **changes):
-        fields = {"device_id": self.device_id, "challenge": secrets.token_bytes(16), "kid": self.key.kid,
-                  "required": DEVICE, "clock": int(time.time()), **changes}
+        fields = {
+            "device_id": self.device_id,
+            "challenge": secrets.token_bytes(16),
+            "kid": self.key.kid,
+            "required": DEVICE,
+            "clock": int(time.time()),
+            **changes,
+        }
         return session.message_1(*fields.values())
 
     def open(self, fields):
@@ -156,7 +162,9 @@ class Device:
         if number != highest[0]:
             name = "internal"
         else:
-            name = "accepted" if highest[1:] == [request["command"], request.get("parameters", [])] else "commandRefused"
+            name = (
+                "accepted" if highest[1:] == [request["command"], request.get("parameters", [])] else "commandRefused"
+            )
         return name, b"", {"highest": highest[0]}
 
     def serve(self, connection):

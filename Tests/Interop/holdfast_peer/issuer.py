@@ -3,7 +3,8 @@
 import secrets
 import time
 
-from . import claims as claim_rules, cose, jose, session
+from . import claims as claim_rules
+from . import cose, jose, session
 from .keys import PrivateKey
 
 
@@ -23,9 +24,17 @@ def fresh_claims(device_id, **changes):
     """Claims valid from a minute ago for an hour, with random secrets."""
     now = int(time.time())
     claims = {
-        "issuer": "peer.example", "subject": "interop", "audience": device_id, "issuedAt": now - 60, "expires": now + 3600,
-        "tokenId": secrets.token_bytes(16), "integrity": secrets.token_bytes(32), "device": secrets.token_bytes(32),
-        "proofKey": secrets.token_bytes(16), "generation": 1}
+        "issuer": "peer.example",
+        "subject": "interop",
+        "audience": device_id,
+        "issuedAt": now - 60,
+        "expires": now + 3600,
+        "tokenId": secrets.token_bytes(16),
+        "integrity": secrets.token_bytes(32),
+        "device": secrets.token_bytes(32),
+        "proofKey": secrets.token_bytes(16),
+        "generation": 1,
+    }
     return {**claims, **changes}
 
 

@@ -7,7 +7,8 @@ import json
 
 from cryptography.hazmat.primitives.keywrap import InvalidUnwrap, aes_key_unwrap, aes_key_wrap
 
-from . import base64strict, claims as claim_rules, strict_json
+from . import base64strict, strict_json
+from . import claims as claim_rules
 from .base64strict import url_encode
 from .keys import jwk, key_id, point_of_jwk, verify
 from .primitives import concat_kdf_sha256, gcm_open, gcm_seal
@@ -47,12 +48,32 @@ def sign(payload, issuer, *, header=None, signature=None):
 
 
 def encrypted_header(kid, ephemeral_point, algorithm=DIRECT, **members):
-    return dump({"alg": algorithm, "enc": "A256GCM", "cty": "JWT", "kid": url_encode(kid),
-                 "epk": jwk(ephemeral_point), **members})
+    return dump(
+        {
+            "alg": algorithm,
+            "enc": "A256GCM",
+            "cty": "JWT",
+            "kid": url_encode(kid),
+            "epk": jwk(ephemeral_point),
+            **members,
+        }
+    )
 
 
-def encrypt(plaintext, device_point, ephemeral, iv, *, algorithm=DIRECT, header=None, encoded_header=None,
-            encrypted_key=None, content_key=None, apu=b"", apv=b""):
+def encrypt(
+    plaintext,
+    device_point,
+    ephemeral,
+    iv,
+    *,
+    algorithm=DIRECT,
+    header=None,
+    encoded_header=None,
+    encrypted_key=None,
+    content_key=None,
+    apu=b"",
+    apv=b"",
+):
     """A compact JWE. `content_key` is wrapped, with ECDH-ES+A256KW; `apu` and `apv` go into the key derivation only."""
     header = encrypted_header(key_id(device_point), ephemeral.point, algorithm) if header is None else header
     encoded_header = url_encode(header) if encoded_header is None else encoded_header

@@ -51,8 +51,12 @@ def verify(point, message, signature):
 
 def jwk(point):
     """The public JWK (RFC 7517) of an uncompressed point."""
-    return {"kty": "EC", "crv": "P-256", "x": base64strict.url_encode(point[1:33]),
-            "y": base64strict.url_encode(point[33:])}
+    return {
+        "kty": "EC",
+        "crv": "P-256",
+        "x": base64strict.url_encode(point[1:33]),
+        "y": base64strict.url_encode(point[33:]),
+    }
 
 
 def point_of_jwk(key):
@@ -73,7 +77,8 @@ class PrivateKey:
         self.scalar = scalar.to_bytes(32, "big")
         self._key = ec.derive_private_key(scalar, ec.SECP256R1())
         self.point = self._key.public_key().public_bytes(
-            serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint)
+            serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+        )
         self.kid = key_id(self.point)
 
     def exchange(self, point):

@@ -27,7 +27,9 @@ class LineConnection(transport.StreamConnection):
 
     def _begin(self):
         """Drops what was meant for others: everything up to an empty frame that has a challenge of the device behind it."""
-        answered = re.compile(re.escape(EMPTY_FRAME) + rb"(..\x87\x01\x01\x50" + re.escape(self.device_id) + b".*)", re.DOTALL)
+        answered = re.compile(
+            re.escape(EMPTY_FRAME) + rb"(..\x87\x01\x01\x50" + re.escape(self.device_id) + b".*)", re.DOTALL
+        )
         heard, timeout = b"", self.handle.gettimeout()
         for _ in range(3):
             self.handle.sendall(EMPTY_FRAME)

@@ -13,14 +13,23 @@ def proof_key_id(proof_key):
 def release_keys(root):
     """The keys that follow from a release's root of 16 bytes: the evidence key (32) and the measurement proof key (16)."""
     require(len(root) == 16, "WrongSize")
-    return (hkdf_sha256(root, b"", b"holdfast/1 evidence key", 32),
-            hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 16))
+    return (
+        hkdf_sha256(root, b"", b"holdfast/1 evidence key", 32),
+        hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 16),
+    )
 
 
 def evidence(evidence_key, configuration_bytes, app, device, *, subject=None, version=None, properties=()):
     """Evidence: components are lists of (id, digest) in the order of their ids' bytes."""
-    elements = [1, configuration_bytes, [list(c) for c in app], [list(c) for c in device], subject,
-                None if version is None else list(version), list(properties)]
+    elements = [
+        1,
+        configuration_bytes,
+        [list(c) for c in app],
+        [list(c) for c in device],
+        subject,
+        None if version is None else list(version),
+        list(properties),
+    ]
     mac = hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements))
     return cbor.encode([*elements, mac])
 
@@ -53,8 +62,14 @@ def parse_evidence(data, evidence_key):
     require(len(mac) == 32, "WrongSize")
     require(len(evidence_key) == 32, "WrongSize")
     require(mac == hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements[:7])), "WrongMac")
-    return {"configuration": configuration_bytes, "app": app, "device": device, "subject": subject, "version": version,
-            "properties": properties}
+    return {
+        "configuration": configuration_bytes,
+        "app": app,
+        "device": device,
+        "subject": subject,
+        "version": version,
+        "properties": properties,
+    }
 
 
 def _check_components(components, ids):
@@ -68,8 +83,16 @@ def _check_components(components, ids):
 
 def configuration(salt, key_id, app_ids, device_ids, created):
     """The bytes of a measurement configuration; ids are put in order."""
-    return cbor.encode({1: 1, 2: salt, 3: key_id, 4: sorted(app_ids, key=str.encode),
-                        5: sorted(device_ids, key=str.encode), 6: created})
+    return cbor.encode(
+        {
+            1: 1,
+            2: salt,
+            3: key_id,
+            4: sorted(app_ids, key=str.encode),
+            5: sorted(device_ids, key=str.encode),
+            6: created,
+        }
+    )
 
 
 def parse_configuration(data):
@@ -108,8 +131,9 @@ def component_array(components):
 
 def integrity_measurement(salt, configuration_bytes, app, device):
     """IM, 32 bytes; `app` and `device` are lists of (id, digest)."""
-    return hmac_sha256(salt, b"holdfast/1 integrity\x00" + sha256(configuration_bytes)
-                       + component_array(list(app) + list(device)))
+    return hmac_sha256(
+        salt, b"holdfast/1 integrity\x00" + sha256(configuration_bytes) + component_array(list(app) + list(device))
+    )
 
 
 def device_measurement(salt, configuration_bytes, device):

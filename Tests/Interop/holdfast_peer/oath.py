@@ -8,9 +8,11 @@ from .refusal import Refused, require
 
 HASHES = {"SHA1": 20, "SHA256": 32, "SHA512": 64}
 
-SUITE = re.compile(r"OCRA-1:HOTP-(?P<hash>SHA1|SHA256|SHA512)-(?P<digits>0|[4-9]|10):(?P<counter>C-)?"
-                   r"Q(?P<format>[ANH])(?P<length>[0-9]{2})(?:-P(?P<pin>SHA1|SHA256|SHA512))?(?:-S(?P<session>[0-9]{3}))?"
-                   r"(?:-T(?P<time>[1-9][0-9]?)(?P<unit>[SMH]))?")
+SUITE = re.compile(
+    r"OCRA-1:HOTP-(?P<hash>SHA1|SHA256|SHA512)-(?P<digits>0|[4-9]|10):(?P<counter>C-)?"
+    r"Q(?P<format>[ANH])(?P<length>[0-9]{2})(?:-P(?P<pin>SHA1|SHA256|SHA512))?(?:-S(?P<session>[0-9]{3}))?"
+    r"(?:-T(?P<time>[1-9][0-9]?)(?P<unit>[SMH]))?"
+)
 UNITS = {"S": (1, 59), "M": (60, 59), "H": (3600, 48)}
 
 
@@ -21,7 +23,7 @@ def truncate(whole, digits):
     if not 4 <= digits <= 10:
         raise Refused("Digits")
     offset = whole[-1] & 0x0F
-    number = int.from_bytes(whole[offset:offset + 4], "big") & 0x7FFFFFFF
+    number = int.from_bytes(whole[offset : offset + 4], "big") & 0x7FFFFFFF
     return f"{number:010}"[-digits:]
 
 
@@ -53,8 +55,16 @@ def parse_suite(text):
         if int(match["time"]) > most:
             raise Refused("Suite")
         step = int(match["time"]) * seconds
-    return {"hash": match["hash"], "digits": int(match["digits"]), "counter": bool(match["counter"]),
-            "format": match["format"], "length": int(match["length"]), "pin": match["pin"], "session": session, "step": step}
+    return {
+        "hash": match["hash"],
+        "digits": int(match["digits"]),
+        "counter": bool(match["counter"]),
+        "format": match["format"],
+        "length": int(match["length"]),
+        "pin": match["pin"],
+        "session": session,
+        "step": step,
+    }
 
 
 def question_bytes(question, form, length):
@@ -69,7 +79,12 @@ def question_bytes(question, form, length):
 def ocra(suite, key, question, counter=None, pin=None, session=None, time=None):
     """The answer; `pin` as bytes, `time` in steps. The whole HMAC in hexadecimal where the suite ends in `-0`."""
     parts = parse_suite(suite)
-    given = {"counter": counter is not None, "pin": pin is not None, "session": session is not None, "step": time is not None}
+    given = {
+        "counter": counter is not None,
+        "pin": pin is not None,
+        "session": session is not None,
+        "step": time is not None,
+    }
     if any(given[name] != bool(parts[name]) for name in given):
         raise Refused("Inputs")
     message = suite.encode() + b"\0"

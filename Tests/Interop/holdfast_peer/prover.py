@@ -25,8 +25,19 @@ class Outcome:
 class Attempt:
     """M2 for one M1, each part replaceable before it is sent."""
 
-    def __init__(self, m1, grant, command="unlock", *, by_reference=False, request=None, imp=TAKE_FROM_CLAIMS,
-                 dmp=TAKE_FROM_CLAIMS, encoding=None, token=None):
+    def __init__(
+        self,
+        m1,
+        grant,
+        command="unlock",
+        *,
+        by_reference=False,
+        request=None,
+        imp=TAKE_FROM_CLAIMS,
+        dmp=TAKE_FROM_CLAIMS,
+        encoding=None,
+        token=None,
+    ):
         self.m1 = m1
         encoding = encoding if encoding is not None else session.REFERENCE if by_reference else grant.encoding
         token = token if token is not None else grant.reference if by_reference else grant.token

@@ -9,12 +9,42 @@ LARGEST_MESSAGE, LARGEST_TOKEN = 4096, 3072
 REFERENCE, COSE, JOSE = range(3)
 INTEGRITY, DEVICE, OTP, SEAL = 1, 2, 4, 8
 STATUS = dict(
-    accepted=0, tokenInvalid=1, tokenExpired=2, tokenRevoked=3, tokenUnknown=4, integrityMismatch=5, deviceMismatch=6,
-    factorMissing=7, otpRejected=8, sealRejected=9, lockedOut=10, commandRefused=11, challengeExpired=12, malformed=13,
-    busy=14, usesExhausted=15, versionTooOld=16, internal=17)
-AUTHENTICATED = {STATUS[name] for name in (
-    "tokenRevoked", "tokenExpired", "versionTooOld", "usesExhausted", "integrityMismatch", "commandRefused",
-    "factorMissing", "lockedOut", "otpRejected", "sealRejected", "accepted")}
+    accepted=0,
+    tokenInvalid=1,
+    tokenExpired=2,
+    tokenRevoked=3,
+    tokenUnknown=4,
+    integrityMismatch=5,
+    deviceMismatch=6,
+    factorMissing=7,
+    otpRejected=8,
+    sealRejected=9,
+    lockedOut=10,
+    commandRefused=11,
+    challengeExpired=12,
+    malformed=13,
+    busy=14,
+    usesExhausted=15,
+    versionTooOld=16,
+    internal=17,
+)
+NAMES = {number: name for name, number in STATUS.items()}
+AUTHENTICATED = {
+    STATUS[name]
+    for name in (
+        "tokenRevoked",
+        "tokenExpired",
+        "versionTooOld",
+        "usesExhausted",
+        "integrityMismatch",
+        "commandRefused",
+        "factorMissing",
+        "lockedOut",
+        "otpRejected",
+        "sealRejected",
+        "accepted",
+    )
+}
 
 
 def _uint(value):
@@ -50,6 +80,7 @@ def _message(data, count, kind):
 
 # M1
 
+
 def message_1(device_id, challenge, kid, required, clock):
     return cbor.encode([1, 1, device_id, challenge, kid, required, clock])
 
@@ -57,11 +88,17 @@ def message_1(device_id, challenge, kid, required, clock):
 def parse_message_1(data):
     _, version, device_id, challenge, kid, required, clock = _message(data, 7, 1)
     require(_uint(version) == 1, "WrongVersion")
-    return {"deviceId": _bytes(device_id, 16), "challenge": _bytes(challenge, 16), "kid": _bytes(kid, 8),
-            "required": _uint(required), "clock": None if clock is None else _uint(clock)}
+    return {
+        "deviceId": _bytes(device_id, 16),
+        "challenge": _bytes(challenge, 16),
+        "kid": _bytes(kid, 8),
+        "required": _uint(required),
+        "clock": None if clock is None else _uint(clock),
+    }
 
 
 # M2
+
 
 def token_reference(token):
     return sha256(token)[:16]
@@ -86,8 +123,13 @@ def message_2(head, imp, dmp, sealed):
 def parse_message_2(data):
     _, head, imp, dmp, sealed = _message(data, 5, 2)
     fields = parse_head(_bytes(head))
-    return {**fields, "head": head, "imp": None if imp is None else _bytes(imp, 32),
-            "dmp": None if dmp is None else _bytes(dmp, 32), "sealed": _bytes(sealed)}
+    return {
+        **fields,
+        "head": head,
+        "imp": None if imp is None else _bytes(imp, 32),
+        "dmp": None if dmp is None else _bytes(dmp, 32),
+        "sealed": _bytes(sealed),
+    }
 
 
 def request(command, parameters=None, otp=None, seal=None, number=None):
@@ -122,6 +164,7 @@ def parse_request(data):
 
 # M3
 
+
 def message_3(status, sealed):
     return cbor.encode([3, status, sealed])
 
@@ -149,6 +192,7 @@ def parse_result(data):
 
 
 # Transcript and keys
+
 
 def transcript_hash(m1, head):
     return sha256(b"holdfast/1 transcript\x00" + len(m1).to_bytes(2, "big") + m1 + len(head).to_bytes(2, "big") + head)

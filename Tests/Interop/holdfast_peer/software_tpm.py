@@ -23,9 +23,21 @@ class SoftwareTPM:
     def start(self):
         pathlib.Path(self.path).unlink(missing_ok=True)
         self.process = subprocess.Popen(
-            ["swtpm", "socket", "--tpm2", "--tpmstate", f"dir={self.folder}", "--server", f"type=unixio,path={self.path}",
-             "--flags", "not-need-init,startup-clear"],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                "swtpm",
+                "socket",
+                "--tpm2",
+                "--tpmstate",
+                f"dir={self.folder}",
+                "--server",
+                f"type=unixio,path={self.path}",
+                "--flags",
+                "not-need-init,startup-clear",
+            ],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         end = time.monotonic() + 10
         while True:
             try:
@@ -43,7 +55,12 @@ class SoftwareTPM:
     def command(self, code, handles, authorization=b"", parameters=b""):
         """The response code and the parameters of the response."""
         session = struct.pack(">IHBH", 0x40000009, 0, 1, len(authorization)) + authorization
-        body = b"".join(struct.pack(">I", handle) for handle in handles) + struct.pack(">I", len(session)) + session + parameters
+        body = (
+            b"".join(struct.pack(">I", handle) for handle in handles)
+            + struct.pack(">I", len(session))
+            + session
+            + parameters
+        )
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(5)
             connection.connect(self.path)

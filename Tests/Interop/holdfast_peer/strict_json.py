@@ -113,7 +113,7 @@ class _Reader:
         if character != "u":
             require(character in _ESCAPES, "JsonSyntax")
             return _ESCAPES[character]
-        digits = self.text[self.offset:self.offset + 4]
+        digits = self.text[self.offset : self.offset + 4]
         require(re.fullmatch(r"[0-9A-Fa-f]{4}", digits), "JsonSyntax")
         self.offset += 4
         return chr(int(digits, 16))

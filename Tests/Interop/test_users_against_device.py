@@ -1,0 +1,424 @@
+"""This peer as owner, user and prover: one-time passwords, seals, activation and lockouts, at every kind of device."""
+
+import json
+import secrets
+import subprocess
+import threading
+import time
+
+import pytest
+from device_users import CHALLENGE_SUITE, COUNTER_SUITE, HOST_SUITE, TIME_SUITE, User, Users, accepted, expect_refused
+from holdfast_peer import cbor, oath, session
+from holdfast_peer.activation import Activation, seal_question
+from holdfast_peer.refusal import Refused
+from holdfast_peer.session import COSE
+
+one_line = pytest.mark.only_on("linux", because="a line has one prover at a time")
+own_policy = pytest.mark.only_on("linux", "bridge", because="an image gets its policy when it is made")
+owners = pytest.mark.only_on("linux", because="it is about the owner's command line, which is the same for an image")
+
+
+@pytest.fixture
+def users(device):
+    return Users(device)
+
+
+# One-time passwords
+
+
+def test_a_password_from_a_counter_is_accepted_once_in_its_window_and_none_before_it(users):
+    user = users.hotp_user()
+    user.expect("otpRejected", "configure", otp=user.hotp(10))
+    user.expect("accepted", "configure", otp=user.hotp(9))
+    for counter in (9, 0, 8):
+        user.expect("otpRejected", "configure", otp=user.hotp(counter))
+    user.expect("accepted", "configure", otp=user.hotp(10))
+
+
+def test_a_password_from_the_time_is_accepted_once(users):
+    user = users.provision()
+    code = user.totp()
+    user.expect("accepted", "configure", otp=code)
+    user.expect("otpRejected", "configure", otp=code)
+    user.expect("otpRejected", "configure", otp=user.totp(0))
+    user.expect("otpRejected", "configure", otp=user.totp(-4))
+
+
+def test_two_passwords_in_a_row_resynchronise_a_counter_and_the_pair_is_good_once(users):
+    user = users.hotp_user()
+    user.expect("otpRejected", "configure", otp=user.hotp(60))
+    user.expect("otpRejected", "configure", otp=user.hotp(60))
+    user.expect("accepted", "configure", otp=user.hotp(61))
+    user.expect("otpRejected", "configure", otp=user.hotp(60))
+    user.expect("otpRejected", "configure", otp=user.hotp(61))
+    user.expect("accepted", "configure", otp=user.hotp(62))
+
+
+def test_a_code_that_is_missing_another_user_s_or_nobody_s(device, users):
+    user, other = users.hotp_user(), users.hotp_user()
+    assert user.expect("factorMissing", "configure").result.get("missing") == session.OTP, "missing factors"
+    user.expect("factorMissing", "configure", seal=user.seal("configure"))
+    user.expect("otpRejected", "configure", otp=other.hotp(0))
+    user.expect("otpRejected", "configure", otp=user.hotp(0), name="nobody at all")
+    user.expect("commandRefused", "configure", otp=user.hotp(0), grant=device.grant(COSE, user=other.name))
+    user.expect("accepted", "configure", otp=user.hotp(0), grant=device.grant(COSE, user=user.name))
+    user.expect("accepted", "unlock", otp="000000", seal="0", name="nobody at all")
+
+
+def test_five_wrong_passwords_lock_a_user_out_for_all_commands_with_codes_until_the_owners_code(users):
+    user = users.hotp_user()
+    for count in range(1, 6):
+        outcome = user.expect("otpRejected", "configure", otp="0000000000")
+        assert users.state(user)["failures"] == count, "failures"
+    assert outcome.result.get("retryAfter") == 30, "seconds to wait"
+    waiting = user.expect("lockedOut", "configure", otp=user.hotp(0)).result["retryAfter"]
+    assert 0 < waiting <= 30, f"{waiting} s to wait"
+    user.expect("lockedOut", "open-safe", seal=user.seal("open-safe"))
+    user.expect("accepted", "unlock")
+    code = users.code("unlock", user.name)
+    expect_refused("otpRejected", users.activate, code)
+    users.unlock(code)
+    user.expect("accepted", "configure", otp=user.hotp(0))
+    expect_refused("otpRejected", users.unlock, code)
+    assert users.state(user)["failures"] == 0, "failures"
+
+
+def test_a_lockout_a_failure_and_a_used_password_survive_sigkill(device, users):
+    user, other = users.hotp_user(), users.hotp_user()
+    for _ in range(5):
+        user.expect("otpRejected", "configure", otp="0")
+    other.expect("accepted", "configure", otp=other.hotp(0))
+    other.expect("otpRejected", "configure", otp="0")
+    device.restart()
+    user.expect("lockedOut", "configure", otp=user.hotp(0))
+    other.expect("otpRejected", "configure", otp=other.hotp(0))
+    assert users.state(other)["failures"] == 2, "failures"
+    assert device.owner("audit", "--verify").returncode == 0, "exit status of audit --verify"
+
+
+def answer(user, code, grant, prover, statuses):
+    statuses.append(user.ask("configure", otp=code, prover=prover, grant=grant).status)
+
+
+@one_line
+def test_of_twenty_connections_with_one_password_exactly_one_is_accepted(device, users):
+    for make in (lambda user: user.hotp(0), lambda user: user.totp()):
+        user = users.hotp_user() if make(User(device, "", b"0")) == oath.hotp(b"0", 0) else users.provision()
+        code, grant, statuses = make(user), device.grant(COSE), []
+        provers = [device.connect() for _ in range(20)]
+        for prover in provers:
+            prover.next_m1()
+        threads = [threading.Thread(target=answer, args=(user, code, grant, prover, statuses)) for prover in provers]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+        for prover in provers:
+            prover.connection.close()
+        names = sorted(session.NAMES[status] for status in statuses)
+        assert (len(names), names.count("accepted")) == (20, 1), f"answers {names}"
+        assert set(names) <= {"accepted", "otpRejected", "lockedOut"}, f"answers {names}"
+
+
+# Seals
+
+
+def test_a_seal_is_good_once_over_exactly_the_command_and_its_parameters(users):
+    user = users.hotp_user()
+    seal = user.seal("open-safe", "7", "now", counter=0)
+    for parameters in (("7",), ("now", "7"), ("7", "now", ""), ("7now",), ("8", "now"), ()):
+        user.expect("sealRejected", "open-safe", *parameters, seal=seal)
+        users.unlock(users.code("unlock", user.name))
+    user.expect("sealRejected", "open-safe", "7", "now", seal=user.seal("unlock", "7", "now", counter=0))
+    user.expect("accepted", "open-safe", "7", "now", seal=seal)
+    user.expect("sealRejected", "open-safe", "7", "now", seal=seal)
+    user.expect("accepted", "open-safe", seal=user.seal("open-safe", counter=1))
+
+
+def test_a_seal_by_the_time_is_good_once_and_parameters_under_a_seal_have_sixteen_characters(users):
+    user = users.provision(otp=False)
+
+    def seal(*parameters):
+        return oath.ocra(
+            TIME_SUITE, user.seal_secret, seal_question("open-safe", parameters), time=int(time.time()) // 60
+        )
+
+    user.expect("commandRefused", "open-safe", "12345678901234567", seal=seal("12345678901234567"))
+    first = seal("ä" * 16)
+    user.expect("accepted", "open-safe", "ä" * 16, seal=first)
+    user.expect("sealRejected", "open-safe", "ä" * 16, seal=first)
+    user.expect("otpRejected", "configure", otp="000000")
+
+
+def test_a_seal_over_the_devices_challenge_and_the_host_code_that_came_with_it(device, users):
+    code = users.code("add", "ann", "--otp", "none", "--seal", CHALLENGE_SUITE)
+    activation, grant = users.activate(code)
+    assert grant["methods"] == {2: [3, CHALLENGE_SUITE]}, "methods"
+    user = User(device, "ann", seal=activation.seal, host=activation.host)
+
+    def challenge():
+        ours = secrets.token_hex(8)
+        theirs, host_code = user.expect("accepted", "host-code", "ann", ours).result["result"].decode().split(" ")
+        assert host_code == oath.ocra(HOST_SUITE, user.host_secret, ours + theirs), "host code"
+        return theirs
+
+    def seal(theirs):
+        return oath.ocra(CHALLENGE_SUITE, user.seal_secret, theirs + seal_question("open-safe", ("7",)))
+
+    user.expect("sealRejected", "open-safe", "7", seal=seal("0" * 16))
+    first = seal(challenge())
+    user.expect("accepted", "open-safe", "7", seal=first)
+    user.expect("sealRejected", "open-safe", "7", seal=first)
+    pending = challenge()
+    refused = user.expect("busy", "host-code", "ann", secrets.token_hex(8))
+    assert refused.result["result"] == b"challengePending", "why"
+    user.expect("accepted", "open-safe", "7", seal=seal(pending))
+    pending = challenge()
+    user.expect("sealRejected", "open-safe", "8", seal=seal(pending))
+    user.expect("sealRejected", "open-safe", "7", seal=seal(pending))
+    user.expect("accepted", "open-safe", "7", seal=seal(challenge()))
+    for wrong in ("", "0" * 15, "g" * 16, "0" * 17):
+        user.expect("internal", "host-code", "ann", wrong)
+    assert user.expect("accepted", "host-code", "nobody", "0" * 16).result["result"] == b"", "answer for nobody"
+
+
+# Activation
+
+
+def test_an_activation_gives_both_ends_the_same_secrets(device, users):
+    code = users.code("add", "kim", "--otp", "hotp", "--algorithm", "SHA512", "--digits", "8", "--seal", COUNTER_SUITE)
+    activation, grant = users.activate(code)
+    assert (grant["user"], grant["length"]) == ("kim", 16), "user and length"
+    assert grant["methods"] == {1: [1, 3, 8], 2: [3, COUNTER_SUITE]}, "methods"
+    assert abs(grant["time"] - time.time()) < 100, "the device's time is wrong"
+    user = User(device, "kim", activation.otp, activation.seal, activation.host)
+    user.expect("accepted", "configure", otp=oath.hotp(activation.otp, 0, 8, "SHA512"))
+    user.expect("accepted", "open-safe", "1", seal=user.seal("open-safe", "1"))
+    expect_refused("otpRejected", users.activate, code)
+
+
+def test_an_activation_by_lower_case_and_look_alike_letters_a_code_of_the_user_before_is_void(device, users):
+    first = users.code("add", "lou")
+    second = users.code("add", "lou")
+    expect_refused("otpRejected", users.activate, first)
+    users.activate(second.lower().replace("0", "o").replace("1", "l").replace("-", " "))
+    assert device.owner("user", "add", "lou").returncode == 1, "exit status of adding one who is there"
+    third = users.code("add", "lou", "--replace")
+    users.activate(third)
+
+
+def test_an_activation_that_is_changed_out_of_order_or_replayed_makes_nobody_a_user(device, users):
+    code, stale = users.code("add", "max"), prover_round(device)
+    prover = device.connect()
+    activation = Activation(prover.next_m1(), code)
+    opening = activation.opening()
+    expect_refused("otpRejected", lambda: accepted(prover.exchange(opening[:-1] + bytes([opening[-1] ^ 1]))))
+    prover.next_m1()
+    expect_refused("otpRejected", lambda: accepted(prover.exchange(opening)))
+    again = Activation(prover.next_m1(), code)
+    again.take(accepted(prover.exchange(again.opening())))
+    prover.connection.send(stale)
+    expect_refused("challengeExpired", lambda: accepted(prover.connection.receive()))
+    prover.next_m1()
+    expect_refused("challengeExpired", lambda: accepted(prover.exchange(again.confirmation())))
+    last = Activation(prover.next_m1(), code)
+    last.take(accepted(prover.exchange(last.opening())))
+    wrong = cbor.encode([23, secrets.token_bytes(32)])
+    prover.connection.send(wrong)
+    expect_refused("otpRejected", lambda: accepted(prover.connection.receive()))
+    assert "max" not in [each["user"] for each in users.owned("list")["users"]], "max is a user"
+    users.activate(code)
+
+
+def prover_round(device):
+    """An M2 to some other M1."""
+    other = device.connect()
+    with other.connection:
+        return other.attempt(device.grant(COSE)).message()
+
+
+@one_line
+def test_of_twenty_connections_with_one_activation_code_exactly_one_is_activated(device, users):
+    code, outcomes = users.code("add", "noa", "--otp", "hotp"), []
+
+    def run():
+        try:
+            outcomes.append(users.activate(code)[0].otp)
+        except Refused as refused:
+            outcomes.append(str(refused))
+
+    threads = [threading.Thread(target=run) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    winners = [each for each in outcomes if isinstance(each, bytes)]
+    assert (len(outcomes), len(winners)) == (20, 1), f"outcomes {outcomes}"
+    User(device, "noa", winners[0]).expect("accepted", "configure", otp=oath.hotp(winners[0], 0))
+
+
+def test_a_user_who_is_removed_has_no_codes_any_more_nor_has_a_code_that_waits(device, users):
+    user = users.hotp_user()
+    user.expect("accepted", "configure", otp=user.hotp())
+    waiting = users.code("add", user.name, "--replace")
+    users.owned("remove", user.name)
+    user.expect("otpRejected", "configure", otp=user.hotp())
+    expect_refused("otpRejected", users.activate, waiting)
+    assert device.owner("user", "unlock", user.name).returncode == 1, "exit status of unlocking nobody"
+
+
+def test_a_prover_bound_to_another_user_cannot_lock_a_user_out_through_right_seals_or_watch_that_user(device, users):
+    """The attack: before each of bob's seals, mallory asks for a new challenge in bob's name."""
+    activation, _ = users.activate(users.code("add", "bob", "--otp", "none", "--seal", CHALLENGE_SUITE))
+    bob, mallory = User(device, "bob", seal=activation.seal, host=activation.host), User(device, "mallory")
+    bound = device.grant(COSE, user="mallory", commands=["host-code", "user-sync"])
+    shared = device.grant(COSE, commands=["host-code"])
+    for number in range(8):
+        answer = bob.expect("accepted", "host-code", "bob", secrets.token_hex(8)).result["result"].decode()
+        for command, *parameters in (("host-code", "bob", secrets.token_hex(8)), ("user-sync", "bob")):
+            refused = mallory.expect("commandRefused", command, *parameters, grant=bound)
+            assert refused.result["result"] == b"anotherUser", "why"
+        # A shared terminal's token may name bob, and still does not replace what he is about to answer.
+        late = mallory.expect("busy", "host-code", "bob", secrets.token_hex(8), grant=shared)
+        assert late.result["result"] == b"challengePending", "why"
+        seal = oath.ocra(
+            CHALLENGE_SUITE, bob.seal_secret, answer.split(" ")[0] + seal_question("open-safe", (str(number),))
+        )
+        bob.expect("accepted", "open-safe", str(number), seal=seal)
+    mallory.expect("accepted", "host-code", "mallory", secrets.token_hex(8), grant=bound)
+    entries = json.loads(device.owner("audit", "--json", "--last", "40").stdout)["entries"]
+    named = [entry.get("user") for entry in entries if entry.get("command") == "host-code"]
+    assert named[-9:] == ["bob"] * 8 + ["mallory"], "the users whom the audit log names"
+
+
+# Synchronising, and the prover
+
+
+def test_user_sync_tells_where_a_counter_and_a_clock_are(device, users):
+    user = users.hotp_user()
+    user.expect("accepted", "configure", otp=user.hotp(4))
+    user.expect("accepted", "open-safe", seal=user.seal("open-safe", counter=2))
+    now, otp, seal = cbor.decode(user.expect("accepted", "user-sync", user.name).result["result"])
+    assert (otp, seal) == (5, 3), "next positions"
+    assert abs(now - time.time()) < 100, "the device's time is wrong"
+    assert user.expect("accepted", "user-sync", "nobody").result["result"] == b"", "answer for nobody"
+    user.expect("internal", "user-sync")
+
+
+@own_policy
+def test_holdfast_prove_gives_a_password_from_standard_input_and_a_seal_from_a_file(device, users):
+    run = device.command_line
+    user = users.hotp_user()
+    service, descriptor = device.service()
+    state = device.folder / "state"
+    run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
+
+    def prove(command, *options, line=""):
+        return subprocess.run(
+            [run.path, "prove", "--connect", device.endpoint, "--state", str(state), "--command", command, *options],
+            input=line.encode(),
+            env=run.environment,
+            cwd=device.folder,
+            timeout=60,
+            capture_output=True,
+            check=False,
+        )
+
+    policy = json.loads((device.device_folder / "policy.json").read_text())
+    policy["commands"]["configure"]["factors"] = ["integrity", "device", "otp", "seal"]
+    (device.device_folder / "policy.json").write_text(json.dumps(policy))
+    try:
+        code, seal = user.hotp(), user.seal("configure", "a", "b")
+        file = device.folder / "seal"
+        file.write_text(f"{seal[:4]} {seal[4:]}\n")
+        arguments = ["--user", user.name, "--otp", "-", "--seal", str(file), "--parameter", "a", "--parameter", "b"]
+        done = prove("configure", *arguments, line=f"{code[:3]} {code[3:]}\n")
+        assert done.returncode == 0, f"exit status ({done.stderr.decode()[-200:]})"
+        done = prove("configure", *arguments, line=f"{code}\n")
+        assert done.returncode == 1, "exit status of the same codes again"
+        assert b"code" in done.stderr and code.encode() not in done.stdout + done.stderr, "what is said of it"
+        for line, status in (("", 2), ("12a456\n", 2), ("12345678901234567\n", 2)):
+            assert prove("configure", *arguments, line=line).returncode == status, f"exit status for {line!r}"
+        assert prove("configure", "--otp", "-", line="1\n").returncode == 64, "exit status without a user"
+        assert prove("configure", "--user", "x").returncode == 64, "exit status without a code"
+        assert users.state(user)["failures"] == 1, "failures"
+    finally:
+        policy["commands"]["configure"]["factors"] = ["integrity", "device", "otp"]
+        (device.device_folder / "policy.json").write_text(json.dumps(policy))
+
+
+def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_good(device, users):
+    run = device.command_line
+    folder = device.folder / "keys"
+
+    def activate(code, *options):
+        return subprocess.run(
+            [
+                run.path,
+                "otp",
+                "activate",
+                "--connect",
+                device.endpoint,
+                "--code",
+                "-",
+                "--no-pin",
+                "--authenticator",
+                folder,
+                *options,
+            ],
+            input=code.encode() + b"\n",
+            env=run.environment,
+            cwd=device.folder,
+            timeout=60,
+            capture_output=True,
+            check=False,
+        )
+
+    assert activate(users.code("add", "yves")).returncode == 0, "exit status"
+    code = users.code("add", "yves", "--replace")
+    done = activate(code)
+    assert done.returncode == 1, "exit status beside records of the same user"
+    assert b"--replace" in done.stderr and code.encode() not in done.stderr, "what is said of it"
+    assert activate(code, "--replace").returncode == 0, "exit status with --replace"
+    device.owner("user", "remove", "yves")
+
+
+@owners
+def test_secrets_of_files_are_refused_where_they_are_none_and_nothing_is_changed(device, users):
+    def listed():
+        # A lockout runs on meanwhile.
+        return [{**user, "locked_seconds": 0} for user in users.owned("list")["users"]]
+
+    before = listed()
+    file = device.folder / "secret"
+    for text, options in (
+        ("", ()),
+        ("zz", ()),
+        ("1", ()),
+        ("00" * 65, ()),
+        ("MZXW6", ("--format", "base32", "--digits", "3")),
+        ("MZXW1", ("--format", "base32")),
+    ):
+        file.write_text(text + "\n")
+        done = device.owner("user", "add", "zoe", "--otp-secret", file, *options)
+        assert done.returncode in (2, 64), f"exit status {done.returncode} for {text[:8]!r} {options}"
+        assert len(text) < 5 or text.encode() not in done.stdout + done.stderr, "the secret is shown"
+    file.write_text("00" * 20)
+    for options in (("--otp", "none"), ("--seal", "none", "--seal-secret", file)):
+        done = device.owner("user", "add", "zoe", "--otp-secret", file, *options)
+        assert done.returncode == 64, f"exit status {done.returncode} for a secret that {options} leaves without use"
+    for options in (
+        ("--counter", "1"),
+        ("--otp", "totp", "--counter", "0"),
+        ("--seal-secret", "-", "--otp-secret", "-"),
+    ):
+        done = device.owner("user", "add", "zoe", "--otp-secret", file, *options)
+        assert done.returncode == 64, f"exit status for {options}"
+    assert device.owner("user", "add", "zoe", "--counter", "1").returncode == 64, (
+        "exit status for a counter without a secret"
+    )
+    for name in ("", "x" * 33, "a\nb", "a\u202eb", "a\u009bb"):
+        assert device.owner("user", "add", name, "--otp-secret", file).returncode == 64, (
+            f"exit status for the name {name!r}"
+        )
+    assert listed() == before, "users"

@@ -1,0 +1,194 @@
+"""What every suite in Python shares: the program under test, folders, devices of each kind, and provers connected to them."""
+
+import json
+import pathlib
+import signal
+import tempfile
+
+import images
+import pytest
+from board_device import BoardDevice
+from devices import BridgedDevice, LinuxDevice
+from holdfast_peer.session import COSE, JOSE
+from sandbox import sandboxes
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+KINDS = ("linux", "bridge", "board")
+
+# A shell that starts tests in the background has them ignore Ctrl-C, and what they start would ignore it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("holdfast")
+    group.addoption(
+        "--holdfast", type=pathlib.Path, default=ROOT / ".build/release/holdfast", help="the command line under test"
+    )
+    group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
+    group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
+    group.addoption("--keep", action="store_true", help="write reached.json anew")
+    group.addoption(
+        "--device", default="linux,bridge", help=f"the devices that each attack is run at: {', '.join(KINDS)}"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "only_on(*kinds, because): the devices at which a test can be run, and why")
+    config.addinivalue_line("markers", "figure: measures for docs/performance.md, with --measure only")
+    config.addinivalue_line("markers", "cose_only: a test for which one format of tokens is enough")
+
+
+def pytest_generate_tests(metafunc):
+    if "device_kind" in metafunc.fixturenames:
+        metafunc.parametrize("device_kind", metafunc.config.getoption("device").split(","), scope="module")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the tests that cannot be run at their kind of device or at those that were asked for, and figures."""
+    asked = config.getoption("device").split(",")
+    kept, left = [], []
+    for item in items:
+        marker, case = item.get_closest_marker("only_on"), getattr(item, "callspec", None)
+        if item.get_closest_marker("figure") and not config.getoption("measure"):
+            left.append(item)
+            continue
+        kinds = [case.params["device_kind"]] if case and "device_kind" in case.params else asked
+        (kept if marker is None or set(kinds) & set(marker.args) else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
+
+
+@pytest.fixture(scope="session")
+def holdfast(request):
+    """The path of the program under test."""
+    path = request.config.getoption("holdfast").absolute()
+    assert path.is_file(), f"there is no {path}: run `make build`, or name another with --holdfast"
+    return path
+
+
+@pytest.fixture(scope="session")
+def twin(request):
+    path = request.config.getoption("twin")
+    return path and path.absolute()
+
+
+@pytest.fixture(scope="module")
+def folder():
+    """A folder for the module, with a name that is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="hf", ignore_cleanup_errors=True) as name:
+        yield pathlib.Path(name)
+
+
+# Devices
+
+
+@pytest.fixture(scope="module")
+def linux_device(holdfast, folder):
+    """The module's device, which is served until its tests are done."""
+    device = LinuxDevice(holdfast, folder)
+    try:
+        device.prepare()
+        device.start()
+        yield device
+    finally:
+        device.close()
+
+
+@pytest.fixture(scope="module")
+def device_for_a_bridge(holdfast):
+    with tempfile.TemporaryDirectory(prefix="hf") as name:
+        device = BridgedDevice(holdfast, name)
+        device.prepare()
+        yield device
+
+
+@pytest.fixture
+def bridged_device(device_for_a_bridge):
+    """Started for each test: a line is one peer, and would be slowed for the failed proofs of the tests before."""
+    try:
+        device_for_a_bridge.start()
+        yield device_for_a_bridge
+    finally:
+        device_for_a_bridge.close()
+
+
+@pytest.fixture(scope="session")
+def board_images():
+    """Builds the images for boards; where that cannot be, skips all that needs one."""
+    try:
+        images.prepare()
+    except images.Unavailable as reason:
+        pytest.skip(str(reason))
+    images.build()
+
+
+@pytest.fixture
+def board_device(board_images, holdfast, twin, board_policy, same_answers):
+    """A board that was just made. What it answers is compared with what the twin answers, at the end."""
+    with tempfile.TemporaryDirectory(prefix="hf", ignore_cleanup_errors=True) as name:
+        policy = pathlib.Path(name) / "policy.json"
+        if board_policy is not None:
+            policy.write_text(json.dumps(board_policy))
+        device = BoardDevice(holdfast, name, *(() if board_policy is None else ("--policy", policy)))
+        try:
+            device.prepare()
+            yield device
+        finally:
+            device.close()
+        if twin:
+            same_answers.append(device.transcript.compare(twin))
+
+
+@pytest.fixture(scope="session")
+def same_answers():
+    """How many answers of each board so far were the twin's."""
+    return []
+
+
+@pytest.fixture
+def board_policy():
+    """The policy that a board's image is made with; None for the usual one."""
+    return
+
+
+@pytest.fixture
+def device(request, device_kind):
+    """The device that a test is about: on Linux, behind a bridge, or on a board that was just made."""
+    return request.getfixturevalue(
+        {"linux": "linux_device", "bridge": "bridged_device", "board": "board_device"}[device_kind]
+    )
+
+
+@pytest.fixture
+def prover(device):
+    """A prover that is connected to the device."""
+    prover = device.connect()
+    yield prover
+    prover.connection.close()
+
+
+@pytest.fixture(params=[COSE, JOSE], ids=["COSE", "JOSE"])
+def encoding(request):
+    return request.param
+
+
+# The command line
+
+
+@pytest.fixture(scope="session")
+def both_sandboxes(holdfast):
+    with sandboxes(holdfast) as both:
+        yield both
+
+
+@pytest.fixture(scope="session")
+def sandbox(both_sandboxes):
+    """Folders that the program made, and runs of the program on copies of them."""
+    return both_sandboxes[0]
+
+
+@pytest.fixture(scope="session")
+def nobody(both_sandboxes):
+    """The same for a user without rights."""
+    return both_sandboxes[1]
