@@ -9,6 +9,10 @@ TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
+# Debian has no ruff: pip installs this version below .build.
+RUFF_VERSION = 0.17.6
+RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
+PYTHON_SOURCES = $(wildcard Tests Tools Demo firmware-sim)
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
 # The target of `make install`. DESTDIR is the root of a package that is being built, and is empty otherwise.
@@ -96,11 +100,21 @@ fuzz: packages ## Fuzz a small device through its serial line and through its fl
 vectors: build ## Replay the test vectors.
 	@.build/release/holdfast vectors replay vectors/*.json
 
-format: ## Format the sources.
+format: $(RUFF) ## Format the sources.
 	@$(SWIFT) format --in-place --recursive $(SWIFT_SOURCES)
+	@$(RUFF) format --quiet $(PYTHON_SOURCES)
 
-lint: ## Check the format of the sources.
+lint: $(RUFF) ## Check the format of the sources, and Python for mistakes.
 	@$(SWIFT) format lint --strict --recursive $(SWIFT_SOURCES)
+	@$(RUFF) check --quiet --no-cache $(PYTHON_SOURCES)
+	@$(RUFF) format --check --quiet --no-cache $(PYTHON_SOURCES)
+
+$(RUFF):
+	@/usr/bin/python3 -m pip --version >/dev/null 2>&1 || Tests/install-packages python3-pip
+	@/usr/bin/python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target .build/ruff-$(RUFF_VERSION) ruff==$(RUFF_VERSION) || { \
+	  rm -rf .build/ruff-$(RUFF_VERSION); \
+	  echo "holdfast: pip cannot install ruff $(RUFF_VERSION), without which Python is not checked" >&2; \
+	  echo "hint: connect to the Internet, or put a ruff $(RUFF_VERSION) at $(RUFF)" >&2; exit 69; }
 
 packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)

@@ -12,11 +12,39 @@ from lab import Lab
 HERE = pathlib.Path(__file__).resolve().parent
 # The emulated radio reaches ciphers through the kernel's sockets. Pairing needs random numbers, ECDH and CMAC in the kernel, where
 # modules that are asked for later find no modprobe.
-MODULES = ("af_alg", "algif_hash", "algif_skcipher", "cmac", "ecb", "ccm", "ctr", "sha512_generic", "drbg", "ecdh_generic",
-           "virtio_pci", "virtio_console", "hci_vhci", "hci_uart", "rfcomm")
-TOOLS = ("bin/hciconfig", "usr/bin/hcitool", "usr/bin/btmgmt", "usr/bin/btmon", "usr/bin/btvirt", "usr/bin/btattach", "usr/bin/l2ping",
-         "usr/bin/l2test", "usr/bin/rctest", "usr/bin/sdptool", "usr/bin/bluetoothctl", "usr/libexec/bluetooth/bluetoothd",
-         "usr/bin/dbus-daemon", "usr/bin/socat")
+MODULES = (
+    "af_alg",
+    "algif_hash",
+    "algif_skcipher",
+    "cmac",
+    "ecb",
+    "ccm",
+    "ctr",
+    "sha512_generic",
+    "drbg",
+    "ecdh_generic",
+    "virtio_pci",
+    "virtio_console",
+    "hci_vhci",
+    "hci_uart",
+    "rfcomm",
+)
+TOOLS = (
+    "bin/hciconfig",
+    "usr/bin/hcitool",
+    "usr/bin/btmgmt",
+    "usr/bin/btmon",
+    "usr/bin/btvirt",
+    "usr/bin/btattach",
+    "usr/bin/l2ping",
+    "usr/bin/l2test",
+    "usr/bin/rctest",
+    "usr/bin/sdptool",
+    "usr/bin/bluetoothctl",
+    "usr/libexec/bluetooth/bluetoothd",
+    "usr/bin/dbus-daemon",
+    "usr/bin/socat",
+)
 # What is compiled for the guest: the program's name → its source's, and what it needs.
 COMPILED = {"piconet.so": ("piconet.c", "-shared", "-fPIC"), "foreign_peer": ("foreign_peer.c", "-lbluetooth")}
 # Swift brings clang.
@@ -29,7 +57,9 @@ class BluetoothLab(Lab):
 
     def make_image(self):
         compiled = [self.compile(name, *words) for name, words in COMPILED.items()]
-        return guest.Image(self.folder, MODULES, [self.holdfast, *compiled, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE])
+        return guest.Image(
+            self.folder, MODULES, [self.holdfast, *compiled, *(guest.FOLDER / tool for tool in TOOLS)], scripts=[HERE]
+        )
 
     def compile(self, name, source, *options):
         program = self.folder / name
@@ -40,7 +70,9 @@ class BluetoothLab(Lab):
         """Boots one host, which runs the script. Its console is named after the script, or as `log` says."""
         name = log or script
         console = self.logs / f"{name}-{len(self.consoles(name)) + 1}.log"
-        return Host(guest.Guest(self.image, console, script, *arguments, seconds=self.end - time.monotonic(), options=options))
+        return Host(
+            guest.Guest(self.image, console, script, *arguments, seconds=self.end - time.monotonic(), options=options)
+        )
 
     def two_hosts(self, story, *arguments):
         """Boots two hosts, which run STORY_verifier.sh and STORY_prover.sh."""

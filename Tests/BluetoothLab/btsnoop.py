@@ -15,7 +15,7 @@ def timed_records(recorded):
     offset = 16
     while offset + 24 <= len(recorded):
         _, length, flags, _, microseconds = struct.unpack_from(">IIIIq", recorded, offset)
-        yield flags & 0xffff, recorded[offset + 24:offset + 24 + length], microseconds
+        yield flags & 0xFFFF, recorded[offset + 24 : offset + 24 + length], microseconds
         offset += 24 + length
 
 
@@ -31,7 +31,7 @@ def frames(recorded):
         if kind == EVENT and packet[0] in ENCRYPTION_CHANGE and packet[2] == 0 and packet[5] != 0:
             yield "encrypted", None
         if kind in parts:
-            handle_and_flags, = struct.unpack_from("<H", packet)
+            (handle_and_flags,) = struct.unpack_from("<H", packet)
             is_continued = handle_and_flags >> 12 & 3 == 1
             parts[kind] = parts[kind] + packet[4:] if is_continued else packet[4:]
             length, channel = struct.unpack_from("<HH", parts[kind])
@@ -47,8 +47,13 @@ def conversation(recorded, psm):
             said.append(kind)
             continue
         channel, payload = frame
-        if channel == SIGNALLING and payload[0] == CONNECTION_REQUEST and kind == SENT and struct.unpack_from("<H", payload, 4)[0] == psm:
-            ours, = struct.unpack_from("<H", payload, 6)
+        if (
+            channel == SIGNALLING
+            and payload[0] == CONNECTION_REQUEST
+            and kind == SENT
+            and struct.unpack_from("<H", payload, 4)[0] == psm
+        ):
+            (ours,) = struct.unpack_from("<H", payload, 6)
         elif channel == SIGNALLING and payload[0] == CONNECTION_RESPONSE and kind == RECEIVED:
             destination, source, result = struct.unpack_from("<HHH", payload, 4)
             if source == ours and result == SUCCESS:

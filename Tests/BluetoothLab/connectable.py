@@ -12,9 +12,9 @@ import struct
 import btsnoop
 
 COMMAND, EVENT = 2, 3
-ENABLE, EXTENDED_ENABLE, REMOVE, CLEAR, RESET = 0x200a, 0x2039, 0x203c, 0x203d, 0x0c03
-DISCONNECTED, COMPLETE, LOW_ENERGY = 0x05, 0x0e, 0x3e
-LINKED, ENHANCED_LINKED, TERMINATED = 0x01, 0x0a, 0x12
+ENABLE, EXTENDED_ENABLE, REMOVE, CLEAR, RESET = 0x200A, 0x2039, 0x203C, 0x203D, 0x0C03
+DISCONNECTED, COMPLETE, LOW_ENERGY = 0x05, 0x0E, 0x3E
+LINKED, ENHANCED_LINKED, TERMINATED = 0x01, 0x0A, 0x12
 PERIPHERAL = 1
 # The one that there is without extended advertising.
 LEGACY = -1
@@ -29,7 +29,7 @@ class Adapter:
 
     def take(self, kind, packet, microseconds):
         if kind == COMMAND:
-            code, = struct.unpack_from("<H", packet)
+            (code,) = struct.unpack_from("<H", packet)
             self.asked = code, packet[3:]
         elif kind == EVENT:
             self.take_event(packet[0], packet[2:], microseconds)
@@ -38,14 +38,24 @@ class Adapter:
             self.ended = None
 
     def take_event(self, code, parameters, microseconds):
-        if code == COMPLETE and self.asked and parameters[1:3] == struct.pack("<H", self.asked[0]) and parameters[3] == 0:
+        if (
+            code == COMPLETE
+            and self.asked
+            and parameters[1:3] == struct.pack("<H", self.asked[0])
+            and parameters[3] == 0
+        ):
             self.done(*self.asked)
         elif code == DISCONNECTED and parameters[0] == 0:
-            handle, = struct.unpack_from("<H", parameters, 1)
+            (handle,) = struct.unpack_from("<H", parameters, 1)
             if handle in self.links:
                 self.links.discard(handle)
                 self.ended = microseconds
-        elif code == LOW_ENERGY and parameters[0] in (LINKED, ENHANCED_LINKED) and parameters[1] == 0 and parameters[4] == PERIPHERAL:
+        elif (
+            code == LOW_ENERGY
+            and parameters[0] in (LINKED, ENHANCED_LINKED)
+            and parameters[1] == 0
+            and parameters[4] == PERIPHERAL
+        ):
             self.links.add(struct.unpack_from("<H", parameters, 2)[0])
             # One could be connected to: nobody waits any more.
             self.sets, self.ended = set(), None

@@ -81,22 +81,40 @@ class Demo:
         self.say("A user: the device's owner lets alice in, whose host has a clock that is an hour and a half behind")
         users.set_clock_back(meeting)
         said = users.activate(meeting, "rfcomm")
-        self.judge(said.status == 0, "RFCOMM: alice activates by the owner's code, and her authenticator takes over the device's time")
+        self.judge(
+            said.status == 0,
+            "RFCOMM: alice activates by the owner's code, and her authenticator takes over the device's time",
+        )
         self.say("The right person: a one-time password beside the proof")
         self.judge_proof(users.configure(meeting, "rfcomm"), "factorMissing", "RFCOMM: configure by the proof alone")
         users.make_password(meeting)
-        self.judge_proof(users.with_password(meeting, "rfcomm"), "accepted", "RFCOMM: configure with the one-time password")
-        self.judge_proof(users.with_password(meeting, "rfcomm"), "otpRejected", "RFCOMM: configure with the same one again")
+        self.judge_proof(
+            users.with_password(meeting, "rfcomm"), "accepted", "RFCOMM: configure with the one-time password"
+        )
+        self.judge_proof(
+            users.with_password(meeting, "rfcomm"), "otpRejected", "RFCOMM: configure with the same one again"
+        )
         self.say(f"Exactly this command: a seal over open-safe {users.SAFE}")
         users.make_seal(meeting)
-        self.judge_proof(users.open_safe(meeting, "l2cap", users.OTHER_SAFE), "sealRejected", f"L2CAP: open-safe {users.OTHER_SAFE} by that seal")
-        self.judge_proof(users.open_safe(meeting, "l2cap", users.SAFE), "accepted", f"L2CAP: open-safe {users.SAFE} by that seal")
+        self.judge_proof(
+            users.open_safe(meeting, "l2cap", users.OTHER_SAFE),
+            "sealRejected",
+            f"L2CAP: open-safe {users.OTHER_SAFE} by that seal",
+        )
+        self.judge_proof(
+            users.open_safe(meeting, "l2cap", users.SAFE), "accepted", f"L2CAP: open-safe {users.SAFE} by that seal"
+        )
 
     def judge_proof(self, proof, verdict, what):
         """Both ends must say that verdict, and the exit status with it."""
         said, logged = proof
-        is_right = (said.status == 0) == (verdict == "accepted") and [line.rpartition(": ")[2] for line in logged][-1:] == [verdict]
-        self.judge(is_right, f"{what} is {'accepted' if verdict == 'accepted' else f'denied, {verdict}'}, exit status {said.status}")
+        is_right = (said.status == 0) == (verdict == "accepted") and [line.rpartition(": ")[2] for line in logged][
+            -1:
+        ] == [verdict]
+        self.judge(
+            is_right,
+            f"{what} is {'accepted' if verdict == 'accepted' else f'denied, {verdict}'}, exit status {said.status}",
+        )
 
     def prove(self, meeting, air, transport):
         """The story of one transport; returns what was measured, by the time that the air took."""
@@ -104,7 +122,10 @@ class Demo:
         for command, status, verdict in COMMANDS:
             said, logged = meeting.prove(transport, command)
             is_right = said.status == status and any(line.endswith(f": {verdict}") for line in logged)
-            self.judge(is_right, f"{NAMES[transport]}: {command} is {'accepted' if status == 0 else 'denied'}, exit status {said.status}")
+            self.judge(
+                is_right,
+                f"{NAMES[transport]}: {command} is {'accepted' if status == 0 else 'denied'}, exit status {said.status}",
+            )
         measured = {}
         for milliseconds, (rounds, pings) in AIRS.items():
             if milliseconds:
@@ -117,23 +138,42 @@ class Demo:
     def show(self, milliseconds, measured):
         print(f"{f'the air takes {milliseconds} ms each way' if milliseconds else 'the air takes no time'}:")
         print(f"{'':8}{'a round of holdfast':>32}{'l2ping':>28}{'round / ping':>16}")
-        print(f"{'':8}{'bytes':>8}" + f"{'min':>8}{'median':>8}{'p99':>8}" + f"{'bytes':>8}" + f"{'min':>8}{'median':>8}{'p99':>8}" + f"{'median':>12}")
+        print(
+            f"{'':8}{'bytes':>8}"
+            + f"{'min':>8}{'median':>8}{'p99':>8}"
+            + f"{'bytes':>8}"
+            + f"{'min':>8}{'median':>8}{'p99':>8}"
+            + f"{'median':>12}"
+        )
         for transport, seen in measured.items():
-            print(f"{NAMES[transport]:8}{f'{seen.there}+{seen.back}':>8}" + "".join(f"{time:8.1f}" for time in seen.rounds)
-                  + f"{f'{latency.PING_BYTES}+{latency.PING_BYTES}':>8}" + "".join(f"{time:8.1f}" for time in seen.pings) + f"{seen.ratio:12.1f}")
+            print(
+                f"{NAMES[transport]:8}{f'{seen.there}+{seen.back}':>8}"
+                + "".join(f"{time:8.1f}" for time in seen.rounds)
+                + f"{f'{latency.PING_BYTES}+{latency.PING_BYTES}':>8}"
+                + "".join(f"{time:8.1f}" for time in seen.pings)
+                + f"{seen.ratio:12.1f}"
+            )
         # Where nothing but computing takes time, the ratio says how slow the emulated processors are.
         for transport in PINGED if milliseconds else ():
             seen = measured[transport]
-            self.judge(seen.ratio <= latency.AIM, f"{NAMES[transport]}: a round takes at most {latency.AIM} pings: {seen.ratio:.2f}")
+            self.judge(
+                seen.ratio <= latency.AIM,
+                f"{NAMES[transport]}: a round takes at most {latency.AIM} pings: {seen.ratio:.2f}",
+            )
 
     def explain(self):
-        print(f"\nA round is its answer one way, its verdict and the next challenge the other; app and host were measured before.\n"
-              f"The kernel takes no pings of more than {latency.PING_BYTES} bytes (MTUsig), and answers them itself, on BR/EDR, also beside LE. Both hosts' processors\n"
-              "are emulated, some twenty times slower than real ones: without an air that takes its time, that is all that is compared.")
+        print(
+            f"\nA round is its answer one way, its verdict and the next challenge the other; app and host were measured before.\n"
+            f"The kernel takes no pings of more than {latency.PING_BYTES} bytes (MTUsig), and answers them itself, on BR/EDR, also beside LE. Both hosts' processors\n"
+            "are emulated, some twenty times slower than real ones: without an air that takes its time, that is all that is compared."
+        )
 
     def finish(self):
         seconds = time.monotonic() - self.begin
-        print(f"\n{'✗ not as it must be: ' + '; '.join(self.wrong) if self.wrong else '✓ all as it must be'} ({seconds:.0f} s)", flush=True)
+        print(
+            f"\n{'✗ not as it must be: ' + '; '.join(self.wrong) if self.wrong else '✓ all as it must be'} ({seconds:.0f} s)",
+            flush=True,
+        )
         return 1 if self.wrong else 0
 
 

@@ -70,8 +70,16 @@ def scanned(seen):
     """scan: the device is listed with each way to reach it, and has answered with its id on each"""
     psm, channel, address = seen["numbers"][0].split()
     status, said = answer(seen, "scanned")
-    reached = {endpoint["endpoint"]: endpoint.get("device_id") for device in said["devices"] for endpoint in device["endpoints"]}
-    expected = {f"l2cap:{address},psm={psm},hci=hci1", f"rfcomm:{address},channel={channel},hci=hci1", f"le:{address},psm=0x80,hci=hci1"}
+    reached = {
+        endpoint["endpoint"]: endpoint.get("device_id")
+        for device in said["devices"]
+        for endpoint in device["endpoints"]
+    }
+    expected = {
+        f"l2cap:{address},psm={psm},hci=hci1",
+        f"rfcomm:{address},channel={channel},hci=hci1",
+        f"le:{address},psm=0x80,hci=hci1",
+    }
     expect_equal((status, set(reached)), (0, expected), "what the scan lists")
     # Links of both kinds between one pair of emulated controllers do not always carry data.
     ids = {device_id for device_id in reached.values() if device_id}
@@ -93,4 +101,14 @@ def gone(seen):
     expect_equal([device for device in said["devices"] if device["is_holdfast"]], [], "Holdfast devices")
 
 
-CHECKS = [without_adapter, host_is_ready, without_permission, not_announced, announced, doctor_connects, scanned, low_energy, gone]
+CHECKS = [
+    without_adapter,
+    host_is_ready,
+    without_permission,
+    not_announced,
+    announced,
+    doctor_connects,
+    scanned,
+    low_energy,
+    gone,
+]

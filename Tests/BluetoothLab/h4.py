@@ -5,7 +5,13 @@ Source: Bluetooth Core Specification, Volume 4, Part A, section 2 (UART transpor
 
 COMMAND, ACL, SYNCHRONOUS, EVENT, ISOCHRONOUS = range(1, 6)
 # By kind: bytes before the payload, where among them its length is, how many bytes and which bits of them the length is.
-HEADERS = {COMMAND: (4, 3, 1, 0xFF), ACL: (5, 3, 2, 0xFFFF), SYNCHRONOUS: (4, 3, 1, 0xFF), EVENT: (3, 2, 1, 0xFF), ISOCHRONOUS: (5, 3, 2, 0x3FFF)}
+HEADERS = {
+    COMMAND: (4, 3, 1, 0xFF),
+    ACL: (5, 3, 2, 0xFFFF),
+    SYNCHRONOUS: (4, 3, 1, 0xFF),
+    EVENT: (3, 2, 1, 0xFF),
+    ISOCHRONOUS: (5, 3, 2, 0x3FFF),
+}
 NUMBER_OF_COMPLETED_PACKETS = 0x13
 HANDLE_BITS = 0x0FFF
 
@@ -30,7 +36,7 @@ def packet_size(buffer):
     header, offset, width, bits = HEADERS[buffer[0]]
     if len(buffer) < header:
         return None
-    return header + (int.from_bytes(buffer[offset:offset + width], "little") & bits)
+    return header + (int.from_bytes(buffer[offset : offset + width], "little") & bits)
 
 
 def is_completion(packet):

@@ -127,6 +127,13 @@ class TwoHosts:
         return self.stack.__exit__(*error)
 
     def boot(self, role):
-        port = ("-chardev", f"socket,id=air,path={self.air.paths[role]}", "-device", "virtio-serial-pci", "-device", f"{PORTS[role]},chardev=air")
+        port = (
+            "-chardev",
+            f"socket,id=air,path={self.air.paths[role]}",
+            "-device",
+            "virtio-serial-pci",
+            "-device",
+            f"{PORTS[role]},chardev=air",
+        )
         options = (*port, *self.options.get(role, ()))
         return self.lab.one_host(f"{self.story}_{role}.sh", *self.arguments, options=options, log=f"{self.log}_{role}")

@@ -42,8 +42,13 @@ def measure(meeting, transport, rounds=200, pings=200):
     logged = meeting.read_log()
     times += ping(meeting, pings // 2)
     sizes, microseconds = measured["bytes"], measured["microseconds"]
-    return Latency(Times(*(microseconds[name] / 1000 for name in ("min", "p50", "p99"))), Times(min(times), percentile(times, 50), percentile(times, 99)),
-                   sizes["answer"], sizes["verdict"] + sizes["challenge"], logged)
+    return Latency(
+        Times(*(microseconds[name] / 1000 for name in ("min", "p50", "p99"))),
+        Times(min(times), percentile(times, 50), percentile(times, 99)),
+        sizes["answer"],
+        sizes["verdict"] + sizes["challenge"],
+        logged,
+    )
 
 
 def ping(meeting, count):

@@ -84,5 +84,15 @@ def goes_on(seen):
     expect_accepted(seen, "l2cap-after", "rfcomm-after", "prover-on", "device-on", "last")
 
 
-CHECKS = [refuses_unencrypted, allows_unencrypted, accepts_just_works, refuses_just_works, asks_over_low_energy, names_adapters,
-          names_absent_hosts, names_absent_listeners, notices_lost_links, goes_on]
+CHECKS = [
+    refuses_unencrypted,
+    allows_unencrypted,
+    accepts_just_works,
+    refuses_just_works,
+    asks_over_low_energy,
+    names_adapters,
+    names_absent_hosts,
+    names_absent_listeners,
+    notices_lost_links,
+    goes_on,
+]

@@ -16,7 +16,10 @@ PINGS = 20
 PAUSES = (0, 2, 0, 3, 1)
 # Starting and measuring under emulation, with other work on the processors.
 TIMEOUT_SECONDS = 30
-NOT_CONNECTABLE, AGAIN = "provers cannot connect by Low Energy", re.compile(r"can connect by Low Energy again, after (\d+) ms")
+NOT_CONNECTABLE, AGAIN = (
+    "provers cannot connect by Low Energy",
+    re.compile(r"can connect by Low Energy again, after (\d+) ms"),
+)
 
 
 class Seen(typing.NamedTuple):
@@ -77,8 +80,11 @@ def cut_off(meeting):
 
 def vanish(meeting):
     """A prover is killed amid its rounds."""
-    meeting.do("prover", f"holdfast bench rounds --connect {meeting.endpoints['le']} --state phone --rounds 1000000 --timeout {TIMEOUT_SECONDS} "
-                         ">/tmp/rounds 2>&1 & prover=$!")
+    meeting.do(
+        "prover",
+        f"holdfast bench rounds --connect {meeting.endpoints['le']} --state phone --rounds 1000000 --timeout {TIMEOUT_SECONDS} "
+        ">/tmp/rounds 2>&1 & prover=$!",
+    )
     meeting.do("verifier", f"within {TIMEOUT_SECONDS} longer device.log {meeting.lines_read + 3}")
     meeting.do("prover", "kill -KILL $prover; end_low_energy_links")
 
@@ -109,7 +115,10 @@ def comes_back(seen):
     expect(len(seen.gaps) > len(seen.proofs) / 2 and None not in seen.gaps, f"milliseconds: {seen.gaps}")
     said = [line for line in seen.said if NOT_CONNECTABLE in line or AGAIN.search(line)]
     late = [gap for gap in seen.gaps if gap > MOST_MILLISECONDS]
-    print(f"connectable again after {len(seen.gaps)} links' ends: {figures(seen.gaps)}; said {len(said)} times", flush=True)
+    print(
+        f"connectable again after {len(seen.gaps)} links' ends: {figures(seen.gaps)}; said {len(said)} times",
+        flush=True,
+    )
     expect(not late or said, f"{late} ms, and the device's log says nothing of it")
 
 

@@ -81,7 +81,9 @@ def main():
     except Failed as reason:
         print(f"run {number} failed: {reason}", flush=True)
         return 1
-    print(f"{options.runs} runs, {proofs} proofs, {len(gaps)} ends of links, none failed; connectable again: {low_energy.figures(gaps)}")
+    print(
+        f"{options.runs} runs, {proofs} proofs, {len(gaps)} ends of links, none failed; connectable again: {low_energy.figures(gaps)}"
+    )
     return 0
 
 

@@ -68,13 +68,29 @@ class Meeting:
 
     def prove(self, transport, command, *options, state="phone"):
         """One round; returns how that went, and what the device said of it."""
-        said = self.run("prover", " ".join(("holdfast prove --connect", self.endpoints[transport], "--state", state, "--command", command, *options)))
+        said = self.run(
+            "prover",
+            " ".join(
+                (
+                    "holdfast prove --connect",
+                    self.endpoints[transport],
+                    "--state",
+                    state,
+                    "--command",
+                    command,
+                    *options,
+                )
+            ),
+        )
         return said, self.read_log()
 
     def begin_rounds(self, name, transport, timeout):
         """Rounds without end in the background, of which the first has been accepted; `prover.said(name)` waits until they have ended."""
         self.read_log()
-        self.hosts["prover"].begin(name, f"holdfast bench rounds --connect {self.endpoints[transport]} --state phone --rounds 1000000 --timeout {timeout} --json")
+        self.hosts["prover"].begin(
+            name,
+            f"holdfast bench rounds --connect {self.endpoints[transport]} --state phone --rounds 1000000 --timeout {timeout} --json",
+        )
         self.hosts["verifier"].do(f"patiently longer {LOG} {self.lines_read}")
 
     def drop_link(self):

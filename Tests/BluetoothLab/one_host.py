@@ -27,7 +27,9 @@ def rfcomm(seen):
 def low_energy(seen):
     """one host: an LE channel carries 600-byte packets, with security and without"""
     for name in ("le", "le-secured"):
-        expect_equal((seen[name], seen[f"{name}-received"]), (["0"], ["5 3000"]), f"exit status and what was received of {name}")
+        expect_equal(
+            (seen[name], seen[f"{name}-received"]), (["0"], ["5 3000"]), f"exit status and what was received of {name}"
+        )
 
 
 CHECKS = [pings, l2cap, rfcomm, low_energy]

@@ -1,6 +1,7 @@
 """Many peers at one device: foreign ones that mean no good while an honest prover's rounds go on, and seven honest provers at once."""
 
 import collections
+import itertools
 
 import served
 from holdfast_peer.checks import expect, expect_equal
@@ -34,7 +35,11 @@ def answers_garbage(seen):
 
 def answers_oversized(seen):
     """over L2CAP and LE, packets of 4097 bytes to the longest that Linux takes are malformed, an empty one over L2CAP too"""
-    expect_malformed(seen, "l2cap-length-0", *(f"{kind}-length-{length}" for kind, lengths in OVERSIZED.items() for length in lengths))
+    expect_malformed(
+        seen,
+        "l2cap-length-0",
+        *(f"{kind}-length-{length}" for kind, lengths in OVERSIZED.items() for length in lengths),
+    )
 
 
 def answers_lengths(seen):
@@ -74,12 +79,27 @@ def seven_at_once(seen):
         expect_equal(seen[f"{kind}-denied"], ["0"], f"{kind}: rounds that were denied")
         # Until the first of them has had its last round.
         order = seen[f"{kind}-order"][0]
-        together = order[:min(order.rindex(prover) for prover in set(order)) + 1]
+        together = order[: min(order.rindex(prover) for prover in set(order)) + 1]
         rounds = collections.Counter(together)
-        expect(len(rounds) == PROVERS and min(rounds.values()) >= ROUNDS_AT_ONCE, f"{kind}: rounds while all seven were there: {dict(rounds)}")
-        changes = sum(first != second for first, second in zip(together, together[1:]))
-        print(f"seven provers over {kind}: {len(together)} rounds, the next one another prover's {changes} times", flush=True)
+        expect(
+            len(rounds) == PROVERS and min(rounds.values()) >= ROUNDS_AT_ONCE,
+            f"{kind}: rounds while all seven were there: {dict(rounds)}",
+        )
+        changes = sum(first != second for first, second in itertools.pairwise(together))
+        print(
+            f"seven provers over {kind}: {len(together)} rounds, the next one another prover's {changes} times",
+            flush=True,
+        )
         expect(changes > len(together) / 2, f"{kind}: only {changes} changes of the prover in {len(together)} rounds")
 
 
-CHECKS = [answers_garbage, answers_oversized, answers_lengths, outlives_the_vanished, recovers, accepts_amid_floods, disturbs_nobody, seven_at_once]
+CHECKS = [
+    answers_garbage,
+    answers_oversized,
+    answers_lengths,
+    outlives_the_vanished,
+    recovers,
+    accepts_amid_floods,
+    disturbs_nobody,
+    seven_at_once,
+]

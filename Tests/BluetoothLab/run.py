@@ -30,4 +30,12 @@ from bluetooth_lab import BluetoothLab
 
 if __name__ == "__main__":
     # Two processors, and about as much for each.
-    sys.exit(stories.main([[peers, two_hosts, two_hosts_proofs, two_hosts_faults, low_energy], [one_host, finding, transports, links, strangers, users, two_hosts_firmware]], BluetoothLab))
+    sys.exit(
+        stories.main(
+            [
+                [peers, two_hosts, two_hosts_proofs, two_hosts_faults, low_energy],
+                [one_host, finding, transports, links, strangers, users, two_hosts_firmware],
+            ],
+            BluetoothLab,
+        )
+    )

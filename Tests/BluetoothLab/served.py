@@ -2,7 +2,7 @@
 
 import re
 
-from holdfast_peer.checks import expect, expect_equal
+from holdfast_peer.checks import expect_equal
 
 KINDS = ("l2cap", "rfcomm", "le")
 
@@ -17,7 +17,11 @@ class Tried:
 
     def expect(self, status, pattern):
         """The exit status, and what was said."""
-        expect_equal((self.status, bool(re.search(pattern, self.text))), (status, True), f"{self.name} said {self.text!r}: exit status, and {pattern!r}")
+        expect_equal(
+            (self.status, bool(re.search(pattern, self.text))),
+            (status, True),
+            f"{self.name} said {self.text!r}: exit status, and {pattern!r}",
+        )
 
 
 def expect_accepted(seen, *names):

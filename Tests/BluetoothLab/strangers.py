@@ -28,7 +28,7 @@ def lets_provers_in(seen):
 def ends_strangers(seen):
     """Low Energy, one link: each of these strangers has its link ended by the device after two seconds, which its log says"""
     for name in STRANGERS:
-        held, = map(float, seen["one"][f"{name}-held"])
+        (held,) = map(float, seen["one"][f"{name}-held"])
         print(f"a stranger, {name}: held the only link for {held:.1f} s", flush=True)
         expect(1 <= held <= MOST_SECONDS, f"{name}: {held} s")
         expect(int(seen["one"][f"{name}-said"][0]) >= 1, f"{name}: the log does not say it")
@@ -36,7 +36,9 @@ def ends_strangers(seen):
 
 def keeps_the_accepted(seen):
     """Low Energy, one link: a prover whose rounds are accepted keeps its link, and the next one gets in when it goes"""
-    expect_equal((seen["one"]["rounds"], seen["one"]["rounds-ended"]), (["0"], ["0"]), "exit status, links ended meanwhile")
+    expect_equal(
+        (seen["one"]["rounds"], seen["one"]["rounds-ended"]), (["0"], ["0"]), "exit status, links ended meanwhile"
+    )
     Tried(seen["one"], "next").expect(0, "status: accepted")
 
 
@@ -54,7 +56,7 @@ def serves_several(seen):
     expect_accepted(seen["several"], "paired")
     expect_equal(seen["several"]["status"], ["0"] * 3, "exit statuses")
     order = re.findall(r"\d+", seen["several"]["order"][0])
-    together = order[:min(len(order) - order[::-1].index(prover) for prover in set(order))]
+    together = order[: min(len(order) - order[::-1].index(prover) for prover in set(order))]
     rounds = collections.Counter(together)
     expect(len(rounds) == 3 and min(rounds.values()) >= ROUNDS, f"rounds while all three were there: {dict(rounds)}")
 

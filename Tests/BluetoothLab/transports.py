@@ -68,4 +68,12 @@ def is_not_misled(seen):
     expect_accepted(seen, "le-accepted")
 
 
-CHECKS = [refuses, counts_uses, carries_long_messages, knows_random_addresses, takes_three_packets, encrypts_first, is_not_misled]
+CHECKS = [
+    refuses,
+    counts_uses,
+    carries_long_messages,
+    knows_random_addresses,
+    takes_three_packets,
+    encrypts_first,
+    is_not_misled,
+]

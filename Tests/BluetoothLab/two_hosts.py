@@ -65,6 +65,7 @@ def cuts(seen):
 def between(check):
     def checked(seen):
         check(seen)
+
     checked.__doc__ = check.__doc__.replace("one host", "two hosts")
     return checked
 

@@ -25,14 +25,18 @@ def observe(lab):
         seen["lost"] = {to: lose(meeting, hosts.air, to) for to in ("verifier", "prover")}
         seen["frozen"] = freeze(meeting, hosts.prover)
         seen["thawed"] = meeting.prove("l2cap", "lock")[0]
-        seen["clean"] = meeting.run("verifier", f"patiently has_at_most {seen['descriptors']} && ls -l /proc/$server/fd")
+        seen["clean"] = meeting.run(
+            "verifier", f"patiently has_at_most {seen['descriptors']} && ls -l /proc/$server/fd"
+        )
         return seen | cut(meeting, hosts.air)
 
 
 def enroll_neighbour(meeting):
     """A prover on the device's own host, which needs no radio."""
     meeting.do("verifier", "holdfast service init --dir service")
-    meeting.do("verifier", "holdfast service show --dir service --json >own.json && holdfast device trust --dir lock own.json")
+    meeting.do(
+        "verifier", "holdfast service show --dir service --json >own.json && holdfast device trust --dir lock own.json"
+    )
     meeting.do("verifier", "holdfast service device add --dir service lock.json")
     meeting.do("verifier", "holdfast enroll --device lock.json --service service --state neighbour")
 
@@ -84,7 +88,10 @@ def cut(meeting, air):
         air.cut()
         ended = meeting.hosts["prover"].said("cut")
     with lasting() as connecting:
-        unreachable = meeting.run("prover", f"holdfast prove --connect {meeting.endpoints['l2cap']} --state phone --command lock --timeout {TIMEOUT_SECONDS}")
+        unreachable = meeting.run(
+            "prover",
+            f"holdfast prove --connect {meeting.endpoints['l2cap']} --state phone --command lock --timeout {TIMEOUT_SECONDS}",
+        )
     return {"cut": (ended, amid[0]), "connecting": (unreachable, connecting[0]), "beside": neighbour(meeting)}
 
 

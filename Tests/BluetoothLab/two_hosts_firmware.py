@@ -34,8 +34,10 @@ def observe(lab):
             meeting.enroll()
             board.power_on()
             meeting.serve()
-            seen = {name: meeting.prove("rfcomm", command) for name, command in
-                    (("whole", "unlock"), ("remembered", "lock"), ("refused", "open-all"))}
+            seen = {
+                name: meeting.prove("rfcomm", command)
+                for name, command in (("whole", "unlock"), ("remembered", "lock"), ("refused", "open-all"))
+            }
             seen["restarted"] = {signal: restart(meeting, signal) for signal in ENDINGS}
             return seen | {"power": lose_power(meeting)}
 
@@ -59,12 +61,28 @@ class BridgedMeeting(Meeting):
     def serve(self):
         """Begins to bridge."""
         line = self.do("verifier", "basename $(find /sys/devices/pci* -name 'ttyS*')").text.strip()
-        self.do("verifier", f"holdfast device bridge --listen {self.endpoints['rfcomm']} --to tty:/dev/{line} >{LOG} 2>&1 & server=$!")
+        self.do(
+            "verifier",
+            f"holdfast device bridge --listen {self.endpoints['rfcomm']} --to tty:/dev/{line} >{LOG} 2>&1 & server=$!",
+        )
         self.hosts["verifier"].do(f"patiently grep -q listening {LOG}")
 
     def prove(self, transport, command, *options, state="phone"):
         before = len(self.board.said())
-        said = self.run("prover", " ".join(("holdfast prove --connect", self.endpoints[transport], "--state", state, "--command", command, *options)))
+        said = self.run(
+            "prover",
+            " ".join(
+                (
+                    "holdfast prove --connect",
+                    self.endpoints[transport],
+                    "--state",
+                    state,
+                    "--command",
+                    command,
+                    *options,
+                )
+            ),
+        )
         return said, [parse(line) for line in self.board.said()[before:]]
 
 
@@ -85,7 +103,10 @@ def restart(meeting, signal):
 def lose_power(meeting):
     """A proof while the board has no power, which start it says is its next, and a proof then, through the same bridge."""
     meeting.board.cut_power()
-    dark = meeting.run("prover", f"holdfast prove --connect {meeting.endpoints['rfcomm']} --state phone --command unlock --timeout {TIMEOUT_SECONDS}")
+    dark = meeting.run(
+        "prover",
+        f"holdfast prove --connect {meeting.endpoints['rfcomm']} --state phone --command unlock --timeout {TIMEOUT_SECONDS}",
+    )
     started = meeting.board.power_on()
     return dark, started, meeting.prove("rfcomm", "status")
 
@@ -103,7 +124,10 @@ def accepts(seen):
         agree(seen[name], 0, ACCEPTED)
         expect(f"accepted, {result}" in seen[name][0].text, seen[name][0].text)
     (_, whole), (_, remembered) = (seen[name][1][0] for name in ("whole", "remembered"))
-    expect(remembered < MOST_TICKS_REMEMBERED < whole, f"{remembered} ticks with a remembered token, {whole} with a whole one")
+    expect(
+        remembered < MOST_TICKS_REMEMBERED < whole,
+        f"{remembered} ticks with a remembered token, {whole} with a whole one",
+    )
 
 
 def denies(seen):

@@ -22,8 +22,11 @@ def activate(meeting, transport):
     """The device's owner lets the user in, who activates an authenticator over the air; returns how that went."""
     code = CODE.search(meeting.do("verifier", f"holdfast device user add --dir lock {USER}").text).group()
     meeting.hosts["prover"].do(f"echo {PIN} >pin && echo {code} >code")
-    return meeting.run("prover", f"holdfast otp activate --connect {meeting.endpoints[transport]} --code code --authenticator otp "
-                                 f"--new-pin-file pin --timeout {TIMEOUT_SECONDS}")
+    return meeting.run(
+        "prover",
+        f"holdfast otp activate --connect {meeting.endpoints[transport]} --code code --authenticator otp "
+        f"--new-pin-file pin --timeout {TIMEOUT_SECONDS}",
+    )
 
 
 def make_password(meeting):
@@ -31,7 +34,9 @@ def make_password(meeting):
 
 
 def make_seal(meeting):
-    meeting.do("prover", f"holdfast seal --authenticator otp --pin-file pin --command open-safe --parameter {SAFE} | tee seal")
+    meeting.do(
+        "prover", f"holdfast seal --authenticator otp --pin-file pin --command open-safe --parameter {SAFE} | tee seal"
+    )
 
 
 def configure(meeting, transport, *options):
@@ -56,7 +61,10 @@ def observe(lab):
         make_password(meeting)
         seen |= {name: with_password(meeting, "rfcomm") for name in ("password", "password again")}
         make_seal(meeting)
-        return seen | {name: open_safe(meeting, "rfcomm", safe) for name, safe in (("elsewhere", OTHER_SAFE), ("seal", SAFE), ("seal again", SAFE))}
+        return seen | {
+            name: open_safe(meeting, "rfcomm", safe)
+            for name, safe in (("elsewhere", OTHER_SAFE), ("seal", SAFE), ("seal again", SAFE))
+        }
 
 
 def agree(proof, status, verdict):

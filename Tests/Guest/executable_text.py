@@ -12,7 +12,7 @@ LOADABLE, EXECUTABLE = 1, 1
 
 def segments(file):
     """(file offset, bytes) of each executable segment, in whole pages as they are mapped."""
-    start, = struct.unpack_from("<Q", file, 32)
+    (start,) = struct.unpack_from("<Q", file, 32)
     size, count = struct.unpack_from("<HH", file, 54)
     for number in range(count):
         kind, flags, offset, _, _, length = struct.unpack_from("<IIQQQQ", file, start + number * size)

@@ -12,7 +12,7 @@ SHA256, LOG2_BLOCK = 1, 12
 
 def level(data):
     """The digest of each block of `data`, the last one filled up with zeros."""
-    blocks = (data[start:start + BLOCK].ljust(BLOCK, b"\0") for start in range(0, len(data), BLOCK))
+    blocks = (data[start : start + BLOCK].ljust(BLOCK, b"\0") for start in range(0, len(data), BLOCK))
     return b"".join(hashlib.sha256(block).digest() for block in blocks)
 
 

@@ -38,7 +38,9 @@ def start_is_orderly(seen):
 def nothing_is_lost(seen):
     """the audit chain is whole afterwards, and has each accepted round and no other"""
     expect(seen["audit"][0].startswith("0 ") and '"whole":true' in seen["audit"][0], seen["audit"][0])
-    expect_equal(seen["accepted"], [str(len(accepted(seen["room"] + seen["full"])))], "accepted rounds in the audit log")
+    expect_equal(
+        seen["accepted"], [str(len(accepted(seen["room"] + seen["full"])))], "accepted rounds in the audit log"
+    )
 
 
 CHECKS = [room_is_used, full_is_refused, start_is_orderly, nothing_is_lost]

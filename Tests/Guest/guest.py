@@ -17,7 +17,14 @@ HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = HERE.parent.parent / ".guest" / "root"
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
 QEMU = "qemu-system-x86_64"
-NEEDED = {QEMU: "qemu-system-x86", "mkfs.ext4": "e2fsprogs", "cpio": "cpio", "depmod": "kmod", "ldd": "libc-bin", "setpriv": "util-linux"}
+NEEDED = {
+    QEMU: "qemu-system-x86",
+    "mkfs.ext4": "e2fsprogs",
+    "cpio": "cpio",
+    "depmod": "kmod",
+    "ldd": "libc-bin",
+    "setpriv": "util-linux",
+}
 FETCH_SECONDS = "300"
 XZ = b"\xfd7zXZ\0"
 LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "lib/x86_64-linux-gnu")
@@ -41,7 +48,9 @@ def prepare():
 
 def fetch():
     """Returns the exit status. `timeout` has a process group of its own, and ends all of it when it is told to end."""
-    fetching = subprocess.Popen(["timeout", FETCH_SECONDS, HERE / "fetch"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT)
+    fetching = subprocess.Popen(
+        ["timeout", FETCH_SECONDS, HERE / "fetch"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
+    )
     try:
         return fetching.wait()
     finally:
@@ -65,7 +74,7 @@ def unpacked(kernel):
     plain = kernel.with_name("vmlinux")
     if not plain.exists():
         partial = kernel.with_name("vmlinux.partial")
-        partial.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[packed.index(XZ):]))
+        partial.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[packed.index(XZ) :]))
         partial.rename(plain)
     return plain
 
@@ -96,7 +105,9 @@ class Image:
             self.add_program(program)
         names = subprocess.run(["find", "."], cwd=self.root, stdout=subprocess.PIPE, check=True).stdout
         with open(self.path, "wb") as out:
-            subprocess.run(["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"], cwd=self.root, input=names, stdout=out, check=True)
+            subprocess.run(
+                ["cpio", "-o", "-H", "newc", "-R", "0:0", "--quiet"], cwd=self.root, input=names, stdout=out, check=True
+            )
 
     def add(self, source, place):
         target = self.root / place
@@ -104,23 +115,35 @@ class Image:
         shutil.copy(source, target)
 
     def add_module(self, name):
-        shown = subprocess.run(["modprobe", "-d", FOLDER, "-S", self.version, "--show-depends", name], env={"PATH": SYSTEM_PATH},
-                               stdout=subprocess.PIPE, text=True, check=True).stdout
+        shown = subprocess.run(
+            ["modprobe", "-d", FOLDER, "-S", self.version, "--show-depends", name],
+            env={"PATH": SYSTEM_PATH},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
         order = self.root / "modules/order"
         for path in re.findall(r"^insmod (\S+)", shown, re.MULTILINE):
             packed = pathlib.Path(path)
             target = self.root / "modules" / packed.name.removesuffix(".xz")
             if not target.exists():
                 # The guest's insmod takes plain modules alone.
-                target.write_bytes(lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes())
+                target.write_bytes(
+                    lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes()
+                )
                 with open(order, "a", encoding="ascii") as out:
                     out.write(f"{target.name}\n")
 
     def add_program(self, path):
         """Into /usr/bin, with each library where the program looks for it."""
         fetched = ":".join(str(FOLDER / place) for place in LIBRARY_FOLDERS)
-        shown = subprocess.run(["ldd", path], env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": fetched}, stdout=subprocess.PIPE, text=True,
-                               check=True).stdout
+        shown = subprocess.run(
+            ["ldd", path],
+            env={"PATH": SYSTEM_PATH, "LD_LIBRARY_PATH": fetched},
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        ).stdout
         self.add(path, f"usr/bin/{path.name}")
         self.libraries[path] = []
         for library in re.findall(r"/\S+", shown):
@@ -141,12 +164,42 @@ class Guest:
         drives = [word for disk in disks for word in ("-drive", f"file={disk},format=raw,if=virtio,cache=writeback")]
         # The console goes to a file. The second serial port is what the script reports.
         # A processor without the instructions, and a kernel without the detours, that an emulator is slowest at.
-        command = [QEMU, "-accel", "tcg", "-cpu", "qemu64", "-m", "512", "-nodefaults", "-display", "none", "-no-reboot",
-                   "-kernel", image.kernel, "-initrd", image.path, "-append", " ".join(["console=ttyS0 quiet panic=-1 mitigations=off --", script, *arguments]),
-                   "-serial", f"file:{console}", "-serial", "stdio", *drives, *options]
+        command = [
+            QEMU,
+            "-accel",
+            "tcg",
+            "-cpu",
+            "qemu64",
+            "-m",
+            "512",
+            "-nodefaults",
+            "-display",
+            "none",
+            "-no-reboot",
+            "-kernel",
+            image.kernel,
+            "-initrd",
+            image.path,
+            "-append",
+            " ".join(["console=ttyS0 quiet panic=-1 mitigations=off --", script, *arguments]),
+            "-serial",
+            f"file:{console}",
+            "-serial",
+            "stdio",
+            *drives,
+            *options,
+        ]
         # The kernel kills QEMU when the test is gone, however it ends.
-        self.process = subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *command], env={"PATH": SYSTEM_PATH}, stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", bufsize=1)
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", *command],
+            env={"PATH": SYSTEM_PATH},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            bufsize=1,
+        )
         self.timer = threading.Timer(seconds, self.process.kill)
         self.timer.daemon = True
         self.timer.start()

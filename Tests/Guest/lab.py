@@ -34,7 +34,9 @@ class Lab:
         `watch(guest, reports)` is called after each report, and may cut the power; without it the script has to end well.
         """
         log, seen = self.logs / f"{script}-{len(self.consoles(script)) + 1}.log", {}
-        with guest.Guest(self.image, log, script, *arguments, disks=disks, seconds=self.end - time.monotonic()) as booted:
+        with guest.Guest(
+            self.image, log, script, *arguments, disks=disks, seconds=self.end - time.monotonic()
+        ) as booted:
             for name, value in booted.reports():
                 seen.setdefault(name, []).append(value)
                 if watch:

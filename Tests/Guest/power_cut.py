@@ -3,6 +3,7 @@
 The host counts a round as acknowledged when the guest has reported it, after `holdfast prove` has ended.
 """
 
+import itertools
 import time
 
 from guest import make_disk
@@ -15,7 +16,10 @@ CUTS = [(1, 0), (2, 0.5), (2, 1.1)]
 
 def observe(lab):
     disks = [make_disk(lab.folder / f"{name}.disk", 16) for name in ("lock", "phone")]
-    return [lab.run("power_cut.sh", str(MAXIMUM_USES), disks=disks, watch=cutting(*cut) if cut else None) for cut in [*CUTS, None]]
+    return [
+        lab.run("power_cut.sh", str(MAXIMUM_USES), disks=disks, watch=cutting(*cut) if cut else None)
+        for cut in [*CUTS, None]
+    ]
 
 
 def cutting(rounds, pause):
@@ -23,6 +27,7 @@ def cutting(rounds, pause):
         if acknowledged(seen) == rounds and guest.process.returncode is None:
             time.sleep(pause)
             guest.cut()
+
     return watch
 
 
@@ -39,7 +44,7 @@ def cuts_came_between_rounds(boots):
 def nothing_is_forgotten(boots):
     """every round that was acknowledged before a cut is in the audit log after it"""
     before = 0
-    for boot, following in zip(boots, boots[1:]):
+    for boot, following in itertools.pairwise(boots):
         before += acknowledged(boot)
         expect(int(following["accepted"][0]) >= before, f"{following['accepted'][0]} of {before} rounds are left")
 

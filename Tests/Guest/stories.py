@@ -21,8 +21,10 @@ def tell(story, lab, checks):
     except guest.Unavailable as reason:
         checks.skip(len(story.CHECKS), f"{story.__name__}: {reason}")
     except Exception as error:
+
         def no_end(error=error):
-            raise error
+            raise error  # noqa: TRY201
+
         for check in story.CHECKS:
             checks.run(check.__doc__, no_end)
     else:
@@ -50,7 +52,12 @@ def main(lists, make_lab):
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         lab = make_lab(options.holdfast.resolve(), pathlib.Path(folder))
         # Daemons, so that Ctrl-C ends everything: QEMU dies with the thread that began it.
-        threads = [threading.Thread(target=lambda stories=stories: [tell(story, lab, checks) for story in stories], daemon=True) for stories in lists]
+        threads = [
+            threading.Thread(
+                target=lambda stories=stories: [tell(story, lab, checks) for story in stories], daemon=True
+            )
+            for stories in lists
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:

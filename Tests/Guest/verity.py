@@ -59,12 +59,19 @@ def text_of_each(seen):
     """app.text is what the segments in the files of executable and libraries give, with fs-verity and without"""
     for name in ("verity", "user", "plain", "initramfs"):
         verity = fsverity.digest(seen["file"]) if name in ("verity", "user") else None
-        expect_equal(components(seen, name)["app.text"], executable_text.digest(seen["file"], seen["libraries"], verity), f"app.text, {name}")
+        expect_equal(
+            components(seen, name)["app.text"],
+            executable_text.digest(seen["file"], seen["libraries"], verity),
+            f"app.text, {name}",
+        )
 
 
 def all_else_is_the_same(seen):
     """fs-verity changes nothing but what says so"""
-    others = [{key: value for key, value in components(seen, name).items() if key not in ("app.image", "app.text")} for name in ("verity", "plain", "initramfs")]
+    others = [
+        {key: value for key, value in components(seen, name).items() if key not in ("app.image", "app.text")}
+        for name in ("verity", "plain", "initramfs")
+    ]
     expect(others[0] == others[1] == others[2], f"components differ: {others}")
 
 
@@ -90,5 +97,15 @@ def copy_is_explained(seen):
     expect_equal((status, json.loads(report)["changed"]), ("1", ["app.image", "app.text"]), "explain")
 
 
-CHECKS = [kernel_agrees, image_of_verity, image_for_a_user, image_without, text_of_each, all_else_is_the_same, write_is_refused, proof_is_accepted,
-          copy_is_denied, copy_is_explained]
+CHECKS = [
+    kernel_agrees,
+    image_of_verity,
+    image_for_a_user,
+    image_without,
+    text_of_each,
+    all_else_is_the_same,
+    write_is_refused,
+    proof_is_accepted,
+    copy_is_denied,
+    copy_is_explained,
+]

@@ -1,20 +1,34 @@
 """Writes jose.json beside itself: JWE and JWS tokens made by joserfc and jwcrypto, and the keys that open them.
 
-    pip install joserfc jwcrypto
+pip install joserfc jwcrypto
 """
 
 import json
 import pathlib
 
-from joserfc import jwe as rfc_jwe, jws as rfc_jws
+from joserfc import jwe as rfc_jwe
+from joserfc import jws as rfc_jws
 from joserfc.jwk import ECKey, OctKey, RSAKey
-from jwcrypto import jwe as jc_jwe, jwk as jc_jwk, jws as jc_jws
+from jwcrypto import jwe as jc_jwe
+from jwcrypto import jwk as jc_jwk
+from jwcrypto import jws as jc_jws
 
 ENCRYPTIONS = ["A128CBC-HS256", "A192CBC-HS384", "A256CBC-HS512", "A128GCM", "A192GCM", "A256GCM"]
 KEY_BYTES = {"A128CBC-HS256": 32, "A192CBC-HS384": 48, "A256CBC-HS512": 64, "A128GCM": 16, "A192GCM": 24, "A256GCM": 32}
 ALGORITHMS = [
-    "RSA-OAEP", "RSA-OAEP-256", "A128KW", "A192KW", "A256KW", "dir", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A192KW",
-    "ECDH-ES+A256KW", "A128GCMKW", "A192GCMKW", "A256GCMKW",
+    "RSA-OAEP",
+    "RSA-OAEP-256",
+    "A128KW",
+    "A192KW",
+    "A256KW",
+    "dir",
+    "ECDH-ES",
+    "ECDH-ES+A128KW",
+    "ECDH-ES+A192KW",
+    "ECDH-ES+A256KW",
+    "A128GCMKW",
+    "A192GCMKW",
+    "A256GCMKW",
 ]
 CURVES = ["P-256", "P-384", "P-521"]
 PARTIES = {"apu": "QWxpY2U", "apv": "Qm9i"}
@@ -55,11 +69,16 @@ def encrypted():
                     header.update(PARTIES)
                 plain = f"{algorithm} {encryption} {curve}".encode()
                 maker, make = [("joserfc", joserfc_jwe), ("jwcrypto", jwcrypto_jwe)][turn % 2]
-                cases.append({
-                    "maker": maker, "alg": algorithm, "enc": encryption,
-                    "key": {k: v for k, v in key.items() if k != "kid"} | {"alg": algorithm, "enc": encryption},
-                    "plaintext": plain.decode(), "token": make(header, key, plain),
-                })
+                cases.append(
+                    {
+                        "maker": maker,
+                        "alg": algorithm,
+                        "enc": encryption,
+                        "key": {k: v for k, v in key.items() if k != "kid"} | {"alg": algorithm, "enc": encryption},
+                        "plaintext": plain.decode(),
+                        "token": make(header, key, plain),
+                    }
+                )
                 turn += 1
     return cases
 
@@ -73,16 +92,26 @@ def signed():
         plain = json.dumps({"iss": algorithm}).encode()
         header = {"alg": algorithm, "typ": "holdfast-at+jwt"}
         kind = {"EC": ECKey, "oct": OctKey}[key["kty"]]
-        cases.append({
-            "maker": "joserfc", "alg": algorithm, "key": key, "plaintext": plain.decode(),
-            "token": rfc_jws.serialize_compact(header, plain, kind.import_key(key), algorithms=[algorithm]),
-        })
+        cases.append(
+            {
+                "maker": "joserfc",
+                "alg": algorithm,
+                "key": key,
+                "plaintext": plain.decode(),
+                "token": rfc_jws.serialize_compact(header, plain, kind.import_key(key), algorithms=[algorithm]),
+            }
+        )
         token = jc_jws.JWS(plain)
         token.add_signature(jc_jwk.JWK(**key), None, json.dumps(header))
-        cases.append({
-            "maker": "jwcrypto", "alg": algorithm, "key": key, "plaintext": plain.decode(),
-            "token": token.serialize(compact=True),
-        })
+        cases.append(
+            {
+                "maker": "jwcrypto",
+                "alg": algorithm,
+                "key": key,
+                "plaintext": plain.decode(),
+                "token": token.serialize(compact=True),
+            }
+        )
     return cases
 
 

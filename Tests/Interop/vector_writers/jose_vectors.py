@@ -6,8 +6,8 @@ import zlib
 
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.keywrap import aes_key_wrap
-
-from holdfast_peer import claims as claim_rules, cose, jose
+from holdfast_peer import claims as claim_rules
+from holdfast_peer import cose, jose
 from holdfast_peer.base64strict import url_encode
 from holdfast_peer.claims import NAMES
 from holdfast_peer.jose import DIRECT, WRAPPED, dump
@@ -64,8 +64,9 @@ class Writer:
         self.group = group
 
     def encrypt(self, label, plaintext, **changes):
-        return jose.encrypt(plaintext, DEVICE.point, cases.ephemeral("j " + label),
-                            cases.initialization_vector("j " + label), **changes)
+        return jose.encrypt(
+            plaintext, DEVICE.point, cases.ephemeral("j " + label), cases.initialization_vector("j " + label), **changes
+        )
 
     def valid(self, comment, flags, *, claims=CLAIMS, payload=None, signed_header=None, **changes):
         payload = dump(claim_rules.to_members(claims)) if payload is None else payload
@@ -111,11 +112,16 @@ def _representations(writer):
     members = claim_rules.to_members(CLAIMS)
     kind = ("Representation",)
     writer.valid("claims in another order", kind, payload=dump(dict(reversed(members.items()))))
-    writer.valid("claims with white space", kind, payload=json.dumps(members, indent="\t").replace("\n", "\r\n").encode())
+    writer.valid(
+        "claims with white space", kind, payload=json.dumps(members, indent="\t").replace("\n", "\r\n").encode()
+    )
     escaped = "".join(f"\\u{ord(c):04x}" for c in "issuer.example")
     writer.valid("issuer in escapes", kind, payload=dump(members).replace(b'"issuer.example"', f'"{escaped}"'.encode()))
-    writer.valid("claim names in escapes", kind,
-                 payload=dump(members).replace(b'"iss"', b'"\\u0069ss"').replace(b'"gen"', b'"g\\u0065n"'))
+    writer.valid(
+        "claim names in escapes",
+        kind,
+        payload=dump(members).replace(b'"iss"', b'"\\u0069ss"').replace(b'"gen"', b'"g\\u0065n"'),
+    )
     slashes = {**CLAIMS, "integrity": b"\xff" * 32, "device": bytes.fromhex("fbefbe") * 10 + b"\xff\xff"}
     payload = dump(claim_rules.to_members(slashes))
     assert payload.count(b"/") > 10 and payload.count(b"+") > 10
@@ -123,20 +129,33 @@ def _representations(writer):
     writer.valid("base64 with plus in escapes", kind, claims=slashes, payload=payload.replace(b"+", b"\\u002B"))
     accents = {**CLAIMS, "issuer": "caf\u00e9 \U0001f512"}
     writer.valid("issuer with characters beyond ASCII", kind, claims=accents)
-    writer.valid("issuer with a surrogate pair in escapes", kind, claims=accents,
-                 payload=json.dumps(claim_rules.to_members(accents)).encode())
+    writer.valid(
+        "issuer with a surrogate pair in escapes",
+        kind,
+        claims=accents,
+        payload=json.dumps(claim_rules.to_members(accents)).encode(),
+    )
     quoted = {**CLAIMS, "subject": 'a"b\\c/d'}
     writer.valid("subject with quote and backslash", kind, claims=quoted)
     long = {**CLAIMS, "issuer": "i" * 64}
-    writer.valid("issuer of 64 bytes, each in an escape", kind, claims=long,
-                 payload=dump(claim_rules.to_members(long)).replace(b"i" * 64, b"\\u0069" * 64))
+    writer.valid(
+        "issuer of 64 bytes, each in an escape",
+        kind,
+        claims=long,
+        payload=dump(claim_rules.to_members(long)).replace(b"i" * 64, b"\\u0069" * 64),
+    )
     writer.valid("signed header in another order", kind, signed_header=dump(dict(reversed(SIGNED_MEMBERS.items()))))
     writer.valid("signed header with white space", kind, signed_header=json.dumps(SIGNED_MEMBERS, indent=1).encode())
-    writer.valid("signed header with escapes", kind,
-                 signed_header=dump(SIGNED_MEMBERS).replace(b'"alg"', b'"\\u0061lg"').replace(b"ES256", b"ES\\u003256"))
-    for comment, change in (("in another order", lambda m: dump(dict(reversed(m.items())))),
-                            ("with white space", lambda m: json.dumps(m, indent=2).encode()),
-                            ("with escapes", lambda m: dump(m).replace(b'"epk"', b'"\\u0065pk"').replace(b"A256GCM", b"A256\\u0047CM"))):
+    writer.valid(
+        "signed header with escapes",
+        kind,
+        signed_header=dump(SIGNED_MEMBERS).replace(b'"alg"', b'"\\u0061lg"').replace(b"ES256", b"ES\\u003256"),
+    )
+    for comment, change in (
+        ("in another order", lambda m: dump(dict(reversed(m.items())))),
+        ("with white space", lambda m: json.dumps(m, indent=2).encode()),
+        ("with escapes", lambda m: dump(m).replace(b'"epk"', b'"\\u0065pk"').replace(b"A256GCM", b"A256\\u0047CM")),
+    ):
         comment = "encrypted header " + comment
         writer.valid(comment, kind, header=change(encrypted_members(comment)))
 
@@ -145,12 +164,23 @@ def _key_management(writer):
     for comment, key in (("A256KW", pin("content key", 32)), ("A256KW, content key of zeros", bytes(32))):
         writer.valid(comment, ("KeyWrap",), algorithm=WRAPPED, content_key=key)
     full = {**CLAIMS, "maximumUses": 3, "commands": ["lock"], "version": [1, 2, 3], "user": "alice"}
-    writer.valid("A256KW, every optional claim", ("KeyWrap",), claims=full, algorithm=WRAPPED,
-                 content_key=pin("content key 2", 32))
-    for comment, apu, apv in (("apu", b"Alice", None), ("apv", None, b"Bob"), ("apu and apv", b"Alice", b"Bob"),
-                              ("long apu and apv", pin("apu", 64), pin("apv", 64))):
+    writer.valid(
+        "A256KW, every optional claim",
+        ("KeyWrap",),
+        claims=full,
+        algorithm=WRAPPED,
+        content_key=pin("content key 2", 32),
+    )
+    for comment, apu, apv in (
+        ("apu", b"Alice", None),
+        ("apv", None, b"Bob"),
+        ("apu and apv", b"Alice", b"Bob"),
+        ("long apu and apv", pin("apu", 64), pin("apv", 64)),
+    ):
         _with_parties(writer, comment, apu, apv)
-    _with_parties(writer, "A256KW with apu and apv", b"Alice", b"Bob", algorithm=WRAPPED, content_key=pin("content key 3", 32))
+    _with_parties(
+        writer, "A256KW with apu and apv", b"Alice", b"Bob", algorithm=WRAPPED, content_key=pin("content key 3", 32)
+    )
 
 
 def _party_members(apu, apv):
@@ -159,30 +189,54 @@ def _party_members(apu, apv):
 
 def _with_parties(writer, comment, apu, apv, algorithm=DIRECT, **changes):
     header = {**encrypted_members(comment, algorithm), **_party_members(apu, apv)}
-    writer.valid(comment, ("PartyInfo",), header=dump(header), apu=apu or b"", apv=apv or b"", algorithm=algorithm, **changes)
+    writer.valid(
+        comment, ("PartyInfo",), header=dump(header), apu=apu or b"", apv=apv or b"", algorithm=algorithm, **changes
+    )
 
 
 def _claims(writer):
     members = claim_rules.to_members(CLAIMS)
     for name in cases.REQUIRED:
-        writer.payload(f"{name} is missing", "MissingClaim", dump({k: v for k, v in members.items() if k != NAMES[name]}))
+        writer.payload(
+            f"{name} is missing", "MissingClaim", dump({k: v for k, v in members.items() if k != NAMES[name]})
+        )
     writer.payload("no claim at all", "MissingClaim", b"{}")
-    for name, value in (("nbf", 1790000000), ("ISS", "issuer.example"), ("", 1), ("1", "issuer.example"), ("-75009", 1),
-                        ("cnf", {}), ("iss\u0000", "x"), ("scope", "unlock")):
+    for name, value in (
+        ("nbf", 1790000000),
+        ("ISS", "issuer.example"),
+        ("", 1),
+        ("1", "issuer.example"),
+        ("-75009", 1),
+        ("cnf", {}),
+        ("iss\u0000", "x"),
+        ("scope", "unlock"),
+    ):
         writer.payload(f"unknown claim {name!r}", "UnknownClaim", dump({**members, name: value}))
 
     def changed(comment, flag, name, value):
         writer.payload(comment, flag, dump({**members, name: value}))
 
     for comment, name, value in (
-            ("token id as a number", "jti", 1), ("token id as null", "jti", None), ("integrity as a list", "imh", [0] * 32),
-            ("device as a number", "dmh", 0), ("proof key as null", "mpk", None), ("audience as a list", "aud", [members["aud"]]),
-            ("audience as a number", "aud", 1), ("user as a list", "usr", ["alice"]), ("issuer as a map", "iss", {})):
+        ("token id as a number", "jti", 1),
+        ("token id as null", "jti", None),
+        ("integrity as a list", "imh", [0] * 32),
+        ("device as a number", "dmh", 0),
+        ("proof key as null", "mpk", None),
+        ("audience as a list", "aud", [members["aud"]]),
+        ("audience as a number", "aud", 1),
+        ("user as a list", "usr", ["alice"]),
+        ("issuer as a map", "iss", {}),
+    ):
         changed(comment, "WrongType", name, value)
     text = members["aud"]
-    for comment, value in (("padded", text + "=="), ("in the standard alphabet", text.replace("-", "+").replace("_", "/")),
-                           ("with non-zero trailing bits", next_character(text)), ("of 21 characters", text[:21]),
-                           ("with a space", text[:11] + " " + text[11:]), ("with a line break", text + "\n")):
+    for comment, value in (
+        ("padded", text + "=="),
+        ("in the standard alphabet", text.replace("-", "+").replace("_", "/")),
+        ("with non-zero trailing bits", next_character(text)),
+        ("of 21 characters", text[:21]),
+        ("with a space", text[:11] + " " + text[11:]),
+        ("with a line break", text + "\n"),
+    ):
         changed(f"audience {comment}", "Base64", "aud", value)
     token = url_encode(b"\xfb" + CLAIMS["tokenId"][1:])
     changed("token id padded", "Base64", "jti", token + "==")
@@ -212,18 +266,44 @@ def _json(writer):
 
     exp, gen = b'"exp":1790003600', b'"gen":1'
     for comment, digits in (
-            ("with a fraction of zero", b"1790003600.0"), ("with a fraction", b"1790003600.5"), ("with an exponent", b"17900036e2"),
-            ("with an upper-case exponent", b"1790003600E0"), ("with a leading zero", b"01790003600"),
-            ("negative", b"-1790003600"), ("minus zero", b"-0"), ("with a sign and exponent", b"179000360e+1")):
+        ("with a fraction of zero", b"1790003600.0"),
+        ("with a fraction", b"1790003600.5"),
+        ("with an exponent", b"17900036e2"),
+        ("with an upper-case exponent", b"1790003600E0"),
+        ("with a leading zero", b"01790003600"),
+        ("negative", b"-1790003600"),
+        ("minus zero", b"-0"),
+        ("with a sign and exponent", b"179000360e+1"),
+    ):
         raw(f"expires {comment}", "NumberForm", exp, b'"exp":' + digits)
-    for comment, digits in (("00", b"00"), ("1.", b"1."), ("1e0", b"1e0"), ("-1", b"-1"), ("1.0", b"1.0"), ("01", b"01")):
+    for comment, digits in (
+        ("00", b"00"),
+        ("1.", b"1."),
+        ("1e0", b"1e0"),
+        ("-1", b"-1"),
+        ("1.0", b"1.0"),
+        ("01", b"01"),
+    ):
         raw(f"generation {comment}", "NumberForm", gen, b'"gen":' + digits)
-    for comment, digits in (("with a plus", b"+1"), ("with a point first", b".1"), ("NaN", b"NaN"), ("Infinity", b"Infinity"),
-                            ("hexadecimal", b"0x1"), ("with an underscore", b"1_0"), ("in Arabic digits", "\u0661".encode()),
-                            ("left out", b""), ("undefined", b"undefined"), ("True", b"True")):
+    for comment, digits in (
+        ("with a plus", b"+1"),
+        ("with a point first", b".1"),
+        ("NaN", b"NaN"),
+        ("Infinity", b"Infinity"),
+        ("hexadecimal", b"0x1"),
+        ("with an underscore", b"1_0"),
+        ("in Arabic digits", "\u0661".encode()),
+        ("left out", b""),
+        ("undefined", b"undefined"),
+        ("True", b"True"),
+    ):
         raw(f"generation {comment}", "JsonSyntax", gen, b'"gen":' + digits)
-    for comment, digits in (("2^53, as digits", str(2**53)), ("2^64", str(2**64)), ("of 40 digits", "9" * 40),
-                            ("2^64 + 1, which wraps to 1", str(2**64 + 1))):
+    for comment, digits in (
+        ("2^53, as digits", str(2**53)),
+        ("2^64", str(2**64)),
+        ("of 40 digits", "9" * 40),
+        ("2^64 + 1, which wraps to 1", str(2**64 + 1)),
+    ):
         raw(f"generation {comment}", "IntegerTooLarge", gen, b'"gen":' + digits.encode())
 
     raw("issuer twice", "DuplicateMember", b'"iss":', b'"iss":"x","iss":')
@@ -233,41 +313,72 @@ def _json(writer):
     raw("an unknown claim twice", "DuplicateMember", gen, gen + b',"x":1,"x":2')
 
     for comment, payload, flag in (
-            ("byte after the claims", good + b"x", "TrailingBytes"), ("zero byte after the claims", good + b"\x00", "TrailingBytes"),
-            ("claims twice", good + good, "TrailingBytes"), ("brace after the claims", good + b"}", "TrailingBytes"),
-            ("comment after the claims", good + b"//", "TrailingBytes"),
-            ("byte order mark", b"\xef\xbb\xbf" + good, "ByteOrderMark"),
-            ("UTF-16 with a byte order mark", b"\xff\xfe" + good.decode().encode("utf-16-le"), "NotUtf8"),
-            ("UTF-16 without one", good.decode().encode("utf-16-le"), "JsonSyntax"),
-            ("claims as a list", b"[" + good + b"]", "WrongType"), ("claims as text", dump("claims"), "WrongType"),
-            ("claims null", b"null", "WrongType"), ("claims a number", b"1", "WrongType"),
-            ("payload empty", b"", "JsonSyntax"), ("payload white space", b" ", "JsonSyntax"),
-            ("closing brace missing", good[:-1], "JsonSyntax"), ("opening brace missing", good[1:], "TrailingBytes"),
-            ("comma before the closing brace", good[:-1] + b",}", "JsonSyntax"), ("comma first", b"{," + good[1:], "JsonSyntax"),
-            ("two commas", good.replace(gen, b"," + gen), "JsonSyntax"), ("comma missing", good.replace(b"," + gen, gen), "JsonSyntax"),
-            ("colon missing", good.replace(gen, b'"gen"1'), "JsonSyntax"), ("single quotes", good.replace(b'"', b"'"), "JsonSyntax"),
-            ("name without quotes", good.replace(gen, b"gen:1"), "JsonSyntax"),
-            ("comment within the claims", good.replace(gen, b"/* */" + gen), "JsonSyntax"),
-            ("a claim nested a hundred deep", good[:-1] + b',"x":' + b"[" * 100 + b"]" * 100 + b"}", "NestingTooDeep"),
-            ("claims in CBOR", claim_rules.to_cbor(CLAIMS), "NotUtf8")):
+        ("byte after the claims", good + b"x", "TrailingBytes"),
+        ("zero byte after the claims", good + b"\x00", "TrailingBytes"),
+        ("claims twice", good + good, "TrailingBytes"),
+        ("brace after the claims", good + b"}", "TrailingBytes"),
+        ("comment after the claims", good + b"//", "TrailingBytes"),
+        ("byte order mark", b"\xef\xbb\xbf" + good, "ByteOrderMark"),
+        ("UTF-16 with a byte order mark", b"\xff\xfe" + good.decode().encode("utf-16-le"), "NotUtf8"),
+        ("UTF-16 without one", good.decode().encode("utf-16-le"), "JsonSyntax"),
+        ("claims as a list", b"[" + good + b"]", "WrongType"),
+        ("claims as text", dump("claims"), "WrongType"),
+        ("claims null", b"null", "WrongType"),
+        ("claims a number", b"1", "WrongType"),
+        ("payload empty", b"", "JsonSyntax"),
+        ("payload white space", b" ", "JsonSyntax"),
+        ("closing brace missing", good[:-1], "JsonSyntax"),
+        ("opening brace missing", good[1:], "TrailingBytes"),
+        ("comma before the closing brace", good[:-1] + b",}", "JsonSyntax"),
+        ("comma first", b"{," + good[1:], "JsonSyntax"),
+        ("two commas", good.replace(gen, b"," + gen), "JsonSyntax"),
+        ("comma missing", good.replace(b"," + gen, gen), "JsonSyntax"),
+        ("colon missing", good.replace(gen, b'"gen"1'), "JsonSyntax"),
+        ("single quotes", good.replace(b'"', b"'"), "JsonSyntax"),
+        ("name without quotes", good.replace(gen, b"gen:1"), "JsonSyntax"),
+        ("comment within the claims", good.replace(gen, b"/* */" + gen), "JsonSyntax"),
+        ("a claim nested a hundred deep", good[:-1] + b',"x":' + b"[" * 100 + b"]" * 100 + b"}", "NestingTooDeep"),
+        ("claims in CBOR", claim_rules.to_cbor(CLAIMS), "NotUtf8"),
+    ):
         writer.payload(comment, flag, payload)
     for comment, value, flag in (
-            ("with a bare line break", b'"a\nb"', "JsonSyntax"), ("with a bare zero byte", b'"a\x00b"', "JsonSyntax"),
-            ("with a bare tab", b'"a\tb"', "JsonSyntax"), ("with an unknown escape", b'"a\\xb"', "JsonSyntax"),
-            ("with an escape cut short", b'"\\u006"', "JsonSyntax"), ("with an escape of other letters", b'"\\u00zz"', "JsonSyntax"),
-            ("with an upper-case U escape", b'"\\U0061"', "JsonSyntax"),
-            ("not UTF-8", b'"\xc3\x28"', "NotUtf8"), ("in Latin-1", b'"caf\xe9"', "NotUtf8"),
-            ("with an overlong character", b'"\xc0\x80"', "NotUtf8"), ("with an encoded surrogate", b'"\xed\xa0\x80"', "NotUtf8"),
-            ("above U+10FFFF", b'"\xf4\x90\x80\x80"', "NotUtf8"), ("not closed", b'"', "JsonSyntax")):
+        ("with a bare line break", b'"a\nb"', "JsonSyntax"),
+        ("with a bare zero byte", b'"a\x00b"', "JsonSyntax"),
+        ("with a bare tab", b'"a\tb"', "JsonSyntax"),
+        ("with an unknown escape", b'"a\\xb"', "JsonSyntax"),
+        ("with an escape cut short", b'"\\u006"', "JsonSyntax"),
+        ("with an escape of other letters", b'"\\u00zz"', "JsonSyntax"),
+        ("with an upper-case U escape", b'"\\U0061"', "JsonSyntax"),
+        ("not UTF-8", b'"\xc3\x28"', "NotUtf8"),
+        ("in Latin-1", b'"caf\xe9"', "NotUtf8"),
+        ("with an overlong character", b'"\xc0\x80"', "NotUtf8"),
+        ("with an encoded surrogate", b'"\xed\xa0\x80"', "NotUtf8"),
+        ("above U+10FFFF", b'"\xf4\x90\x80\x80"', "NotUtf8"),
+        ("not closed", b'"', "JsonSyntax"),
+    ):
         raw(f"issuer {comment}", flag, b'"issuer.example"', value)
     raw("issuer of 65 bytes in escapes", "TextTooLong", b'"issuer.example"', b'"' + b"\\u0069" * 65 + b'"')
-    raw("issuer of 22 three-byte characters in escapes", "TextTooLong", b'"issuer.example"', b'"' + b"\\u20ac" * 22 + b'"')
+    raw(
+        "issuer of 22 three-byte characters in escapes",
+        "TextTooLong",
+        b'"issuer.example"',
+        b'"' + b"\\u20ac" * 22 + b'"',
+    )
 
 
 CONFUSING_MEMBERS = (
-    ("zip", "DEF"), ("crit", ["exp"]), ("crit", []), ("crit", ["b64"]), ("jku", "https://issuer.example/keys"),
-    ("x5u", "https://issuer.example/certificate"), ("x5c", ["AAAA"]), ("x5t", "AAAA"), ("x5t#S256", "AAAA"),
-    ("b64", False), ("b64", True))
+    ("zip", "DEF"),
+    ("crit", ["exp"]),
+    ("crit", []),
+    ("crit", ["b64"]),
+    ("jku", "https://issuer.example/keys"),
+    ("x5u", "https://issuer.example/certificate"),
+    ("x5c", ["AAAA"]),
+    ("x5t", "AAAA"),
+    ("x5t#S256", "AAAA"),
+    ("b64", False),
+    ("b64", True),
+)
 
 
 def _member_comment(name, value):
@@ -282,15 +393,39 @@ def _signed_header(writer):
     writer.signed("signed by a stranger in the issuer's name", "Signature", STRANGER, header=dump(SIGNED_MEMBERS))
     writer.signed("signed by a stranger in his own name", "WrongKeyId", STRANGER)
     writer.signed("signed by the device in the issuer's name", "Signature", DEVICE, header=dump(SIGNED_MEMBERS))
-    for name in ("none", "None", "NONE", "", "HS256", "HS512", "RS256", "PS256", "ES384", "ES512", "ES256K", "EdDSA", "es256", "ES256 "):
+    for name in (
+        "none",
+        "None",
+        "NONE",
+        "",
+        "HS256",
+        "HS512",
+        "RS256",
+        "PS256",
+        "ES384",
+        "ES512",
+        "ES256K",
+        "EdDSA",
+        "es256",
+        "ES256 ",
+    ):
         header(f"alg {name!r}", "WrongAlgorithm", {"alg": name})
     header("alg none without signature", "WrongAlgorithm", {"alg": "none"}, signature=b"")
     hs256 = dump({**SIGNED_MEMBERS, "alg": "HS256"})
     signing_input = f"{url_encode(hs256)}.{url_encode(dump(claim_rules.to_members(CLAIMS)))}".encode()
     public_jwk = dump(jwk(ISSUER.point))
-    for comment, key in (("point", ISSUER.point), ("x coordinate", ISSUER.point[1:33]), ("JWK", public_jwk), ("nothing", b"")):
-        header(f"HS256 keyed by the issuer's {comment}" if key else "HS256 keyed by nothing", "WrongAlgorithm", raw=hs256,
-               signature=hmac.new(key, signing_input, "sha256").digest())
+    for comment, key in (
+        ("point", ISSUER.point),
+        ("x coordinate", ISSUER.point[1:33]),
+        ("JWK", public_jwk),
+        ("nothing", b""),
+    ):
+        header(
+            f"HS256 keyed by the issuer's {comment}" if key else "HS256 keyed by nothing",
+            "WrongAlgorithm",
+            raw=hs256,
+            signature=hmac.new(key, signing_input, "sha256").digest(),
+        )
     header("alg null", "WrongType", {"alg": None})
     header("alg a list", "WrongType", {"alg": ["ES256"]})
     header("alg a number", "WrongType", {"alg": 7})
@@ -317,17 +452,23 @@ def _signed_header(writer):
     header("jwk of the issuer", "HeaderMember", {"jwk": jwk(ISSUER.point)})
     good = dump(SIGNED_MEMBERS)
     for comment, flag, raw in (
-            ("alg twice", "DuplicateMember", good.replace(b'"alg":', b'"alg":"none","alg":')),
-            ("alg twice, once in escapes", "DuplicateMember", good[:-1] + b',"\\u0061lg":"none"}'),
-            ("alg in escapes first", "DuplicateMember", b'{"\\u0061\\u006c\\u0067":"none",' + good[1:]),
-            ("kid twice", "DuplicateMember", good[:-1] + b',"kid":"AAAAAAAAAAA"}'),
-            ("crit in escapes", "HeaderMember", good[:-1] + b',"cr\\u0069t":["exp"]}'),
-            ("jku in escapes", "HeaderMember", good[:-1] + b',"\\u006aku":"https://issuer.example"}'),
-            ("trailing byte", "TrailingBytes", good + b"x"), ("twice", "TrailingBytes", good + good),
-            ("byte order mark", "ByteOrderMark", b"\xef\xbb\xbf" + good), ("not UTF-8", "NotUtf8", good.replace(b"ES256", b"ES\xff")),
-            ("trailing comma", "JsonSyntax", good[:-1] + b",}"), ("cut short", "JsonSyntax", good[:-1]),
-            ("empty", "JsonSyntax", b""), ("a list", "WrongType", b"[" + good + b"]"), ("null", "WrongType", b"null"),
-            ("over 1024 bytes", "HeaderTooLarge", good[:-1] + b" " * 1100 + b"}")):
+        ("alg twice", "DuplicateMember", good.replace(b'"alg":', b'"alg":"none","alg":')),
+        ("alg twice, once in escapes", "DuplicateMember", good[:-1] + b',"\\u0061lg":"none"}'),
+        ("alg in escapes first", "DuplicateMember", b'{"\\u0061\\u006c\\u0067":"none",' + good[1:]),
+        ("kid twice", "DuplicateMember", good[:-1] + b',"kid":"AAAAAAAAAAA"}'),
+        ("crit in escapes", "HeaderMember", good[:-1] + b',"cr\\u0069t":["exp"]}'),
+        ("jku in escapes", "HeaderMember", good[:-1] + b',"\\u006aku":"https://issuer.example"}'),
+        ("trailing byte", "TrailingBytes", good + b"x"),
+        ("twice", "TrailingBytes", good + good),
+        ("byte order mark", "ByteOrderMark", b"\xef\xbb\xbf" + good),
+        ("not UTF-8", "NotUtf8", good.replace(b"ES256", b"ES\xff")),
+        ("trailing comma", "JsonSyntax", good[:-1] + b",}"),
+        ("cut short", "JsonSyntax", good[:-1]),
+        ("empty", "JsonSyntax", b""),
+        ("a list", "WrongType", b"[" + good + b"]"),
+        ("null", "WrongType", b"null"),
+        ("over 1024 bytes", "HeaderTooLarge", good[:-1] + b" " * 1100 + b"}"),
+    ):
         header(comment, flag, raw=raw)
 
 
@@ -338,18 +479,28 @@ def _signature(writer):
     r, s = signature[:32], signature[32:]
     order = ORDER.to_bytes(32, "big")
     for comment, flag, value in (
-            ("of 63 bytes", "SignatureForm", signature[:63]), ("of 65 bytes", "SignatureForm", signature + b"\x00"),
-            ("empty", "SignatureForm", b""), ("in DER", "SignatureForm", der(signature)),
-            ("with r 0", "SignatureForm", bytes(32) + s), ("with s 0", "SignatureForm", r + bytes(32)),
-            ("of zeros", "SignatureForm", bytes(64)), ("with r the order", "SignatureForm", order + s),
-            ("with s the order", "SignatureForm", r + order), ("of ones", "SignatureForm", b"\xff" * 64),
-            ("with r and s exchanged", "Signature", s + r), ("with r and s 1", "Signature", (1).to_bytes(32, "big") * 2),
-            ("with a bit of r flipped", "Signature", signature[:31] + bytes([signature[31] ^ 1]) + s),
-            ("with a bit of s flipped", "Signature", signature[:63] + bytes([signature[63] ^ 1])),
-            ("over the payload alone", "Signature", ISSUER.sign(dump(claim_rules.to_members(CLAIMS)))),
-            ("over the encoded payload alone", "Signature", ISSUER.sign(good.split(b".")[1])),
-            ("over a COSE structure", "Signature", ISSUER.sign(cose.signature_input(
-                cose.sign_protected(ISSUER.kid), dump(claim_rules.to_members(CLAIMS)))))):
+        ("of 63 bytes", "SignatureForm", signature[:63]),
+        ("of 65 bytes", "SignatureForm", signature + b"\x00"),
+        ("empty", "SignatureForm", b""),
+        ("in DER", "SignatureForm", der(signature)),
+        ("with r 0", "SignatureForm", bytes(32) + s),
+        ("with s 0", "SignatureForm", r + bytes(32)),
+        ("of zeros", "SignatureForm", bytes(64)),
+        ("with r the order", "SignatureForm", order + s),
+        ("with s the order", "SignatureForm", r + order),
+        ("of ones", "SignatureForm", b"\xff" * 64),
+        ("with r and s exchanged", "Signature", s + r),
+        ("with r and s 1", "Signature", (1).to_bytes(32, "big") * 2),
+        ("with a bit of r flipped", "Signature", signature[:31] + bytes([signature[31] ^ 1]) + s),
+        ("with a bit of s flipped", "Signature", signature[:63] + bytes([signature[63] ^ 1])),
+        ("over the payload alone", "Signature", ISSUER.sign(dump(claim_rules.to_members(CLAIMS)))),
+        ("over the encoded payload alone", "Signature", ISSUER.sign(good.split(b".")[1])),
+        (
+            "over a COSE structure",
+            "Signature",
+            ISSUER.sign(cose.signature_input(cose.sign_protected(ISSUER.kid), dump(claim_rules.to_members(CLAIMS)))),
+        ),
+    ):
         writer.signed(f"signature {comment}", flag, signature=value)
     head, payload, last = (part.decode() for part in good.split(b"."))
 
@@ -363,15 +514,17 @@ def _signature(writer):
     jws("signature with non-zero trailing bits", "Base64", head, payload, next_character(last))
     jws("signature with a line break", "Base64", head, payload, last + "\n")
     jws("signature with a space before it", "Base64", head, payload, " " + last)
-    jws("payload of other claims", "Signature", head,
-        url_encode(dump(_members({"generation": 2}))), last)
+    jws("payload of other claims", "Signature", head, url_encode(dump(_members({"generation": 2}))), last)
     jws("payload empty", "Signature", head, "", last)
     jws("header empty", "JsonSyntax", "", payload, last)
     for pad in range(3):
         body = dump(_members({"issuer": "issuer" + "i" * pad}))
         if len(body) % 3 == 1:
             encoded = url_encode(body)
-            for comment, changed in (("padded", encoded + "=="), ("with non-zero trailing bits", next_character(encoded))):
+            for comment, changed in (
+                ("padded", encoded + "=="),
+                ("with non-zero trailing bits", next_character(encoded)),
+            ):
                 data = f"{head}.{changed}".encode()
                 jws(f"payload {comment}", "Base64", head, changed, url_encode(ISSUER.sign(data)))
     jws("JSON serialisation", "PartCount", json.dumps({"protected": head, "payload": payload, "signature": last}))
@@ -382,8 +535,21 @@ def _signature(writer):
 
 def _encrypted_header(writer):
     header = writer.header
-    for name in ("RSA-OAEP", "RSA-OAEP-256", "RSA1_5", "dir", "A256KW", "A128KW", "PBES2-HS256+A128KW", "ECDH-ES+A128KW",
-                 "ECDH-ES+A192KW", "ECDH-1PU", "none", "", "ecdh-es"):
+    for name in (
+        "RSA-OAEP",
+        "RSA-OAEP-256",
+        "RSA1_5",
+        "dir",
+        "A256KW",
+        "A128KW",
+        "PBES2-HS256+A128KW",
+        "ECDH-ES+A128KW",
+        "ECDH-ES+A192KW",
+        "ECDH-1PU",
+        "none",
+        "",
+        "ecdh-es",
+    ):
         header(f"alg {name!r} in the encrypted header", "WrongAlgorithm", {"alg": name})
     for name in ("A128GCM", "A192GCM", "A128CBC-HS256", "A256CBC-HS512", "none", "", "a256gcm"):
         header(f"enc {name!r}", "WrongAlgorithm", {"enc": name})
@@ -396,11 +562,16 @@ def _encrypted_header(writer):
         header(f"cty {value!r}", "WrongTyp", {"cty": value})
     kid = url_encode(DEVICE.kid)
     for comment, flag, value in (
-            ("with a bit flipped", "WrongKeyId", url_encode(bytes([DEVICE.kid[0] ^ 1]) + DEVICE.kid[1:])),
-            ("of 7 bytes", "WrongKeyId", url_encode(DEVICE.kid[:7])), ("of 9 bytes", "WrongKeyId", url_encode(DEVICE.kid + b"\x00")),
-            ("empty", "WrongKeyId", ""), ("in hexadecimal", "WrongKeyId", DEVICE.kid.hex()),
-            ("of another device", "WrongKeyId", url_encode(OTHER_DEVICE.kid)), ("padded", "Base64", kid + "="),
-            ("with non-zero trailing bits", "Base64", next_character(kid)), ("a number", "WrongType", 1)):
+        ("with a bit flipped", "WrongKeyId", url_encode(bytes([DEVICE.kid[0] ^ 1]) + DEVICE.kid[1:])),
+        ("of 7 bytes", "WrongKeyId", url_encode(DEVICE.kid[:7])),
+        ("of 9 bytes", "WrongKeyId", url_encode(DEVICE.kid + b"\x00")),
+        ("empty", "WrongKeyId", ""),
+        ("in hexadecimal", "WrongKeyId", DEVICE.kid.hex()),
+        ("of another device", "WrongKeyId", url_encode(OTHER_DEVICE.kid)),
+        ("padded", "Base64", kid + "="),
+        ("with non-zero trailing bits", "Base64", next_character(kid)),
+        ("a number", "WrongType", 1),
+    ):
         header(f"device's kid {comment}", flag, {"kid": value})
     for name, value in CONFUSING_MEMBERS:
         header(_member_comment(name, value) + " in the encrypted header", "HeaderMember", {name: value})
@@ -495,7 +666,11 @@ def _ephemeral_key(writer):
         encoded = encrypted_members(comment)["epk"][name]
         key(f"{name} with non-zero trailing bits", "Base64", {name: next_character(encoded)})
     key("point of zeros", "Point", {"x": url_encode(bytes(32)), "y": url_encode(bytes(32))})
-    key("point off the curve", "Point", {"x": url_encode(point[1:33]), "y": url_encode(point[33:64] + bytes([point[64] ^ 1]))})
+    key(
+        "point off the curve",
+        "Point",
+        {"x": url_encode(point[1:33]), "y": url_encode(point[33:64] + bytes([point[64] ^ 1]))},
+    )
     key("x and y exchanged", "Point", {"x": url_encode(point[33:]), "y": url_encode(point[1:33])})
     key("compressed: y true", "Point", {"y": True})
     writer.header("epk text", "WrongType", {"epk": "P-256"})
@@ -514,18 +689,40 @@ def _encrypted_key(writer):
     outer(comment, "EncryptedKey", encrypted_key=aes_key_wrap(key, key))
     content = pin("content key", 32)
     for size in (0, 8, 24, 32, 39, 41, 48):
-        outer(f"A256KW with an encrypted key of {size} bytes", "EncryptedKey", algorithm=WRAPPED, content_key=content,
-              encrypted_key=pin("encrypted key", size))
+        outer(
+            f"A256KW with an encrypted key of {size} bytes",
+            "EncryptedKey",
+            algorithm=WRAPPED,
+            content_key=content,
+            encrypted_key=pin("encrypted key", size),
+        )
     for size in (16, 24, 64):
         comment = f"A256KW of a content key of {size} bytes"
         key = jose.agreed_key(cases.ephemeral("j " + comment).exchange(DEVICE.point), WRAPPED)
-        outer(comment, "EncryptedKey", algorithm=WRAPPED, content_key=content, encrypted_key=aes_key_wrap(key, pin("c", size)))
-    outer("A256KW with a random encrypted key", "Decryption", algorithm=WRAPPED, content_key=content,
-          encrypted_key=pin("encrypted key", 40))
+        outer(
+            comment,
+            "EncryptedKey",
+            algorithm=WRAPPED,
+            content_key=content,
+            encrypted_key=aes_key_wrap(key, pin("c", size)),
+        )
+    outer(
+        "A256KW with a random encrypted key",
+        "Decryption",
+        algorithm=WRAPPED,
+        content_key=content,
+        encrypted_key=pin("encrypted key", 40),
+    )
     comment = "A256KW with a bit of the encrypted key flipped"
     key = jose.agreed_key(cases.ephemeral("j " + comment).exchange(DEVICE.point), WRAPPED)
     wrapped = aes_key_wrap(key, content)
-    outer(comment, "Decryption", algorithm=WRAPPED, content_key=content, encrypted_key=wrapped[:-1] + bytes([wrapped[-1] ^ 1]))
+    outer(
+        comment,
+        "Decryption",
+        algorithm=WRAPPED,
+        content_key=content,
+        encrypted_key=wrapped[:-1] + bytes([wrapped[-1] ^ 1]),
+    )
     comment = "A256KW of another content key"
     key = jose.agreed_key(cases.ephemeral("j " + comment).exchange(DEVICE.point), WRAPPED)
     outer(comment, "Decryption", algorithm=WRAPPED, content_key=content, encrypted_key=aes_key_wrap(key, pin("c2", 32)))
@@ -552,31 +749,55 @@ def _compact_form(writer):
         name = names[index]
         part = parts[index]
         if index:
-            joined(f"{name} with a line break", "Base64", *parts[:index], part + "\n", *parts[index + 1:])
-            joined(f"{name} with padding that it does not need", "Base64", *parts[:index], part + "=", *parts[index + 1:])
-            joined(f"{name} with a space before it", "Base64", *parts[:index], " " + part, *parts[index + 1:])
-            joined(f"{name} with a character of the standard alphabet", "Base64", *parts[:index], "+" + part[1:], *parts[index + 1:])
-        joined(f"{name} with a stray character", "Base64", *parts[:index], part + "A" * (1 if len(part) % 4 == 0 else 5 - len(part) % 4),
-               *parts[index + 1:])
+            joined(f"{name} with a line break", "Base64", *parts[:index], part + "\n", *parts[index + 1 :])
+            joined(
+                f"{name} with padding that it does not need", "Base64", *parts[:index], part + "=", *parts[index + 1 :]
+            )
+            joined(f"{name} with a space before it", "Base64", *parts[:index], " " + part, *parts[index + 1 :])
+            joined(
+                f"{name} with a character of the standard alphabet",
+                "Base64",
+                *parts[:index],
+                "+" + part[1:],
+                *parts[index + 1 :],
+            )
+        joined(
+            f"{name} with a stray character",
+            "Base64",
+            *parts[:index],
+            part + "A" * (1 if len(part) % 4 == 0 else 5 - len(part) % 4),
+            *parts[index + 1 :],
+        )
     joined("authentication tag padded", "Base64", *parts[:4], parts[4] + "==")
     joined("authentication tag with non-zero trailing bits", "Base64", *parts[:4], next_character(parts[4]))
     joined("space before the token", "Base64", " " + parts[0], *parts[1:])
     joined("line break after the token", "Base64", *parts[:4], parts[4] + "\r\n")
     joined("zero byte after the token", "Base64", *parts[:4], parts[4] + "\x00")
     joined("not ASCII", "Base64", *parts[:4], parts[4] + "\u00e9")
-    joined("JSON serialisation", "PartCount", json.dumps(dict(zip(
-        ("protected", "encrypted_key", "iv", "ciphertext", "tag"), parts))))
+    joined(
+        "JSON serialisation",
+        "PartCount",
+        json.dumps(dict(zip(("protected", "encrypted_key", "iv", "ciphertext", "tag"), parts))),
+    )
     joined("token over 3072 bytes", "TooLarge", *parts[:3], parts[3] + "A" * 2400, parts[4])
     writer.token("a JWS without encryption", "PartCount", good_signed())
-    writer.token("a COSE token", "Base64",
-                 cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("cose"), cases.initialization_vector("cose")))
+    writer.token(
+        "a COSE token",
+        "Base64",
+        cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("cose"), cases.initialization_vector("cose")),
+    )
     inner = writer.encrypt("nested", good_signed())
     writer.outer("encrypted twice", "PartCount", inner)
     comment = "encrypted to another device in this one's name"
     ephemeral, iv = cases.ephemeral("j " + comment), cases.initialization_vector("j " + comment)
-    writer.token(comment, "Decryption", jose.encrypt(good_signed(), OTHER_DEVICE.point, ephemeral, iv,
-                                                     header=dump(encrypted_members(comment))))
-    writer.token("encrypted to another device", "WrongKeyId", jose.encrypt(good_signed(), OTHER_DEVICE.point, ephemeral, iv))
+    writer.token(
+        comment,
+        "Decryption",
+        jose.encrypt(good_signed(), OTHER_DEVICE.point, ephemeral, iv, header=dump(encrypted_members(comment))),
+    )
+    writer.token(
+        "encrypted to another device", "WrongKeyId", jose.encrypt(good_signed(), OTHER_DEVICE.point, ephemeral, iv)
+    )
 
 
 def _tampered(writer):
@@ -586,10 +807,12 @@ def _tampered(writer):
     iv, sealed, tag = (jose.base64strict.url_decode(p) for p in parts[2:])
 
     def changed(comment, flag="Decryption", iv=iv, sealed=sealed, tag=tag, header=parts[0]):
-        writer.token(comment, flag, ".".join((header, "", url_encode(iv), url_encode(sealed), url_encode(tag))).encode())
+        writer.token(
+            comment, flag, ".".join((header, "", url_encode(iv), url_encode(sealed), url_encode(tag))).encode()
+        )
 
     def flipped(data, index):
-        return data[:index] + bytes([data[index] ^ 1]) + data[index + 1:]
+        return data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :]
 
     changed("first bit of the ciphertext flipped", sealed=flipped(sealed, 0))
     changed("a bit in the middle of the ciphertext flipped", sealed=flipped(sealed, len(sealed) // 2))
@@ -615,12 +838,15 @@ def _tampered(writer):
         sealed_otherwise = jose.gcm_seal(key, iv, good_signed(), data)
         changed(f"associated data: {comment}", header=header, sealed=sealed_otherwise[:-16], tag=sealed_otherwise[-16:])
     for comment, info in (
-            ("empty other info", b""),
-            ("algorithm ECDH-ES", jose.other_info(WRAPPED).replace(b"\x0eECDH-ES+A256KW", b"\x07ECDH-ES")),
-            ("algorithm of the key wrap", jose.other_info(WRAPPED)),
-            ("32 in place of 256", jose.other_info(DIRECT)[:-4] + (32).to_bytes(4, "big")),
-            ("lengths left out", b"A256GCM" + (256).to_bytes(4, "big"))):
-        sealed_otherwise = jose.gcm_seal(concat_kdf_sha256(ephemeral.exchange(DEVICE.point), info), iv, good_signed(), header.encode())
+        ("empty other info", b""),
+        ("algorithm ECDH-ES", jose.other_info(WRAPPED).replace(b"\x0eECDH-ES+A256KW", b"\x07ECDH-ES")),
+        ("algorithm of the key wrap", jose.other_info(WRAPPED)),
+        ("32 in place of 256", jose.other_info(DIRECT)[:-4] + (32).to_bytes(4, "big")),
+        ("lengths left out", b"A256GCM" + (256).to_bytes(4, "big")),
+    ):
+        sealed_otherwise = jose.gcm_seal(
+            concat_kdf_sha256(ephemeral.exchange(DEVICE.point), info), iv, good_signed(), header.encode()
+        )
         changed(f"key derivation: {comment}", header=header, sealed=sealed_otherwise[:-16], tag=sealed_otherwise[-16:])
 
 
@@ -630,6 +856,11 @@ def _accept_unsigned(file):
     writer.valid("a signed token is accepted", ("Normal",))
     writer.outer("bare claims are not", "PartCount", dump(claim_rules.to_members(CLAIMS)))
     writer.outer("bare claims in CBOR are not", "Base64", claim_rules.to_cbor(CLAIMS))
-    writer.outer("alg none is not", "WrongAlgorithm", jose.sign(
-        dump(claim_rules.to_members(CLAIMS)), ISSUER, header=dump({**SIGNED_MEMBERS, "alg": "none"}), signature=b""))
+    writer.outer(
+        "alg none is not",
+        "WrongAlgorithm",
+        jose.sign(
+            dump(claim_rules.to_members(CLAIMS)), ISSUER, header=dump({**SIGNED_MEMBERS, "alg": "none"}), signature=b""
+        ),
+    )
     writer.signed("a stranger's signature is not", "WrongKeyId", STRANGER)

@@ -1,6 +1,7 @@
 """The groups of type MeasurementTokenCOSE whose device shares a key with an issuer: COSE_Mac0."""
 
-from holdfast_peer import cbor, claims as claim_rules, cose
+from holdfast_peer import cbor, cose
+from holdfast_peer import claims as claim_rules
 from holdfast_peer.cbor import encode
 from holdfast_peer.keys import mac_key_id
 from holdfast_peer.primitives import hmac_sha256
@@ -32,7 +33,9 @@ def add(file):
 
 def _writer(file, accept_mac):
     check = cases.checker("COSE", False, mac_keys=[MAC_KEY], accept_mac=accept_mac)
-    return Writer(file.group("MeasurementTokenCOSE", check, **cases.group_inputs(False), **cases.mac_inputs(accept_mac)))
+    return Writer(
+        file.group("MeasurementTokenCOSE", check, **cases.group_inputs(False), **cases.mac_inputs(accept_mac))
+    )
 
 
 def _valid(writer, comment, flags, claims):
@@ -45,7 +48,11 @@ def _code(writer):
         writer.outer(comment, flag, cose.authenticate(PAYLOAD, MAC_KEY, code=value))
 
     for index in (0, 7, 8, 31):
-        code(f"tag: lowest bit of byte {index} flipped", "Mac", GOOD[:index] + bytes([GOOD[index] ^ 1]) + GOOD[index + 1:])
+        code(
+            f"tag: lowest bit of byte {index} flipped",
+            "Mac",
+            GOOD[:index] + bytes([GOOD[index] ^ 1]) + GOOD[index + 1 :],
+        )
     code("tag of zeros", "Mac", bytes(32))
     for size in (0, 1, 8, 16, 31):
         code(f"tag cut to {size} bytes", "MacSize", GOOD[:size])
@@ -53,16 +60,20 @@ def _code(writer):
     code("tag null", "WrongType", cbor.Encoded(b"\xf6"))
     code("tag as text", "WrongType", "x" * 32)
     for comment, structure in (
-            ("with the context of COSE_Mac", ["MAC", PROTECTED, b"", PAYLOAD]),
-            ("with the context of COSE_Sign1", ["Signature1", PROTECTED, b"", PAYLOAD]),
-            ("with external data", ["MAC0", PROTECTED, b"x", PAYLOAD]),
-            ("without the external data's place", ["MAC0", PROTECTED, PAYLOAD]),
-            ("over other claims", ["MAC0", PROTECTED, b"", claim_rules.to_cbor({**CLAIMS, "generation": 2})]),
-            ("over another header", ["MAC0", b"", b"", PAYLOAD])):
+        ("with the context of COSE_Mac", ["MAC", PROTECTED, b"", PAYLOAD]),
+        ("with the context of COSE_Sign1", ["Signature1", PROTECTED, b"", PAYLOAD]),
+        ("with external data", ["MAC0", PROTECTED, b"x", PAYLOAD]),
+        ("without the external data's place", ["MAC0", PROTECTED, PAYLOAD]),
+        ("over other claims", ["MAC0", PROTECTED, b"", claim_rules.to_cbor({**CLAIMS, "generation": 2})]),
+        ("over another header", ["MAC0", b"", b"", PAYLOAD]),
+    ):
         code(f"tag {comment}", "Mac", hmac_sha256(MAC_KEY, encode(structure)))
     code("tag over the payload alone", "Mac", hmac_sha256(MAC_KEY, PAYLOAD))
-    code("tag under another device's key, in this one's name", "Mac",
-         hmac_sha256(OTHER_MAC_KEY, cose.mac_input(PROTECTED, PAYLOAD)))
+    code(
+        "tag under another device's key, in this one's name",
+        "Mac",
+        hmac_sha256(OTHER_MAC_KEY, cose.mac_input(PROTECTED, PAYLOAD)),
+    )
     code("tag under an empty key", "Mac", hmac_sha256(b"", cose.mac_input(PROTECTED, PAYLOAD)))
     writer.outer("another device's key, in its own name", "WrongKeyId", cose.authenticate(PAYLOAD, OTHER_MAC_KEY))
 
@@ -75,8 +86,14 @@ def _header(writer):
         kept = {k: v for k, v in {**labels, **(changes or {})}.items() if k not in without}
         writer.outer(comment, flag, cose.authenticate(PAYLOAD, key, protected=encode(kept) if raw is None else raw))
 
-    for name, number in (("ES256", -7), ("HMAC 256/64", 4), ("HMAC 384/384", 6), ("HMAC 512/512", 7),
-                         ("AES-MAC 256/128", 26), ("0", 0)):
+    for name, number in (
+        ("ES256", -7),
+        ("HMAC 256/64", 4),
+        ("HMAC 384/384", 6),
+        ("HMAC 512/512", 7),
+        ("AES-MAC 256/128", 26),
+        ("0", 0),
+    ):
         header(f"algorithm {name}", "WrongAlgorithm", {1: number})
     header("algorithm as text", "WrongType", {1: "HS256"})
     header("the signing key's id", "WrongKeyKind", {4: ISSUER.kid})
@@ -98,7 +115,9 @@ def _header(writer):
     header("byte after the header", "TrailingBytes", raw=PROTECTED + b"\x00")
 
     def outside(comment, flag, unprotected, protected=None):
-        writer.outer(comment, flag, cose.authenticate(PAYLOAD, MAC_KEY, protected=protected, unprotected=encode(unprotected)))
+        writer.outer(
+            comment, flag, cose.authenticate(PAYLOAD, MAC_KEY, protected=protected, unprotected=encode(unprotected))
+        )
 
     outside("key id in both headers", "HeaderLabels", {4: KID})
     outside("key id outside the protected header", "HeaderLabels", {4: KID}, encode({1: 5, 16: "holdfast-mt"}))
@@ -113,8 +132,9 @@ def _layer(writer):
     body = [PROTECTED, {}, PAYLOAD, GOOD]
     layer("COSE_Sign1's tag around a MAC", "WrongAlgorithm", body, tag=18)
     signature = pin("signature of 64 bytes", 64)
-    layer("COSE_Sign1 that names the MAC key", "WrongKeyKind",
-          [cose.sign_protected(KID), {}, PAYLOAD, signature], tag=18)
+    layer(
+        "COSE_Sign1 that names the MAC key", "WrongKeyKind", [cose.sign_protected(KID), {}, PAYLOAD, signature], tag=18
+    )
     writer.signed("a signature in the MAC key's name", "WrongKeyKind", protected=cose.sign_protected(KID))
     layer("COSE_Mac's tag", "UnknownTag", body, tag=97)
     layer("COSE_Mac with recipients", "WrongCount", [*body, []])
@@ -132,7 +152,7 @@ def _layer(writer):
 
 
 def _flipped(data, index):
-    return data[:index] + bytes([data[index] ^ 1]) + data[index + 1:]
+    return data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :]
 
 
 def _switched_off(file):

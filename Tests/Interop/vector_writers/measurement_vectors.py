@@ -18,14 +18,21 @@ def measured(ids, label):
 
 
 def measurement_file():
-    file = VectorFile("HMAC-SHA-256", "measurement_schema_v1.json", [
-        "Measurement: components, salt and proof key give the configuration, the integrity and the device measurement.",
-        "MeasurementConfiguration: configurations that a strict reader accepts or refuses.",
-        "ReleaseKeys: the root of a release gives its evidence key, its measurement proof key and that one's id.",
-        "Evidence: evidence under an evidence key, which a service accepts or refuses."], NOTES)
+    file = VectorFile(
+        "HMAC-SHA-256",
+        "measurement_schema_v1.json",
+        [
+            "Measurement: components, salt and proof key give the configuration, the integrity and the device measurement.",
+            "MeasurementConfiguration: configurations that a strict reader accepts or refuses.",
+            "ReleaseKeys: the root of a release gives its evidence key, its measurement proof key and that one's id.",
+            "Evidence: evidence under an evidence key, which a service accepts or refuses.",
+        ],
+        NOTES,
+    )
     _measurements(file.group("Measurement", _check_measurement))
-    _configurations(file.group("MeasurementConfiguration", lambda configuration:
-                               measurement.parse_configuration(configuration)))
+    _configurations(
+        file.group("MeasurementConfiguration", lambda configuration: measurement.parse_configuration(configuration))
+    )
     _release_keys(file.group("ReleaseKeys", _check_release_keys))
     _evidence(file.group("Evidence", _check_evidence))
     return file
@@ -43,10 +50,19 @@ def _measurement(group, comment, label, app, device, *, flags=("Normal",), salt=
     mpk = pin(f"{label}/mpk", 16) if mpk is None else mpk
     key_id = measurement.proof_key_id(mpk)
     configuration = measurement.configuration(salt, key_id, [i for i, _ in app], [i for i, _ in device], created)
-    group.valid(comment, flags, mpk=mpk, appComponents=app, deviceComponents=device, salt=salt, created=created,
-                configuration=configuration,
-                integrity=measurement.integrity_measurement(salt, configuration, app, device),
-                device=measurement.device_measurement(salt, configuration, device), mpkId=key_id)
+    group.valid(
+        comment,
+        flags,
+        mpk=mpk,
+        appComponents=app,
+        deviceComponents=device,
+        salt=salt,
+        created=created,
+        configuration=configuration,
+        integrity=measurement.integrity_measurement(salt, configuration, app, device),
+        device=measurement.device_measurement(salt, configuration, device),
+        mpkId=key_id,
+    )
 
 
 def _measurements(group):
@@ -62,22 +78,48 @@ def _measurements(group):
     changed = [[i, pin("changed", 32) if i == "device.cpu" else d] for i, d in device]
     _measurement(group, "one device component changed: both measurements change", "same", app, changed, **same)
     _measurement(group, "inputs in another order give the same result", "same", app[::-1], device[::-1], **same)
-    _measurement(group, "absent components have the digest of nothing", "absent", [[i, ABSENT] for i in APP],
-                 [[i, ABSENT] for i in DEVICE])
+    _measurement(
+        group,
+        "absent components have the digest of nothing",
+        "absent",
+        [[i, ABSENT] for i in APP],
+        [[i, ABSENT] for i in DEVICE],
+    )
     _measurement(group, "one component of each scope", "one", app[:1], device[:1])
     mixed = measured(["a", "m", "zz", "z"], "mixed")
     _measurement(group, "device ids sort between app ids", "mixed", mixed, measured(["b", "n", "y"], "mixed"))
     prefix = measured(["a", "aa", "a.b", "a-b", "a_b", "A", "B"], "prefix")
-    _measurement(group, "ids are sorted by bytes: prefixes and case", "prefix", prefix, measured(["device.x"], "prefix"))
-    _measurement(group, "all bytes zero", "zero", [[i, bytes(32)] for i in APP], [[i, bytes(32)] for i in DEVICE],
-                 salt=bytes(32), mpk=bytes(16), created=0, flags=("Boundary",))
-    _measurement(group, "all bits set", "ones", [[i, b"\xff" * 32] for i in APP], [[i, b"\xff" * 32] for i in DEVICE],
-                 salt=b"\xff" * 32, mpk=b"\xff" * 16, created=2**53 - 1, flags=("Boundary",))
+    _measurement(
+        group, "ids are sorted by bytes: prefixes and case", "prefix", prefix, measured(["device.x"], "prefix")
+    )
+    _measurement(
+        group,
+        "all bytes zero",
+        "zero",
+        [[i, bytes(32)] for i in APP],
+        [[i, bytes(32)] for i in DEVICE],
+        salt=bytes(32),
+        mpk=bytes(16),
+        created=0,
+        flags=("Boundary",),
+    )
+    _measurement(
+        group,
+        "all bits set",
+        "ones",
+        [[i, b"\xff" * 32] for i in APP],
+        [[i, b"\xff" * 32] for i in DEVICE],
+        salt=b"\xff" * 32,
+        mpk=b"\xff" * 16,
+        created=2**53 - 1,
+        flags=("Boundary",),
+    )
     for created in (23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32):
         _measurement(group, f"created {created}", "created", app, device, created=created, flags=("Boundary",))
     many = measured([f"app.{i:02}" for i in range(24)], "many")
-    _measurement(group, "24 app components: the list's length takes a second byte", "many", many, device,
-                 flags=("Boundary",))
+    _measurement(
+        group, "24 app components: the list's length takes a second byte", "many", many, device, flags=("Boundary",)
+    )
 
 
 def _configurations(group):
@@ -107,13 +149,25 @@ def _configurations(group):
     for key in (0, 7, -1, "1", 255):
         invalid(f"extra key {key!r}", "UnknownKey", encode({**base, key: 1}))
     for comment, key, value in (
-            ("version as text", 1, "1"), ("version as null", 1, None), ("version as true", 1, True), ("version -2", 1, -2),
-            ("salt as text", 2, "s" * 32), ("salt as null", 2, None), ("proof key id as text", 3, "12345678"),
-            ("app ids as text", 4, "app.image"), ("app ids as null", 4, None), ("app ids as a map", 4, {}),
-            ("an app id as bytes", 4, [b"app.image"]), ("an app id as an integer", 4, [1]),
-            ("an app id with its digest", 4, [["app.image", ABSENT]]),
-            ("device ids as text", 5, "device.cpu"), ("a device id as bytes", 5, [b"device.cpu"]),
-            ("created as text", 6, "1790000000"), ("created as null", 6, None), ("created before 1970", 6, -1)):
+        ("version as text", 1, "1"),
+        ("version as null", 1, None),
+        ("version as true", 1, True),
+        ("version -2", 1, -2),
+        ("salt as text", 2, "s" * 32),
+        ("salt as null", 2, None),
+        ("proof key id as text", 3, "12345678"),
+        ("app ids as text", 4, "app.image"),
+        ("app ids as null", 4, None),
+        ("app ids as a map", 4, {}),
+        ("an app id as bytes", 4, [b"app.image"]),
+        ("an app id as an integer", 4, [1]),
+        ("an app id with its digest", 4, [["app.image", ABSENT]]),
+        ("device ids as text", 5, "device.cpu"),
+        ("a device id as bytes", 5, [b"device.cpu"]),
+        ("created as text", 6, "1790000000"),
+        ("created as null", 6, None),
+        ("created before 1970", 6, -1),
+    ):
         invalid(comment, "WrongType", encode({**base, key: value}))
     invalid("an array", "WrongType", encode([1, salt, key_id, APP, DEVICE, 0]))
     invalid("null", "WrongType", encode(None))
@@ -147,25 +201,39 @@ def _encodings(invalid, good, base):
     invalid("keys 5 and 6 exchanged", "UnsortedKeys", map_of(*pairs[:4], pairs[5], pairs[4]))
     invalid("keys in reverse", "UnsortedKeys", map_of(*pairs[::-1]))
     invalid("key 2 twice, equal values", "DuplicateKey", map_of(*pairs[:2], *pairs[1:]))
-    invalid("key 2 twice, different values", "DuplicateKey",
-            map_of(*pairs[:2], encode(2) + encode(pin("mc/other", 32)), *pairs[2:]))
+    invalid(
+        "key 2 twice, different values",
+        "DuplicateKey",
+        map_of(*pairs[:2], encode(2) + encode(pin("mc/other", 32)), *pairs[2:]),
+    )
     invalid("key 6 twice", "DuplicateKey", map_of(*pairs, pairs[5]))
     invalid("map of indefinite length", "IndefiniteLength", b"\xbf" + b"".join(pairs) + b"\xff")
-    invalid("salt in chunks", "IndefiniteLength",
-            encode({**base, 2: Encoded(b"\x5f" + encode(bytes(16)) * 2 + b"\xff")}))
-    invalid("app ids of indefinite length", "IndefiniteLength",
-            encode({**base, 4: Encoded(b"\x9f" + b"".join(map(encode, APP)) + b"\xff")}))
+    invalid(
+        "salt in chunks", "IndefiniteLength", encode({**base, 2: Encoded(b"\x5f" + encode(bytes(16)) * 2 + b"\xff")})
+    )
+    invalid(
+        "app ids of indefinite length",
+        "IndefiniteLength",
+        encode({**base, 4: Encoded(b"\x9f" + b"".join(map(encode, APP)) + b"\xff")}),
+    )
     invalid("an id in chunks", "IndefiniteLength", encode({**base, 4: [Encoded(b"\x7f\x63app\xff")]}))
     invalid("map length in two bytes", "NonMinimalInteger", head(cbor.MAP, 6, 1) + good[1:])
     invalid("version in two bytes", "NonMinimalInteger", encode({**base, 1: Encoded(b"\x18\x01")}))
     invalid("key 1 in two bytes", "NonMinimalInteger", map_of(b"\x18\x01\x01", *pairs[1:]))
-    invalid("salt with a length of two bytes", "NonMinimalInteger",
-            encode({**base, 2: Encoded(head(cbor.BYTES, 32, 2) + base[2])}))
+    invalid(
+        "salt with a length of two bytes",
+        "NonMinimalInteger",
+        encode({**base, 2: Encoded(head(cbor.BYTES, 32, 2) + base[2])}),
+    )
     invalid("an id with a length of two bytes", "NonMinimalInteger", encode({**base, 4: [Encoded(b"\x78\x03app")]}))
-    invalid("a list with a length of two bytes", "NonMinimalInteger",
-            encode({**base, 5: Encoded(head(cbor.ARRAY, 1, 1) + encode("device.cpu"))}))
-    invalid("created in eight bytes", "NonMinimalInteger",
-            encode({**base, 6: Encoded(head(cbor.UNSIGNED, base[6], 8))}))
+    invalid(
+        "a list with a length of two bytes",
+        "NonMinimalInteger",
+        encode({**base, 5: Encoded(head(cbor.ARRAY, 1, 1) + encode("device.cpu"))}),
+    )
+    invalid(
+        "created in eight bytes", "NonMinimalInteger", encode({**base, 6: Encoded(head(cbor.UNSIGNED, base[6], 8))})
+    )
     invalid("created 2^53", "IntegerTooLarge", encode({**base, 6: 2**53}))
     invalid("created 2^64 - 1", "IntegerTooLarge", encode({**base, 6: 2**64 - 1}))
     invalid("created as a double", "Float", encode({**base, 6: Encoded(bytes.fromhex("fb41daac4ee0000000"))}))
@@ -184,7 +252,13 @@ def _check_release_keys(*, root, evidenceKey, mpk, mpkId):
 def _release_keys(group):
     def keys(root, **changes):
         evidence_key, proof_key = measurement.release_keys(root)
-        return {"root": root, "evidenceKey": evidence_key, "mpk": proof_key, "mpkId": measurement.proof_key_id(proof_key), **changes}
+        return {
+            "root": root,
+            "evidenceKey": evidence_key,
+            "mpk": proof_key,
+            "mpkId": measurement.proof_key_id(proof_key),
+            **changes,
+        }
 
     group.valid("bytes 0 to 15", **keys(bytes(range(16))))
     for number in range(4):
@@ -194,14 +268,18 @@ def _release_keys(group):
     root = pin("root", 16)
     good = keys(root)
     for comment, changes in (
-            ("the evidence key begins with MPK", {"evidenceKey": good["mpk"] + bytes(16)}),
-            ("the label of MPK for both", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 32)}),
-            ("the label of the evidence key for both", {"mpk": good["evidenceKey"][:16]}),
-            ("a zero byte after the label", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 evidence key\x00", 32)}),
-            ("the evidence key derived from MPK", {"evidenceKey": hkdf_sha256(good["mpk"], b"", b"holdfast/1 evidence key", 32)}),
-            ("the root itself as MPK", {"mpk": root, "mpkId": measurement.proof_key_id(root)}),
-            ("the id of the root", {"mpkId": measurement.proof_key_id(root)}),
-            ("the keys of another root", {"root": pin("root/other", 16)})):
+        ("the evidence key begins with MPK", {"evidenceKey": good["mpk"] + bytes(16)}),
+        ("the label of MPK for both", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 measurement proof key", 32)}),
+        ("the label of the evidence key for both", {"mpk": good["evidenceKey"][:16]}),
+        ("a zero byte after the label", {"evidenceKey": hkdf_sha256(root, b"", b"holdfast/1 evidence key\x00", 32)}),
+        (
+            "the evidence key derived from MPK",
+            {"evidenceKey": hkdf_sha256(good["mpk"], b"", b"holdfast/1 evidence key", 32)},
+        ),
+        ("the root itself as MPK", {"mpk": root, "mpkId": measurement.proof_key_id(root)}),
+        ("the id of the root", {"mpkId": measurement.proof_key_id(root)}),
+        ("the keys of another root", {"root": pin("root/other", 16)}),
+    ):
         group.invalid(comment, "WrongKey", **{**good, **changes})
     for size in (0, 15, 17, 32):
         group.invalid(f"root of {size} bytes", "WrongSize", **{**good, "root": (root * 2)[:size]})
@@ -209,20 +287,39 @@ def _release_keys(group):
 
 def _check_evidence(*, evidenceKey, evidence, **expected):
     fields = measurement.parse_evidence(evidence, evidenceKey)
-    names = {"configuration": "configuration", "appComponents": "app", "deviceComponents": "device", "subject": "subject",
-             "version": "version", "properties": "properties"}
+    names = {
+        "configuration": "configuration",
+        "appComponents": "app",
+        "deviceComponents": "device",
+        "subject": "subject",
+        "version": "version",
+        "properties": "properties",
+    }
     assert not expected or {n: fields[f] for n, f in names.items()} == expected, expected
 
 
 def _evidence(group):
     app, device = measured(APP, "e"), measured(DEVICE, "e")
     evidence_key, proof_key = measurement.release_keys(pin("evidence/root", 16))
-    made = measurement.configuration(pin("evidence/salt", 32), measurement.proof_key_id(proof_key), APP, DEVICE, 1790000000)
+    made = measurement.configuration(
+        pin("evidence/salt", 32), measurement.proof_key_id(proof_key), APP, DEVICE, 1790000000
+    )
 
     def valid(comment, flags=("Normal",), subject=None, version=None, properties=()):
-        group.valid(comment, flags, evidenceKey=evidence_key, configuration=made, appComponents=app, deviceComponents=device,
-                    subject=subject, version=version, properties=list(properties), evidence=measurement.evidence(
-                        evidence_key, made, app, device, subject=subject, version=version, properties=properties))
+        group.valid(
+            comment,
+            flags,
+            evidenceKey=evidence_key,
+            configuration=made,
+            appComponents=app,
+            deviceComponents=device,
+            subject=subject,
+            version=version,
+            properties=list(properties),
+            evidence=measurement.evidence(
+                evidence_key, made, app, device, subject=subject, version=version, properties=properties
+            ),
+        )
 
     valid("no claims and no properties")
     valid("claims about name and version", subject="com.example.lock", version=[1, 2, 300])
@@ -240,11 +337,15 @@ def _bad_evidence(group, evidence_key, proof_key, base):
         return hmac_sha256(key, b"holdfast/1 evidence\x00" + cbor.encode(elements))
 
     def invalid(comment, flag, elements, *, key=evidence_key, code=None):
-        group.invalid(comment, flag, evidenceKey=evidence_key,
-                      evidence=cbor.encode([*elements, mac(elements, key) if code is None else code]))
+        group.invalid(
+            comment,
+            flag,
+            evidenceKey=evidence_key,
+            evidence=cbor.encode([*elements, mac(elements, key) if code is None else code]),
+        )
 
     def changed(comment, flag, index, value):
-        invalid(comment, flag, [*base[:index], value, *base[index + 1:]])
+        invalid(comment, flag, [*base[:index], value, *base[index + 1 :]])
 
     invalid("under the measurement proof key", "WrongMac", base, key=proof_key)
     invalid("under the measurement proof key twice", "WrongMac", base, key=proof_key * 2)
@@ -291,9 +392,15 @@ def _bad_evidence(group, evidence_key, proof_key, base):
 
 
 def proof_file():
-    file = VectorFile("HMAC-SHA-256", "proof_schema_v1.json", [
-        "A proof is HMAC-SHA-256 over nonce and measurement, keyed by the measurement proof key.",
-        "The same function proves the integrity and the device measurement."], NOTES)
+    file = VectorFile(
+        "HMAC-SHA-256",
+        "proof_schema_v1.json",
+        [
+            "A proof is HMAC-SHA-256 over nonce and measurement, keyed by the measurement proof key.",
+            "The same function proves the integrity and the device measurement.",
+        ],
+        NOTES,
+    )
     _proofs(file.group("Proof", _check_proof))
     return file
 
@@ -307,8 +414,12 @@ def _proofs(group):
         group.valid(comment, flags, mpk=mpk, nonce=nonce, measurement=value, proof=hmac_sha256(mpk, nonce + value))
 
     for number in range(8):
-        valid(f"pseudo-random {number}", pin(f"proof/mpk/{number}", 16), pin(f"proof/nonce/{number}", 16),
-              pin(f"proof/value/{number}", 32))
+        valid(
+            f"pseudo-random {number}",
+            pin(f"proof/mpk/{number}", 16),
+            pin(f"proof/nonce/{number}", 16),
+            pin(f"proof/value/{number}", 32),
+        )
     mpk, nonce, im, dm = pin("proof/mpk", 16), pin("proof/nonce", 16), pin("proof/im", 32), pin("proof/dm", 32)
     valid("integrity measurement", mpk, nonce, im)
     valid("device measurement under the same nonce", mpk, nonce, dm)
@@ -346,8 +457,12 @@ def _proofs(group):
         other = pin("proof/size", size)
         invalid(f"nonce of {size} bytes", "WrongSize", nonce=other, proof=hmac_sha256(mpk, other + im))
         invalid(f"proof key of {size} bytes", "WrongSize", mpk=other, proof=hmac_sha256(other, nonce + im))
-    invalid("proof key without its last zero byte, which HMAC pads back", "WrongSize", mpk=mpk[:15],
-            proof=hmac_sha256(mpk[:15] + b"\x00", nonce + im))
+    invalid(
+        "proof key without its last zero byte, which HMAC pads back",
+        "WrongSize",
+        mpk=mpk[:15],
+        proof=hmac_sha256(mpk[:15] + b"\x00", nonce + im),
+    )
     for size in (0, 16, 31, 33, 64):
         other = pin("proof/value/size", size)
         invalid(f"measurement of {size} bytes", "WrongSize", measurement=other, proof=hmac_sha256(mpk, nonce + other))

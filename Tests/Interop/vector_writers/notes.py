@@ -9,7 +9,10 @@ NOTES = {
     "Representation": ("FUNCTIONALITY", "A valid token in an unusual but permitted form."),
     "KeyWrap": ("FUNCTIONALITY", "A valid token with ECDH-ES+A256KW."),
     "PartyInfo": ("FUNCTIONALITY", "A valid token with apu or apv, which enter the key derivation."),
-    "AcceptUnsigned": ("FUNCTIONALITY", "Bare claims as plaintext, valid only because the policy accepts unsigned tokens."),
+    "AcceptUnsigned": (
+        "FUNCTIONALITY",
+        "Bare claims as plaintext, valid only because the policy accepts unsigned tokens.",
+    ),
     "Published": ("BASIC", "A value that an RFC prints."),
     "WholeCode": ("FUNCTIONALITY", "No digits: the whole HMAC in hexadecimal."),
     # encoding
@@ -25,7 +28,10 @@ NOTES = {
     "SimpleValue": (_MALFORMED, "A simple value that the protocol does not use."),
     "UnknownTag": (_MALFORMED, "A tag that is unknown, or missing, or another than the one required there."),
     "NotUtf8": (_MALFORMED, "Text that is not UTF-8."),
-    "Base64": (_MALFORMED, "Base64 with the wrong alphabet or padding, with white space, or with non-zero trailing bits."),
+    "Base64": (
+        _MALFORMED,
+        "Base64 with the wrong alphabet or padding, with white space, or with non-zero trailing bits.",
+    ),
     "ByteOrderMark": (_MALFORMED, "JSON that starts with a byte order mark."),
     "DuplicateMember": ("CONFUSION", "A JSON member occurs twice, also where escapes hide it."),
     "NumberForm": (_MALFORMED, "A JSON number that is not digits only."),
@@ -52,7 +58,10 @@ NOTES = {
     "HeaderTooLarge": (_MISSING, "A JOSE header over 1024 bytes, encoded and decoded."),
     "RecipientCount": (_MISSING, "No recipient, or more than one."),
     "RecipientCiphertext": (_MISSING, "A recipient with a ciphertext, where the key is agreed directly."),
-    "EncryptedKey": (_MISSING, "An encrypted key where none may be, none where one must be, or one of the wrong length."),
+    "EncryptedKey": (
+        _MISSING,
+        "An encrypted key where none may be, none where one must be, or one of the wrong length.",
+    ),
     # claims
     "MissingClaim": (_MISSING, "A required claim is absent."),
     "UnknownClaim": (_MISSING, "A claim that is not defined."),

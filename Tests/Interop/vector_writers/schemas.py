@@ -17,76 +17,183 @@ def nullable(schema):
 
 
 def closed(properties, optional=()):
-    return {"type": "object", "properties": properties, "additionalProperties": False,
-            "required": [name for name in properties if name not in optional]}
+    return {
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+        "required": [name for name in properties if name not in optional],
+    }
 
 
 COMPONENTS = {"type": "array", "items": {"type": "array", "items": [TEXT, hex_of(32)], "minItems": 2, "maxItems": 2}}
-TOKEN_KEYS = {"devicePrivateKey": hex_of(32), "devicePublicKey": hex_of(65), "deviceKid": hex_of(8), "deviceId": hex_of(16),
-              "issuerPublicKey": hex_of(65), "issuerKid": hex_of(8)}
+TOKEN_KEYS = {
+    "devicePrivateKey": hex_of(32),
+    "devicePublicKey": hex_of(65),
+    "deviceKid": hex_of(8),
+    "deviceId": hex_of(16),
+    "issuerPublicKey": hex_of(65),
+    "issuerKid": hex_of(8),
+}
 TOKEN = {**TOKEN_KEYS, "acceptUnsigned": BOOLEAN}
 MAC = {"macKey": hex_of(32), "macKid": hex_of(8), "acceptMac": BOOLEAN}
-CLAIMS = closed({
-    "issuer": TEXT, "subject": TEXT, "audience": hex_of(16), "expires": UINT, "issuedAt": UINT, "tokenId": hex_of(16),
-    "integrity": hex_of(32), "device": hex_of(32), "proofKey": hex_of(16), "generation": UINT, "maximumUses": UINT,
-    "commands": {"type": "array", "items": TEXT, "maxItems": 16},
-    "version": {"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}, "user": TEXT,
-}, optional=("maximumUses", "commands", "version", "user"))
+CLAIMS = closed(
+    {
+        "issuer": TEXT,
+        "subject": TEXT,
+        "audience": hex_of(16),
+        "expires": UINT,
+        "issuedAt": UINT,
+        "tokenId": hex_of(16),
+        "integrity": hex_of(32),
+        "device": hex_of(32),
+        "proofKey": hex_of(16),
+        "generation": UINT,
+        "maximumUses": UINT,
+        "commands": {"type": "array", "items": TEXT, "maxItems": 16},
+        "version": {"type": "array", "items": UINT, "minItems": 3, "maxItems": 3},
+        "user": TEXT,
+    },
+    optional=("maximumUses", "commands", "version", "user"),
+)
 ROUND = {
-    "m1": HEX, "proverRandom": hex_of(16), "encoding": {"enum": [0, 1, 2]}, "token": HEX, "rememberedToken": HEX,
-    "mpk": hex_of(16), "integrity": hex_of(32), "device": hex_of(32), "head": HEX, "th": hex_of(32), "nonce": hex_of(16),
-    "kProverToDevice": hex_of(32), "kDeviceToProver": hex_of(32), "imp": nullable(hex_of(32)), "dmp": hex_of(32),
-    "request": HEX, "m2": HEX, "m3Plaintext": nullable(HEX), "m3": HEX, "status": {"type": "integer", "minimum": 0, "maximum": 17}}
+    "m1": HEX,
+    "proverRandom": hex_of(16),
+    "encoding": {"enum": [0, 1, 2]},
+    "token": HEX,
+    "rememberedToken": HEX,
+    "mpk": hex_of(16),
+    "integrity": hex_of(32),
+    "device": hex_of(32),
+    "head": HEX,
+    "th": hex_of(32),
+    "nonce": hex_of(16),
+    "kProverToDevice": hex_of(32),
+    "kDeviceToProver": hex_of(32),
+    "imp": nullable(hex_of(32)),
+    "dmp": hex_of(32),
+    "request": HEX,
+    "m2": HEX,
+    "m3Plaintext": nullable(HEX),
+    "m3": HEX,
+    "status": {"type": "integer", "minimum": 0, "maximum": 17},
+}
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
 
 # file: {group type: (group inputs, test fields, those of both that are optional)}
 FILES = {
     "measurement": {
-        "Measurement": ({}, {"mpk": hex_of(16), "appComponents": COMPONENTS, "deviceComponents": COMPONENTS, "salt": hex_of(32),
-                             "created": UINT, "configuration": HEX, "integrity": hex_of(32), "device": hex_of(32),
-                             "mpkId": hex_of(8)}, ()),
+        "Measurement": (
+            {},
+            {
+                "mpk": hex_of(16),
+                "appComponents": COMPONENTS,
+                "deviceComponents": COMPONENTS,
+                "salt": hex_of(32),
+                "created": UINT,
+                "configuration": HEX,
+                "integrity": hex_of(32),
+                "device": hex_of(32),
+                "mpkId": hex_of(8),
+            },
+            (),
+        ),
         "MeasurementConfiguration": ({}, {"configuration": HEX}, ()),
         "ReleaseKeys": ({}, {"root": HEX, "evidenceKey": HEX, "mpk": HEX, "mpkId": HEX}, ()),
-        "Evidence": ({}, {"evidenceKey": HEX, "evidence": HEX, "configuration": HEX, "appComponents": COMPONENTS,
-                          "deviceComponents": COMPONENTS, "subject": nullable(TEXT),
-                          "version": nullable({"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}),
-                          "properties": {"type": "array", "items": TEXT}},
-                     ("configuration", "appComponents", "deviceComponents", "subject", "version", "properties"))},
+        "Evidence": (
+            {},
+            {
+                "evidenceKey": HEX,
+                "evidence": HEX,
+                "configuration": HEX,
+                "appComponents": COMPONENTS,
+                "deviceComponents": COMPONENTS,
+                "subject": nullable(TEXT),
+                "version": nullable({"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}),
+                "properties": {"type": "array", "items": TEXT},
+            },
+            ("configuration", "appComponents", "deviceComponents", "subject", "version", "properties"),
+        ),
+    },
     "proof": {"Proof": ({}, {"mpk": HEX, "nonce": HEX, "measurement": HEX, "proof": HEX}, ())},
     "measurement_token": {
         "MeasurementTokenCOSE": ({**TOKEN, **MAC}, {"token": HEX, "claims": CLAIMS}, ("claims", *MAC)),
-        "MeasurementTokenJOSE": (TOKEN, {"token": HEX, "claims": CLAIMS}, ("claims",))},
+        "MeasurementTokenJOSE": (TOKEN, {"token": HEX, "claims": CLAIMS}, ("claims",)),
+    },
     "oath_hotp": {"HOTP": ({}, {"secret": HEX, "counter": hex_of(8), **CODE}, ())},
     "oath_totp": {"TOTP": ({}, {"secret": HEX, "time": UINT, "period": UINT, **CODE}, ())},
     "oath_ocra": {
-        "OCRA": ({}, {"suite": TEXT, "secret": HEX, "question": TEXT, "counter": hex_of(8), "pin": HEX, "session": HEX,
-                      "timeStep": hex_of(8), "code": TEXT}, ("counter", "pin", "session", "timeStep")),
-        "OCRASuite": ({}, {"suite": TEXT}, ())},
+        "OCRA": (
+            {},
+            {
+                "suite": TEXT,
+                "secret": HEX,
+                "question": TEXT,
+                "counter": hex_of(8),
+                "pin": HEX,
+                "session": HEX,
+                "timeStep": hex_of(8),
+                "code": TEXT,
+            },
+            ("counter", "pin", "session", "timeStep"),
+        ),
+        "OCRASuite": ({}, {"suite": TEXT}, ()),
+    },
     "session": {
         "SessionRound": (TOKEN_KEYS, ROUND, ("rememberedToken",)),
-        "SessionM1": MESSAGE, "SessionM2": MESSAGE, "SessionM3": MESSAGE, "SessionRequest": MESSAGE,
-        "SessionReply": MESSAGE},
+        "SessionM1": MESSAGE,
+        "SessionM2": MESSAGE,
+        "SessionM3": MESSAGE,
+        "SessionRequest": MESSAGE,
+        "SessionReply": MESSAGE,
+    },
 }
 
 
 def _group(kind, inputs, fields, optional):
-    test = closed({"tcId": {"type": "integer", "minimum": 1}, "comment": TEXT, "flags": {"type": "array", "items": TEXT, "minItems": 1},
-                   **fields, "result": {"enum": ["valid", "invalid"]}}, optional)
-    return closed({"type": {"const": kind}, "source": closed({"name": TEXT, "version": TEXT}), **inputs,
-                   "tests": {"type": "array", "items": test, "minItems": 1}}, optional)
+    test = closed(
+        {
+            "tcId": {"type": "integer", "minimum": 1},
+            "comment": TEXT,
+            "flags": {"type": "array", "items": TEXT, "minItems": 1},
+            **fields,
+            "result": {"enum": ["valid", "invalid"]},
+        },
+        optional,
+    )
+    return closed(
+        {
+            "type": {"const": kind},
+            "source": closed({"name": TEXT, "version": TEXT}),
+            **inputs,
+            "tests": {"type": "array", "items": test, "minItems": 1},
+        },
+        optional,
+    )
 
 
 def schema(name):
     groups = FILES[name]
     note = closed({"bugType": TEXT, "description": TEXT})
     return {
-        "$schema": "http://json-schema.org/draft-07/schema#", "title": f"Holdfast test vectors: {name.replace('_', ' ')}",
-        **closed({
-            "algorithm": TEXT, "schema": {"const": f"{name}_schema_v1.json"}, "numberOfTests": {"type": "integer", "minimum": 1},
-            "header": {"type": "array", "items": TEXT}, "notes": {"type": "object", "additionalProperties": note},
-            "testGroups": {"type": "array", "minItems": 1, "items": {"oneOf": [{"$ref": f"#/definitions/{kind}"} for kind in groups]}}}),
-        "definitions": {kind: _group(kind, *parts) for kind, parts in groups.items()}}
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": f"Holdfast test vectors: {name.replace('_', ' ')}",
+        **closed(
+            {
+                "algorithm": TEXT,
+                "schema": {"const": f"{name}_schema_v1.json"},
+                "numberOfTests": {"type": "integer", "minimum": 1},
+                "header": {"type": "array", "items": TEXT},
+                "notes": {"type": "object", "additionalProperties": note},
+                "testGroups": {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"oneOf": [{"$ref": f"#/definitions/{kind}"} for kind in groups]},
+                },
+            }
+        ),
+        "definitions": {kind: _group(kind, *parts) for kind, parts in groups.items()},
+    }
 
 
 def write(folder):

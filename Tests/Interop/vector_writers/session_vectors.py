@@ -13,21 +13,53 @@ LARGEST = 2**53 - 1
 
 
 def session_file():
-    file = VectorFile("HoldfastSession", "session_schema_v1.json", [
-        "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3, SessionRequest and SessionReply: one message.",
-        "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part, SessionReply that of M3's."], NOTES)
+    file = VectorFile(
+        "HoldfastSession",
+        "session_schema_v1.json",
+        [
+            "SessionRound: one round with every intermediate value. SessionM1, SessionM2, SessionM3, SessionRequest and SessionReply: one message.",
+            "SessionM2 covers the head within the message; SessionRequest is the plaintext of its sealed part, SessionReply that of M3's.",
+        ],
+        NOTES,
+    )
     _rounds(file)
-    for kind, parse, write in (("SessionM1", session.parse_message_1, _message_1), ("SessionM2", session.parse_message_2, _message_2),
-                               ("SessionM3", session.parse_message_3, _message_3), ("SessionRequest", session.parse_request, _request),
-                               ("SessionReply", session.parse_result, _reply)):
+    for kind, parse, write in (
+        ("SessionM1", session.parse_message_1, _message_1),
+        ("SessionM2", session.parse_message_2, _message_2),
+        ("SessionM3", session.parse_message_3, _message_3),
+        ("SessionRequest", session.parse_request, _request),
+        ("SessionReply", session.parse_result, _reply),
+    ):
         write(Messages(file.group(kind, lambda message, parse=parse: parse(message))))
     return file
 
 
 # Rounds
 
-def _check_round(*, m1, proverRandom, encoding, token, mpk, integrity, device, head, th, nonce, kProverToDevice,
-                 kDeviceToProver, imp, dmp, request, m2, m3Plaintext, m3, status, rememberedToken=None):
+
+def _check_round(
+    *,
+    m1,
+    proverRandom,
+    encoding,
+    token,
+    mpk,
+    integrity,
+    device,
+    head,
+    th,
+    nonce,
+    kProverToDevice,
+    kDeviceToProver,
+    imp,
+    dmp,
+    request,
+    m2,
+    m3Plaintext,
+    m3,
+    status,
+    rememberedToken=None,
+):
     session.parse_message_1(m1)
     made = session.Round(m1, head, mpk, device)
     assert (made.transcript, made.nonce) == (th, nonce) and len(nonce) == 16 and nonce[0] & 0x80
@@ -49,17 +81,39 @@ def _check_round(*, m1, proverRandom, encoding, token, mpk, integrity, device, h
 
 
 def _rounds(file):
-    group = file.group("SessionRound", _check_round, devicePrivateKey=DEVICE.scalar, devicePublicKey=DEVICE.point,
-                       deviceKid=DEVICE.kid, deviceId=DEVICE_ID, issuerPublicKey=ISSUER.point, issuerKid=ISSUER.kid)
+    group = file.group(
+        "SessionRound",
+        _check_round,
+        devicePrivateKey=DEVICE.scalar,
+        devicePublicKey=DEVICE.point,
+        deviceKid=DEVICE.kid,
+        deviceId=DEVICE_ID,
+        issuerPublicKey=ISSUER.point,
+        issuerKid=ISSUER.kid,
+    )
     full = {**CLAIMS, "maximumUses": 3, "commands": ["lock", "unlock", "status"], "version": [1, 2, 3], "user": "alice"}
     tokens = {
-        "COSE": (session.COSE, cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round cose"), pin("round cose", 12))),
-        "JOSE": (session.JOSE, jose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round jose"), pin("round jose", 12))),
-        "COSE, every claim": (session.COSE, cose.seal(full, ISSUER, DEVICE.point, cases.ephemeral("round full"), pin("round full", 12))),
+        "COSE": (
+            session.COSE,
+            cose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round cose"), pin("round cose", 12)),
+        ),
+        "JOSE": (
+            session.JOSE,
+            jose.seal(CLAIMS, ISSUER, DEVICE.point, cases.ephemeral("round jose"), pin("round jose", 12)),
+        ),
+        "COSE, every claim": (
+            session.COSE,
+            cose.seal(full, ISSUER, DEVICE.point, cases.ephemeral("round full"), pin("round full", 12)),
+        ),
     }
-    wrapped = jose.encrypt(jose.sign(jose.dump(jose.claim_rules.to_members(CLAIMS)), ISSUER), DEVICE.point,
-                           cases.ephemeral("round wrapped"), pin("round wrapped", 12), algorithm=jose.WRAPPED,
-                           content_key=pin("round content key", 32))
+    wrapped = jose.encrypt(
+        jose.sign(jose.dump(jose.claim_rules.to_members(CLAIMS)), ISSUER),
+        DEVICE.point,
+        cases.ephemeral("round wrapped"),
+        pin("round wrapped", 12),
+        algorithm=jose.WRAPPED,
+        content_key=pin("round content key", 32),
+    )
     tokens["JOSE with A256KW"] = (session.JOSE, wrapped)
     for name, (encoding, token) in tokens.items():
         _round(group, f"{name}, in full", encoding, token)
@@ -71,44 +125,77 @@ def _rounds(file):
 
     reference = session.token_reference(token)
     for bit in (0, 1):
-        _round(group, f"transcript hash with top bit {bit}", session.REFERENCE, reference, remembered=token, top_bit=bit)
+        _round(
+            group, f"transcript hash with top bit {bit}", session.REFERENCE, reference, remembered=token, top_bit=bit
+        )
     for clock in (None, 0, 23, 24, 2**32, LARGEST):
         cose_round(f"device clock {clock}", clock=clock, flags=("Boundary",))
     for required in (0, 1, 3, 7, 15):
         cose_round(f"required {required}", required=required)
     cose_round("integrity left out", imp=False, request=session.request("status"))
     for comment, request in (
-            ("command of 32 bytes", session.request("c" * 32)), ("one parameter", session.request("open", ["7"])),
-            ("8 parameters of 64 bytes", session.request("open-safe", ["p" * 64] * 8)),
-            ("parameter beyond ASCII", session.request("open-safe", ["\u00fc\u20ac\U0001f512"])),
-            ("one-time code", session.request("unlock", otp=["alice", "123456"])),
-            ("seal", session.request("open-safe", ["7", "2026-11-21"], seal=["alice", "87654321"])),
-            ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"])),
-            ("request number", session.request("unlock", number=1790000100123456)),
-            ("request number 0", session.request("unlock", number=0)),
-            ("request number 2^53 - 1", session.request("unlock", number=LARGEST)),
-            ("parameters, code, seal and request number",
-             session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"], 1790000100123456))):
+        ("command of 32 bytes", session.request("c" * 32)),
+        ("one parameter", session.request("open", ["7"])),
+        ("8 parameters of 64 bytes", session.request("open-safe", ["p" * 64] * 8)),
+        ("parameter beyond ASCII", session.request("open-safe", ["\u00fc\u20ac\U0001f512"])),
+        ("one-time code", session.request("unlock", otp=["alice", "123456"])),
+        ("seal", session.request("open-safe", ["7", "2026-11-21"], seal=["alice", "87654321"])),
+        ("parameters, code and seal", session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"])),
+        ("request number", session.request("unlock", number=1790000100123456)),
+        ("request number 0", session.request("unlock", number=0)),
+        ("request number 2^53 - 1", session.request("unlock", number=LARGEST)),
+        (
+            "parameters, code, seal and request number",
+            session.request("open-safe", ["7"], ["alice", "123456"], ["alice", "87654321"], 1790000100123456),
+        ),
+    ):
         cose_round(comment, request=request)
     for comment, plaintext in (
-            ("result empty", session.result(b"")), ("result of 1024 bytes", session.result(pin("result", 1024))),
-            ("result with clock", session.result(b"unlocked", clock=1790000100)),
-            ("result with clock and generation floor", session.result(b"unlocked", clock=1790000100, floor=2))):
+        ("result empty", session.result(b"")),
+        ("result of 1024 bytes", session.result(pin("result", 1024))),
+        ("result with clock", session.result(b"unlocked", clock=1790000100)),
+        ("result with clock and generation floor", session.result(b"unlocked", clock=1790000100, floor=2)),
+    ):
         cose_round(comment, plaintext=plaintext)
     for name in ("accepted", "busy", "commandRefused", "internal"):
-        cose_round(f"repetition, {name}", request=session.request("unlock", number=1790000100123456), status=STATUS[name],
-                   plaintext=session.result(b"", highest=1790000100123456 + (name == "internal")))
+        cose_round(
+            f"repetition, {name}",
+            request=session.request("unlock", number=1790000100123456),
+            status=STATUS[name],
+            plaintext=session.result(b"", highest=1790000100123456 + (name == "internal")),
+        )
     denials = {"tokenRevoked": {"floor": 2}, "lockedOut": {"retry_after": 30}, "factorMissing": {"missing": 12}}
     for name, status in STATUS.items():
         if name == "accepted":
             continue
         sealed = status in session.AUTHENTICATED
-        _round(group, f"{name}, {'sealed' if sealed else 'without sealed part'}", session.REFERENCE, reference, remembered=token,
-               status=status, plaintext=session.result(b"", **denials.get(name, {})) if sealed else None)
+        _round(
+            group,
+            f"{name}, {'sealed' if sealed else 'without sealed part'}",
+            session.REFERENCE,
+            reference,
+            remembered=token,
+            status=status,
+            plaintext=session.result(b"", **denials.get(name, {})) if sealed else None,
+        )
 
 
-def _round(group, comment, encoding, token, *, remembered=None, status=0, clock=1790000100, required=2, imp=True,
-           request=None, plaintext=b"", top_bit=None, flags=("Normal",)):
+def _round(
+    group,
+    comment,
+    encoding,
+    token,
+    *,
+    remembered=None,
+    status=0,
+    clock=1790000100,
+    required=2,
+    imp=True,
+    request=None,
+    plaintext=b"",
+    top_bit=None,
+    flags=("Normal",),
+):
     request = session.request("unlock") if request is None else request
     plaintext = session.result(b"unlocked") if plaintext == b"" else plaintext
     for attempt in range(64):
@@ -121,15 +208,34 @@ def _round(group, comment, encoding, token, *, remembered=None, status=0, clock=
             break
     proofs = made.prove(CLAIMS["integrity"]) if imp else None, made.prove(CLAIMS["device"])
     fields = {} if remembered is None else {"rememberedToken": remembered}
-    group.valid(comment, flags, m1=m1, proverRandom=prover_random, encoding=encoding, token=token, **fields,
-                mpk=CLAIMS["proofKey"], integrity=CLAIMS["integrity"], device=CLAIMS["device"], head=head_bytes,
-                th=made.transcript, nonce=made.nonce, kProverToDevice=made.prover_to_device,
-                kDeviceToProver=made.device_to_prover, imp=proofs[0], dmp=proofs[1], request=request,
-                m2=session.message_2(head_bytes, *proofs, made.seal_request(request)), m3Plaintext=plaintext,
-                m3=session.message_3(status, None if plaintext is None else made.seal_result(status, plaintext)), status=status)
+    group.valid(
+        comment,
+        flags,
+        m1=m1,
+        proverRandom=prover_random,
+        encoding=encoding,
+        token=token,
+        **fields,
+        mpk=CLAIMS["proofKey"],
+        integrity=CLAIMS["integrity"],
+        device=CLAIMS["device"],
+        head=head_bytes,
+        th=made.transcript,
+        nonce=made.nonce,
+        kProverToDevice=made.prover_to_device,
+        kDeviceToProver=made.device_to_prover,
+        imp=proofs[0],
+        dmp=proofs[1],
+        request=request,
+        m2=session.message_2(head_bytes, *proofs, made.seal_request(request)),
+        m3Plaintext=plaintext,
+        m3=session.message_3(status, None if plaintext is None else made.seal_result(status, plaintext)),
+        status=status,
+    )
 
 
 # Single messages
+
 
 class Messages:
     def __init__(self, group):
@@ -162,8 +268,16 @@ class Messages:
             self.invalid(f"cut to {cut} bytes", "Truncated", good[:cut])
         self.invalid("array of indefinite length", "IndefiniteLength", b"\x9f" + body + b"\xff")
         self.invalid("array length in two bytes", "NonMinimalInteger", head(cbor.ARRAY, len(items), 1) + body)
-        self.invalid("message number in two bytes", "NonMinimalInteger", encode([Encoded(head(cbor.UNSIGNED, items[0], 1)), *items[1:]]))
-        self.invalid("message number in nine bytes", "NonMinimalInteger", encode([Encoded(head(cbor.UNSIGNED, items[0], 8)), *items[1:]]))
+        self.invalid(
+            "message number in two bytes",
+            "NonMinimalInteger",
+            encode([Encoded(head(cbor.UNSIGNED, items[0], 1)), *items[1:]]),
+        )
+        self.invalid(
+            "message number in nine bytes",
+            "NonMinimalInteger",
+            encode([Encoded(head(cbor.UNSIGNED, items[0], 8)), *items[1:]]),
+        )
         for number in (0, 4, 11, 256, 1 + items[0] % 3):
             self.invalid(f"message number {number}", "WrongMessage", encode([number, *items[1:]]))
         self.invalid("message number negative", "WrongType", encode([-items[0], *items[1:]]))
@@ -178,7 +292,7 @@ class Messages:
         self.invalid("array longer than the message", "Truncated", b"\x9b\x00\x00\x00\x01\x00\x00\x00\x00" + body)
 
     def changed(self, items, index, comment, flag, value):
-        self.invalid(comment, flag, encode([*items[:index], value, *items[index + 1:]]))
+        self.invalid(comment, flag, encode([*items[:index], value, *items[index + 1 :]]))
 
     def byte_string(self, items, index, name, sizes, nullable=False):
         """What can be wrong with a byte string of a fixed length."""
@@ -193,20 +307,33 @@ class Messages:
         self.changed(items, index, f"{name} undefined", "SimpleValue", Encoded(b"\xf7"))
         self.changed(items, index, f"{name} in chunks", "IndefiniteLength", Encoded(b"\x5f" + encode(good) + b"\xff"))
         width = 1 if len(good) < 24 else 2 if len(good) < 256 else 4
-        self.changed(items, index, f"{name} with a longer length than needed", "NonMinimalInteger",
-                     Encoded(head(cbor.BYTES, len(good), width) + good))
+        self.changed(
+            items,
+            index,
+            f"{name} with a longer length than needed",
+            "NonMinimalInteger",
+            Encoded(head(cbor.BYTES, len(good), width) + good),
+        )
         self.changed(items, index, f"{name} tagged", "UnknownTag", Tag(24, good))
 
     def number(self, items, index, name, nullable=False):
         """What can be wrong with an unsigned integer."""
         for comment, flag, value in (
-                ("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("as bytes", "WrongType", b"\x01"),
-                ("true", "WrongType", True), ("as an array", "WrongType", [1]), ("2^53", "IntegerTooLarge", 2**53),
-                ("2^64 - 1", "IntegerTooLarge", 2**64 - 1), ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
-                ("as a half float", "Float", Encoded(bytes.fromhex("f94000"))), ("as a big number", "UnknownTag", Tag(2, b"\x02")),
-                ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")), ("in three bytes", "NonMinimalInteger", Encoded(b"\x19\x00\x02")),
-                ("in five bytes", "NonMinimalInteger", Encoded(b"\x1a\x00\x00\x00\x02")),
-                ("undefined", "SimpleValue", Encoded(b"\xf7"))):
+            ("negative", "WrongType", -1),
+            ("as text", "WrongType", "1"),
+            ("as bytes", "WrongType", b"\x01"),
+            ("true", "WrongType", True),
+            ("as an array", "WrongType", [1]),
+            ("2^53", "IntegerTooLarge", 2**53),
+            ("2^64 - 1", "IntegerTooLarge", 2**64 - 1),
+            ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
+            ("as a half float", "Float", Encoded(bytes.fromhex("f94000"))),
+            ("as a big number", "UnknownTag", Tag(2, b"\x02")),
+            ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")),
+            ("in three bytes", "NonMinimalInteger", Encoded(b"\x19\x00\x02")),
+            ("in five bytes", "NonMinimalInteger", Encoded(b"\x1a\x00\x00\x00\x02")),
+            ("undefined", "SimpleValue", Encoded(b"\xf7")),
+        ):
             self.changed(items, index, f"{name} {comment}", flag, value)
         if not nullable:
             self.changed(items, index, f"{name} null", "WrongType", None)
@@ -220,7 +347,9 @@ def _message_1(messages):
     for clock in (None, 0, 23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32, LARGEST):
         messages.valid(f"clock {clock}", encode([*items[:6], clock]), ("Boundary",))
     messages.valid("ids and challenge of zeros", encode([1, 1, bytes(16), bytes(16), bytes(8), 2, 0]), ("Boundary",))
-    messages.valid("ids and challenge of ones", encode([1, 1, b"\xff" * 16, b"\xff" * 16, b"\xff" * 8, 2, 0]), ("Boundary",))
+    messages.valid(
+        "ids and challenge of ones", encode([1, 1, b"\xff" * 16, b"\xff" * 16, b"\xff" * 8, 2, 0]), ("Boundary",)
+    )
     messages.array_faults(items)
     for version in (0, 2, 3, 255):
         messages.changed(items, 1, f"version {version}", "WrongVersion", version)
@@ -233,7 +362,9 @@ def _message_1(messages):
     messages.byte_string(items, 4, "key id", (0, 7, 9, 16))
     messages.number(items, 5, "required")
     messages.number(items, 6, "clock", nullable=True)
-    messages.invalid("device id and key id exchanged", "WrongSize", encode([1, 1, items[4], items[3], items[2], 2, None]))
+    messages.invalid(
+        "device id and key id exchanged", "WrongSize", encode([1, 1, items[4], items[3], items[2], 2, None])
+    )
 
 
 def _message_2(messages):
@@ -247,7 +378,9 @@ def _message_2(messages):
     for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
         for size in (16, 440, 3072):
             message = [2, session.message_2_head(random, encoding, pin("m2 token", size)), imp, dmp, sealed]
-            messages.valid(f"{name} token of {size} bytes", encode(message), ("Boundary",) if size == 3072 else ("Normal",))
+            messages.valid(
+                f"{name} token of {size} bytes", encode(message), ("Boundary",) if size == 3072 else ("Normal",)
+            )
     messages.valid("proofs of zeros", encode([2, head_bytes, bytes(32), bytes(32), sealed]), ("Boundary",))
     messages.array_faults(items)
     messages.byte_string(items, 2, "integrity proof", (0, 16, 31, 33, 64), nullable=True)
@@ -262,32 +395,52 @@ def _message_2(messages):
     parts = [random, session.REFERENCE, token]
     body = b"".join(map(encode, parts))
     for comment, flag, value in (
-            ("empty", "Truncated", b""), ("empty array", "WrongCount", encode([])), ("two elements", "WrongCount", encode(parts[:2])),
-            ("four elements", "WrongCount", encode([*parts, None])), ("a map", "WrongType", encode(dict(enumerate(parts)))),
-            ("null", "WrongType", encode(None)), ("byte after it", "TrailingBytes", encode(parts) + b"\x00"),
-            ("cut short", "Truncated", encode(parts)[:-1]), ("of indefinite length", "IndefiniteLength", b"\x9f" + body + b"\xff"),
-            ("length in two bytes", "NonMinimalInteger", b"\x98\x03" + body), ("tagged", "UnknownTag", encode(Tag(24, parts))),
-            ("encoded twice", "WrongType", encode(encode(parts)))):
+        ("empty", "Truncated", b""),
+        ("empty array", "WrongCount", encode([])),
+        ("two elements", "WrongCount", encode(parts[:2])),
+        ("four elements", "WrongCount", encode([*parts, None])),
+        ("a map", "WrongType", encode(dict(enumerate(parts)))),
+        ("null", "WrongType", encode(None)),
+        ("byte after it", "TrailingBytes", encode(parts) + b"\x00"),
+        ("cut short", "Truncated", encode(parts)[:-1]),
+        ("of indefinite length", "IndefiniteLength", b"\x9f" + body + b"\xff"),
+        ("length in two bytes", "NonMinimalInteger", b"\x98\x03" + body),
+        ("tagged", "UnknownTag", encode(Tag(24, parts))),
+        ("encoded twice", "WrongType", encode(encode(parts))),
+    ):
         with_head(comment, flag, value)
     for size in (0, 15, 17, 32):
         with_head(f"prover's random of {size} bytes", "WrongSize", encode([(random * 2)[:size], 0, token]))
     with_head("prover's random null", "WrongType", encode([None, 0, token]))
     with_head("prover's random as text", "WrongType", encode(["r" * 16, 0, token]))
-    with_head("prover's random in chunks", "IndefiniteLength", encode([Encoded(b"\x5f" + encode(random) + b"\xff"), 0, token]))
+    with_head(
+        "prover's random in chunks", "IndefiniteLength", encode([Encoded(b"\x5f" + encode(random) + b"\xff"), 0, token])
+    )
     for encoding in (3, 4, 255, LARGEST):
         with_head(f"encoding {encoding}", "WrongEncoding", encode([random, encoding, token]))
     for comment, flag, value in (
-            ("negative", "WrongType", -1), ("null", "WrongType", None), ("as text", "WrongType", "1"), ("true", "WrongType", True),
-            ("false", "WrongType", False), ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x01")),
-            ("as a float", "Float", Encoded(b"\xf9\x3c\x00")), ("2^53", "IntegerTooLarge", 2**53)):
+        ("negative", "WrongType", -1),
+        ("null", "WrongType", None),
+        ("as text", "WrongType", "1"),
+        ("true", "WrongType", True),
+        ("false", "WrongType", False),
+        ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x01")),
+        ("as a float", "Float", Encoded(b"\xf9\x3c\x00")),
+        ("2^53", "IntegerTooLarge", 2**53),
+    ):
         with_head(f"encoding {comment}", flag, encode([random, value, token]))
     for encoding, name in ((session.COSE, "COSE"), (session.JOSE, "JOSE")):
-        with_head(f"{name} token of 3073 bytes", "TooLarge", session.message_2_head(random, encoding, pin("m2 token", 3073)))
+        with_head(
+            f"{name} token of 3073 bytes", "TooLarge", session.message_2_head(random, encoding, pin("m2 token", 3073))
+        )
         with_head(f"{name} token as text", "WrongType", encode([random, encoding, "token"]))
         with_head(f"{name} token null", "WrongType", encode([random, encoding, None]))
     with_head("token as an array", "WrongType", encode([random, 1, [token]]))
-    with_head("token with a longer length than needed", "NonMinimalInteger",
-              encode([random, 1, Encoded(head(cbor.BYTES, 16, 1) + token)]))
+    with_head(
+        "token with a longer length than needed",
+        "NonMinimalInteger",
+        encode([random, 1, Encoded(head(cbor.BYTES, 16, 1) + token)]),
+    )
 
 
 def _message_3(messages):
@@ -308,13 +461,18 @@ def _request(messages):
     unlock = {1: "unlock"}
     full = {1: "open-safe", 2: ["7", "2026-11-21"], 3: ["alice", "123456"], 4: ["alice", "87654321"]}
     for comment, fields, flags in (
-            ("command only", unlock, "Normal"), ("everything", full, "Normal"), ("one parameter", {1: "open", 2: ["7"]}, "Normal"),
-            ("one-time code", {1: "unlock", 3: ["alice", "123456"]}, "Normal"), ("seal", {1: "unlock", 4: ["alice", "123456"]}, "Normal"),
-            ("command of 32 bytes", {1: "c" * 32}, "Boundary"), ("command of 32 bytes beyond ASCII", {1: "\u00fc" * 16}, "Boundary"),
-            ("8 parameters of 64 bytes", {1: "open", 2: ["p" * 64] * 8}, "Boundary"),
-            ("parameter of 64 bytes beyond ASCII", {1: "open", 2: ["\U0001f512" * 16]}, "Boundary"),
-            ("parameter empty", {1: "open", 2: [""]}, "Boundary"),
-            ("user of 32 bytes, code of 16", {1: "unlock", 3: ["u" * 32, "1" * 16], 4: ["u" * 32, "1" * 16]}, "Boundary")):
+        ("command only", unlock, "Normal"),
+        ("everything", full, "Normal"),
+        ("one parameter", {1: "open", 2: ["7"]}, "Normal"),
+        ("one-time code", {1: "unlock", 3: ["alice", "123456"]}, "Normal"),
+        ("seal", {1: "unlock", 4: ["alice", "123456"]}, "Normal"),
+        ("command of 32 bytes", {1: "c" * 32}, "Boundary"),
+        ("command of 32 bytes beyond ASCII", {1: "\u00fc" * 16}, "Boundary"),
+        ("8 parameters of 64 bytes", {1: "open", 2: ["p" * 64] * 8}, "Boundary"),
+        ("parameter of 64 bytes beyond ASCII", {1: "open", 2: ["\U0001f512" * 16]}, "Boundary"),
+        ("parameter empty", {1: "open", 2: [""]}, "Boundary"),
+        ("user of 32 bytes, code of 16", {1: "unlock", 3: ["u" * 32, "1" * 16], 4: ["u" * 32, "1" * 16]}, "Boundary"),
+    ):
         messages.valid(comment, encode(fields), (flags,))
 
     def invalid(comment, flag, fields):
@@ -325,12 +483,26 @@ def _request(messages):
     for key in (0, 6, -1, 255, "1", "command", b"\x01"):
         invalid(f"unknown key {key!r}", "UnknownKey", {**unlock, key: "x"})
     _numbers(messages)
-    for comment, value in (("as bytes", b"unlock"), ("as a number", 1), ("null", None), ("as an array", ["unlock"]), ("true", True)):
+    for comment, value in (
+        ("as bytes", b"unlock"),
+        ("as a number", 1),
+        ("null", None),
+        ("as an array", ["unlock"]),
+        ("true", True),
+    ):
         invalid(f"command {comment}", "WrongType", {1: value})
     invalid("command of 33 bytes", "TextTooLong", {1: "c" * 33})
     invalid("command of 17 characters in 33 bytes", "TextTooLong", {1: "c" + "\u00fc" * 16})
-    for comment, value in (("as text", "7"), ("null", None), ("as a map", {}), ("as bytes", b"7"), ("with a number", [7]),
-                           ("with bytes", [b"7"]), ("with null", [None]), ("with an array", [["7"]])):
+    for comment, value in (
+        ("as text", "7"),
+        ("null", None),
+        ("as a map", {}),
+        ("as bytes", b"7"),
+        ("with a number", [7]),
+        ("with bytes", [b"7"]),
+        ("with null", [None]),
+        ("with an array", [["7"]]),
+    ):
         invalid(f"parameters {comment}", "WrongType", {1: "open", 2: value})
     invalid("9 parameters", "WrongCount", {1: "open", 2: ["p"] * 9})
     invalid("9 empty parameters", "WrongCount", {1: "open", 2: [""] * 9})
@@ -338,7 +510,8 @@ def _request(messages):
     invalid("eighth parameter of 65 bytes", "TextTooLong", {1: "open", 2: ["p"] * 7 + ["p" * 65]})
     invalid("parameter of 64 characters in 65 bytes", "TextTooLong", {1: "open", 2: ["p" * 63 + "\u00fc"]})
     for key, name in ((3, "one-time code"), (4, "seal")):
-        def code(comment, flag, value):
+
+        def code(comment, flag, value, key=key, name=name):
             invalid(f"{name}: {comment}", flag, {1: "unlock", key: value})
 
         code("null", "WrongType", None)
@@ -361,13 +534,23 @@ def _numbers(messages):
     """What can be right and wrong with a request's number."""
     for number in (0, 23, 24, 255, 256, 65535, 65536, 2**32 - 1, 2**32, 1790000100123456, LARGEST):
         messages.valid(f"number {number}", encode({1: "unlock", 5: number}), ("Boundary",))
-    messages.valid("everything and a number", encode({1: "open-safe", 2: ["7"], 3: ["alice", "1"], 4: ["alice", "2"], 5: 1}))
+    messages.valid(
+        "everything and a number", encode({1: "open-safe", 2: ["7"], 3: ["alice", "1"], 4: ["alice", "2"], 5: 1})
+    )
     for comment, flag, value in (
-            ("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("as bytes", "WrongType", bytes(8)), ("null", "WrongType", None),
-            ("true", "WrongType", True), ("as an array", "WrongType", [1]), ("2^53", "IntegerTooLarge", 2**53),
-            ("2^64 - 1", "IntegerTooLarge", 2**64 - 1), ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
-            ("as a big number", "UnknownTag", Tag(2, b"\x02")), ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")),
-            ("in nine bytes", "NonMinimalInteger", Encoded(b"\x1b\x00\x00\x00\x00\xff\xff\xff\xff"))):
+        ("negative", "WrongType", -1),
+        ("as text", "WrongType", "1"),
+        ("as bytes", "WrongType", bytes(8)),
+        ("null", "WrongType", None),
+        ("true", "WrongType", True),
+        ("as an array", "WrongType", [1]),
+        ("2^53", "IntegerTooLarge", 2**53),
+        ("2^64 - 1", "IntegerTooLarge", 2**64 - 1),
+        ("as a float", "Float", Encoded(bytes.fromhex("fb4000000000000000"))),
+        ("as a big number", "UnknownTag", Tag(2, b"\x02")),
+        ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")),
+        ("in nine bytes", "NonMinimalInteger", Encoded(b"\x1b\x00\x00\x00\x00\xff\xff\xff\xff")),
+    ):
         messages.invalid(f"number {comment}", flag, encode({1: "unlock", 5: value}))
     command, seal = encode(1) + encode("unlock"), encode(4) + encode(["alice", "1"])
     number = encode(5) + encode(7)
@@ -383,19 +566,35 @@ def _reply(messages):
     """What a prover makes of a reply: labels above 6 are a later version's, and are read over."""
     full = {1: b"unlocked", 2: 1790000100, 3: 2, 4: 30, 5: 12, 6: 1790000100123456}
     for comment, fields in (
-            ("result only", {1: b"unlocked"}), ("result empty", {1: b""}), ("everything", full),
-            ("highest number", {1: b"", 6: 1790000100123456})):
+        ("result only", {1: b"unlocked"}),
+        ("result empty", {1: b""}),
+        ("everything", full),
+        ("highest number", {1: b"", 6: 1790000100123456}),
+    ):
         messages.valid(comment, encode(fields))
     for comment, fields in (
-            ("result of 1024 bytes", {1: pin("reply", 1024)}), ("highest number 0", {1: b"", 6: 0}),
-            ("highest number 2^53 - 1", {1: b"", 6: LARGEST}), ("no missing factor", {1: b"", 5: 0})):
+        ("result of 1024 bytes", {1: pin("reply", 1024)}),
+        ("highest number 0", {1: b"", 6: 0}),
+        ("highest number 2^53 - 1", {1: b"", 6: LARGEST}),
+        ("no missing factor", {1: b"", 5: 0}),
+    ):
         messages.valid(comment, encode(fields), ("Boundary",))
     deep = 7
     for _ in range(7):
         deep = [deep]
-    for comment, value in (("a number", 7), ("a negative number", -7), ("bytes", b"7"), ("text", "7"), ("null", None), ("true", True),
-                           ("false", False), ("an array", [1, "2", [b"3"]]), ("an empty map", {}),
-                           ("a map", {1: 2, -1: "x", b"k": None, "k": [1]}), ("arrays eight deep", deep)):
+    for comment, value in (
+        ("a number", 7),
+        ("a negative number", -7),
+        ("bytes", b"7"),
+        ("text", "7"),
+        ("null", None),
+        ("true", True),
+        ("false", False),
+        ("an array", [1, "2", [b"3"]]),
+        ("an empty map", {}),
+        ("a map", {1: 2, -1: "x", b"k": None, "k": [1]}),
+        ("arrays eight deep", deep),
+    ):
         messages.valid(f"unknown label 7: {comment}", encode({1: b"", 7: value}))
     messages.valid("everything and unknown labels", encode({**full, 7: 1, 8: "x", 255: None, 65536: {1: 2}}))
     messages.valid("unknown label 2^53 - 1", encode({1: b"", LARGEST: 0}), ("Boundary",))
@@ -410,20 +609,36 @@ def _reply(messages):
     for comment, value in (("as text", "x"), ("null", None), ("a number", 1)):
         invalid(f"result {comment}", "WrongType", {1: value})
     invalid("result of 1025 bytes", "TooLarge", {1: pin("reply", 1025)})
-    for label, name in ((2, "clock"), (3, "generation floor"), (4, "retry after"), (5, "missing factors"), (6, "highest number")):
-        for comment, flag, value in (("negative", "WrongType", -1), ("as text", "WrongType", "1"), ("null", "WrongType", None),
-                                     ("2^53", "IntegerTooLarge", 2**53)):
+    for label, name in (
+        (2, "clock"),
+        (3, "generation floor"),
+        (4, "retry after"),
+        (5, "missing factors"),
+        (6, "highest number"),
+    ):
+        for comment, flag, value in (
+            ("negative", "WrongType", -1),
+            ("as text", "WrongType", "1"),
+            ("null", "WrongType", None),
+            ("2^53", "IntegerTooLarge", 2**53),
+        ):
             invalid(f"{name} {comment}", flag, {1: b"", label: value})
     invalid("missing factors 256", "WrongType", {1: b"", 5: 256})
     for comment, flag, value in (
-            ("of indefinite length", "IndefiniteLength", Encoded(b"\x9f\xff")), ("cut short", "Truncated", Encoded(b"\x42\x00")),
-            ("tagged", "UnknownTag", Tag(1, 0)), ("tagged within an array", "UnknownTag", [Tag(1, 0)]),
-            ("a float", "Float", Encoded(bytes.fromhex("f94000"))), ("undefined", "SimpleValue", Encoded(b"\xf7")),
-            ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")), ("2^53", "IntegerTooLarge", 2**53),
-            ("text that is not UTF-8", "NotUtf8", Encoded(b"\x61\xff")), ("arrays nine deep", "NestingTooDeep", [deep]),
-            ("a map with unsorted keys", "UnsortedKeys", Encoded(b"\xa2\x02\x00\x01\x00")),
-            ("a map with a key twice", "DuplicateKey", Encoded(b"\xa2\x01\x00\x01\x00")),
-            ("a map with null as a key", "WrongType", Encoded(b"\xa1\xf6\x00"))):
+        ("of indefinite length", "IndefiniteLength", Encoded(b"\x9f\xff")),
+        ("cut short", "Truncated", Encoded(b"\x42\x00")),
+        ("tagged", "UnknownTag", Tag(1, 0)),
+        ("tagged within an array", "UnknownTag", [Tag(1, 0)]),
+        ("a float", "Float", Encoded(bytes.fromhex("f94000"))),
+        ("undefined", "SimpleValue", Encoded(b"\xf7")),
+        ("in two bytes", "NonMinimalInteger", Encoded(b"\x18\x02")),
+        ("2^53", "IntegerTooLarge", 2**53),
+        ("text that is not UTF-8", "NotUtf8", Encoded(b"\x61\xff")),
+        ("arrays nine deep", "NestingTooDeep", [deep]),
+        ("a map with unsorted keys", "UnsortedKeys", Encoded(b"\xa2\x02\x00\x01\x00")),
+        ("a map with a key twice", "DuplicateKey", Encoded(b"\xa2\x01\x00\x01\x00")),
+        ("a map with null as a key", "WrongType", Encoded(b"\xa1\xf6\x00")),
+    ):
         invalid(f"unknown label 7: {comment}", flag, {1: b"", 7: value})
     first, later = encode(1) + encode(b""), encode(7) + encode(0)
     messages.invalid("unknown label before label 6", "UnsortedKeys", b"\xa3" + first + later + encode(6) + encode(0))

@@ -15,9 +15,16 @@ OTHER_DEVICE_ID = pin("other device id", 16)
 LARGEST = 2**53 - 1
 
 CLAIMS = {
-    "issuer": "issuer.example", "subject": "app", "audience": DEVICE_ID, "expires": 1790003600, "issuedAt": 1790000000,
-    "tokenId": pin("token id", 16), "integrity": pin("integrity", 32), "device": pin("device measurement", 32),
-    "proofKey": pin("proof key", 16), "generation": 1,
+    "issuer": "issuer.example",
+    "subject": "app",
+    "audience": DEVICE_ID,
+    "expires": 1790003600,
+    "issuedAt": 1790000000,
+    "tokenId": pin("token id", 16),
+    "integrity": pin("integrity", 32),
+    "device": pin("device measurement", 32),
+    "proofKey": pin("proof key", 16),
+    "generation": 1,
 }
 
 # comment, flags, changes: valid in both encodings
@@ -29,8 +36,11 @@ VALID = (
     ("version", ("OptionalClaim",), {"version": [1, 2, 3]}),
     ("version 0.0.0", ("OptionalClaim",), {"version": [0, 0, 0]}),
     ("user", ("OptionalClaim",), {"user": "alice"}),
-    ("every optional claim", ("OptionalClaim",),
-     {"maximumUses": 1, "commands": ["lock", "unlock"], "version": [10, 0, 1], "user": "alice"}),
+    (
+        "every optional claim",
+        ("OptionalClaim",),
+        {"maximumUses": 1, "commands": ["lock", "unlock"], "version": [10, 0, 1], "user": "alice"},
+    ),
     ("issuer of 64 bytes", ("Boundary",), {"issuer": "i" * 64}),
     ("issuer of 64 bytes that are not ASCII", ("Boundary",), {"issuer": "\u00fc" * 32}),
     ("subject of 64 bytes", ("Boundary",), {"subject": "s" * 64}),
@@ -38,8 +48,17 @@ VALID = (
     ("user of 32 bytes in four-byte characters", ("Boundary",), {"user": "\U0001f512" * 8}),
     ("16 commands of 32 bytes", ("Boundary",), {"commands": [f"{i:02}" + "c" * 30 for i in range(16)]}),
     ("16 short commands", ("Boundary",), {"commands": [f"c{i}" for i in range(16)]}),
-    ("largest integers", ("Boundary",),
-     {"expires": LARGEST, "issuedAt": LARGEST - 1, "generation": LARGEST, "maximumUses": LARGEST, "version": [LARGEST] * 3}),
+    (
+        "largest integers",
+        ("Boundary",),
+        {
+            "expires": LARGEST,
+            "issuedAt": LARGEST - 1,
+            "generation": LARGEST,
+            "maximumUses": LARGEST,
+            "version": [LARGEST] * 3,
+        },
+    ),
     ("smallest times and generation", ("Boundary",), {"issuedAt": 0, "expires": 1, "generation": 0}),
     ("expires one second after issue", ("Boundary",), {"expires": CLAIMS["issuedAt"] + 1}),
     ("times below 2^32", ("Boundary",), {"issuedAt": 2**32 - 2, "expires": 2**32 - 1}),
@@ -47,10 +66,16 @@ VALID = (
     ("generation 23", ("Boundary",), {"generation": 23}),
     ("generation 24", ("Boundary",), {"generation": 24}),
     ("generation 256", ("Boundary",), {"generation": 256}),
-    ("measurements and proof key of zeros", ("Boundary",),
-     {"integrity": bytes(32), "device": bytes(32), "proofKey": bytes(16), "tokenId": bytes(16)}),
-    ("measurements and proof key of ones", ("Boundary",),
-     {"integrity": b"\xff" * 32, "device": b"\xff" * 32, "proofKey": b"\xff" * 16, "tokenId": b"\xff" * 16}),
+    (
+        "measurements and proof key of zeros",
+        ("Boundary",),
+        {"integrity": bytes(32), "device": bytes(32), "proofKey": bytes(16), "tokenId": bytes(16)},
+    ),
+    (
+        "measurements and proof key of ones",
+        ("Boundary",),
+        {"integrity": b"\xff" * 32, "device": b"\xff" * 32, "proofKey": b"\xff" * 16, "tokenId": b"\xff" * 16},
+    ),
 )
 
 # comment, flag, changes: invalid in both encodings, though each layer is well made
@@ -98,10 +123,17 @@ INVALID = (
     ("expires 2^64 - 1", "IntegerTooLarge", {"expires": 2**64 - 1}),
     ("generation 2^53", "IntegerTooLarge", {"generation": 2**53}),
     ("maximum uses 2^53", "IntegerTooLarge", {"maximumUses": 2**53}),
-    *((f"{name} of {size} bytes", "WrongSize", {name: pin(f"{name} {size}", size)})
-      for name, sizes in (("tokenId", (0, 15, 17, 32)), ("integrity", (0, 31, 33)), ("device", (0, 31, 33)),
-                          ("proofKey", (0, 15, 17, 32)), ("audience", (0, 15, 17)))
-      for size in sizes),
+    *(
+        (f"{name} of {size} bytes", "WrongSize", {name: pin(f"{name} {size}", size)})
+        for name, sizes in (
+            ("tokenId", (0, 15, 17, 32)),
+            ("integrity", (0, 31, 33)),
+            ("device", (0, 31, 33)),
+            ("proofKey", (0, 15, 17, 32)),
+            ("audience", (0, 15, 17)),
+        )
+        for size in sizes
+    ),
 )
 REQUIRED = tuple(CLAIMS)
 
@@ -115,16 +147,28 @@ def initialization_vector(label):
 
 
 def file():
-    return VectorFile("HoldfastMeasurementToken", "measurement_token_schema_v1.json", [
-        "Measurement tokens: signed or authenticated by an issuer, encrypted to a device. Time and generation floor are not part of the test.",
-        "A group gives the device's key and id, the only trusted issuer, and in some groups a key that another issuer shares",
-        "with the device. Valid tests give the claims."], NOTES)
+    return VectorFile(
+        "HoldfastMeasurementToken",
+        "measurement_token_schema_v1.json",
+        [
+            "Measurement tokens: signed or authenticated by an issuer, encrypted to a device. Time and generation floor are not part of the test.",
+            "A group gives the device's key and id, the only trusted issuer, and in some groups a key that another issuer shares",
+            "with the device. Valid tests give the claims.",
+        ],
+        NOTES,
+    )
 
 
 def group_inputs(accept_unsigned):
-    return {"devicePrivateKey": DEVICE.scalar, "devicePublicKey": DEVICE.point, "deviceKid": DEVICE.kid,
-            "deviceId": DEVICE_ID, "issuerPublicKey": ISSUER.point, "issuerKid": ISSUER.kid,
-            "acceptUnsigned": accept_unsigned}
+    return {
+        "devicePrivateKey": DEVICE.scalar,
+        "devicePublicKey": DEVICE.point,
+        "deviceKid": DEVICE.kid,
+        "deviceId": DEVICE_ID,
+        "issuerPublicKey": ISSUER.point,
+        "issuerKid": ISSUER.kid,
+        "acceptUnsigned": accept_unsigned,
+    }
 
 
 def mac_inputs(accept_mac):
@@ -134,10 +178,12 @@ def mac_inputs(accept_mac):
 
 def checker(encoding, accept_unsigned, **mac):
     """A check that opens the token and compares its claims."""
+
     def check(*, token, claims=None):
         if encoding == "COSE":
             opened, _ = cose.open_token(token, DEVICE, [ISSUER.point], DEVICE_ID, accept_unsigned, **mac)
         else:
             opened, _ = jose.open_token(token, DEVICE, [ISSUER.point], DEVICE_ID)
         assert opened == claims
+
     return check

@@ -73,8 +73,14 @@ class VectorFile:
         self._check_unique()
         assert not used - self.notes.keys(), used - self.notes.keys()
         notes = {flag: {"bugType": self.notes[flag][0], "description": self.notes[flag][1]} for flag in sorted(used)}
-        return {"algorithm": self.algorithm, "schema": self.schema, "numberOfTests": identifier,
-                "header": self.header, "notes": notes, "testGroups": groups}
+        return {
+            "algorithm": self.algorithm,
+            "schema": self.schema,
+            "numberOfTests": identifier,
+            "header": self.header,
+            "notes": notes,
+            "testGroups": groups,
+        }
 
     def _check_unique(self):
         for group in self.groups:
