@@ -5,6 +5,8 @@ import secrets
 import shutil
 from dataclasses import dataclass, field
 
+from cases import split
+
 OK, DENIED, MALFORMED, IMPOSTOR, USAGE, UNAVAILABLE, FAULT, NO_PERMISSION = 0, 1, 2, 3, 64, 69, 70, 77
 DOCUMENTED = {OK, DENIED, MALFORMED, IMPOSTOR, USAGE, UNAVAILABLE, FAULT, NO_PERMISSION}
 MARKER = "do-not-echo-this-4711"
@@ -134,44 +136,10 @@ MEASURE = ["measure", "--state", "{case}/new", "--out", "{case}/evidence.out", "
 PROVE = ["prove", "--connect", "unix:{socket}", "--state", "{P}", "--command", "status", "--json"]
 PROVE_JOSE = [*PROVE[:4], "{PJ}", *PROVE[5:]]
 EXPLAIN = ["explain", "--state", "{P}", "--json"]
-ATTEST = [
-    "attest",
-    "--service",
-    "{S}",
-    "--device",
-    "{d.json}",
-    "--evidence",
-    "{evidence}",
-    "--out",
-    "{case}/attested",
-    "--json",
-]
-ISSUE = [
-    "issue",
-    "--service",
-    "{S}",
-    "--device",
-    "{d.json}",
-    "--attestation",
-    "{attestation}",
-    "--state",
-    "{begun}",
-    "--json",
-]
+ATTEST = split("attest --service {S} --device {d.json} --evidence {evidence} --out {case}/attested --json")
+ISSUE = split("issue --service {S} --device {d.json} --attestation {attestation} --state {begun} --json")
 REPLAY = ["vectors", "replay", "{vectors.json}", "--json"]
-BENCH = [
-    "bench",
-    "latency",
-    "--connect",
-    "unix:{socket}",
-    "--state",
-    "{P}",
-    "--rounds",
-    "1",
-    "--budget-ms",
-    "60000",
-    "--json",
-]
+BENCH = split("bench latency --connect unix:{socket} --state {P} --rounds 1 --budget-ms 60000 --json")
 
 DATABASE = {"flipped": {OK, MALFORMED, FAULT}, "truncated": {OK, MALFORMED}, "of another": {OK}}
 RECORD = {**DATABASE, "link": {OK, MALFORMED}, "mode 0644": {OK, NO_PERMISSION}}

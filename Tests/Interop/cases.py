@@ -10,6 +10,11 @@ import pytest
 MOST_AT_ONCE = 4 * (os.cpu_count() or 2)
 
 
+def split(line):
+    """The arguments of a command line."""
+    return line.split(" ")
+
+
 class Case:
     """A row of a table: `body(*arguments)` is the test. An argument "sandbox" or "nobody" stands for the fixture."""
 

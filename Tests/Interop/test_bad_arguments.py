@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 from bad_files import DENIED, MALFORMED, OK, UNAVAILABLE, USAGE
-from cases import Case, each_case, side_by_side
+from cases import Case, each_case, side_by_side, split
 from sandbox import fill, judge
 
 ESCAPE = "\x1b[31mred\x07"
@@ -61,29 +61,19 @@ USAGE_ERRORS = {
     "check-host with half of the other": [*CHECK_HOST, "--connect", "unix:{socket}"],
     "check-host with both forms": [
         *CHECK_HOST,
-        "--connect",
-        "unix:{socket}",
-        "--state",
-        "{base}/P",
-        "--host-code",
-        "12345678",
+        *split("--connect unix:{socket} --state {base}/P --host-code 12345678"),
     ],
     "check-host with a state and nobody to ask": [
         *CHECK_HOST,
-        "--state",
-        "{base}/P",
-        "--device-challenge",
+        *split("--state {base}/P --device-challenge"),
         "0" * 16,
-        "--host-code",
-        "12345678",
+        *split("--host-code 12345678"),
     ],
     "check-host that pairs with nobody": [
         *CHECK_HOST,
-        "--pair",
-        "--device-challenge",
+        *split("--pair --device-challenge"),
         "0" * 16,
-        "--host-code",
-        "12345678",
+        *split("--host-code 12345678"),
     ],
     "--allow and --allow-nothing": [*ENROLL, "--allow", "a", "--allow-nothing"],
     "17 commands": [*ENROLL, *[word for index in range(17) for word in ("--allow", f"c{index}")]],
@@ -270,17 +260,7 @@ OTHERS = {
     ),
     "evidence into nothing": (["measure", "--state", "{case}/new", "--out", ""], {MALFORMED, USAGE}),
     "attestation into a folder that is not there": (
-        [
-            "attest",
-            "--service",
-            "{S}",
-            "--device",
-            "{base}/d.json",
-            "--evidence",
-            "{base}/evidence",
-            "--out",
-            "{case}/a/b",
-        ],
+        split("attest --service {S} --device {base}/d.json --evidence {base}/evidence --out {case}/a/b"),
         {MALFORMED},
     ),
     "state that is a file": ([*ENROLL[:5], "--state", "{base}/d.json"], {MALFORMED}),
@@ -298,73 +278,25 @@ OTHERS = {
         {MALFORMED},
     ),
     "issue before measure": (
-        [
-            "issue",
-            "--service",
-            "{S}",
-            "--device",
-            "{base}/d.json",
-            "--attestation",
-            "{base}/attestation",
-            "--state",
-            "{case}/none",
-        ],
+        split("issue --service {S} --device {base}/d.json --attestation {base}/attestation --state {case}/none"),
         {MALFORMED},
     ),
     "issue for another device": (
-        [
-            "issue",
-            "--service",
-            "{S}",
-            "--device",
-            "{base}/d2.json",
-            "--attestation",
-            "{base}/attestation",
-            "--state",
-            "{begun}",
-        ],
+        split("issue --service {S} --device {base}/d2.json --attestation {base}/attestation --state {begun}"),
         {DENIED},
     ),
     "issue by another service": (
-        [
-            "issue",
-            "--service",
-            "{base}/S2",
-            "--device",
-            "{base}/d.json",
-            "--attestation",
-            "{base}/attestation",
-            "--state",
-            "{begun}",
-        ],
+        split("issue --service {base}/S2 --device {base}/d.json --attestation {base}/attestation --state {begun}"),
         {DENIED},
     ),
     "the evidence as attestation": (
-        [
-            "issue",
-            "--service",
-            "{S}",
-            "--device",
-            "{base}/d.json",
-            "--attestation",
-            "{base}/evidence",
-            "--state",
-            "{begun}",
-        ],
+        split("issue --service {S} --device {base}/d.json --attestation {base}/evidence --state {begun}"),
         {DENIED},
     ),
     "the token as evidence": (
-        [
-            "attest",
-            "--service",
-            "{S}",
-            "--device",
-            "{base}/d.json",
-            "--evidence",
-            "{base}/oldP/measurement_token.cose",
-            "--out",
-            "{case}/o",
-        ],
+        split(
+            "attest --service {S} --device {base}/d.json --evidence {base}/oldP/measurement_token.cose --out {case}/o"
+        ),
         {MALFORMED},
     ),
     "the issuer key as descriptor": ([*ENROLL[:2], "{base}/issuer.jwk", *ENROLL[3:]], {MALFORMED}),
