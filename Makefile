@@ -12,7 +12,7 @@ FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # Debian has no ruff: pip installs this version below .build.
 RUFF_VERSION = 0.17.6
 RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
-PYTHON_SOURCES = $(wildcard Tests Tools Demo firmware-sim)
+PYTHON_SOURCES = conftest.py $(wildcard Tests Tools Demo firmware-sim)
 SWIFT_SOURCES = Sources Tests Plugins Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
 # The target of `make install`. DESTDIR is the root of a package that is being built, and is empty otherwise.

@@ -1,4 +1,4 @@
-"""What every suite in Python shares: the program under test, folders, devices of each kind, and provers connected to them."""
+"""What the tests share: the program under test, folders, devices of each kind, and provers connected to them."""
 
 import json
 import pathlib
@@ -12,51 +12,8 @@ from devices import BridgedDevice, LinuxDevice
 from holdfast_peer.session import COSE, JOSE
 from sandbox import sandboxes
 
-ROOT = pathlib.Path(__file__).resolve().parents[1]
-KINDS = ("linux", "bridge", "board")
-
 # A shell that starts tests in the background has them ignore Ctrl-C, and what they start would ignore it too.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_addoption(parser):
-    group = parser.getgroup("holdfast")
-    group.addoption(
-        "--holdfast", type=pathlib.Path, default=ROOT / ".build/release/holdfast", help="the command line under test"
-    )
-    group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
-    group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
-    group.addoption("--keep", action="store_true", help="write reached.json anew")
-    group.addoption(
-        "--device", default="linux,bridge", help=f"the devices that each attack is run at: {', '.join(KINDS)}"
-    )
-
-
-def pytest_configure(config):
-    config.addinivalue_line("markers", "only_on(*kinds, because): the devices at which a test can be run, and why")
-    config.addinivalue_line("markers", "figure: measures for docs/performance.md, with --measure only")
-    config.addinivalue_line("markers", "cose_only: a test for which one format of tokens is enough")
-
-
-def pytest_generate_tests(metafunc):
-    if "device_kind" in metafunc.fixturenames:
-        metafunc.parametrize("device_kind", metafunc.config.getoption("device").split(","), scope="module")
-
-
-def pytest_collection_modifyitems(config, items):
-    """Leaves out the tests that cannot be run at their kind of device or at those that were asked for, and figures."""
-    asked = config.getoption("device").split(",")
-    kept, left = [], []
-    for item in items:
-        marker, case = item.get_closest_marker("only_on"), getattr(item, "callspec", None)
-        if item.get_closest_marker("figure") and not config.getoption("measure"):
-            left.append(item)
-            continue
-        kinds = [case.params["device_kind"]] if case and "device_kind" in case.params else asked
-        (kept if marker is None or set(kinds) & set(marker.args) else left).append(item)
-    if left:
-        config.hook.pytest_deselected(items=left)
-        items[:] = kept
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,46 @@
+"""The options of the tests in Python, and which tests they choose. pytest reads options here only, before it looks for tests."""
+
+import pathlib
+
+ROOT = pathlib.Path(__file__).resolve().parent
+KINDS = ("linux", "bridge", "board")
+
+
+def pytest_addoption(parser):
+    group = parser.getgroup("holdfast")
+    group.addoption(
+        "--holdfast", type=pathlib.Path, default=ROOT / ".build/release/holdfast", help="the command line under test"
+    )
+    group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
+    group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
+    group.addoption("--keep", action="store_true", help="write reached.json anew")
+    group.addoption(
+        "--device", default="linux,bridge", help=f"the devices that each attack is run at: {', '.join(KINDS)}"
+    )
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "only_on(*kinds, because): the devices at which a test can be run, and why")
+    config.addinivalue_line("markers", "figure: measures for docs/performance.md, with --measure only")
+    config.addinivalue_line("markers", "cose_only: a test for which one format of tokens is enough")
+
+
+def pytest_generate_tests(metafunc):
+    if "device_kind" in metafunc.fixturenames:
+        metafunc.parametrize("device_kind", metafunc.config.getoption("device").split(","), scope="module")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the tests that cannot be run at their kind of device or at those that were asked for, and figures."""
+    asked = config.getoption("device").split(",")
+    kept, left = [], []
+    for item in items:
+        marker, case = item.get_closest_marker("only_on"), getattr(item, "callspec", None)
+        if item.get_closest_marker("figure") and not config.getoption("measure"):
+            left.append(item)
+            continue
+        kinds = [case.params["device_kind"]] if case and "device_kind" in case.params else asked
+        (kept if marker is None or set(kinds) & set(marker.args) else left).append(item)
+    if left:
+        config.hook.pytest_deselected(items=left)
+        items[:] = kept
