@@ -56,7 +56,7 @@ uninstall: ## Remove the files that install wrote under PREFIX.
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
 
 demo: build ## Enrol, prove, and try every attack, between two processes on this machine.
-	@.build/release/holdfast demo
+	@Demo/holdfast-demo --holdfast .build/release/holdfast
 
 demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Linux hosts.
 	@Tests/install-packages $(GUEST_PACKAGES) || true
@@ -64,7 +64,7 @@ demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Li
 
 demo-firmware: build ## Prove to a Cortex-M4 behind a bridge, cut its power, and try every attack on it.
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
-	@/usr/bin/python3 Tests/Firmware/demo.py --holdfast .build/release/holdfast
+	@Demo/holdfast-demo --target board --holdfast .build/release/holdfast
 
 firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)

@@ -100,13 +100,12 @@ let package = Package(
     .target(name: "HoldfastVersion", swiftSettings: strict, plugins: ["VersionPlugin"]),
 
     // The command line.
-    .target(name: "CTrace"),
     .executableTarget(
       name: "holdfast",
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastTransport", "HoldfastVectors", "HoldfastVersion", "CTrace",
+        "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],

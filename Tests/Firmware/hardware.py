@@ -30,7 +30,7 @@ class Hardware:
         # QEMU adds to the file.
         self.console.write_bytes(b"")
         # The kernel kills QEMU when its parent is gone, however that ends.
-        self.process = subprocess.Popen(
+        self.process = self.start(
             [
                 "setpriv",
                 "--pdeathsig",
@@ -45,7 +45,6 @@ class Hardware:
                 *self.options,
                 *options,
             ],
-            stdin=subprocess.DEVNULL,
         )
         deadline = time.monotonic() + SECONDS
         while not (said := self.said()):
@@ -53,6 +52,9 @@ class Hardware:
                 raise Failed(f"the board did not start: {self.console.read_text()!r}")
             time.sleep(0.01)
         return said[0]
+
+    def start(self, words):
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL)
 
     def cut_power(self):
         """At once: nothing is told, nothing is written any more."""

@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastStorage
 import HoldfastTransport
 
-/// A device, a service and enrolled provers in a temporary folder. This program's verbs create them in separate
+/// A device, a service and an enrolled prover in a temporary folder. This program's verbs create them in separate
 /// processes.
 final class Playground {
   let folder: String
@@ -56,7 +56,7 @@ final class Playground {
     let nowhere = unsafe open("/dev/null", O_WRONLY | O_CLOEXEC)
     // This process may still be writing there.
     for _ in 0..<10 where unsafe access(folder, F_OK) == 0 {
-      guard let id = try? ChildProcess.spawn(["/bin/rm", "-rf", folder], environment: [:], output: nowhere) else {
+      guard let id = try? ChildProcess.spawn(["/bin/rm", "-rf", folder], output: nowhere) else {
         return
       }
       _ = RunningChildren.wait(id)
@@ -64,12 +64,6 @@ final class Playground {
   }
 
   func path(_ name: String) -> String { "\(folder)/\(name)" }
-
-  /// Writes a file with one line. It exists until the next call with the same name.
-  func file(_ line: String, named name: String = "line") throws(Failure) -> String {
-    try Output.write(Array("\(line)\n".utf8), to: path(name))
-    return path(name)
-  }
 
   /// The path of this program.
   static var program: String {
@@ -92,43 +86,35 @@ final class Playground {
   }
 
   /// Creates a service.
-  func makeService(_ name: String = "service") throws(Failure) {
-    try holdfast("service", "init", "--dir", path(name))
-    let issuer = try ChildProcess.run([try Self.program, "service", "show", "--json", "--dir", path(name)])
-    try Output.write(Array(issuer.output.utf8), to: path("\(name).json"))
+  func makeService() throws(Failure) {
+    try holdfast("service", "init", "--dir", path("service"))
+    try Output.write(
+      Array(try holdfast("service", "show", "--json", "--dir", path("service")).utf8), to: path("service.json"))
   }
 
   /// Creates a device that trusts the service and is registered there.
-  func makeDevice(_ name: String = "device") throws(Failure) {
-    try holdfast("device", "init", "--dir", path(name))
+  func makeDevice() throws(Failure) {
+    try holdfast("device", "init", "--dir", path("device"))
     try Output.write(
-      Array(try holdfast("device", "show", "--json", "--dir", path(name)).utf8), to: path("\(name).json"))
-    try holdfast("device", "trust", "--dir", path(name), path("service.json"))
-    try holdfast("service", "device", "add", "--dir", path("service"), path("\(name).json"))
+      Array(try holdfast("device", "show", "--json", "--dir", path("device")).utf8), to: path("device.json"))
+    try holdfast("device", "trust", "--dir", path("device"), path("service.json"))
+    try holdfast("service", "device", "add", "--dir", path("service"), path("device.json"))
   }
 
-  /// Starts a device and waits until it listens.
-  func serve(_ name: String = "device") throws(Failure) -> Endpoint {
-    let address = "unix:\(path(name)).sock"
-    let server = try ChildProcess([try Self.program, "device", "serve", "--dir", path(name), "--listen", address])
+  /// Starts the device and waits until it listens.
+  func serve() throws(Failure) -> Endpoint {
+    let address = "unix:\(path("device")).sock"
+    let server = try ChildProcess([
+      try Self.program, "device", "serve", "--dir", path("device"), "--listen", address,
+    ])
     servers.append(server)
     guard server.waitFor("listening at \(address)\n") else { throw Failure(.fault, "the device did not start") }
     return try Endpoint(argument: address)
   }
 
-  /// Returns the enrolment of an enrolled prover.
-  func enrolment(_ state: String) throws(Failure) -> Enrolment {
-    let folder = ProverFolder(path: path(state))
-    return try reading(folder) { () throws(StateFolderFault) in try folder.loadOnly() }
-  }
-
-  /// Enrols a prover for a device.
-  func enroll(_ state: String = "prover", device: String = "device", _ options: String...) throws(Failure) {
-    let arguments = [
-      try Self.program, "enroll", "--device", path("\(device).json"), "--service", path("service"), "--state",
-      path(state),
-    ]
-    let ending = try ChildProcess.run(arguments + options)
-    guard ending.status == 0 else { throw Failure(.fault, "enrolling failed: \(ending.output)") }
+  /// Enrols the prover with the device.
+  func enroll() throws(Failure) {
+    try holdfast(
+      "enroll", "--device", path("device.json"), "--service", path("service"), "--state", path("prover"))
   }
 }

@@ -1,4 +1,3 @@
-import CTrace
 import Glibc
 import Synchronization
 
@@ -15,13 +14,13 @@ struct ChildProcess {
     let output: String
   }
 
-  /// Starts `arguments[0]` with `environment` added to this process's environment.
-  init(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) {
+  /// Starts `arguments[0]` in this process's environment.
+  init(_ arguments: [String]) throws(Failure) {
     let pipe = try Pipe()
     defer { close(pipe.writing) }
     do throws(Failure) {
       id = try RunningChildren.start { () throws(Failure) in
-        try Self.spawn(arguments, environment: environment, output: pipe.writing)
+        try Self.spawn(arguments, output: pipe.writing)
       }
     } catch {
       close(pipe.reading)
@@ -31,7 +30,7 @@ struct ChildProcess {
   }
 
   /// Starts a program that writes to `output`, has no input and blocks no signals. Returns its process id.
-  static func spawn(_ arguments: [String], environment: [String: String], output: Int32) throws(Failure) -> pid_t {
+  static func spawn(_ arguments: [String], output: Int32) throws(Failure) -> pid_t {
     var actions = unsafe posix_spawn_file_actions_t()
     unsafe posix_spawn_file_actions_init(&actions)
     defer { unsafe posix_spawn_file_actions_destroy(&actions) }
@@ -46,10 +45,8 @@ struct ChildProcess {
     unsafe posix_spawnattr_setsigmask(&attributes, &none)
     unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
     var id: pid_t = 0
-    let failure = unsafe withCStrings(arguments) { arguments in
-      unsafe withCStrings(Self.variables(environment)) { variables in
-        unsafe posix_spawn(&id, arguments[0]!, &actions, &attributes, arguments, variables)
-      }
+    let failure = unsafe withCStrings(arguments) {
+      unsafe posix_spawn(&id, $0[0]!, &actions, &attributes, $0, environ)
     }
     guard failure == 0 else {
       throw Failure(.fault, "\(arguments[0]) could not be started: system error \(failure)")
@@ -58,19 +55,9 @@ struct ChildProcess {
   }
 
   /// Runs a program to its end.
-  static func run(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) -> Ending {
-    let child = try ChildProcess(arguments, environment: environment)
+  static func run(_ arguments: [String]) throws(Failure) -> Ending {
+    let child = try ChildProcess(arguments)
     return child.wait()
-  }
-
-  /// Runs a program to its end with this process as its debugger.
-  static func runTraced(_ arguments: [String], environment: [String: String] = [:]) throws(Failure) -> Ending {
-    let pipe = try Pipe()
-    let status = unsafe withCStrings(arguments) { arguments in
-      unsafe withCStrings(variables(environment)) { unsafe holdfast_run_traced(arguments, $0, pipe.writing) }
-    }
-    close(pipe.writing)
-    return Ending(status: status < 0 ? nil : status, output: readAll(pipe.reading))
   }
 
   /// Waits for the process to end.
@@ -101,19 +88,6 @@ struct ChildProcess {
   private func reap() -> Int32? {
     let status = RunningChildren.reap(id)
     return status & 0x7f == 0 ? status >> 8 & 0xff : nil
-  }
-
-  /// Returns this process's environment with the variables in `added`.
-  private static func variables(_ added: [String: String]) -> [String] {
-    var variables = added.map { "\($0.key)=\($0.value)" }
-    var next = unsafe environ
-    while let entry = unsafe next.pointee {
-      let variable = unsafe String(cString: entry)
-      let name = variable.prefix { $0 != "=" }
-      if added[String(name)] == nil { variables.append(variable) }
-      unsafe next += 1
-    }
-    return variables
   }
 
   private static func readAll(_ descriptor: Int32) -> String {
