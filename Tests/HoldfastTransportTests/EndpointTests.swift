@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 @testable import HoldfastTransport
@@ -110,5 +111,39 @@ struct EndpointTests {
 
   @Test func `the length of a path is counted in bytes`() throws {
     #expect(throws: EndpointError.pathTooLong) { try Endpoint(parsing: "unix:" + String(repeating: "é", count: 54)) }
+  }
+
+  /// Endpoints of each transport, as its own examples show them.
+  private static let examples = Scheme.all.flatMap { scheme in scheme.examples.map { (scheme, $0) } }
+
+  @Test(arguments: examples)
+  func `the example of a transport is an endpoint of that transport`(scheme: Scheme, example: String) throws {
+    let endpoint = try Endpoint(parsing: example.replacing("ADDR", with: "00:1A:7D:DA:71:13"))
+    #expect(endpoint.scheme == scheme)
+    #expect(Scheme(of: example) == scheme)
+  }
+
+  @Test func `each transport has a name of its own, and only Bluetooth has options of an adapter`() {
+    #expect(Set(Scheme.all.map(\.name)).count == Scheme.all.count)
+    for scheme in Scheme.all {
+      #expect(scheme.form.hasPrefix(scheme.name + ":"))
+      #expect(scheme.options.isSuperset(of: [.adapter, .security]) == (scheme.radio != nil), "\(scheme.name)")
+      #expect(!scheme.isSerial || scheme.framing == .stream, "\(scheme.name)")
+    }
+    #expect(Scheme.all.filter(\.isSerial) == [.unixStream, .terminal])
+    #expect(Scheme.all.filter { $0.radio == .lowEnergy } == [.lowEnergy])
+  }
+
+  /// The first cells of the table in the section "Endpoints" of docs/protocol.md.
+  @Test func `the protocol lists each transport`() throws {
+    let file = URL(filePath: #filePath)
+      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+      .appending(path: "docs/protocol.md")
+    let document = try String(contentsOf: file, encoding: .utf8)
+    let section = try #require(document.components(separatedBy: "\n## Endpoints\n").last)
+    let table = section.components(separatedBy: "\n").drop { !$0.hasPrefix("| ---") }.dropFirst()
+      .prefix { $0.hasPrefix("|") }
+    let written = table.map { $0.components(separatedBy: "`")[1] }
+    #expect(written.sorted() == Scheme.all.map { $0.examples[0].replacing("ADDR", with: "ADDRESS") }.sorted())
   }
 }

@@ -71,8 +71,8 @@ struct MessageTests {
 
   @Test func `an empty frame on RFCOMM is refused and ends receiving`() throws {
     let (near, far) = try OpenFile.socketPair(framing: .stream)
-    let connection = Connection(file: near, framing: .stream, port: .rfcomm(channel: 5))
-    try Connection(file: far, framing: .stream).sendRaw([0, 0, 0, 1, 1])
+    let connection = Connection(file: near, scheme: .rfcomm, port: .rfcomm(channel: 5))
+    try Connection(file: far, scheme: .rfcomm).sendRaw([0, 0, 0, 1, 1])
     #expect(throws: TransportError.truncated) { try connection.receiveBytes() }
     #expect(throws: TransportError.closed) { try connection.receiveBytes() }
   }

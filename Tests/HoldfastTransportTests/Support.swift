@@ -10,8 +10,8 @@ let generousMilliseconds = 20_000
 
 extension TemporaryFolder {
   func endpoint(_ framing: Framing = .packets, name: String = "s") -> Endpoint {
-    let file = path + "/" + name
-    return Endpoint(address: framing == .packets ? .unix(path: file) : .unixStream(path: file))
+    // A path of a temporary folder has no comma, so it is always an endpoint.
+    try! Endpoint(parsing: "\(framing == .packets ? "unix" : "unix-stream"):\(path)/\(name)")
   }
 
   func identity(name: String = "s") -> OpenFile.Identity? {

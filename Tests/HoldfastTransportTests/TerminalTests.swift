@@ -18,7 +18,7 @@ private final class Line: Sendable {
     self.far = OpenFile(taking: far)
     close(near)
     let path = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-    endpoint = Endpoint(address: .terminal(path: path))
+    endpoint = try Endpoint(parsing: "tty:\(path)")
     try #require(fcntl(far, F_SETFD, FD_CLOEXEC) == 0)
   }
 
@@ -234,7 +234,7 @@ extension Connection {
       (folder.path + "/s", .pathOccupied), (folder.path, .pathOccupied), ("/dev/null", .pathOccupied),
       (folder.path + "/missing", .notFound),
     ] as [(String, TransportError)] {
-      let endpoint = Endpoint(address: .terminal(path: path))
+      let endpoint = try Endpoint(parsing: "tty:\(path)")
       #expect(throws: expected) { try Connection.connect(to: endpoint, timeoutMilliseconds: 0) }
       #expect(throws: expected) { try Listener(endpoint) }
     }

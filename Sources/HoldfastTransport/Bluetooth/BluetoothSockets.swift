@@ -69,7 +69,7 @@ extension OpenFile {
       case .l2cap, .lowEnergy: BTPROTO_L2CAP
       case .rfcomm: BTPROTO_RFCOMM
       }
-    return OpenFile(taking: try checked(socket(AF_BLUETOOTH, port.framing.socketType, protocolNumber)))
+    return OpenFile(taking: try checked(socket(AF_BLUETOOTH, port.scheme.framing.socketType, protocolNumber)))
   }
 
   /// Binds the socket to the address of an adapter, or any, and a port. Source: bind(2).

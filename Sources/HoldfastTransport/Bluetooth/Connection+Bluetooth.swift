@@ -11,7 +11,7 @@ extension Connection {
     to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
   ) throws(TransportError) -> Connection {
     let port = try port.isOpen ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline) : port
-    guard port.isLowEnergy else { return try attempt(device, port, from: endpoint, by: deadline) }
+    guard port.scheme.radio == .lowEnergy else { return try attempt(device, port, from: endpoint, by: deadline) }
     var attemptMilliseconds = 2000
     while true {
       do throws(TransportError) {
@@ -39,7 +39,7 @@ extension Connection {
     if let security = endpoint.security { try file.require(security) }
     try file.offerLargestPackets(port)
     try file.connect(to: device, port, by: deadline, attemptMilliseconds: attemptMilliseconds)
-    return Connection(file: file, framing: port.framing, port: port)
+    return Connection(file: file, scheme: port.scheme, port: port)
   }
 
   private static func announcedPort(

@@ -127,7 +127,7 @@ extension FoundPeer {
   /// - Throws: the errors of ``ServiceDiscovery/query(_:adapter:by:)``.
   package func endpoints(adapter: UInt16?, by deadline: Deadline) throws(TransportError) -> [Endpoint] {
     try ports(adapter: adapter, by: deadline).map {
-      Endpoint(address: .bluetooth(device.address, $0), adapter: adapter)
+      Endpoint(device.address, $0, adapter: adapter)
     }
   }
 

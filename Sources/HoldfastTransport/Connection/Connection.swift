@@ -13,28 +13,31 @@ package final class Connection: Sendable {
   /// The default time for which a terminal must be silent, after bytes that are not a message, before reading resumes.
   package static let defaultSilenceMilliseconds = 1000
 
-  /// The method that separates messages on this connection.
-  package let framing: Framing
+  let scheme: Scheme
   let file: OpenFile
   let terminal: TerminalLine?
   /// The peer's Bluetooth port; nil for another transport.
   let port: BluetoothPort?
-  /// Whether this is a serial line, or a stream socket that replaces one. Only there do empty frames have a meaning.
-  package var isSerial: Bool { framing == .stream && port == nil }
   let isShutDown = Atomic(false)
   /// Whether receiving has ended: the start of the next message is unknown, or must not be searched for.
   let hasReceivingEnded = Atomic(false)
   let hasSendingEnded = Atomic(false)
 
-  init(file: OpenFile, framing: Framing, terminal: TerminalLine? = nil, port: BluetoothPort? = nil) {
+  init(file: OpenFile, scheme: Scheme, terminal: TerminalLine? = nil, port: BluetoothPort? = nil) {
     self.file = file
-    self.framing = framing
+    self.scheme = scheme
     self.terminal = terminal
     self.port = port
   }
 
+  /// The method that separates messages on this connection.
+  package var framing: Framing { scheme.framing }
+
+  /// Whether this is a serial line, or a stream socket that replaces one. Only there do empty frames have a meaning.
+  package var isSerial: Bool { scheme.isSerial }
+
   /// Whether the peer is connected over Bluetooth Low Energy.
-  package var isLowEnergy: Bool { port?.isLowEnergy == true }
+  package var isLowEnergy: Bool { scheme.radio == .lowEnergy }
 
   deinit {
     terminal?.turn?.raise()
@@ -80,12 +83,13 @@ package final class Connection: Sendable {
     if port != nil { _ = isEnded(withinMilliseconds: milliseconds) }
   }
 
-  /// Creates the two ends of a new connection within this process.
+  /// Creates the two ends of a new connection within this process, as of ``Scheme/unix`` or ``Scheme/unixStream``.
   ///
   /// - Throws: ``TransportError/other(errno:)`` if no descriptors are free.
   package static func pair(framing: Framing = .packets) throws(TransportError) -> (Connection, Connection) {
     let (left, right) = try OpenFile.socketPair(framing: framing)
-    return (Connection(file: left, framing: framing), Connection(file: right, framing: framing))
+    let scheme = framing == .packets ? Scheme.unix : .unixStream
+    return (Connection(file: left, scheme: scheme), Connection(file: right, scheme: scheme))
   }
 }
 
@@ -109,26 +113,24 @@ extension Connection {
   ) throws(TransportError) -> Connection {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     switch endpoint.address {
-    case .unix(let path):
-      return try connect(toPath: path, framing: .packets, by: deadline)
-    case .unixStream(let path):
-      return try connect(toPath: path, framing: .stream, by: deadline)
+    case .socket(let path):
+      return try connect(toPath: path, endpoint.scheme, by: deadline)
     case .terminal(let path):
       let file = try OpenFile.terminal(path: path)
       return Connection(
-        file: file, framing: .stream, terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds))
+        file: file, scheme: endpoint.scheme, terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds))
     case .bluetooth(let device, let port):
       return try connect(to: device, port, from: endpoint, by: deadline)
     }
   }
 
   private static func connect(
-    toPath path: String, framing: Framing, by deadline: Deadline
+    toPath path: String, _ scheme: Scheme, by deadline: Deadline
   ) throws(TransportError) -> Connection {
-    let file = try OpenFile.unixSocket(framing: framing)
+    let file = try OpenFile.unixSocket(framing: scheme.framing)
     while true {
       switch file.connect(toPath: path) {
-      case 0: return Connection(file: file, framing: framing)
+      case 0: return Connection(file: file, scheme: scheme)
       // The listener's queue is full. poll(2) cannot wait for a place in it.
       case EAGAIN:
         guard !deadline.hasPassed else { throw .timedOutWaiting }
@@ -238,12 +240,4 @@ extension OpenFile {
 
 extension WakeUp {
   fileprivate var entry: pollfd { pollfd(fd: descriptor, events: CShort(POLLIN), revents: 0) }
-}
-
-/// The method that separates messages on a connection.
-package enum Framing: Sendable, Hashable, CaseIterable {
-  /// One message is one packet: `SOCK_SEQPACKET`.
-  case packets
-  /// A stream of bytes: each message follows its length, two bytes, big-endian.
-  case stream
 }

@@ -15,7 +15,7 @@ package struct Diagnosis: Sendable, Equatable {
   ///   - attempt: the result of connecting to it; nil if that was not tried.
   package init(_ facts: HostFacts?, for endpoint: Endpoint?, _ attempt: ConnectionAttempt?) {
     adapter = endpoint?.adapter
-    if let facts { examine(facts, for: endpoint?.port) }
+    if let facts { examine(facts, for: endpoint?.scheme) }
     if let attempt { findings.append(Finding(.connection(attempt), attempt.state)) }
   }
 
@@ -27,28 +27,28 @@ package struct Diagnosis: Sendable, Equatable {
     return .ok
   }
 
-  private mutating func examine(_ facts: HostFacts, for port: BluetoothPort?) {
+  private mutating func examine(_ facts: HostFacts, for scheme: Scheme?) {
     add(.kernel, facts.hasKernelSupport)
     guard facts.hasKernelSupport else { return }
     add(.l2cap, facts.hasL2CAP)
-    if port.map({ $0.local == .rfcomm(channel: nil) }) ?? true { add(.rfcomm, facts.hasRFCOMM) }
+    if scheme?.radio == nil || scheme == .rfcomm { add(.rfcomm, facts.hasRFCOMM) }
     let chosen = Adapter.chosen(adapter, of: facts.adapters)
     add(.adapter, chosen != nil)
-    if let chosen { examine(chosen, for: port) }
+    if let chosen { examine(chosen, for: scheme?.radio) }
     add(.administration, facts.isAdministrator, otherwise: .note)
-    guard port?.isLowEnergy != true else { return }
+    guard scheme?.radio != .lowEnergy else { return }
     // A Bluetooth endpoint with a fixed number works without an SDP server.
     add(.discoveryServer(facts.discoveryServer), facts.discoveryServer == .ready, otherwise: .note)
   }
 
-  private mutating func examine(_ adapter: Adapter, for port: BluetoothPort?) {
+  private mutating func examine(_ adapter: Adapter, for radio: Scheme.Radio?) {
     self.adapter = adapter.number
     add(.radio(adapter.block), adapter.block == nil)
     add(.power, adapter.settings.contains(.powered))
-    if port?.isLowEnergy ?? true {
-      add(.lowEnergy, adapter.settings.contains(.lowEnergy), otherwise: port == nil ? .note : .missing)
+    if radio != .classic {
+      add(.lowEnergy, adapter.settings.contains(.lowEnergy), otherwise: radio == nil ? .note : .missing)
     }
-    if port?.isLowEnergy != true {
+    if radio != .lowEnergy {
       add(.connectable, adapter.settings.contains(.connectable), otherwise: .note)
       add(.discoverable, adapter.settings.contains(.discoverable), otherwise: .note)
       add(.secureSimplePairing, adapter.settings.contains(.secureSimplePairing), otherwise: .note)
@@ -58,20 +58,6 @@ package struct Diagnosis: Sendable, Equatable {
 
   private mutating func add(_ topic: Finding.Topic, _ isFulfilled: Bool, otherwise state: Finding.State = .missing) {
     findings.append(Finding(topic, isFulfilled ? .ok : state))
-  }
-}
-
-extension Endpoint {
-  /// The Bluetooth port; nil for other transports.
-  package var port: BluetoothPort? {
-    if case .bluetooth(_, let port) = address { port } else { nil }
-  }
-}
-
-extension BluetoothPort {
-  /// Whether this is a port of Bluetooth Low Energy.
-  package var isLowEnergy: Bool {
-    if case .lowEnergy = self { true } else { false }
   }
 }
 

@@ -83,11 +83,12 @@ package enum BluetoothPort: Sendable, Hashable {
   /// Source: RFCOMM 1.2, section 5.4.
   static func isServer(channel: UInt16) -> Bool { 1...30 ~= channel }
 
-  /// The framing that separates messages on this protocol.
-  var framing: Framing {
+  /// The transport of this port.
+  var scheme: Scheme {
     switch self {
-    case .l2cap, .lowEnergy: .packets
-    case .rfcomm: .stream
+    case .l2cap: .l2cap
+    case .rfcomm: .rfcomm
+    case .lowEnergy: .lowEnergy
     }
   }
 

@@ -4,18 +4,6 @@
 /// Bluetooth endpoints also take `hci=hci0` and `security=low|medium|high`, and `le` takes `type=public|random`. A listening
 /// socket in the file system takes `mode=660` and `group=lock`.
 package struct Endpoint: Sendable, Hashable {
-  /// A transport, and the path or address at which it finds the peer.
-  package enum Address: Sendable, Hashable {
-    /// A packet socket (`SOCK_SEQPACKET`) in the file system.
-    case unix(path: String)
-    /// A stream socket (`SOCK_STREAM`) in the file system.
-    case unixStream(path: String)
-    /// A serial line.
-    case terminal(path: String)
-    /// A Bluetooth port. The address is the peer's for a connecting end, and a local adapter's, or any, for a listener.
-    case bluetooth(BluetoothAddress, BluetoothPort)
-  }
-
   /// The minimum security of a Bluetooth connection.
   package enum Security: String, Sendable, Hashable, CaseIterable {
     /// A link that need not be encrypted.
@@ -26,7 +14,9 @@ package struct Endpoint: Sendable, Hashable {
     case high
   }
 
-  /// The transport, and the path or address at which it finds the peer.
+  /// The transport.
+  package let scheme: Scheme
+  /// The path or address at which the transport finds the peer.
   package let address: Address
   /// The number of the local Bluetooth adapter, 0 for `hci0`; nil lets the system choose.
   package let adapter: UInt16?
@@ -36,28 +26,17 @@ package struct Endpoint: Sendable, Hashable {
   /// The access rights to a listening socket in the file system; nil restricts it to the socket's owner.
   package let access: SocketAccess?
 
-  init(address: Address, adapter: UInt16? = nil, security: Security? = nil, access: SocketAccess? = nil) {
-    self.access = access
-    self.address = address
-    self.adapter = adapter
-    self.security = security
+  /// Creates the endpoint of a Bluetooth port.
+  init(_ device: BluetoothAddress, _ port: BluetoothPort, adapter: UInt16?, security: Security? = nil) {
+    (scheme, address, access) = (port.scheme, .bluetooth(device, port), nil)
+    (self.adapter, self.security) = (adapter, security)
   }
 }
 
 extension Endpoint: CustomStringConvertible {
   /// The endpoint as text. Parsing the text gives the same endpoint.
   package var description: String {
-    var text =
-      switch address {
-      case .unix(let path): "unix:\(path)"
-      case .unixStream(let path): "unix-stream:\(path)"
-      case .terminal(let path): "tty:\(path)"
-      case .bluetooth(let device, .l2cap(let psm)):
-        "l2cap:\(device)" + (psm.map { ",psm=0x\(String($0, radix: 16))" } ?? "")
-      case .bluetooth(let device, .rfcomm(let channel)): "rfcomm:\(device)" + (channel.map { ",channel=\($0)" } ?? "")
-      case .bluetooth(let device, .lowEnergy(let psm, let kind)):
-        "le:\(device),psm=0x\(String(psm, radix: 16))" + (kind == .random ? ",type=random" : "")
-      }
+    var text = "\(scheme.name):\(address)"
     if let adapter { text += ",hci=hci\(adapter)" }
     if let security { text += ",security=\(security.rawValue)" }
     if let mode = access?.mode { text += ",mode=\(String(mode, radix: 8))" }
@@ -67,65 +46,19 @@ extension Endpoint: CustomStringConvertible {
 }
 
 extension Endpoint {
-  /// The maximum byte count of a socket's path: `sun_path` has 108 bytes, and the last one is NUL.
-  static let maximumSocketPathByteCount = 107
-  /// The maximum byte count of any other path, without the NUL.
-  static let maximumPathByteCount = 4095
-
   /// Parses an endpoint.
   ///
-  /// A comma ends the path or address and begins an option, so a path cannot contain one. A terminal has no options.
+  /// A comma ends the path or address and begins an option, so a path cannot contain one.
   /// - Throws: ``EndpointError``, which names the part that is wrong.
   package init(parsing text: String) throws(EndpointError) {
-    guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { throw .transport }
-    let rest = text[text.utf8.index(after: colon)...]
-    switch text[..<colon] {
-    case "unix":
-      let (path, access) = try Endpoint.socketPath(rest)
-      self.init(address: .unix(path: path), access: access)
-    case "unix-stream":
-      let (path, access) = try Endpoint.socketPath(rest)
-      self.init(address: .unixStream(path: path), access: access)
-    case "tty":
-      let (path, _) = try EndpointOptions.split(rest, known: [])
-      try Endpoint.check(path, maximumByteCount: Endpoint.maximumPathByteCount)
-      self.init(address: .terminal(path: String(path)))
-    case "l2cap":
-      let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .adapter, .security])
-      let psm = try options.number(.psm, orThrow: .psm)
-      guard psm.map(BluetoothPort.isDynamic(psm:)) ?? true else { throw .psm }
-      try self.init(peer, .l2cap(psm: psm), options)
-    case "rfcomm":
-      let (peer, options) = try EndpointOptions.split(rest, known: [.channel, .adapter, .security])
-      let channel = try options.number(.channel, orThrow: .channel)
-      guard channel.map(BluetoothPort.isServer(channel:)) ?? true else { throw .channel }
-      try self.init(peer, .rfcomm(channel: channel.map { UInt8($0) }), options)
-    case "le":
-      let (peer, options) = try EndpointOptions.split(rest, known: [.psm, .kind, .adapter, .security])
-      guard let psm = try options.number(.psm, orThrow: .psm), BluetoothPort.isDynamic(lowEnergyPSM: psm) else {
-        throw .psm
-      }
-      try self.init(peer, .lowEnergy(psm: psm, options.addressKind()), options)
-    default:
-      throw .transport
-    }
-  }
-
-  private init(_ device: Substring, _ port: BluetoothPort, _ options: EndpointOptions) throws(EndpointError) {
-    let address = Address.bluetooth(try BluetoothAddress(parsing: device), port)
-    self.init(address: address, adapter: try options.adapter(), security: try options.security())
-  }
-
-  private static func socketPath(_ rest: Substring) throws(EndpointError) -> (String, SocketAccess?) {
-    let (path, options) = try EndpointOptions.split(rest, known: [.mode, .group])
-    try check(path, maximumByteCount: maximumSocketPathByteCount)
-    return (String(path), try options.access())
-  }
-
-  private static func check(_ path: Substring, maximumByteCount: Int) throws(EndpointError) {
-    guard !path.isEmpty else { throw .pathEmpty }
-    guard !path.utf8.contains(0) else { throw .pathContainsNUL }
-    guard path.utf8.count <= maximumByteCount else { throw .pathTooLong }
+    guard let scheme = Scheme(of: text) else { throw .transport }
+    let rest = Substring(text.utf8.dropFirst(scheme.name.utf8.count + 1))
+    let (place, options) = try EndpointOptions.split(rest, known: scheme.options)
+    self.scheme = scheme
+    address = try scheme.parseAddress(place, options)
+    adapter = try options.adapter()
+    security = try options.security()
+    access = try options.access()
   }
 }
 
@@ -228,7 +161,8 @@ package enum EndpointError: Error, Equatable, Sendable {
   case pathTooLong
   /// The path contains a NUL.
   case pathContainsNUL
-  /// The Bluetooth address is not six pairs of hex digits with colons between them.
+  /// The address does not have the form that the transport needs: for Bluetooth, six pairs of hex digits with colons between
+  /// them.
   case address
   /// `psm` is not a number, is even, out of range or reserved for standards; or it is missing although the transport is `le`.
   case psm

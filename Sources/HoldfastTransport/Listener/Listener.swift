@@ -10,8 +10,8 @@ package final class Listener: Sendable {
   private let source: Source
 
   private enum Source: Sendable {
-    case socket(OpenFile, SocketFile, Framing)
-    case bluetooth(OpenFile, BluetoothPort)
+    /// A listening socket, with its name if that is in the file system, and its port if it is a Bluetooth socket.
+    case socket(OpenFile, SocketFile?, BluetoothPort?)
     /// The line, and the right to use it, which only one connection can hold at a time.
     case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
@@ -39,14 +39,10 @@ package final class Listener: Sendable {
     cancellation = try makeWakeUp()
     var actual = endpoint
     switch endpoint.address {
-    case .unix(let path):
+    case .socket(let path):
       let (file, name) = try SocketFile.listen(
-        atPath: path, framing: .packets, backlog: backlog, access: endpoint.access)
-      source = .socket(file, name, .packets)
-    case .unixStream(let path):
-      let (file, name) = try SocketFile.listen(
-        atPath: path, framing: .stream, backlog: backlog, access: endpoint.access)
-      source = .socket(file, name, .stream)
+        atPath: path, framing: endpoint.scheme.framing, backlog: backlog, access: endpoint.access)
+      source = .socket(file, name, nil)
     case .terminal(let path):
       let turn = try makeWakeUp()
       turn.raise()
@@ -54,8 +50,8 @@ package final class Listener: Sendable {
     case .bluetooth(let address, let port):
       let (file, port) = try OpenFile.listen(
         at: address, port, adapter: endpoint.adapter, security: endpoint.security ?? .medium, backlog: backlog)
-      source = .bluetooth(file, port)
-      actual = Endpoint(address: .bluetooth(address, port), adapter: endpoint.adapter, security: endpoint.security)
+      source = .socket(file, nil, port)
+      actual = Endpoint(address, port, adapter: endpoint.adapter, security: endpoint.security)
     }
     self.endpoint = actual
   }
@@ -73,16 +69,14 @@ package final class Listener: Sendable {
   ///   case the peer continues to wait: release a connection before the next call.
   package func accept() throws(TransportError) -> Connection {
     switch source {
-    case .socket(let file, _, let framing):
-      return Connection(file: try nextPeer(of: file), framing: framing)
-    case .bluetooth(let file, let port):
-      return Connection(file: try nextPeer(of: file), framing: port.framing, port: port)
+    case .socket(let file, _, let port):
+      return Connection(file: try nextPeer(of: file), scheme: endpoint.scheme, port: port)
     case .terminal(let file, let turn, let silenceMilliseconds):
       repeat { try wait(for: turn.descriptor) } while !turn.lower()
       do throws(TransportError) {
         guard try !file.isHungUp() else { throw .closed }
         return Connection(
-          file: file, framing: .stream,
+          file: file, scheme: endpoint.scheme,
           terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds, turn: turn))
       } catch {
         turn.raise()
@@ -103,9 +97,8 @@ package final class Listener: Sendable {
     cancel()
     switch source {
     case .socket(let file, let name, _):
-      name.remove()
+      name?.remove()
       sendAway(from: file)
-    case .bluetooth(let file, _): sendAway(from: file)
     case .terminal: break
     }
   }

@@ -7,7 +7,7 @@ extension Failure {
     switch error {
     case .notFound:
       self.init(.unavailable, "there is nothing at \(endpoint)", hint: Self.isItRunning(at: endpoint))
-    case .refused where endpoint.port != nil:
+    case .refused where endpoint.scheme.radio != nil:
       self.init(
         .unavailable, "nothing is listening at \(endpoint)",
         hint:
@@ -18,7 +18,7 @@ extension Failure {
     case .closed:
       self.init(
         .unavailable, "the other end closed the connection", hint: "try again; is the device running, and in range?")
-    case .timedOutWaiting where endpoint.port != nil:
+    case .timedOutWaiting where endpoint.scheme.radio != nil:
       self.init(
         .unavailable, "\(endpoint) did not answer in time",
         hint: "try again, or pair the two hosts: device serve and prove accept --pair")
@@ -85,44 +85,40 @@ extension Failure {
 
   private static func isItRunning(at endpoint: Endpoint) -> String {
     let listening = "--listen \(endpoint.description.shellWord)"
-    return switch endpoint.address {
-    case .terminal: "is the device plugged in, and is that its port?"
-    case .unixStream:
-      "is the device or the board's emulator running? To start a device: holdfast device serve \(listening)"
-    case .unix, .bluetooth:
-      "is the device running? To start it: holdfast device serve \(listening), or holdfast device bridge for a board on a serial line"
-    }
+    if case .terminal = endpoint.address { return "is the device plugged in, and is that its port?" }
+    return endpoint.scheme.isSerial
+      ? "is the device or the board's emulator running? To start a device: holdfast device serve \(listening)"
+      : "is the device running? To start it: holdfast device serve \(listening), or holdfast device bridge for a board on a serial line"
   }
 
   /// Returns a hint: the listening end determines which users may connect.
   private static func admission(to endpoint: Endpoint) -> String {
     switch endpoint.address {
-    case .unix(let path), .unixStream(let path):
-      let scheme = if case .unix = endpoint.address { "unix" } else { "unix-stream" }
-      return "run as the user that serves it, or admit a group with --listen "
-        + "\(scheme):\(path),mode=660,group=GROUP".shellWord + " (the group also needs access to the folders above it)"
-    case .terminal: return "run as a user with access to it, such as a member of the group dialout"
-    case .bluetooth: return "run as a user with access to it"
+    case .socket(let path):
+      "run as the user that serves it, or admit a group with --listen "
+        + "\(endpoint.scheme.name):\(path),mode=660,group=GROUP".shellWord
+        + " (the group also needs access to the folders above it)"
+    case .terminal: "run as a user with access to it, such as a member of the group dialout"
+    default: "run as a user with access to it"
     }
   }
 
   /// Returns a hint about the other kind of socket. The file system does not show whether a socket carries packets or
   /// bytes.
   private static func otherSocket(than endpoint: Endpoint) -> String? {
-    switch endpoint.address {
-    case .unix(let path):
-      "if it is a byte-stream socket, as a board's emulator has, use \("unix-stream:\(path)".shellWord)"
-    case .unixStream(let path): "if it is a packet socket, use \("unix:\(path)".shellWord)"
-    case .terminal, .bluetooth: nil
+    guard case .socket(let path) = endpoint.address else { return nil }
+    return switch endpoint.scheme.framing {
+    case .packets:
+      "if it is a byte-stream socket, as a board's emulator has, use \("\(Scheme.unixStream.name):\(path)".shellWord)"
+    case .stream: "if it is a packet socket, use \("\(Scheme.unix.name):\(path)".shellWord)"
     }
   }
 
   /// Creates the failure for an endpoint with a syntax error.
   init(_ error: EndpointError, text: String) {
     let isPath = error == .transport && (text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../"))
-    let forms =
-      "unix:PATH, unix:PATH,mode=660,group=lock, unix-stream:PATH, tty:PATH, l2cap:ADDR,psm=0x1001, rfcomm:ADDR,channel=5 "
-      + "or le:ADDR,psm=0x80"
+    let examples = Scheme.all.flatMap(\.examples)
+    let forms = examples.dropLast().joined(separator: ", ") + " or " + examples[examples.count - 1]
     self.init(
       .usage, "'\(text)' is not an endpoint: \(Self.reason(error, text))",
       hint: isPath
@@ -136,7 +132,12 @@ extension Failure {
     case .pathEmpty: "the path is empty"
     case .pathTooLong: "the path is too long"
     case .pathContainsNUL: "the path contains a NUL"
-    case .address: "the Bluetooth address is not six pairs of hex digits"
+    case .address:
+      if let scheme = Scheme(of: text), scheme.radio == nil {
+        "the address does not have the form of \(scheme.form)"
+      } else {
+        "the Bluetooth address is not six pairs of hex digits"
+      }
     case .psm: psmReason(text)
     case .channel: "the channel is not a number from 1 to 30"
     case .adapter: "the adapter is not hci0, hci1, …"
@@ -151,7 +152,7 @@ extension Failure {
 
   /// Returns the reason why the `psm` of an endpoint is refused.
   private static func psmReason(_ text: String) -> String {
-    let isLowEnergy = text.hasPrefix("le:")
+    let isLowEnergy = Scheme(of: text) == .lowEnergy
     let range = isLowEnergy ? "the PSM is 0x80 to 0xff" : "the PSM is odd, from 0x1001 on, and its upper byte is even"
     let options = text.split(separator: ",").dropFirst()
     guard let value = options.first(where: { $0.hasPrefix("psm=") })?.dropFirst(4) else {

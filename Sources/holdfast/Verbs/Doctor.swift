@@ -59,7 +59,7 @@ struct Doctor: Verb {
 
   private func examine(_ endpoint: Endpoint?, _ timeoutMilliseconds: Int) throws(Failure) -> Diagnosis {
     var facts: HostFacts?
-    if endpoint == nil || endpoint?.port != nil {
+    if endpoint == nil || endpoint?.scheme.radio != nil {
       do throws(BluetoothError) { facts = try HostFacts.gather() } catch { throw Failure(error, adapter: nil) }
     }
     let host = Diagnosis(facts, for: endpoint, nil)

@@ -1,23 +1,12 @@
 import ArgumentParser
+import HoldfastTransport
 
 /// The page that `holdfast help endpoints` shows. It describes the options that name the endpoint of a device.
 struct Endpoints: ParsableCommand {
   static let configuration = CommandConfiguration(
     abstract: "Endpoints, as --connect, --listen and --to accept them (a help page).",
     discussion: """
-      unix:PATH
-          a packet socket in the file system (SOCK_SEQPACKET)
-      unix-stream:PATH
-          a byte-stream socket in the file system, as a board's emulator has
-      tty:PATH
-          a serial line
-      l2cap:ADDRESS[,psm=0x1001]
-          Bluetooth L2CAP; the PSM is odd, from 0x1001 on, and its upper byte is even (0x1001, 0x1003, ..., 0x10ff, \
-      0x1201, ...)
-      rfcomm:ADDRESS[,channel=5]
-          Bluetooth RFCOMM; the channel is 1 to 30
-      le:ADDRESS,psm=0x80[,type=random]
-          Bluetooth Low Energy; the PSM is 0x80 to 0xff; the type of the address is public or random
+      \(Scheme.all.map { "\($0.form)\n    \($0.summary)" }.joined(separator: "\n"))
 
       With --listen, unix and unix-stream also accept mode=660, the permissions of the file from 0 to 777, and group=lock, a \
       group by name or number. The default mode is 600, or 660 if a group is given.

@@ -66,7 +66,7 @@ enum HostilePeer: CaseIterable {
     message.appendCBORNull()
     message.appendCBORNull()
     message.appendCBOR(bytes: sealed.span)
-    guard case .unixStream = endpoint.address else { return message }
+    guard endpoint.scheme.framing == .stream else { return message }
     return [UInt8(message.count >> 8), UInt8(message.count & 0xff)] + message
   }
 }

@@ -9,7 +9,7 @@ final class RawSocket {
 
   /// As packets or as a stream, whatever `endpoint` is.
   convenience init(_ endpoint: Endpoint) throws {
-    let type = if case .unixStream = endpoint.address { SOCK_STREAM } else { SOCK_SEQPACKET }
+    let type = if endpoint.scheme.framing == .stream { SOCK_STREAM } else { SOCK_SEQPACKET }
     try self.init(endpoint, type: Int32(type.rawValue))
   }
 

@@ -39,8 +39,9 @@ struct DeviceBridge: Verb {
   mutating func perform() throws(Failure) {
     let hardware = try Endpoint(argument: to)
     try hardware.refuseAccess(to)
-    guard hardware.isLine else {
-      throw Failure(.usage, "\(hardware) is not a serial line", hint: "--to accepts tty:PATH and unix-stream:PATH")
+    guard hardware.scheme.isSerial else {
+      let forms = Scheme.all.filter(\.isSerial).map(\.form).sorted().joined(separator: " and ")
+      throw Failure(.usage, "\(hardware) is not a serial line", hint: "--to accepts \(forms)")
     }
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
     guard !endpoints.contains(hardware) else {
@@ -81,16 +82,6 @@ struct DeviceBridge: Verb {
     do throws(BridgeFault) { try bridge.run() } catch { throw Failure(error) }
     limit.due(isEnding: true).forEach(lines.write)
     lines.note("ended", "ended")
-  }
-}
-
-extension Endpoint {
-  /// Whether the endpoint can lead to a device without connections.
-  fileprivate var isLine: Bool {
-    switch address {
-    case .terminal, .unixStream: true
-    case .unix, .bluetooth: false
-    }
   }
 }
 

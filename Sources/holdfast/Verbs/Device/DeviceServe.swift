@@ -153,20 +153,18 @@ struct BluetoothPresence {
         }
         if let publication { publications.append(publication) }
       } catch {
-        log.warn("\(endpoint) cannot be found by a scan: \(error.publicationText(isRecord: !endpoint.isLowEnergy))")
+        log.warn(
+          "\(endpoint) cannot be found by a scan: \(error.publicationText(isRecord: endpoint.scheme.radio == .classic))"
+        )
       }
     }
     guard isPairing else { return }
-    for adapter in Set(endpoints.filter { $0.port != nil }.map(\.adapter)) {
+    for adapter in Set(endpoints.filter { $0.scheme.radio != nil }.map(\.adapter)) {
       do throws(BluetoothError) { acceptors.append(try PairingAcceptor(adapter: adapter)) } catch {
         log.warn("pairing is not possible: \(Failure(error, adapter: adapter.map { "hci\($0)" }).message)")
       }
     }
   }
-}
-
-extension Endpoint {
-  fileprivate var isLowEnergy: Bool { port?.isLowEnergy == true }
 }
 
 extension AdvertisementNotice {
