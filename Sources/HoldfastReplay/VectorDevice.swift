@@ -103,8 +103,8 @@ public struct VectorRound: ~Copyable {
   public func appendVerdict<Crypto: Cryptography & ~Copyable>(
     _ status: Status, _ reply: Span<UInt8>, to buffer: inout MessageBuffer, using cryptography: inout Crypto
   ) throws(GivenRoundFault) {
-    var sealed = ByteBuffer<1152>()
-    var authenticated = ByteBuffer<33>()
+    var sealed = VerdictBuffer()
+    var authenticated = VerdictContext()
     do throws(EncodingFault) {
       try VerdictBody(reply).encode(into: &sealed)
       try authenticated.append(transcript.hash.bytes)
@@ -201,13 +201,13 @@ struct NoRandom: RandomSource {
 
 /// An actuator that carries out every command with a given result.
 struct VectorActuator: Actuator, ~Copyable {
-  private var given = ByteBuffer<1024>()
+  private var given = ResultBuffer()
 
   init(_ result: Span<UInt8>) throws(EncodingFault) {
     try given.append(result)
   }
 
-  func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     do throws(EncodingFault) { try result.append(given.bytes) } catch { throw ActuatorFailure() }
   }
 }

@@ -75,7 +75,7 @@ package final class TestProver {
   package func open(_ message: [UInt8], after answer: TestAnswer) throws -> TestVerdict {
     let verdict = try VerdictMessage(message.span)
     guard verdict.isSealed else { return TestVerdict(status: verdict.status, result: nil, notice: nil) }
-    var buffer = ByteBuffer<1088>()
+    var buffer = SealedReplyBuffer()
     try buffer.append(verdict.sealed)
     let keys = try sessionKeys(answer.transcript)
     var authenticated = Array(answer.transcript.hash)
@@ -116,7 +116,7 @@ package final class TestProver {
   }
 
   private func seal(_ request: inout [UInt8], transcript: Transcript, isWrong: Bool) throws {
-    var buffer = ByteBuffer<768>()
+    var buffer = SealedRequestBuffer()
     try buffer.append(request.span)
     let keys = try sessionKeys(transcript)
     let zero = FixedBytes<12>()

@@ -158,7 +158,7 @@ struct StubHost: RandomSource, Clock, Actuator {
   }
   func unixSeconds() -> UInt64? { nil }
   func monotonicMilliseconds() -> UInt64 { UInt64(stubResult()) }
-  mutating func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  mutating func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     do throws(EncodingFault) { try result.append(request.command.bytes) } catch { throw ActuatorFailure() }
   }
 }

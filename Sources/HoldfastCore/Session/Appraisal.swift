@@ -126,7 +126,7 @@ extension DeviceSession {
   private mutating func open(
     _ request: inout Request, from sealed: Span<UInt8>, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Bool {
-    var plaintext = ByteBuffer<768>()
+    var plaintext = SealedRequestBuffer()
     do throws(EncodingFault) { try plaintext.append(sealed) } catch { return false }
     do throws(CryptographyFailure) {
       try plaintext.open(
@@ -202,7 +202,7 @@ extension DeviceSession {
   }
 
   private mutating func perform<Machine: Actuator & ~Copyable>(
-    _ request: borrowing Request, on actuator: inout Machine, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, on actuator: inout Machine, result: inout ResultBuffer
   ) -> Status {
     do throws(ActuatorFailure) {
       if try performUserCommand(request, result: &result) { return .accepted }
@@ -220,7 +220,7 @@ extension DeviceSession {
   private mutating func performSilently<Machine: Actuator & ~Copyable>(
     _ request: borrowing Request, on actuator: inout Machine
   ) -> Status {
-    var result = ByteBuffer<1024>()
+    var result = ResultBuffer()
     return perform(request, on: &actuator, result: &result)
   }
 
@@ -230,8 +230,8 @@ extension DeviceSession {
   mutating func seal(
     _ reply: borrowing VerdictBody, status: Status, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Status {
-    var sealed = ByteBuffer<1088>()
-    var authenticated = ByteBuffer<33>()
+    var sealed = SealedReplyBuffer()
+    var authenticated = VerdictContext()
     do throws(EncodingFault) {
       try reply.encode(into: &sealed)
       try authenticated.append(transcript.hash.bytes)

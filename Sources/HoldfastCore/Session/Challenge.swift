@@ -106,7 +106,7 @@ public struct ChallengeSource: ~Copyable {
 /// Each message is one deterministic CBOR array whose first element is its type (docs/protocol.md, Session).
 public enum Message {
   /// The length of the longest message, in bytes.
-  public static let maximumByteCount = 4096
+  public static var maximumByteCount: Int { MessageBuffer.capacity }
   /// The version of the protocol, in M1.
   public static let version: UInt64 = 1
   static let challengeType: UInt64 = 1
@@ -114,6 +114,3 @@ public enum Message {
   static let verdictType: UInt64 = 3
   package static let compatibilityType: UInt64 = 12
 }
-
-/// A buffer for one message, 4096 bytes.
-public typealias MessageBuffer = ByteBuffer<4096>

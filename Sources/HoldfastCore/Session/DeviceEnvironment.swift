@@ -23,7 +23,7 @@ public protocol Actuator: ~Copyable {
   /// accepted round, after the round's record is durable. The commands of users (``UserCommandName``) never reach it.
   ///
   /// - Throws: if the command could not be carried out; the round then ends with `internal`.
-  mutating func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
+  mutating func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure)
 }
 
 /// The failure of a command that was accepted but could not be carried out.
@@ -66,7 +66,7 @@ public struct LockActuator<Device: Lock & ~Copyable>: ~Copyable, Actuator {
   /// Carries out a command of the lock and appends its answer to `result`.
   ///
   /// - Throws: if the lock does not move, or for an unknown command.
-  public mutating func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  public mutating func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     let command = request.command
     if command.bytes.elementsEqual("lock") {
       try lock.move(to: .locked)
@@ -85,7 +85,7 @@ public struct LockActuator<Device: Lock & ~Copyable>: ~Copyable, Actuator {
     }
   }
 
-  private func append(_ answer: StaticString, to result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  private func append(_ answer: StaticString, to result: inout ResultBuffer) throws(ActuatorFailure) {
     do throws(EncodingFault) { try result.append(answer) } catch { throw ActuatorFailure() }
   }
 }

@@ -5,7 +5,7 @@
 /// only memory; it allocates nothing.
 public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   /// The time that a challenge waits for the first byte of its answer, in milliseconds.
-  public static var challengeLifetimeMilliseconds: UInt64 { 30_000 }
+  public static var challengeLifetimeMilliseconds: UInt64 { UInt64(Limit.answer.everywhere) }
 
   let deviceID: DeviceID
   let keyID: KeyID
@@ -31,9 +31,9 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   var activation: PendingActivation?
 
   /// M1, ready to be sent.
-  public internal(set) var challenge = ByteBuffer<64>()
+  public internal(set) var challenge = ChallengeBuffer()
   /// M3, ready to be sent.
-  public internal(set) var outgoing = ByteBuffer<1152>()
+  public internal(set) var outgoing = VerdictBuffer()
 
   /// Creates the session of one connection. `keyID` is the id of `key`'s public point.
   @inline(__always)

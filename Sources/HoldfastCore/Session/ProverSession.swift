@@ -216,7 +216,7 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
         key: identity.proofKey, nonce: nonce, measurement: identity.integrity, using: &cryptography) : nil
     let device = try measurementProof(
       key: identity.proofKey, nonce: nonce, measurement: identity.device, using: &cryptography)
-    var sealed = ByteBuffer<768>()
+    var sealed = SealedRequestBuffer()
     do throws(EncodingFault) { try request.encode(into: &sealed) } catch { throw CryptographyFailure() }
     try sealed.seal(
       key: keys.proverToDevice, nonce: FixedBytes<12>().bytes, authenticating: transcript.hash.bytes,
@@ -288,8 +288,8 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
   private mutating func openReply(_ verdict: borrowing VerdictMessage, _ round: borrowing PendingRound)
     throws(ProverFault)
   {
-    var plaintext = ByteBuffer<1088>()
-    var authenticated = ByteBuffer<33>()
+    var plaintext = SealedReplyBuffer()
+    var authenticated = VerdictContext()
     do throws(EncodingFault) {
       try plaintext.append(verdict.sealed)
       try authenticated.append(round.transcript.hash.bytes)

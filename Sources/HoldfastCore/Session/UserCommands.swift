@@ -13,7 +13,7 @@ public enum UserCommandName {
 extension DeviceSession {
   /// Carries out a command of users, and returns whether `request` is one.
   package mutating func performUserCommand(
-    _ request: borrowing Request, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, result: inout ResultBuffer
   ) throws(ActuatorFailure) -> Bool {
     if request.command == UserCommandName.synchronise {
       try synchronise(request, result: &result)
@@ -30,7 +30,7 @@ extension DeviceSession {
   /// each account that would be accepted, or null.
   @inline(never)
   private mutating func synchronise(
-    _ request: borrowing Request, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, result: inout ResultBuffer
   ) throws(ActuatorFailure) {
     guard request.parameterCount == 1 else { throw ActuatorFailure() }
     let user: UserRecord
@@ -52,7 +52,7 @@ extension DeviceSession {
   /// user's challenge, which is the second parameter, and the device's, which was recorded with the round. Source: RFC
   /// 6287 §7.2.
   @inline(never)
-  private mutating func answerHost(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure)
+  private mutating func answerHost(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure)
   {
     guard request.hasHostChallenge else { throw ActuatorFailure() }
     let clientChallenge = request.parameter(1)

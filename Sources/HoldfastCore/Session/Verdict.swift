@@ -50,10 +50,10 @@ public struct VerdictMessage: ~Escapable {
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
 public struct VerdictBody: ~Copyable {
   /// The length of the longest result, in bytes.
-  public static let maximumResultByteCount = 1024
+  public static var maximumResultByteCount: Int { ResultBuffer.capacity }
 
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing.
-  public var result = ByteBuffer<1024>()
+  public var result = ResultBuffer()
   /// The optional parts of the reply.
   public var notice: Notice
 
@@ -111,7 +111,7 @@ public struct VerdictBody: ~Copyable {
   }
 }
 
-extension ByteBuffer<1024> {
+extension ResultBuffer {
   /// Appends the word of `refusal`, which always fits into an empty buffer.
   mutating func append(_ refusal: Refusal) {
     do throws(EncodingFault) { try append(refusal.word) } catch { return }

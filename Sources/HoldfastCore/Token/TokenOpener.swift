@@ -1,13 +1,13 @@
 /// An opener of measurement tokens for one device. Its buffers are its only memory; it allocates nothing.
 public struct TokenOpener: ~Copyable {
   /// The length of the longest token, in bytes.
-  public static let maximumTokenByteCount = 3072
+  public static var maximumTokenByteCount: Int { TokenBuffer.capacity }
 
   /// The context from which the content key of a COSE token is derived.
   var context = ByteBuffer<64>()
-  var plaintext = ByteBuffer<3072>()
+  var plaintext = TokenBuffer()
   /// A decoded part of a JOSE token: a header, then the claims.
-  var part = ByteBuffer<2304>()
+  var part = TokenPartBuffer()
 
   /// Creates an opener with empty buffers.
   public init() {}
@@ -191,13 +191,13 @@ extension TokenOpener {
     do throws(EncodingFault) { try verified.claims.decode(json: part.bytes) } catch { throw TokenFault(error) }
   }
 
-  /// Decodes a JOSE header, at most 1024 bytes, in `part`.
+  /// Decodes a JOSE header in `part`.
   private static func readHeader(
-    _ encoded: Span<UInt8>, _ part: inout ByteBuffer<2304>
+    _ encoded: Span<UInt8>, _ part: inout TokenPartBuffer
   ) throws(EncodingFault) -> JOSEHeader {
     part.removeAll()
     try part.append(base64URL: encoded)
-    guard part.count <= 1024 else { throw .tooLong }
+    guard part.count <= Limit.headerJOSE.everywhere else { throw .tooLong }
     return try JOSEHeader(part.bytes)
   }
 }

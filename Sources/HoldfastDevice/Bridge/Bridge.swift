@@ -159,7 +159,7 @@ package struct BridgeTiming: Sendable {
 
   /// Makes the timeouts, in milliseconds.
   package init(
-    answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000,
+    answerMilliseconds: Int = Limit.answer.linux, messageMilliseconds: Int = Limit.wholeMessage.linux,
     freshMilliseconds: Int = DeviceLink.answerMilliseconds, judgingMilliseconds: Int = 10_000,
     frameMilliseconds: Int = 2000, silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds,
     sendMilliseconds: Int = 10_000, openMilliseconds: Int = 1000, retryMilliseconds: Int = 1000,

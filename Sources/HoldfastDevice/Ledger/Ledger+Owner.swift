@@ -137,7 +137,7 @@ extension Ledger {
   /// The lifetime of the owner's codes, in seconds.
   package static let codeLifetimeSeconds: UInt64 = 600
   /// The most of the owner's codes that may be pending.
-  static let codeLimit: UInt64 = 64
+  static let codeLimit = UInt64(Limit.ownerCodes.linux)
 
   /// Makes the code that activates a user. It is valid for ten minutes and one use, and invalidates an earlier one for that
   /// user.

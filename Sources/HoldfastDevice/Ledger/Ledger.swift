@@ -212,8 +212,9 @@ package struct LedgerLimits: Sendable {
 
   /// Makes the limits.
   package init(
-    keptCount: UInt64 = 1_000_000, nonceQuota: UInt64 = 1024, requestCount: UInt64 = 1_000_000,
-    issuerCount: UInt64 = 64, userCount: UInt64 = 100_000, dropCount: UInt64 = 64
+    keptCount: UInt64 = UInt64(Limit.kept.linux), nonceQuota: UInt64 = UInt64(Limit.nonces.linux),
+    requestCount: UInt64 = UInt64(Limit.requests.linux), issuerCount: UInt64 = UInt64(Limit.issuers.linux),
+    userCount: UInt64 = UInt64(Limit.users.linux), dropCount: UInt64 = 64
   ) {
     (self.keptCount, self.nonceQuota, self.requestCount) = (keptCount, nonceQuota, requestCount)
     (self.issuerCount, self.userCount, self.dropCount) = (issuerCount, userCount, dropCount)

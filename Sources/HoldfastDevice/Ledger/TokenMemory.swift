@@ -5,7 +5,7 @@ import Synchronization
 /// and it is never written anywhere.
 package final class TokenMemory: Sendable {
   /// The default capacity, in tokens.
-  package static let usualCapacity = 4096
+  package static let usualCapacity = Limit.rememberedTokens.linux
 
   private let capacity: Int
   private let state = Mutex(State())

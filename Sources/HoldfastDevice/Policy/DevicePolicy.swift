@@ -5,7 +5,7 @@ import HoldfastFormats
 /// A policy of a device's owner, as in `policy.json`. Commands that it does not name are refused.
 package struct DevicePolicy: Policy, Sendable, Equatable {
   /// The most commands that a policy may name.
-  package static let maximumCommandCount = 256
+  package static let maximumCommandCount = Limit.commands.linux
   /// The default of ``maximumIssueAdvanceDays``.
   package static let usualIssueAdvanceDays: UInt64 = 400
   /// The greatest value of ``maximumIssueAdvanceDays``.

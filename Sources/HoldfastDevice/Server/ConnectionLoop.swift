@@ -188,7 +188,7 @@ struct ReportingActuator: Actuator {
   }
 
   mutating func perform(
-    _ request: borrowing Request, result: inout ByteBuffer<1024>
+    _ request: borrowing Request, result: inout ResultBuffer
   ) throws(ActuatorFailure) {
     do throws(ActuatorFailure) { try lock.perform(request, result: &result) } catch {
       if error.isUnknownCommand { report(request.command) }

@@ -206,7 +206,8 @@ package struct ServerTiming: Sendable {
 
   /// Makes the timeouts, in milliseconds.
   package init(
-    answerMilliseconds: Int = 30_000, messageMilliseconds: Int = 10_000, sendMilliseconds: Int = 10_000,
+    answerMilliseconds: Int = Limit.answer.linux, messageMilliseconds: Int = Limit.wholeMessage.linux,
+    sendMilliseconds: Int = 10_000,
     greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
   ) {
     self.answerMilliseconds = answerMilliseconds
@@ -234,7 +235,8 @@ package struct ServerOptions: Sendable {
 
   /// Makes the limits.
   package init(
-    connectionCount: Int = 64, waitingCount: Int = 128, rememberedTokenCount: Int = TokenMemory.usualCapacity,
+    connectionCount: Int = Limit.connections.linux, waitingCount: Int = Limit.waitingPeers.linux,
+    rememberedTokenCount: Int = TokenMemory.usualCapacity,
     ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()
   ) {
     self.connectionCount = connectionCount

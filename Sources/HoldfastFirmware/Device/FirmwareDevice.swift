@@ -159,7 +159,7 @@ extension FramedLine where Device: ~Copyable, Time: ~Copyable {
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .internal, into: &refusal) } catch { return }
     while true {
       open(with: refusal.bytes)
-      switch receive(into: &message, until: clock.monotonicMilliseconds() + 30_000) {
+      switch receive(into: &message, until: clock.monotonicMilliseconds() + UInt64(Limit.answer.everywhere)) {
       case .ended: return
       case .emptyFrame: sendEmptyFrame()
       case .message, .unusable, .slow, .silence: continue

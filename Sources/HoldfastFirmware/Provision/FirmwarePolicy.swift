@@ -3,7 +3,7 @@ import HoldfastCore
 /// A policy of a device's owner in a form that needs no heap. Commands that it does not name are refused.
 public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   /// The most commands that a policy may name.
-  public static let maximumCommandCount = 16
+  public static var maximumCommandCount: Int { Limit.commands.microcontroller }
 
   /// Whether tokens without a signature are accepted.
   public let acceptsUnsigned: Bool

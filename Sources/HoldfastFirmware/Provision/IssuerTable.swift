@@ -3,7 +3,7 @@ import HoldfastCore
 /// The issuers that a device trusts, at most eight. The owner's tools compile the table.
 public struct IssuerTable: ~Copyable {
   /// The most issuers that a device trusts.
-  public static let maximumCount = 8
+  public static var maximumCount: Int { Limit.issuers.microcontroller }
 
   /// The entries `[kid, key]`, one after another.
   private var entries = ByteBuffer<640>()

@@ -7,14 +7,14 @@ struct FramedLine<Device: Board & ~Copyable, Time: Clock & ~Copyable>: ~Copyable
   var board: Device
   let clock: Time
   /// The message that opened the round, repeated until a peer answers; empty while a round is under way.
-  private var opening = ByteBuffer<64>()
+  private var opening = ChallengeBuffer()
 
   /// The silence that ends bytes that are no message, in milliseconds.
-  private static var silenceMilliseconds: UInt64 { 1000 }
+  private static var silenceMilliseconds: UInt64 { UInt64(Limit.silence.everywhere) }
   /// The time from the first byte of a message to its last, in milliseconds.
-  private static var messageMilliseconds: UInt64 { 10_000 }
+  private static var messageMilliseconds: UInt64 { UInt64(Limit.wholeMessage.everywhere) }
   /// The interval at which the message that opened the round is repeated, in milliseconds.
-  private static var repetitionMilliseconds: UInt64 { 2000 }
+  private static var repetitionMilliseconds: UInt64 { UInt64(Limit.repetition.everywhere) }
 
   init(_ board: consuming Device, clock: consuming Time) {
     self.board = board

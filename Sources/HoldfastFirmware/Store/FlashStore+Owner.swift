@@ -11,9 +11,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   public var userCount: Int { index.userCount }
 
   /// The most users that the store has room for.
-  public static var userLimit: Int { 16 }
+  public static var userLimit: Int { Limit.users.microcontroller }
   /// The most of the owner's codes that the store has room for.
-  public static var codeLimit: Int { 16 }
+  public static var codeLimit: Int { Limit.ownerCodes.microcontroller }
 
   /// The slot of the journal that is in force, 1 or 2, the bytes of it that are used, and its length.
   public var slotUse: (number: Int, usedByteCount: Int, byteCount: Int) {

@@ -72,7 +72,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 /// The time at which a number of each token was last accepted, as far as is known since this start of the device.
 struct RequestTimes {
   /// The number of tokens whose request numbers are kept.
-  static var capacity: Int { 64 }
+  static var capacity: Int { Limit.requests.microcontroller }
   /// The least age of a record that may be dropped, in seconds. It is longer than the time in which a challenge can be
   /// answered and the answer repeated.
   private static var leastSeconds: UInt16 { 60 }

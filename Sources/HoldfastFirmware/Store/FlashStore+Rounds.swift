@@ -89,7 +89,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// The most nonces that are kept of one token.
-  private static var nonceQuota: Int { 8 }
+  private static var nonceQuota: Int { Limit.nonces.microcontroller }
 
   private func nonceCount(of wanted: ReplayRecord) throws(EncodingFault) -> Int {
     let tag = ReplayIndexEntry.tag(of: wanted.tokenID)

@@ -71,6 +71,9 @@ struct TokenSlots: ~Copyable {
   private var slots = Both<Both<Both<TokenSlot>>>()
   private var oldest = 0
 
+  /// The number of tokens for which there is room.
+  static var capacity: Int { Both<Both<Both<TokenSlot>>>.capacity }
+
   @inline(never)
   init() {}
 
@@ -81,7 +84,7 @@ struct TokenSlots: ~Copyable {
   mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     guard !slots.holds(reference) else { return }
     slots.fill(oldest, reference, token)
-    oldest = (oldest + 1) % Both<Both<Both<TokenSlot>>>.capacity
+    oldest = (oldest + 1) % Self.capacity
   }
 }
 

@@ -52,7 +52,7 @@ struct HeaderParameters {
   private let value: JSONValue
 
   /// The largest decoded header, in bytes.
-  static let byteLimit = 1024
+  static let byteLimit = Limit.headerJOSE.linux
 
   /// The parameters with which a sender would choose keys, compression or extensions.
   private static let refused = ["zip", "crit", "jku", "jwk", "x5u", "x5c", "x5t", "x5t#S256", "b64"]

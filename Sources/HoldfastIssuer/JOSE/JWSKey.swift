@@ -3,7 +3,7 @@ import HoldfastFormats
 import HoldfastOpenSSL
 
 /// The text of a compact JWS, at most 3072 bytes, which may be secret.
-package typealias JWSText = ByteBuffer<3072>
+package typealias JWSText = TokenBuffer
 
 /// A JWS key with its algorithm. The algorithm is configured with the key and never taken from a header.
 ///

@@ -155,7 +155,7 @@ package struct MeasurementTokenWriter: Sendable {
     _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
-    var payload = ByteBuffer<2304>()
+    var payload = TokenPartBuffer()
     do throws(EncodingFault) { try claims.appendJSON(to: &payload) } catch { throw .tooLong }
     let id: KeyID
     do throws(CryptographyFailure) {

@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastCore
 import HoldfastLinux
 import Synchronization
 
@@ -9,9 +10,9 @@ import Synchronization
 /// ``shutdown()`` may be called at any time and from any thread.
 package final class Connection: Sendable {
   /// The maximum byte count of a message.
-  package static let maximumMessageByteCount = 4096
+  package static let maximumMessageByteCount = Limit.message.linux
   /// The default time for which a terminal must be silent, after bytes that are not a message, before reading resumes.
-  package static let defaultSilenceMilliseconds = 1000
+  package static let defaultSilenceMilliseconds = Limit.silence.linux
 
   let scheme: Scheme
   let file: OpenFile

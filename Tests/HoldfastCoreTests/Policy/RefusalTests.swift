@@ -45,7 +45,7 @@ import Testing
     let commands: [(StaticString, Bool)] = [("pump", true), ("", true), ("unlock ", true), ("unlock", false)]
     for (command, isUnknown) in commands {
       let request = Request(command: BoundedText(command))
-      var result = ByteBuffer<1024>()
+      var result = ResultBuffer()
       do throws(ActuatorFailure) {
         try lock.perform(request, result: &result)
         Issue.record("\(command)")

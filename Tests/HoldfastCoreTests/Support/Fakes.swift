@@ -233,7 +233,7 @@ final class CountingLock: Actuator {
   var performed: [BoundedText<32>] = []
   var fails = false
 
-  func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     performed.append(request.command)
     let answer = Array("\(request.command)ed".utf8)
     do throws(EncodingFault) { try result.append(answer.span) } catch { throw ActuatorFailure() }

@@ -26,6 +26,8 @@ struct ProtocolDocument {
 
   private(set) var blocks: [Block] = []
   private(set) var statusRows: [StatusRow] = []
+  /// The rows of the table of limits, without its head: three cells each.
+  private(set) var limitRows: [[String]] = []
 
   init() throws {
     let file = URL(filePath: #filePath)
@@ -43,6 +45,8 @@ struct ProtocolDocument {
         try read(fence: line.dropFirst(3), from: &lines)
       } else if section == "Statuses", let row = StatusRow(parsing: line) {
         statusRows.append(row)
+      } else if section == "Limits", line.hasPrefix("|"), !line.hasPrefix("| ---"), !line.hasPrefix("| limit |") {
+        limitRows.append(cells(of: line))
       }
     }
   }
@@ -82,10 +86,15 @@ struct ProtocolDocument {
 extension ProtocolDocument.StatusRow {
   /// Reads `| code | name | sealed | when |`; nil for any other line.
   fileprivate init?(parsing line: Substring) {
-    let cells = line.split(separator: "|", omittingEmptySubsequences: false).map {
-      $0.trimmingCharacters(in: .whitespaces)
-    }
-    guard cells.count == 6, let code = UInt8(cells[1]) else { return nil }
-    (self.code, name, sealed) = (code, cells[2], cells[3])
+    let cells = cells(of: line)
+    guard cells.count == 4, let code = UInt8(cells[0]) else { return nil }
+    (self.code, name, sealed) = (code, cells[1], cells[2])
+  }
+}
+
+/// The cells of a row that begins and ends with a bar.
+private func cells(of line: Substring) -> [String] {
+  line.split(separator: "|", omittingEmptySubsequences: false).dropFirst().dropLast().map {
+    $0.trimmingCharacters(in: .whitespaces)
   }
 }

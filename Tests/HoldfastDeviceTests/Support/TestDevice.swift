@@ -125,7 +125,7 @@ final class TestConnection {
   }
 
   /// Carries out a command of users, as if a round had been accepted.
-  func performUserCommand(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws -> Bool {
+  func performUserCommand(_ request: borrowing Request, result: inout ResultBuffer) throws -> Bool {
     try session.performUserCommand(request, result: &result)
   }
 

@@ -13,7 +13,7 @@ import Testing
   ) throws -> [UInt8]? {
     var request = Request(command: try #require(BoundedText<32>(command)))
     for parameter in parameters { try request.append(parameter: try #require(BoundedText<64>(parameter))) }
-    var result = ByteBuffer<1024>()
+    var result = ResultBuffer()
     let connection = try device.connect(random: random)
     guard try connection.performUserCommand(request, result: &result) else { return nil }
     return Array(copying: result.bytes)

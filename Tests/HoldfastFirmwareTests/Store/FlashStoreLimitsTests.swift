@@ -212,4 +212,14 @@ import Testing
     #expect(machine.actuator.performed.isEmpty)
     #expect(try TestMachine(firmware.open(), of: firmware).status(firmware.prover()) == .accepted)
   }
+
+  @Test func `the index has a place for all that the limits allow`() {
+    let index = StoreIndex()
+    #expect(index.kept.count == Limit.kept.microcontroller)
+    #expect(index.users.count == Limit.users.microcontroller)
+    #expect(index.codes.count == Limit.ownerCodes.microcontroller)
+    #expect(index.generations.count >= Limit.issuers.microcontroller)
+    #expect((index.requests.count, index.outcomes.count) == (RequestTimes.capacity, RequestTimes.capacity))
+    #expect(TokenSlots.capacity == Limit.rememberedTokens.microcontroller)
+  }
 }

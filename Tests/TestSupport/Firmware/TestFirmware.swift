@@ -114,7 +114,7 @@ package final class CountingMachine: Actuator {
 
   package init() {}
 
-  package func perform(_ request: borrowing Request, result: inout ByteBuffer<1024>) throws(ActuatorFailure) {
+  package func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     performed.append(request.command)
     do throws(EncodingFault) { try result.append("done") } catch { throw ActuatorFailure() }
   }

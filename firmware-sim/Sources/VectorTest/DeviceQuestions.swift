@@ -78,7 +78,7 @@ private func openToken(_ question: borrowing BoardQuestion, _ answer: inout Boar
   let switches = question.integer(1)
   let token = try opened(
     question.field(2), question.integer(0), acceptsUnsigned: switches & 1 != 0, acceptsMAC: switches & 2 != 0)
-  var written = ByteBuffer<1152>()
+  var written = VerdictBuffer()
   do throws(EncodingFault) { try written.append(claims: token.claims) } catch { throw Refused() }
   answer.set(written.bytes)
 }
