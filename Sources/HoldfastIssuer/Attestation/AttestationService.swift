@@ -65,7 +65,7 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     case .success(let approved): image = approved
     case .failure(let refusal): return .refused(refusal)
     }
-    do throws(LedgerFault) {
+    do throws(ServiceLedgerFault) {
       let configuration = authentic.configuration
       guard try seen.take(configuration.salt, created: configuration.created) else { return .refused(.repeated) }
     } catch { throw .ledger(error) }
@@ -153,7 +153,7 @@ package enum AttestationFault: Error, Equatable {
   /// There is no clock to check the freshness with.
   case noClock
   /// The durable record failed.
-  case ledger(LedgerFault)
+  case ledger(ServiceLedgerFault)
   /// libcrypto or the random source failed.
   case cryptography
 }

@@ -63,7 +63,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     } catch { throw .writing(.cryptography) }
     if let refusal = refusal(of: claims, binding: binding, now: now) { return .refused(refusal) }
     let generation: UInt64
-    do throws(LedgerFault) {
+    do throws(ServiceLedgerFault) {
       if let refusal = try refusal(of: device) { return .refused(refusal) }
       guard try issued.bind(device.deviceID, to: binding) else { return .refused(.anotherKey) }
       guard try issued.claim(baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
@@ -79,7 +79,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 
   /// Raises the generation of a device and returns it. A device that has seen a newer token refuses every older one.
-  package mutating func revoke(_ device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func revoke(_ device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     try issued.raiseGeneration(of: device)
   }
 
@@ -106,7 +106,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 
   /// Returns the reason why the owner's registry refuses a token for a device; nil if it does not.
-  private func refusal(of device: DeviceDescriptor) throws(LedgerFault) -> IssuanceRefusal? {
+  private func refusal(of device: DeviceDescriptor) throws(ServiceLedgerFault) -> IssuanceRefusal? {
     let registered = try issued.registration(of: device.deviceID)
     if policy.devices == .listed, registered?.publicPoint == nil { return .unknownDevice }
     if let point = registered?.publicPoint, point != device.publicKey.point { return .anotherKey }
@@ -252,7 +252,7 @@ package enum IssuanceFault: Error, Equatable {
   /// There are more commands than a token can carry.
   case tooManyCommands
   /// The durable record failed.
-  case ledger(LedgerFault)
+  case ledger(ServiceLedgerFault)
   /// The token could not be written.
   case writing(TokenWritingFault)
 }

@@ -7,20 +7,20 @@ package protocol IssuedBaselines: ~Copyable {
   /// recorded.
   ///
   /// `binding` is SHA-256 of device id ‖ public point.
-  mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool
+  mutating func bind(_ device: DeviceID, to binding: Digest) throws(ServiceLedgerFault) -> Bool
 
   /// Durably records that a baseline belongs to a device. Returns false, and changes nothing, if it belongs to another
   /// one.
-  mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool
+  mutating func claim(_ baseline: Digest, for device: DeviceID) throws(ServiceLedgerFault) -> Bool
 
   /// Returns the claim `gen` of the next token for a device: 1 until the generation is raised.
-  mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64
+  mutating func generation(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64
 
   /// Durably raises the generation of a device and returns it. This revokes every older token for the device.
-  mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64
+  mutating func raiseGeneration(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64
 
   /// Returns the owner's record of a device; nil if the device is neither registered nor blocked.
-  func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice?
+  func registration(of device: DeviceID) throws(ServiceLedgerFault) -> RegisteredDevice?
 }
 
 /// A backend's durable record in SQLite.
@@ -32,12 +32,12 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
 
   /// Opens the record. A missing file is created only if `creating` is true, so that the loss of a record does not go
   /// unnoticed.
-  package init(path: String, creating: Bool) throws(LedgerFault) {
+  package init(path: String, creating: Bool) throws(ServiceLedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID, schema: Self.schema,
         creation: creating ? .ifMissing : .never)
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   private static let schema: [StaticString] = [
@@ -54,38 +54,38 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
   ]
 
   /// Durably records the key of a device if none is recorded yet. Returns false if another key is recorded.
-  package mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
+  package mutating func bind(_ device: DeviceID, to binding: Digest) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
         "INSERT OR IGNORE INTO device (device, binding) VALUES (?, ?)", .copying(device.bytes), .copying(binding.bytes))
       let bound = try database.oneBytes("SELECT binding FROM device WHERE device = ?", .copying(device.bytes))
       return bound == [UInt8](copying: binding.bytes)
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Durably records that a baseline belongs to a device. Returns false if it belongs to another one.
-  package mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func claim(_ baseline: Digest, for device: DeviceID) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       try database.run(
         "INSERT OR IGNORE INTO issued (baseline, device) VALUES (?, ?)", .copying(baseline.bytes),
         .copying(device.bytes))
       let owner = try database.oneBytes("SELECT device FROM issued WHERE baseline = ?", .copying(baseline.bytes))
       return owner == [UInt8](copying: device.bytes)
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Returns the claim `gen` of the next token for a device: 1 until the generation is raised.
-  package mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func generation(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
         "SELECT value FROM generation WHERE device = ?", .copying(device.bytes)) ?? 1
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Durably raises the generation of a device and returns it.
-  package mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  package mutating func raiseGeneration(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     do throws(DatabaseError) { return try raise(.copying(device.bytes)) } catch {
-      throw LedgerFault(.issuerLedger, cause: error)
+      throw ServiceLedgerFault(.issuerLedger, cause: error)
     }
   }
 
@@ -102,7 +102,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
 package protocol SeenConfigurations: ~Copyable {
   /// Durably records the salt of a configuration. Returns false, and changes nothing, if the salt is already recorded.
   /// `created` is the time of the configuration, in Unix seconds.
-  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool
+  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool
 }
 
 /// An attestation service's durable record in SQLite.
@@ -114,21 +114,21 @@ package struct SeenConfigurationsDatabase: SeenConfigurations {
 
   /// Opens the record. A missing file is created only if `creating` is true, so that the loss of a record does not go
   /// unnoticed.
-  package init(path: String, creating: Bool) throws(LedgerFault) {
+  package init(path: String, creating: Bool) throws(ServiceLedgerFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID,
         schema: ["CREATE TABLE configuration (salt BLOB PRIMARY KEY, created INTEGER NOT NULL) WITHOUT ROWID, STRICT"],
         creation: creating ? .ifMissing : .never)
-    } catch { throw LedgerFault(.attestationLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.attestationLedger, cause: error) }
   }
 
   /// Durably records the salt of a configuration. Returns false if the salt is already recorded.
-  package mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
+  package mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.run(
         "INSERT OR IGNORE INTO configuration (salt, created) VALUES (?, ?)", .copying(salt.bytes), .unsigned(created))
         == 1
-    } catch { throw LedgerFault(.attestationLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.attestationLedger, cause: error) }
   }
 }

@@ -58,12 +58,12 @@ extension IssuedBaselinesDatabase {
   ///   - now: The current time, in Unix seconds.
   package mutating func register(
     _ device: DeviceDescriptor, label: BoundedText<64>?, now: UInt64
-  ) throws(LedgerFault) -> DeviceRegistration {
+  ) throws(ServiceLedgerFault) -> DeviceRegistration {
     let id = Value.copying(device.deviceID.bytes)
     let binding: Digest
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) { binding = try deviceBinding(device, using: &cryptography) } catch {
-      throw LedgerFault(.issuerLedger)
+      throw ServiceLedgerFault(.issuerLedger)
     }
     do throws(DatabaseError) {
       return try database.transaction { () throws(DatabaseError) in
@@ -83,40 +83,40 @@ extension IssuedBaselinesDatabase {
         try database.run("UPDATE device SET binding = ? WHERE device = ?", .copying(binding.bytes), id)
         return .added(generation: try raise(id))
       }
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Durably removes the registration of a device but keeps its block. Returns false if it was not registered.
-  package mutating func unregister(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func unregister(_ device: DeviceID) throws(ServiceLedgerFault) -> Bool {
     try change("DELETE FROM listed WHERE device = ?", .copying(device.bytes))
   }
 
   /// Durably blocks a device, registered or not. Returns false if it was already blocked.
   ///
   /// - Parameter now: The current time, in Unix seconds.
-  package mutating func block(_ device: DeviceID, now: UInt64) throws(LedgerFault) -> Bool {
+  package mutating func block(_ device: DeviceID, now: UInt64) throws(ServiceLedgerFault) -> Bool {
     try change(
       "INSERT OR IGNORE INTO blocked (device, since) VALUES (?, ?)", .copying(device.bytes), .unsigned(now))
   }
 
   /// Durably removes the block of a device. Returns false if there was none.
-  package mutating func unblock(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package mutating func unblock(_ device: DeviceID) throws(ServiceLedgerFault) -> Bool {
     try change("DELETE FROM blocked WHERE device = ?", .copying(device.bytes))
   }
 
   /// Returns whether the backend has issued a token for the device or the owner has registered or blocked it.
-  package func knows(_ device: DeviceID) throws(LedgerFault) -> Bool {
+  package func knows(_ device: DeviceID) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.oneUnsigned(
         """
         SELECT EXISTS (SELECT 1 FROM listed WHERE device = ?1) OR EXISTS (SELECT 1 FROM blocked WHERE device = ?1)
           OR EXISTS (SELECT 1 FROM device WHERE device = ?1)
         """, .copying(device.bytes)) == 1
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Returns the owner's record of a device; nil if there is none.
-  package func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? {
+  package func registration(of device: DeviceID) throws(ServiceLedgerFault) -> RegisteredDevice? {
     do throws(DatabaseError) {
       return try database.one(
         """
@@ -124,11 +124,11 @@ extension IssuedBaselinesDatabase {
           LEFT JOIN listed USING (device) LEFT JOIN blocked USING (device) WHERE point NOT NULL OR since NOT NULL
         """, .copying(device.bytes)
       ) { (row) throws(DatabaseError) in try Self.registeredDevice(row) }
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   /// Returns the owner's records of all devices, sorted by id.
-  package func registeredDevices() throws(LedgerFault) -> [RegisteredDevice] {
+  package func registeredDevices() throws(ServiceLedgerFault) -> [RegisteredDevice] {
     do throws(DatabaseError) {
       return try database.all(
         """
@@ -137,7 +137,7 @@ extension IssuedBaselinesDatabase {
           LEFT JOIN listed USING (device) LEFT JOIN blocked USING (device) ORDER BY id.device
         """
       ) { (row) throws(DatabaseError) in try Self.registeredDevice(row) }
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
   private static func registeredDevice(_ row: borrowing Row) throws(DatabaseError) -> RegisteredDevice {
@@ -154,18 +154,18 @@ extension IssuedBaselinesDatabase {
       added: try row.isNull(3) ? nil : try row.unsigned(3), blocked: try row.isNull(4) ? nil : try row.unsigned(4))
   }
 
-  private func change(_ sql: StaticString, _ values: Value...) throws(LedgerFault) -> Bool {
+  private func change(_ sql: StaticString, _ values: Value...) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       return switch values.count {
       case 1: try database.run(sql, values[0]) == 1
       default: try database.run(sql, values[0], values[1]) == 1
       }
-    } catch { throw LedgerFault(.issuerLedger, cause: error) }
+    } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 }
 
 /// The error for a durable record that could not be read or written. Nothing may be approved or issued without it.
-package struct LedgerFault: Error, Equatable {
+package struct ServiceLedgerFault: Error, Equatable {
   /// The file of the record; nil for a record without a file.
   package let file: ServiceFile?
   /// The error of the database; nil for another kind of record.

@@ -89,7 +89,7 @@ extension ServiceFolder {
     try createSecret(.account)
     try createEncryptionKey()
     try create(.releaseKeys, releaseKeys)
-    do throws(LedgerFault) {
+    do throws(ServiceLedgerFault) {
       _ = try SeenConfigurationsDatabase(path: path(of: .attestationLedger), creating: true)
       _ = try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: true)
     } catch { throw .ledger(error) }

@@ -51,7 +51,7 @@ package struct ServiceFolder: Sendable {
     try checkIsWhole()
     try checkKeysDiffer()
     let seen: SeenConfigurationsDatabase
-    do throws(LedgerFault) {
+    do throws(ServiceLedgerFault) {
       seen = try SeenConfigurationsDatabase(path: path(of: .attestationLedger), creating: false)
     } catch { throw .ledger(error) }
     return AttestationService(
@@ -83,7 +83,7 @@ package struct ServiceFolder: Sendable {
   /// Opens the backend's durable record, which includes the owner's registry of devices.
   package func issuedBaselines() throws(ServiceFolderFault) -> IssuedBaselinesDatabase {
     try checkIsWhole()
-    do throws(LedgerFault) {
+    do throws(ServiceLedgerFault) {
       return try IssuedBaselinesDatabase(path: path(of: .issuerLedger), creating: false)
     } catch { throw .ledger(error) }
   }
@@ -208,7 +208,7 @@ package enum ServiceFolderFault: Error, Equatable {
   /// One key serves two purposes.
   case sharedKey
   /// A durable record cannot be opened.
-  case ledger(LedgerFault)
+  case ledger(ServiceLedgerFault)
   /// libcrypto or the random source failed.
   case cryptography
 }

@@ -4,8 +4,8 @@ import Glibc
 package struct Diagnosis: Sendable, Equatable {
   /// The number of the adapter that was examined; nil if there is none.
   package private(set) var adapter: UInt16?
-  /// The findings, in the order in which they were made.
-  package private(set) var findings: [Finding] = []
+  /// The diagnostics, in the order in which they were made.
+  package private(set) var diagnostics: [Diagnostic] = []
 
   /// Evaluates `facts`.
   ///
@@ -16,12 +16,12 @@ package struct Diagnosis: Sendable, Equatable {
   package init(_ facts: HostFacts?, for endpoint: Endpoint?, _ attempt: ConnectionAttempt?) {
     adapter = endpoint?.adapter
     if let facts { examine(facts, for: endpoint?.scheme) }
-    if let attempt { findings.append(Finding(.connection(attempt), attempt.state)) }
+    if let attempt { diagnostics.append(Diagnostic(.connection(attempt), attempt.state)) }
   }
 
-  /// The worst state among the findings: `missing`, else `forbidden`, else `ok`.
-  package var state: Finding.State {
-    for state in [Finding.State.missing, .forbidden] where findings.contains(where: { $0.state == state }) {
+  /// The worst state among the diagnostics: `missing`, else `forbidden`, else `ok`.
+  package var state: Diagnostic.State {
+    for state in [Diagnostic.State.missing, .forbidden] where diagnostics.contains(where: { $0.state == state }) {
       return state
     }
     return .ok
@@ -56,13 +56,13 @@ package struct Diagnosis: Sendable, Equatable {
     add(.bondable, adapter.settings.contains(.bondable), otherwise: .note)
   }
 
-  private mutating func add(_ topic: Finding.Topic, _ isFulfilled: Bool, otherwise state: Finding.State = .missing) {
-    findings.append(Finding(topic, isFulfilled ? .ok : state))
+  private mutating func add(_ topic: Diagnostic.Topic, _ isFulfilled: Bool, otherwise state: Diagnostic.State = .missing) {
+    diagnostics.append(Diagnostic(topic, isFulfilled ? .ok : state))
   }
 }
 
 extension ConnectionAttempt {
-  fileprivate var state: Finding.State {
+  fileprivate var state: Diagnostic.State {
     switch self {
     case .device: .ok
     case .failed(.permissionDenied): .forbidden
@@ -72,7 +72,7 @@ extension ConnectionAttempt {
 }
 
 /// The state of one examined part.
-package struct Finding: Sendable, Equatable {
+package struct Diagnostic: Sendable, Equatable {
   /// An examined part.
   package enum Topic: Sendable, Equatable {
     /// Bluetooth in the kernel.

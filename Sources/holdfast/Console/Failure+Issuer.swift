@@ -59,7 +59,7 @@ extension Failure {
     self.init(making: error)
   }
 
-  init(_ fault: LedgerFault, folder: String) {
+  init(_ fault: ServiceLedgerFault, folder: String) {
     let path = fault.file.map { "\(folder)/\($0.rawValue)" } ?? folder
     switch fault.cause {
     case .corrupt, .foreign, .wrongType, .constraint:

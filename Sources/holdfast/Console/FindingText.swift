@@ -9,7 +9,7 @@ struct FindingText {
   let hint: String?
 
   /// Creates a finding of a check that does not concern connections.
-  init(_ check: String, _ state: Finding.State, _ message: String, hint: String? = nil) {
+  init(_ check: String, _ state: Diagnostic.State, _ message: String, hint: String? = nil) {
     (self.check, self.state, self.message, self.hint) = (check, state.name, message, hint)
   }
 
@@ -19,7 +19,7 @@ struct FindingText {
   }
 
   /// Creates a finding of a connection check. `adapter` is a name such as `hci0`; `endpoint` is the one to be reached.
-  init(_ finding: Finding, adapter: String?, endpoint: Endpoint?) {
+  init(_ finding: Diagnostic, adapter: String?, endpoint: Endpoint?) {
     let isOK = finding.state == .ok
     check = finding.topic.name
     state = finding.state.name
@@ -32,7 +32,7 @@ struct FindingText {
     }
   }
 
-  func isOf(_ state: Finding.State) -> Bool { self.state == state.name }
+  func isOf(_ state: Diagnostic.State) -> Bool { self.state == state.name }
 
   var lines: [String] {
     ["\(state.padded(10))\(message)"] + (hint.map { ["          \($0)"] } ?? [])
@@ -47,7 +47,7 @@ struct FindingText {
   }
 }
 
-extension Finding.State {
+extension Diagnostic.State {
   fileprivate var name: String {
     switch self {
     case .ok: "ok"
@@ -58,7 +58,7 @@ extension Finding.State {
   }
 }
 
-extension Finding.Topic {
+extension Diagnostic.Topic {
   /// The state in the output of `--json`.
   fileprivate var name: String {
     switch self {

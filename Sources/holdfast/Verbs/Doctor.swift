@@ -49,8 +49,8 @@ struct Doctor: Verb {
     if endpoint != nil || state == nil && dir == nil {
       let diagnosis = try examine(endpoint, timeoutMilliseconds)
       let adapter = diagnosis.adapter.map { "hci\($0)" }
-      texts = diagnosis.findings.map { FindingText($0, adapter: adapter, endpoint: endpoint) }
-      for case .connection(let attempt) in diagnosis.findings.map(\.topic) { answering = attempt }
+      texts = diagnosis.diagnostics.map { FindingText($0, adapter: adapter, endpoint: endpoint) }
+      for case .connection(let attempt) in diagnosis.diagnostics.map(\.topic) { answering = attempt }
     }
     if let state { texts += StateDiagnosis(ProverFolder(path: state)).checks(of: answering) }
     if let dir { texts += deviceChecks(dir) }

@@ -208,7 +208,7 @@ import Testing
     }
     var failing = try parties.service(MemorySeen(fails: true))
     let clock = StillClock(seconds: parties.now)
-    #expect(throws: AttestationFault.ledger(LedgerFault())) {
+    #expect(throws: AttestationFault.ledger(ServiceLedgerFault())) {
       _ = try failing.appraise(evidence.span, for: device, clock: clock, random: &random)
     }
     var dry = ListedRandom(bytes: [])

@@ -247,7 +247,7 @@ import Testing
     }
     let clock = StillClock(seconds: parties.now)
     var failing = try parties.backend(MemoryIssued(fails: true))
-    #expect(throws: IssuanceFault.ledger(LedgerFault())) {
+    #expect(throws: IssuanceFault.ledger(ServiceLedgerFault())) {
       _ = try failing.issue(attestation: token.span, for: device, clock: clock, random: &random)
     }
     var dry = ListedRandom(bytes: [])

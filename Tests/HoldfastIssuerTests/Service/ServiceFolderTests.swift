@@ -279,7 +279,7 @@ import Testing
   func `a record that was lost does not begin anew`(file: ServiceFile) throws {
     let folder = try create()
     try Files.removeFile(at: folder.path(of: file))
-    #expect(throws: ServiceFolderFault.ledger(LedgerFault(file, cause: .cannotOpen))) { try enroll(folder) }
+    #expect(throws: ServiceFolderFault.ledger(ServiceLedgerFault(file, cause: .cannotOpen))) { try enroll(folder) }
   }
 
   @Test func `a release's keys can be registered, once, and no other evidence key takes their place`() throws {

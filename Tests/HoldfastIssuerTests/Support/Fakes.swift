@@ -9,8 +9,8 @@ struct MemorySeen: SeenConfigurations {
   var forgets = false
   var fails = false
 
-  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(LedgerFault) -> Bool {
-    if fails { throw LedgerFault() }
+  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool {
+    if fails { throw ServiceLedgerFault() }
     return salts.insert(salt).inserted || forgets
   }
 }
@@ -23,27 +23,27 @@ struct MemoryIssued: IssuedBaselines {
   var registered: [DeviceID: RegisteredDevice] = [:]
   var fails = false
 
-  func registration(of device: DeviceID) throws(LedgerFault) -> RegisteredDevice? { registered[device] }
+  func registration(of device: DeviceID) throws(ServiceLedgerFault) -> RegisteredDevice? { registered[device] }
 
-  mutating func bind(_ device: DeviceID, to binding: Digest) throws(LedgerFault) -> Bool {
-    if fails { throw LedgerFault() }
+  mutating func bind(_ device: DeviceID, to binding: Digest) throws(ServiceLedgerFault) -> Bool {
+    if fails { throw ServiceLedgerFault() }
     let bound = bindings[device] ?? binding
     bindings[device] = bound
     return bound == binding
   }
 
-  mutating func claim(_ baseline: Digest, for device: DeviceID) throws(LedgerFault) -> Bool {
-    if fails { throw LedgerFault() }
+  mutating func claim(_ baseline: Digest, for device: DeviceID) throws(ServiceLedgerFault) -> Bool {
+    if fails { throw ServiceLedgerFault() }
     let owner = devices[baseline] ?? device
     devices[baseline] = owner
     return owner == device
   }
 
-  mutating func generation(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  mutating func generation(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     generations[device] ?? 1
   }
 
-  mutating func raiseGeneration(of device: DeviceID) throws(LedgerFault) -> UInt64 {
+  mutating func raiseGeneration(of device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     generations[device] = (generations[device] ?? 1) + 1
     return generations[device] ?? 0
   }

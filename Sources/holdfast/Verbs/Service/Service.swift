@@ -106,7 +106,7 @@ struct ServiceRevoke: Verb {
     let folder = service.folder
     var backend = try serving(service.dir) { () throws(ServiceFolderFault) in try folder.backend() }
     let generation: UInt64
-    do throws(LedgerFault) { generation = try backend.revoke(descriptor.deviceID) } catch {
+    do throws(ServiceLedgerFault) { generation = try backend.revoke(descriptor.deviceID) } catch {
       throw Failure(error, folder: service.dir)
     }
     if output.json {

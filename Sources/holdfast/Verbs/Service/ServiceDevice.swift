@@ -46,7 +46,7 @@ struct ServiceDeviceAdd: Verb {
       return label
     }
     let now = try currentSeconds()
-    let registration = try changing(service) { (issued) throws(LedgerFault) in
+    let registration = try changing(service) { (issued) throws(ServiceLedgerFault) in
       try issued.register(device, label: label, now: now)
     }
     let id = hexadecimal(device.deviceID)
@@ -82,7 +82,7 @@ struct ServiceDeviceList: Verb {
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
-    let devices = try changing(service) { (issued) throws(LedgerFault) in try issued.registeredDevices() }
+    let devices = try changing(service) { (issued) throws(ServiceLedgerFault) in try issued.registeredDevices() }
     if output.json {
       Console.result(.object([("devices", .array(try devices.map { (device) throws(Failure) in try device.json() }))]))
       return
@@ -111,7 +111,7 @@ struct ServiceDeviceBlock: Verb {
   mutating func perform() throws(Failure) {
     let id = try deviceID(device)
     let now = try currentSeconds()
-    let isNew = try changing(service) { (issued) throws(LedgerFault) in try issued.block(id, now: now) }
+    let isNew = try changing(service) { (issued) throws(ServiceLedgerFault) in try issued.block(id, now: now) }
     report(output, id, "blocked", hasChanged: isNew)
     if !output.json {
       Console.note("its tokens stay valid until they expire; to revoke them: holdfast service revoke")
@@ -133,7 +133,7 @@ struct ServiceDeviceUnblock: Verb {
 
   mutating func perform() throws(Failure) {
     let id = try deviceID(device)
-    let hasChanged: Bool? = try changing(service) { (issued) throws(LedgerFault) in
+    let hasChanged: Bool? = try changing(service) { (issued) throws(ServiceLedgerFault) in
       guard try issued.knows(id) else { return nil }
       return try issued.unblock(id)
     }
@@ -156,7 +156,7 @@ struct ServiceDeviceRemove: Verb {
 
   mutating func perform() throws(Failure) {
     let id = try deviceID(device)
-    let hasChanged: Bool? = try changing(service) { (issued) throws(LedgerFault) in
+    let hasChanged: Bool? = try changing(service) { (issued) throws(ServiceLedgerFault) in
       guard try issued.knows(id) else { return nil }
       return try issued.unregister(id)
     }
@@ -176,12 +176,12 @@ private func report(_ output: OutputOptions, _ id: DeviceID, _ state: String, ha
 
 /// Runs a step on the backend's durable record in one transaction.
 private func changing<Result>(
-  _ service: ServiceOptions, _ body: (inout IssuedBaselinesDatabase) throws(LedgerFault) -> Result
+  _ service: ServiceOptions, _ body: (inout IssuedBaselinesDatabase) throws(ServiceLedgerFault) -> Result
 ) throws(Failure) -> Result {
   let folder = service.folder
   return try serving(service.dir) { () throws(ServiceFolderFault) in
     var issued = try folder.issuedBaselines()
-    do throws(LedgerFault) { return try body(&issued) } catch { throw .ledger(error) }
+    do throws(ServiceLedgerFault) { return try body(&issued) } catch { throw .ledger(error) }
   }
 }
 
