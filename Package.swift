@@ -50,7 +50,8 @@ let package = Package(
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "HoldfastStorage", dependencies: ["HoldfastLinux", "CSQLite", "CHost"], swiftSettings: strict),
     .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
-    .target(name: "HoldfastTransport", dependencies: ["HoldfastCore", "HoldfastLinux", "CBlueZ"], swiftSettings: strict),
+    .target(
+      name: "HoldfastTransport", dependencies: ["HoldfastCore", "HoldfastLinux", "CBlueZ"], swiftSettings: strict),
 
     // The attestation service and the backend, simulated.
     .target(

@@ -29,56 +29,19 @@ package struct PublicKeyJWK: Sendable, Equatable {
 
   /// Reads `kty`, `crv`, `x` and `y`. Other members are ignored, as RFC 7517 §4 requires, but a private key is rejected.
   package init(_ value: JSONValue) throws(KeyFault) {
-    guard let members = value.members else { throw .unexpected }
-    guard !members.contains(where: { haveSameBytes($0.0, "d") }) else { throw .privateKey }
-    guard value["kty"]?.text == "EC", value["crv"]?.text == "P-256", let x = coordinate(value["x"]),
-      let y = coordinate(value["y"])
+    let key = try JWK.publicKey(in: value)
+    guard key.curve == .p256 else { throw .unexpected }
+    let encoded = try key.publicPoint()
+    guard let x = FixedBytes<32>(encoded.span.extracting(1..<33)),
+      let y = FixedBytes<32>(encoded.span.extracting(33..<65))
     else { throw .unexpected }
     point = P256Point(x: x, y: y)
-    do throws(CryptographyFailure) { try checkIsOnCurve(point) } catch { throw .notOnCurve }
   }
 
   /// The JWK, with only its required members.
   package var json: JSONValue {
-    .object([
-      ("kty", .string("EC")), ("crv", .string("P-256")),
-      ("x", .string(base64URL(point.x))), ("y", .string(base64URL(point.y))),
-    ])
+    publicJWK(curve: .p256, point: [4] + [UInt8](copying: point.x.bytes) + [UInt8](copying: point.y.bytes))
   }
-}
-
-/// A reason why a key was rejected.
-package enum KeyFault: Error, Equatable {
-  /// The text is not strict JSON, or is too long.
-  case malformed
-  /// The text is strict JSON, but not such a key: a member is missing or has another kind or length.
-  case unexpected
-  /// The key is a private one where a public one is required: a private key must not be passed on.
-  case privateKey
-  /// The point is not on the curve, or is not the public half of the private key.
-  case notOnCurve
-}
-
-/// Checks a point by an agreement with a temporary key: libcrypto rejects every point that is not on the curve.
-private func checkIsOnCurve(_ point: P256Point) throws(CryptographyFailure) {
-  var key = try P256PrivateKey()
-  var shared = Secret<32>()
-  try key.agree(with: point, into: &shared)
-}
-
-private func coordinate(_ value: JSONValue?) -> FixedBytes<32>? {
-  guard let text = value?.text else { return nil }
-  let utf8 = Array(text.utf8)
-  var bytes = ByteBuffer<32>()
-  do throws(EncodingFault) { try bytes.append(base64URL: utf8.span) } catch { return nil }
-  return FixedBytes<32>(bytes.bytes)
-}
-
-/// Returns public bytes as base64url text without padding.
-private func base64URL<let count: Int>(_ bytes: FixedBytes<count>) -> String {
-  var text: [UInt8] = []
-  text.append(asBase64URL: bytes.bytes)
-  return String(decoding: text, as: UTF8.self)
 }
 
 /// The encoding of a key that an issuer shares with one device: a JWK with exactly the members `kty`, `k`, `alg` and `use`.
@@ -101,16 +64,11 @@ package enum MACKeyJWK {
   ///
   /// - Throws: `malformed`, `unexpected`.
   package static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
-    var members = Members()
-    do throws(EncodingFault) {
-      var reader = try JSONReader(text)
-      var object = try reader.beginObject()
-      while let name = try reader.nextMember(&object) { try members.read(name, from: &reader) }
-      try reader.finish()
-    } catch { throw error == .unexpected ? .unexpected : .malformed }
-    guard members.isOctets, members.isHS256, members.isForSignatures, let key = Secret<32>(copying: members.key.bytes)
-    else { throw .unexpected }
-    return key
+    let key = try JWK.parse(text, only: ["kty", "k", "alg", "use"])
+    guard key.algorithm == "HS256", key.use == "sig" else { throw .unexpected }
+    let octets = try key.octets()
+    guard let secret = Secret<32>(copying: octets.bytes) else { throw .unexpected }
+    return secret
   }
 
   /// Returns whether `text` is a JWK of any symmetric key, and therefore a secret.
@@ -124,29 +82,6 @@ package enum MACKeyJWK {
       }
       return false
     } catch { return false }
-  }
-
-  private struct Members: ~Copyable {
-    var isOctets = false
-    var isHS256 = false
-    var isForSignatures = false
-    var key = ByteBuffer<32>()
-
-    mutating func read(_ name: borrowing JSONString, from reader: inout JSONReader) throws(EncodingFault) {
-      if name.equals("kty") {
-        isOctets = try reader.string().equals("oct")
-      } else if name.equals("alg") {
-        isHS256 = try reader.string().equals("HS256")
-      } else if name.equals("use") {
-        isForSignatures = try reader.string().equals("sig")
-      } else if name.equals("k") {
-        var text = ByteBuffer<48>()
-        try reader.string().unescape(into: &text)
-        try key.append(base64URL: text.bytes)
-      } else {
-        throw .unexpected
-      }
-    }
   }
 }
 

@@ -39,13 +39,17 @@ extension Limit {
   package static var result: Limit { Limit("result of a command", .bytes, ResultBuffer.capacity) }
 
   package static var answer: Limit { Limit("from M1 to the first byte of M2", .milliseconds, 30_000) }
-  package static var wholeMessage: Limit { Limit("from the first byte of a message to its last", .milliseconds, 10_000) }
+  package static var wholeMessage: Limit {
+    Limit("from the first byte of a message to its last", .milliseconds, 10_000)
+  }
   package static var silence: Limit { Limit("silence after bytes that are no message", .milliseconds, 1000) }
   package static var repetition: Limit { Limit("from M1 to its repetition on a line", .milliseconds, 2000) }
 
   package static var issuers: Limit { Limit("issuers that a device trusts", linux: 64, microcontroller: 8) }
   package static var users: Limit { Limit("users", linux: 100_000, microcontroller: 16) }
-  package static var ownerCodes: Limit { Limit("codes of the owner that are not used yet", linux: 64, microcontroller: 16) }
+  package static var ownerCodes: Limit {
+    Limit("codes of the owner that are not used yet", linux: 64, microcontroller: 16)
+  }
   package static var commands: Limit { Limit("commands in policy", linux: 256, microcontroller: 16) }
   package static var rememberedTokens: Limit { Limit("remembered tokens", linux: 4096, microcontroller: 8) }
   package static var kept: Limit { Limit("counted tokens and nonces kept", linux: 1_000_000, microcontroller: 64) }

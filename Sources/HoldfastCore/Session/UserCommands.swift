@@ -52,8 +52,7 @@ extension DeviceSession {
   /// user's challenge, which is the second parameter, and the device's, which was recorded with the round. Source: RFC
   /// 6287 §7.2.
   @inline(never)
-  private mutating func answerHost(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure)
-  {
+  private mutating func answerHost(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     guard request.hasHostChallenge else { throw ActuatorFailure() }
     let clientChallenge = request.parameter(1)
     var fresh = FixedBytes<8>()

@@ -1,14 +1,14 @@
 /// A compact serialisation split at its dots. The spans point into the token.
 ///
 /// Source: RFC 7515 §7.1, RFC 7516 §7.1.
-struct CompactJOSE<let count: Int>: ~Escapable {
+package struct CompactJOSE<let count: Int>: ~Escapable {
   private let text: Span<UInt8>
   /// The end of each part: the index of its dot, or the end of the text for the last part.
   private let ends: InlineArray<count, Int>
 
   /// Splits `text`. Throws `malformed` unless there are exactly `count` parts.
   @_lifetime(copy text)
-  init(_ text: Span<UInt8>) throws(EncodingFault) {
+  package init(_ text: Span<UInt8>) throws(EncodingFault) {
     var ends = InlineArray<count, Int>(repeating: text.count)
     var part = 0
     for index in text.indices where text[index] == 0x2e {
@@ -21,13 +21,14 @@ struct CompactJOSE<let count: Int>: ~Escapable {
     self.ends = ends
   }
 
-  subscript(part: Int) -> Span<UInt8> {
+  /// The part at an index from 0 to `count` - 1, still encoded.
+  package subscript(part: Int) -> Span<UInt8> {
     @_lifetime(copy self)
     get { text.extracting((part == 0 ? 0 : ends[part - 1] + 1)..<ends[part]) }
   }
 
   /// The text before the last dot, which a JWS signs.
-  var signingInput: Span<UInt8> {
+  package var signingInput: Span<UInt8> {
     @_lifetime(copy self)
     get { text.extracting(0..<ends[count - 2]) }
   }
@@ -163,7 +164,7 @@ struct JOSEHeader: ~Copyable {
     try buffer.append(base64URL: encoded.bytes)
   }
 
-  /// Reads a public JWK on P-256. Source: RFC 7518 §6.2.1.
+  /// Reads a public JWK on P-256, without heap memory. Linux has `JWK` for all other keys. Source: RFC 7518 §6.2.1.
   private static func readPoint(_ reader: inout JSONReader) throws(EncodingFault) -> P256Point {
     var object = try reader.beginObject()
     var isEC = false

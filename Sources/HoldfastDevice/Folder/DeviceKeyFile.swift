@@ -29,46 +29,7 @@ enum DeviceKeyFile {
   ///
   /// - Throws: `malformed`, `unexpected` or `notOnCurve`, and never ``KeyFault/privateKey``.
   static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
-    var members = Members()
-    do throws(EncodingFault) {
-      var reader = try JSONReader(text)
-      var object = try reader.beginObject()
-      while let name = try reader.nextMember(&object) { try members.read(name, from: &reader) }
-      try reader.finish()
-    } catch { throw error == .unexpected ? .unexpected : .malformed }
-    guard members.isElliptic, members.isP256, let x = members.x, let y = members.y,
-      let scalar = Secret<32>(copying: members.scalar.bytes)
-    else { throw .unexpected }
-    do throws(CryptographyFailure) {
-      guard try P256PrivateKey(scalar: scalar).publicPoint == P256Point(x: x, y: y) else { throw CryptographyFailure() }
-    } catch { throw .notOnCurve }
-    return scalar
-  }
-
-  private struct Members: ~Copyable {
-    var isElliptic = false
-    var isP256 = false
-    var x: FixedBytes<32>?
-    var y: FixedBytes<32>?
-    var scalar = ByteBuffer<32>()
-
-    mutating func read(_ name: borrowing JSONString, from reader: inout JSONReader) throws(EncodingFault) {
-      if name.equals("kty") {
-        isElliptic = try reader.string().equals("EC")
-      } else if name.equals("crv") {
-        isP256 = try reader.string().equals("P-256")
-      } else if name.equals("x") {
-        x = try reader.string().base64URLBytes()
-      } else if name.equals("y") {
-        y = try reader.string().base64URLBytes()
-      } else if name.equals("d") {
-        var text = ByteBuffer<48>()
-        try reader.string().unescape(into: &text)
-        try scalar.append(base64URL: text.bytes)
-      } else {
-        throw .unexpected
-      }
-    }
+    try JWK.parse(text, only: ["kty", "crv", "x", "y", "d"]).p256Scalar()
   }
 }
 

@@ -20,17 +20,19 @@ package struct JWEKey: ~Copyable {
   /// - Throws: `unexpected` if it names no algorithm or an unknown one, or has the wrong kind or size of key.
   package init(parsing json: Span<UInt8>) throws(JOSEFault) {
     let key: JWK
-    do throws(EncodingFault) { key = try JWK.parse(json) } catch { throw JOSEFault(error) }
+    do throws(KeyFault) { key = try JWK.parse(json) } catch { throw JOSEFault(error) }
     guard let management = key.algorithm.flatMap(JWEKeyManagement.init(rawValue:)),
       let encryption = key.encryption.flatMap(JWEContentEncryption.init(rawValue:))
     else { throw .unexpected }
     let keyID = key.keyID
     let material: JWEKeyMaterial
-    switch management.method {
-    case .oaep: material = .rsa(try key.rsaPrivateKey())
-    case .agree, .agreeAndWrap: material = .elliptic(try key.ellipticPrivateKey())
-    case .direct, .wrap, .gcmWrap: material = .octets(try key.octets())
-    }
+    do throws(KeyFault) {
+      switch management.method {
+      case .oaep: material = .rsa(try key.rsaPrivateKey())
+      case .agree, .agreeAndWrap: material = .elliptic(try key.ellipticPrivateKey())
+      case .direct, .wrap, .gcmWrap: material = .octets(try key.octets())
+      }
+    } catch { throw JOSEFault(error) }
     try self.init(material, management: management, encryption: encryption, keyID: keyID)
   }
 
@@ -76,7 +78,7 @@ extension JWEKey {
   ///   supported, and an opaque `cryptography` for any failure to decrypt.
   package mutating func open(_ token: Span<UInt8>, contentType: String) throws(JOSEFault) -> SecretBytes {
     guard token.count <= Self.tokenByteLimit else { throw .malformed }
-    let parts = try CompactParts(token, count: 5)
+    let parts: CompactJOSE<5> = try splitCompact(token)
     let header = try HeaderParameters(parts[0])
     try header.require("alg", management.rawValue)
     try header.require("enc", encryption.rawValue)

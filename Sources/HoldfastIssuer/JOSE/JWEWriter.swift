@@ -97,17 +97,6 @@ struct JWERecipient {
   }
 }
 
-/// Returns the public JWK of a SEC1 uncompressed point. Source: RFC 7518 §6.2.1.
-func publicJWK(curve: NISTCurve, point: [UInt8]) -> JSONValue {
-  let coordinates = point.span.extracting(droppingFirst: 1)
-  let count = curve.coordinateByteCount
-  return .object([
-    ("kty", .string("EC")), ("crv", .string(curve.jwkName)),
-    ("x", .string(base64URL(coordinates.extracting(first: count)))),
-    ("y", .string(base64URL(coordinates.extracting(last: count)))),
-  ])
-}
-
 /// The names of the two parties of a key agreement, `apu` and `apv`; empty if absent.
 ///
 /// Source: RFC 7518 §4.6.1.

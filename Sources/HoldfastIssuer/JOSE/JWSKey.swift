@@ -121,7 +121,7 @@ extension JWSKey {
   package borrowing func verify(
     _ token: Span<UInt8>, type: String, using cryptography: inout OpenSSLCryptography
   ) throws(JOSEFault) -> SecretBytes {
-    let parts = try CompactParts(token, count: 3)
+    let parts: CompactJOSE<3> = try splitCompact(token)
     let header = try HeaderParameters(parts[0])
     try header.require("alg", algorithm)
     try header.require("typ", type)

@@ -56,7 +56,9 @@ package struct Diagnosis: Sendable, Equatable {
     add(.bondable, adapter.settings.contains(.bondable), otherwise: .note)
   }
 
-  private mutating func add(_ topic: Diagnostic.Topic, _ isFulfilled: Bool, otherwise state: Diagnostic.State = .missing) {
+  private mutating func add(
+    _ topic: Diagnostic.Topic, _ isFulfilled: Bool, otherwise state: Diagnostic.State = .missing
+  ) {
     diagnostics.append(Diagnostic(topic, isFulfilled ? .ok : state))
   }
 }

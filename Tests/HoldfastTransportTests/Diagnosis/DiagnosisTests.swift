@@ -25,7 +25,9 @@ struct DiagnosisTests {
   }
 
   /// What is not as it should be.
-  private static func faults(_ diagnosis: Diagnosis) -> [Diagnostic] { diagnosis.diagnostics.filter { $0.state != .ok } }
+  private static func faults(_ diagnosis: Diagnosis) -> [Diagnostic] {
+    diagnosis.diagnostics.filter { $0.state != .ok }
+  }
 
   @Test func `nothing is amiss where everything is there`() {
     let diagnosis = Diagnosis(Self.host(), for: nil, nil)

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastOpenSSL
 
 /// Returns public bytes as lower-case hexadecimal digits.
 package func hexadecimal<let count: Int>(_ bytes: FixedBytes<count>) -> String {
@@ -30,4 +31,33 @@ package func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<
     bytes[index / 2] = bytes[index / 2] << 4 | value
   }
   return bytes
+}
+
+/// Returns public bytes as base64url text without padding.
+package func base64URL(_ bytes: Span<UInt8>) -> String {
+  var text: [UInt8] = []
+  text.append(asBase64URL: bytes)
+  return String(decoding: text, as: UTF8.self)
+}
+
+/// Decodes base64url text without padding, at most 6144 bytes, which may be secret.
+package func decodeBase64URL(_ text: Span<UInt8>) throws(EncodingFault) -> SecretBytes {
+  var buffer = ByteBuffer<6144>()
+  try buffer.append(base64URL: text)
+  return SecretBytes(copying: buffer.bytes)
+}
+
+/// Decodes base64url text without padding. The bytes are public.
+package func decodePublicBase64URL(_ text: String) throws(EncodingFault) -> [UInt8] {
+  let utf8 = Array(text.utf8)
+  let bytes = try decodeBase64URL(utf8.span)
+  return [UInt8](copying: bytes.bytes)
+}
+
+extension Array where Element == UInt8 {
+  /// Copies `bytes`, which are not secret.
+  package init(copying bytes: Span<UInt8>) {
+    self.init()
+    append(bytes)
+  }
 }

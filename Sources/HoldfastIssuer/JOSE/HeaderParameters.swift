@@ -2,41 +2,13 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-/// The parts of a compact serialisation.
+/// Splits a compact serialisation at its dots.
 ///
 /// Source: RFC 7515 §7.1, RFC 7516 §7.1.
-struct CompactParts: ~Escapable {
-  private let text: Span<UInt8>
-  private let dots: [Int]
-
-  /// Splits `text` at its dots.
-  ///
-  /// - Throws: `malformed` unless there are exactly `count` parts.
-  @_lifetime(copy text)
-  init(_ text: Span<UInt8>, count: Int) throws(JOSEFault) {
-    var dots: [Int] = []
-    for index in text.indices where text[index] == UInt8(ascii: ".") {
-      guard dots.count < count else { throw .malformed }
-      dots.append(index)
-    }
-    guard dots.count == count - 1 else { throw .malformed }
-    self.text = text
-    self.dots = dots
-  }
-
-  subscript(part: Int) -> Span<UInt8> {
-    @_lifetime(copy self)
-    get {
-      let start = part == 0 ? 0 : dots[part - 1] + 1
-      return text.extracting(start..<(part == dots.count ? text.count : dots[part]))
-    }
-  }
-
-  /// The bytes before the last dot, which a JWS signs.
-  var signingInput: Span<UInt8> {
-    @_lifetime(copy self)
-    get { text.extracting(0..<dots[dots.count - 1]) }
-  }
+/// - Throws: `malformed` unless there are exactly `count` parts.
+@_lifetime(copy token)
+func splitCompact<let count: Int>(_ token: Span<UInt8>) throws(JOSEFault) -> CompactJOSE<count> {
+  do throws(EncodingFault) { return try CompactJOSE<count>(token) } catch { throw .malformed }
 }
 
 /// Decodes one part, which may be secret.
@@ -97,18 +69,12 @@ struct HeaderParameters {
 
   /// Reads the ephemeral public key `epk`, a point on `curve`. Source: RFC 7518 §4.6.1.1.
   func ephemeralPoint(curve: NISTCurve) throws(JOSEFault) -> [UInt8] {
-    guard let key = value["epk"], key["d"] == nil, key["kty"]?.text == "EC", key["crv"]?.text == curve.jwkName
-    else { throw .unexpected }
-    var point: [UInt8] = [4]
-    for name in ["x", "y"] {
-      guard let text = key[name]?.text else { throw .unexpected }
-      do throws(EncodingFault) {
-        let coordinate = try decodePublicBase64URL(text)
-        guard coordinate.count == curve.coordinateByteCount else { throw .unexpected }
-        point += coordinate
-      } catch { throw JOSEFault(error) }
-    }
-    return point
+    guard let value = value["epk"] else { throw .unexpected }
+    do throws(KeyFault) {
+      let key = try JWK.publicKey(in: value)
+      guard key.curve == curve else { throw .unexpected }
+      return try key.publicPoint()
+    } catch { throw JOSEFault(error) }
   }
 }
 
@@ -126,33 +92,13 @@ package enum JOSEFault: Error, Equatable {
   init(_ fault: EncodingFault) {
     self = fault == .unexpected ? .unexpected : .malformed
   }
-}
 
-/// Decodes base64url text without padding, at most 6144 bytes, which may be secret.
-func decodeBase64URL(_ text: Span<UInt8>) throws(EncodingFault) -> SecretBytes {
-  var buffer = ByteBuffer<6144>()
-  try buffer.append(base64URL: text)
-  return SecretBytes(copying: buffer.bytes)
-}
-
-/// Decodes base64url text without padding. The bytes are public.
-func decodePublicBase64URL(_ text: String) throws(EncodingFault) -> [UInt8] {
-  let utf8 = Array(text.utf8)
-  let bytes = try decodeBase64URL(utf8.span)
-  return [UInt8](copying: bytes.bytes)
-}
-
-/// Encodes public bytes as base64url without padding.
-func base64URL(_ bytes: Span<UInt8>) -> String {
-  var text: [UInt8] = []
-  text.append(asBase64URL: bytes)
-  return String(decoding: text, as: UTF8.self)
-}
-
-extension Array where Element == UInt8 {
-  /// Copies `bytes`, which are not secret.
-  init(copying bytes: Span<UInt8>) {
-    self.init()
-    append(bytes)
+  init(_ fault: KeyFault) {
+    self =
+      switch fault {
+      case .malformed: .malformed
+      case .unexpected, .privateKey: .unexpected
+      case .notOnCurve: .cryptography
+      }
   }
 }
