@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastCore
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
@@ -73,20 +74,23 @@ package enum AuthenticatorFolder {
 
   /// Opens the authenticator in a folder, after creating the folder and the file if necessary.
   ///
-  /// - Throws: `missing` if the parent folder does not exist, and the errors of the folder and the file.
+  /// - Throws: `folder` with the fault of the folder or its parent, and the errors of the file.
   package static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try create(at: path, cost: .interactive)
   }
 
   /// Opens the authenticator; `cost` applies to new protections.
   static func open(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
-    try checkFolder(path)
-    do throws(FileError) { try FolderKind.authenticator.require(ofFolder: path) } catch {
-      throw AuthenticatorFault(error)
-    }
+    do throws(FileError) {
+      try Files.requirePrivateFolder(at: path)
+      try FolderKind.authenticator.require(ofFolder: path)
+    } catch { throw .folder(error) }
     var status = stat()
     // An empty file is accepted: its creation was interrupted.
-    guard unsafe lstat(path + "/" + fileName, &status) == 0 else { throw errno == EACCES ? .noPermission : .missing }
+    guard unsafe lstat(path + "/" + fileName, &status) == 0 else {
+      guard errno != ENOENT else { throw .missing }
+      throw .folder(FileError(SystemError.last, at: path + "/" + fileName))
+    }
     return try Authenticator(path: path + "/" + fileName, cost: cost)
   }
 
@@ -94,19 +98,7 @@ package enum AuthenticatorFolder {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
       try FolderKind.authenticator.require(ofFolder: path)
-    } catch { throw AuthenticatorFault(error) }
+    } catch { throw .folder(error) }
     return try Authenticator(path: path + "/" + fileName, cost: cost)
-  }
-
-  /// Checks that only this user can access the folder and that it is not a symbolic link.
-  private static func checkFolder(_ path: String) throws(AuthenticatorFault) {
-    guard !path.utf8.contains(0) else { throw .missing }
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0 else {
-      throw errno == EACCES ? .noPermission : errno == ENOTDIR ? .notFolder : .missing
-    }
-    guard status.st_mode & S_IFMT == S_IFDIR else { throw .notFolder }
-    guard status.st_uid == geteuid() else { throw .wrongOwner }
-    guard status.st_mode & 0o077 == 0 else { throw .tooOpen }
   }
 }

@@ -4,16 +4,12 @@ import HoldfastStorage
 package enum AuthenticatorFault: Error, Equatable {
   // The folder and its file.
 
-  /// The folder does not exist, or there is no authenticator in it.
+  /// There is no authenticator in the folder.
   case missing
-  /// The path is not that of a folder.
-  case notFolder
-  /// The system denies access to the folder or its file.
-  case noPermission
-  /// The group or others have access to the folder or its file, or the file belongs to another user.
+  /// The folder could not be used or created, or is of another kind.
+  case folder(FileError)
+  /// The group or others have access to the file, or it belongs to another user.
   case tooOpen
-  /// The folder belongs to another user.
-  case wrongOwner
   /// The file does not hold the data that was written to it.
   case corrupt
   /// The file belongs to another application.
@@ -26,8 +22,6 @@ package enum AuthenticatorFault: Error, Equatable {
   case diskFull
   /// The file or its file system is read-only.
   case readOnly
-  /// The folder could not be created or is of another kind.
-  case folder(FileError)
   /// The system, the random source or the cryptographic library failed.
   case failed
 
@@ -113,20 +107,6 @@ extension AuthenticatorFault {
       case .full: .diskFull
       case .busy: .busy
       case .outOfRange, .misuse, .other: .failed
-      }
-  }
-
-  /// Creates the fault for an error of the folder.
-  init(_ error: FileError) {
-    self =
-      switch error.kind {
-      case .notFound: .missing
-      case .symbolicLink, .notDirectory, .notRegular, .isDirectory: .notFolder
-      case .tooOpen: .tooOpen
-      case .wrongOwner: .wrongOwner
-      case .noPermission: .noPermission
-      case .diskFull: .diskFull
-      case .readOnly, .exists, .tooLarge, .locked, .anotherKind, .other: .folder(error)
       }
   }
 }

@@ -12,9 +12,8 @@ extension DeviceFolder {
   /// interrupted keeps the mark: every other command refuses it as ``DeviceFolderFault/halfMade``, and the next call clears
   /// it and starts again. (A process that is killed may leave its counter in the TPM.)
   ///
-  /// - Throws: `alreadyMade`, `incomplete`, `inUse` or `folder` for a folder that is not free, `notFolder`, `tooOpen`,
-  ///   `wrongOwner`, `missing` if its parent does not exist, `noPermission`, `diskFull`, `file`, `badTPMPath`, `counter`, and
-  ///   `failed`, also without a real clock.
+  /// - Throws: `alreadyMade`, `incomplete`, `folder` for a folder that is not free or cannot be made, `file`, `badTPMPath`,
+  ///   `counter`, and `failed`, also without a real clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, random: inout Random,
     clock: borrowing Time
@@ -30,7 +29,7 @@ extension DeviceFolder {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
       try FolderKind.device.require(ofFolder: path)
-    } catch { throw DeviceFolderFault(lock: error, in: path) }
+    } catch { throw .folder(error) }
     let serving = try takeLock(of: path)
     _ = serving
     if try isHalfMade(path) { try clear(path) }
@@ -38,7 +37,7 @@ extension DeviceFolder {
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
     let key = try newKey(&random)
     do throws(FileError) { try IncompleteFolder.mark(path, as: .device) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
+      throw .folder(error)
     }
     do throws(DeviceFolderFault) {
       let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
@@ -61,10 +60,10 @@ extension DeviceFolder {
         try Ledger.create(
           path: DeviceFile.ledger.path(in: path), deviceID: descriptor.deviceID, realClock: realClock, epoch: epoch,
           tpm: tpm)
-      } catch { throw DeviceFolderFault.file(.ledger, DeviceFileFault(error)) }
+      } catch { throw DeviceFolderFault.file(.ledger, .database(error)) }
       try complete(with: key)
       do throws(FileError) { try IncompleteFolder.unmark(path) } catch {
-        throw DeviceFolderFault(lock: error, in: path)
+        throw .folder(error)
       }
     } catch {
       if let counter { do throws(CounterFault) { try operations.undefine(counter) } catch {} }
@@ -75,7 +74,7 @@ extension DeviceFolder {
   /// Returns whether the making of the folder began and did not end.
   static func isHalfMade(_ path: String) throws(DeviceFolderFault) -> Bool {
     do throws(FileError) { return try IncompleteFolder.isHalfMade(path) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
+      throw .folder(error)
     }
   }
 
@@ -85,7 +84,7 @@ extension DeviceFolder {
       file == .ledger ? ["", "-wal", "-shm", "-journal"].map { file.rawValue + $0 } : [file.rawValue]
     }
     do throws(FileError) { try IncompleteFolder.clear(path, of: names) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
+      throw .folder(error)
     }
   }
 
@@ -95,7 +94,7 @@ extension DeviceFolder {
   ///
   /// It also works for a folder whose making or reset was interrupted, provided that its ledger is complete.
   ///
-  /// - Throws: `inUse` while the folder is served, `missing` if it has no ledger, and as
+  /// - Throws: `folder` with `locked` while the folder is served, `missing` if it has no ledger, and as
   ///   ``create(at:policy:tpm:random:clock:)`` does.
   package static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, random: inout Random, clock: borrowing Time
@@ -110,7 +109,9 @@ extension DeviceFolder {
     try checkFolder(path)
     try requireWholeDevice(path)
     guard try DeviceFile.ledger.isPresent(in: path) else {
-      for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .file(.ledger, .missing) }
+      for file in DeviceFile.allCases where try file.isPresent(in: path) {
+        throw .file(.ledger, .file(FileError(.notFound, at: DeviceFile.ledger.path(in: path))))
+      }
       throw .missing
     }
     let serving = try takeLock(of: path)
@@ -140,7 +141,7 @@ extension DeviceFolder {
 
   private static func takeLock(of path: String) throws(DeviceFolderFault) -> DirectoryLock {
     do throws(FileError) { return try DirectoryLock(directory: path) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
+      throw .folder(error)
     }
   }
 
@@ -196,12 +197,12 @@ extension DeviceFolder {
   private func put(_ bytes: Span<UInt8>, in file: DeviceFile) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(bytes, at: file.path(in: path), overwrite: true)
-    } catch { throw .file(file, DeviceFileFault(error)) }
+    } catch { throw .file(file, .file(error)) }
   }
 
   private func removeDescription() throws(DeviceFolderFault) {
     do throws(FileError) { try Files.removeFile(at: DeviceFile.description.path(in: path)) } catch {
-      guard error.kind == .notFound else { throw .file(.description, DeviceFileFault(error)) }
+      guard error.kind == .notFound else { throw .file(.description, .file(error)) }
     }
   }
 

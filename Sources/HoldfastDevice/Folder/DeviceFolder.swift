@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
@@ -20,8 +21,7 @@ package struct DeviceFolder: Sendable {
 
   /// Opens a folder and checks its description and key.
   ///
-  /// - Throws: `missing`, `notFolder`, `tooOpen`, `wrongOwner`, `halfMade`, `incomplete`, `folder` for a folder of another
-  ///   kind, or `file` with the file and its fault.
+  /// - Throws: `missing`, `folder` with the fault of the folder, `halfMade`, `incomplete`, or `file` with the file and its fault.
   package static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
@@ -45,7 +45,7 @@ package struct DeviceFolder: Sendable {
   /// - Throws: `folder` for a folder of another kind, `halfMade`.
   static func requireWholeDevice(_ path: String) throws(DeviceFolderFault) {
     do throws(FileError) { try FolderKind.device.require(ofFolder: path) } catch {
-      throw DeviceFolderFault(lock: error, in: path)
+      throw .folder(error)
     }
     if try isHalfMade(path) { throw .halfMade }
   }
@@ -70,7 +70,7 @@ package struct DeviceFolder: Sendable {
     let rollbackCounter = try secrets.counter(at: counter, operations)
     do throws(FileError) {
       return LedgerAnchor(of: descriptor.deviceID, rollbackCounter, turns: try FolderTurns(directory: path))
-    } catch { throw DeviceFolderFault(folder: error) }
+    } catch { throw .folder(error) }
   }
 
   /// The policy file, which may be invalid.
@@ -84,7 +84,7 @@ package struct DeviceFolder: Sendable {
   package func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)
-    } catch { throw .file(.policy, DeviceFileFault(error)) }
+    } catch { throw .file(.policy, .file(error)) }
   }
 
   /// Opens the simulated lock at its recorded state.
@@ -112,7 +112,7 @@ package struct DeviceFolder: Sendable {
       ) { text in
         do throws(KeyFault) { return try DeviceKeyFile.decode(text) } catch { return nil }
       }
-    } catch { throw .file(.key, DeviceFileFault(error)) }
+    } catch { throw .file(.key, .file(error)) }
     guard let scalar else { throw .file(.key, .corrupt) }
     do throws(CryptographyFailure) { return try DeviceSecrets(scalar: scalar) } catch { throw .file(.key, .corrupt) }
   }
@@ -129,7 +129,7 @@ extension DeviceFolder {
       bytes = try Files.readFile(
         at: DeviceFile.description.path(in: path), limit: PublicKeyJWK.maximumByteCount,
         requirements: [.secret, .noSymbolicLink])
-    } catch { throw .file(.description, DeviceFileFault(error)) }
+    } catch { throw .file(.description, .file(error)) }
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: PublicKeyJWK.maximumByteCount)
@@ -147,17 +147,8 @@ extension DeviceFolder {
   }
 
   /// Checks that the folder belongs to this user, gives others no access, and is not a symbolic link.
-  ///
-  /// - Throws: `missing`, `noPermission`, `notFolder`, `wrongOwner`, `tooOpen`.
   static func checkFolder(_ path: String) throws(DeviceFolderFault) {
-    guard !path.utf8.contains(0) else { throw .missing }
-    var status = stat()
-    guard unsafe lstat(path, &status) == 0 else {
-      throw errno == EACCES ? .noPermission : errno == ENOTDIR ? .notFolder : .missing
-    }
-    guard status.st_mode & S_IFMT == S_IFDIR else { throw .notFolder }
-    guard status.st_uid == geteuid() else { throw .wrongOwner }
-    guard status.st_mode & 0o077 == 0 else { throw .tooOpen }
+    do throws(FileError) { try Files.requirePrivateFolder(at: path) } catch { throw .folder(error) }
   }
 }
 
@@ -166,7 +157,7 @@ extension DeviceFile {
   func isPresent(in folder: String) throws(DeviceFolderFault) -> Bool {
     var status = stat()
     if unsafe lstat(path(in: folder), &status) == 0 { return true }
-    guard errno == ENOENT else { throw .noPermission }
+    guard errno == ENOENT else { throw .folder(FileError(SystemError.last, at: path(in: folder))) }
     return false
   }
 }
@@ -192,14 +183,10 @@ package enum DeviceFile: String, Sendable, CaseIterable {
 
 /// The fault of a file of the folder.
 package enum DeviceFileFault: Error, Equatable {
-  /// The file does not exist.
-  case missing
-  /// The group or others may read or write the file.
-  case tooOpen
-  /// Another user owns the file.
-  case wrongOwner
-  /// The file is a symbolic link, a folder, or anything else that is not a regular file.
-  case notRegular
+  /// The file could not be read or written.
+  case file(FileError)
+  /// The file is a database that could not be read or written.
+  case database(DatabaseError)
   /// The file does not have the contents that Holdfast writes.
   case corrupt
   /// The file belongs to another device.
@@ -208,107 +195,29 @@ package enum DeviceFileFault: Error, Equatable {
   case newerVersion
   /// A version wrote the file whose format this version no longer reads.
   case olderVersion
-  /// This user has no permission for the file.
-  case noPermission
-  /// The disk is full.
-  case diskFull
-  /// The file or its file system is read-only.
-  case readOnly
   /// The file is an older copy, according to the counter that anchors it.
   case rolledBack
-  /// Another process held the file for too long.
-  case busy
-  /// The system failed for another reason.
-  case failed
-}
-
-extension DeviceFileFault {
-  init(_ error: FileError) {
-    self =
-      switch error.kind {
-      case .notFound: .missing
-      case .tooOpen: .tooOpen
-      case .wrongOwner: .wrongOwner
-      case .symbolicLink, .notRegular, .isDirectory, .notDirectory: .notRegular
-      case .tooLarge: .corrupt
-      case .noPermission: .noPermission
-      case .readOnly: .readOnly
-      case .diskFull: .diskFull
-      case .exists, .locked, .anotherKind, .other: .failed
-      }
-  }
-
-  init(_ error: DatabaseError) {
-    self =
-      switch error {
-      case .corrupt, .foreign, .wrongType, .constraint: .corrupt
-      case .newerVersion: .newerVersion
-      case .cannotOpen: .missing
-      case .permission: .tooOpen
-      case .readOnly: .readOnly
-      case .full: .diskFull
-      case .busy: .busy
-      case .outOfRange, .misuse, .other: .failed
-      }
-  }
-
-  init(_ fault: KeyFault) {
-    self = .corrupt
-  }
 }
 
 /// The reason that a device's folder could not be made or opened.
 package enum DeviceFolderFault: Error, Equatable {
-  /// There is no such folder, or no device in it.
+  /// The folder holds no device.
   case missing
-  /// The path names something other than a folder.
-  case notFolder
-  /// The group or others may access the folder.
-  case tooOpen
-  /// Another user owns the folder.
-  case wrongOwner
+  /// The folder, or a file in it other than those of ``DeviceFile``, could not be used: `locked` if another process serves or
+  /// makes the device, `anotherKind` if the folder holds something else.
+  case folder(FileError)
   /// The folder to be made holds a device already.
   case alreadyMade
   /// The folder's description is missing: a reset was interrupted, or the file was removed.
   case incomplete
   /// The making of the folder was interrupted. It must be made again.
   case halfMade
-  /// Another process serves or makes the folder.
-  case inUse
-  /// This user has no permission for the folder.
-  case noPermission
-  /// The disk is full.
-  case diskFull
   /// A file of the folder has a fault.
   case file(DeviceFile, DeviceFileFault)
   /// The counter that anchors the device could not be used.
   case counter(CounterFault)
   /// The path of the TPM is not absolute, or has more than 107 bytes.
   case badTPMPath
-  /// The system refused the folder for another reason, or the folder is of another kind.
-  case folder(FileError)
   /// The random source, the clock or the cryptographic library failed.
   case failed
-}
-
-extension DeviceFolderFault {
-  /// Makes the fault from an error of taking the lock file of `folder`, or of the folder itself.
-  init(lock error: FileError, in folder: String) {
-    self = error.path == folder ? DeviceFolderFault(folder: error) : .folder(error)
-  }
-
-  /// Makes the fault from an error of the folder itself.
-  init(folder error: FileError) {
-    self =
-      switch error.kind {
-      case .notFound: .missing
-      case .symbolicLink, .notDirectory, .notRegular, .isDirectory: .notFolder
-      case .tooOpen: .tooOpen
-      case .wrongOwner: .wrongOwner
-      case .locked: .inUse
-      case .noPermission: .noPermission
-      case .diskFull: .diskFull
-      case .readOnly, .exists, .tooLarge, .anotherKind, .other: .folder(error)
-      }
-  }
 }

@@ -248,7 +248,7 @@ extension DeviceFolderFault {
   init(_ error: LedgerError) {
     self =
       switch error {
-      case .database(let error): .file(.ledger, DeviceFileFault(error))
+      case .database(let error): .file(.ledger, .database(error))
       case .rolledBack: .file(.ledger, .rolledBack)
       case .otherDevice: .file(.ledger, .otherDevice)
       case .counter(let fault): .counter(fault)

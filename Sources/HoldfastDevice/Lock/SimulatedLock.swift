@@ -57,7 +57,7 @@ struct LockStateFile: Sendable {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(at: path, limit: 64, requirements: [.secret, .noSymbolicLink])
-    } catch { throw DeviceFileFault(error) }
+    } catch { throw .file(error) }
     for state in [LockState.locked, .unlocked] where bytes == text(state) { return state }
     throw Self.isWellFormed(bytes) ? .otherDevice : .corrupt
   }
@@ -66,7 +66,7 @@ struct LockStateFile: Sendable {
   func write(_ state: LockState) throws(DeviceFileFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(text(state), at: path, overwrite: true)
-    } catch { throw DeviceFileFault(error) }
+    } catch { throw .file(error) }
   }
 
   private func text(_ state: LockState) -> [UInt8] {

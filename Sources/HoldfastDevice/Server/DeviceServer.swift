@@ -34,7 +34,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   ///   - folder: the folder of the device.
   ///   - endpoints: the addresses at which provers connect, at least one.
   ///   - notify: called from any thread; it must not block for long.
-  /// - Throws: `folder` (`inUse` if another process serves it), `endpoint`, `ledger`, `noDescriptors` (also if fewer are
+  /// - Throws: `folder` (a fault `locked` if another process serves it), `endpoint`, `ledger`, `noDescriptors` (also if fewer are
   ///   allowed than its connections may need).
   package init(
     folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
@@ -42,7 +42,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   ) throws(ServerFault) {
     do throws(FileError) {
       serving = Mutex(try DirectoryLock(directory: folder.path))
-    } catch { throw .folder(DeviceFolderFault(lock: error, in: folder.path)) }
+    } catch { throw .folder(.folder(error)) }
     do throws(DeviceFolderFault) {
       secrets = try folder.secrets()
       ledger = try folder.openLedger(limits: options.ledgerLimits)

@@ -52,7 +52,12 @@ package struct FileError: Error, Equatable, Sendable {
     self.path = path
   }
 
-  init(_ error: SystemError, at path: String) {
+  /// Creates an error from a failed system call.
+  ///
+  /// - Parameters:
+  ///   - error: The system's error.
+  ///   - path: The path at which it occurred.
+  package init(_ error: SystemError, at path: String) {
     self.init(Kind(error.number), at: path)
   }
 }

@@ -16,6 +16,21 @@ extension Files {
     } catch { throw FileError(kind(of: error, openingFolder: path), at: path) }
   }
 
+  /// Checks that the folder belongs to this user, gives others no access, and is not a symbolic link.
+  ///
+  /// - Throws: `notFound`, `noPermission`, `notDirectory`, `symbolicLink`, `wrongOwner`, `tooOpen`, `other`.
+  package static func requirePrivateFolder(at path: String) throws(FileError) {
+    guard !path.utf8.contains(0) else { throw FileError(.notFound, at: path) }
+    var status = stat()
+    guard unsafe lstat(path, &status) == 0 else { throw FileError(SystemError.last, at: path) }
+    switch status.st_mode & S_IFMT {
+    case S_IFDIR: break
+    case S_IFLNK: throw FileError(.symbolicLink, at: path)
+    default: throw FileError(.notDirectory, at: path)
+    }
+    if let kind = FileRequirements.secret.check(status) { throw FileError(kind, at: path) }
+  }
+
   /// Removes a folder that contains no other folders, with its contents. The removal is durable when this returns.
   ///
   /// - Parameter path: The folder; a symbolic link is not followed.

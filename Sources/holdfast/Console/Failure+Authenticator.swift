@@ -7,24 +7,15 @@ extension Failure {
   /// Creates the failure for an authenticator that could not be used or refused an operation.
   init(_ fault: AuthenticatorFault, folder: String) {
     switch fault {
-    case .missing:
-      self.init(
-        .malformed, "there is no authenticator in \(folder)",
-        hint: "holdfast otp activate and holdfast otp import create one")
-    case .notFolder:
-      self.init(
-        .malformed, "\(folder) is not a folder, or is a symbolic link to one",
-        hint: "use the folder itself, or another name")
-    case .noPermission:
-      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user that owns it")
-    case .wrongOwner:
-      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user that owns it")
+    case .missing: self.init(noAuthenticatorIn: folder)
+    case .folder(let error) where error == FileError(.notFound, at: folder): self.init(noAuthenticatorIn: folder)
+    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .readOnly:
       self.init(.fault, "\(Self.file(folder)) or its file system is read-only", hint: Self.whenReadOnly)
     case .tooOpen:
       self.init(
-        .noPermission, "\(folder) or the file in it is open to others, or belongs to another user",
-        hint: "chmod -R go= \(folder.shellWord)")
+        .noPermission, "\(Self.file(folder)) is open to others, or belongs to another user",
+        hint: "chmod go= \(Self.file(folder).shellWord)")
     case .corrupt:
       self.init(
         .malformed, "\(Self.file(folder)) is damaged",
@@ -37,7 +28,6 @@ extension Failure {
     case .diskFull:
       self.init(
         .fault, "the disk is full; nothing was changed, and no code is shown", hint: "free some space and try again")
-    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .failed:
       self.init(.fault, "the system, the random source or the cryptographic library failed")
     default: self.init(record: fault)
@@ -46,11 +36,17 @@ extension Failure {
 
   /// Creates the failure for an authenticator that could not be created.
   init(making fault: AuthenticatorFault, folder: String) {
-    guard fault == .missing else {
+    guard case .folder(let error) = fault, error.kind == .notFound else {
       self.init(fault, folder: folder)
       return
     }
-    self.init(making: FileError(.notFound, at: folder))
+    self.init(making: error)
+  }
+
+  private init(noAuthenticatorIn folder: String) {
+    self.init(
+      .malformed, "there is no authenticator in \(folder)",
+      hint: "holdfast otp activate and holdfast otp import create one")
   }
 
   private static func file(_ folder: String) -> String { "\(folder)/\(AuthenticatorFolder.fileName)" }

@@ -9,18 +9,11 @@ extension Failure {
   /// Creates the failure for a device's folder that could not be created or opened.
   init(_ fault: DeviceFolderFault, folder: String) {
     switch fault {
-    case .missing:
-      self.init(
-        .malformed, "there is no device in \(folder)",
-        hint: "create one: holdfast device init --dir \(folder.shellWord)")
-    case .notFolder:
-      self.init(
-        .malformed, "\(folder) is not a folder, or is a symbolic link to one",
-        hint: "use the folder itself, or another name")
-    case .tooOpen:
-      self.init(.noPermission, "others can enter \(folder)", hint: "chmod 700 \(folder.shellWord)")
-    case .wrongOwner:
-      self.init(.noPermission, "\(folder) belongs to another user", hint: "run as the user that owns it")
+    case .missing: self.init(noDeviceIn: folder)
+    case .folder(let error) where error == FileError(.notFound, at: folder): self.init(noDeviceIn: folder)
+    case .folder(let error) where error == FileError(.locked, at: folder):
+      self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that process first")
+    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .alreadyMade:
       self.init(
         .malformed, "there is already a device in \(folder); nothing was overwritten", hint: "use another folder")
@@ -33,12 +26,6 @@ extension Failure {
       self.init(
         .malformed, "the creation of the device in \(folder) was interrupted",
         hint: "create it again: holdfast device init --dir \(folder.shellWord)")
-    case .inUse:
-      self.init(.unavailable, "another process uses the device in \(folder)", hint: "stop that process first")
-    case .noPermission:
-      self.init(.noPermission, "no permission for \(folder)", hint: "run as the user that owns it")
-    case .diskFull:
-      self.init(.fault, "the disk is full", hint: "free some space and try again")
     case .file(let file, let fault):
       self.init(fault, path: file.path(in: folder))
     case .counter(let fault): self.init(fault)
@@ -46,7 +33,6 @@ extension Failure {
       self.init(
         .usage, "the path of a TPM must be absolute and have at most 107 bytes",
         hint: "the usual path is /dev/tpmrm0; for swtpm, give the path of its socket")
-    case .folder(let error): self.init(error, hint: "correct that, or use another folder")
     case .failed:
       self.init(.fault, "the random source, the clock or the cryptographic library failed")
     }
@@ -54,14 +40,15 @@ extension Failure {
 
   private init(_ fault: DeviceFileFault, path: String) {
     switch fault {
-    case .missing:
-      self.init(.malformed, "\(path) is missing", hint: "restore it from a backup: it cannot be created again")
-    case .tooOpen: self.init(.noPermission, "others can read or write \(path)", hint: "chmod 600 \(path.shellWord)")
-    case .wrongOwner: self.init(.noPermission, "\(path) belongs to another user", hint: Self.runAsOwner)
-    case .notRegular:
-      self.init(.malformed, "\(path) is not a regular file", hint: "put the file itself there: a link is not followed")
+    case .file(let error):
+      switch error.kind {
+      case .symbolicLink, .notRegular, .isDirectory:
+        self.init(error, hint: "put the file itself there: a link is not followed")
+      default: self.init(error, hint: Self.restoreDevice)
+      }
+    case .database(let error): self.init(error, path: path, restore: Self.restoreDevice)
     case .corrupt:
-      self.init(.malformed, "\(path) is damaged", hint: "restore it from a backup, or create a new device")
+      self.init(.malformed, "\(path) is damaged", hint: Self.restoreDevice)
     case .otherDevice:
       self.init(.malformed, "\(path) belongs to another device", hint: "restore this device's own file")
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
@@ -73,11 +60,6 @@ extension Failure {
       self.init(
         .malformed, "\(path) is not the newest copy: the TPM's counter has increased since it was written",
         hint: "restore the newest copy; if it is lost, holdfast device reset turns the folder into a new device")
-    case .noPermission: self.init(.noPermission, "no permission for \(path)", hint: Self.runAsOwner)
-    case .diskFull: self.init(.fault, "the disk is full", hint: "free some space and try again")
-    case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
-    case .busy: self.init(.unavailable, "\(path) is in use by another process", hint: "try again")
-    case .failed: self.init(.fault, "\(path): the system failed")
     }
   }
 
@@ -119,15 +101,20 @@ extension Failure {
   private static let whenAnchorIsLost =
     "the device needs its own TPM; if that is lost, holdfast device reset turns the folder into a new device"
 
-  private static let runAsOwner = "run as the user that owns it"
+  private static let restoreDevice = "restore it from a backup, or create a new device"
+
+  private init(noDeviceIn folder: String) {
+    self.init(
+      .malformed, "there is no device in \(folder)", hint: "create one: holdfast device init --dir \(folder.shellWord)")
+  }
 
   /// Creates the failure for a device's folder that could not be created.
   init(making fault: DeviceFolderFault, folder: String) {
-    guard fault == .missing else {
+    guard case .folder(let error) = fault, error.kind == .notFound else {
       self.init(fault, folder: folder)
       return
     }
-    self.init(making: FileError(.notFound, at: folder))
+    self.init(making: error)
   }
 
   /// Creates the failure for a ledger that could not be used.

@@ -61,21 +61,11 @@ extension Failure {
 
   init(_ fault: ServiceLedgerFault, folder: String) {
     let path = fault.file.map { "\(folder)/\($0.rawValue)" } ?? folder
-    switch fault.cause {
-    case .corrupt, .foreign, .wrongType, .constraint:
-      self.init(.malformed, "\(path) is damaged, or is another file", hint: Self.restore)
-    case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
-    case .cannotOpen:
-      self.init(.malformed, "\(path) is missing, or is not a regular file that can be opened", hint: Self.restore)
-    case .permission:
-      self.init(
-        .noPermission, "\(path) belongs to another user, or is open to others",
-        hint: "chmod 600 \(path.shellWord), as the user that owns it")
-    case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
-    case .full: self.init(.fault, "the disk is full; \(path) was not written", hint: "free some space and try again")
-    case .busy: self.init(.unavailable, "\(path) is in use by another process", hint: "try again")
-    case nil, .outOfRange, .misuse, .other: self.init(.fault, "\(path) could not be read or written")
+    guard let cause = fault.cause else {
+      self.init(.fault, "\(path) could not be read or written")
+      return
     }
+    self.init(cause, path: path, restore: Self.restore)
   }
 
   /// Creates the failure for a service that could not appraise evidence.

@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastStorage
 import HoldfastTransport
@@ -62,19 +63,12 @@ extension Failure {
       self.init(
         .noPermission, "the folder of \(secret) belongs to another user, or is open to others",
         hint: "chmod 700 the folder, as the user that owns it")
-    case .system(EACCES), .system(EPERM):
-      self.init(.noPermission, "no permission for \(secret)", hint: "run as the user that enrolled")
-    case .system(EROFS):
-      self.init(.fault, "\(secret) is on a read-only file system", hint: Self.whenReadOnly)
-    case .system(ENOSPC), .system(EDQUOT):
-      self.init(.fault, "the disk is full; \(secret) was not written", hint: "free some space and try again")
     case .system(ENAMETOOLONG), .system(ENOTDIR):
       self.init(
         .malformed,
         "there is no place for this host's secret, device.secret: XDG_DATA_HOME or HOME does not name a folder that can be created",
         hint: "set XDG_DATA_HOME to a private folder")
-    case .system(let code):
-      self.init(.fault, "\(secret) could not be used: system error \(code)")
+    case .system(let code): self.init(FileError(SystemError(code), at: secret))
     }
   }
 

@@ -87,6 +87,25 @@ extension Failure {
     }
   }
 
+  /// Creates the failure for a database that could not be read or written. `restore` is the hint for one that is lost.
+  init(_ error: DatabaseError, path: String, restore: String) {
+    switch error {
+    case .corrupt, .foreign, .wrongType, .constraint:
+      self.init(.malformed, "\(path) is damaged, or another file", hint: restore)
+    case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
+    case .cannotOpen:
+      self.init(.malformed, "\(path) is missing, or is not a regular file that can be opened", hint: restore)
+    case .permission:
+      self.init(
+        .noPermission, "\(path) is not this user's alone",
+        hint: "chmod 600 \(path.shellWord), as the user it belongs to")
+    case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
+    case .full: self.init(FileError(.diskFull, at: path))
+    case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
+    case .outOfRange, .misuse, .other: self.init(.fault, "\(path) could not be read or written")
+    }
+  }
+
   /// Creates the failure for a file or folder that could not be created, because of its parent folder or of an existing file.
   init(making error: FileError) {
     switch error.kind {

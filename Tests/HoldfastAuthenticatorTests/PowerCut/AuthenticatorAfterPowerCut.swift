@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastCore
+import HoldfastStorage
 import PowerCut
 import TestSupport
 
@@ -20,7 +21,8 @@ struct AuthenticatorAfterPowerCut {
     if let fault = faultOfBlindings(image) { return fault }
     let authenticator: Authenticator
     do throws(AuthenticatorFault) { authenticator = try AuthenticatorFolder.open(at: folder, cost: .test) } catch {
-      guard error == .missing, !known.isAdded else { return "cannot be opened: \(error)" }
+      let isMissing = error == .missing || error == .folder(FileError(.notFound, at: folder))
+      guard isMissing, !known.isAdded else { return "cannot be opened: \(error)" }
       return nil
     }
     let records = try authenticator.records()

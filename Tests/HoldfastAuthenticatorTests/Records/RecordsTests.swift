@@ -161,15 +161,19 @@ import Testing
 
   @Test func `a folder without an authenticator, of somebody else, or open to others is told apart`() throws {
     let place = try TemporaryFolder()
-    #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("none")) } == .missing)
+    #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("none")) } == .folder(FileError(.notFound, at: place.file("none"))))
     #expect(fault { _ = try AuthenticatorFolder.open(at: place.path) } == .missing)
-    #expect(fault { _ = try AuthenticatorFolder.create(at: place.file("none/none")) } == .missing)
+    #expect(
+      fault { _ = try AuthenticatorFolder.create(at: place.file("none/none")) }
+        == .folder(FileError(.notFound, at: place.file("none/none"))))
     try place.makeFile("file", [1])
-    #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("file")) } == .notFolder)
-    #expect(fault { _ = try AuthenticatorFolder.create(at: place.file("file")) } == .notFolder)
+    let notFolder = AuthenticatorFault.folder(FileError(.notDirectory, at: place.file("file")))
+    #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("file")) } == notFolder)
+    #expect(fault { _ = try AuthenticatorFolder.create(at: place.file("file")) } == notFolder)
     try place.setMode("", 0o755)
     try place.makeFile(AuthenticatorFolder.fileName)
-    #expect(fault { _ = try AuthenticatorFolder.open(at: place.path) } == .tooOpen)
+    let isOpen = AuthenticatorFault.folder(FileError(.tooOpen(mode: 0o755), at: place.path))
+    #expect(fault { _ = try AuthenticatorFolder.open(at: place.path) } == isOpen)
     try place.setMode("", 0o700)
     #expect(try AuthenticatorFolder.open(at: place.path).records().isEmpty)
     try place.setMode(AuthenticatorFolder.fileName, 0o644)

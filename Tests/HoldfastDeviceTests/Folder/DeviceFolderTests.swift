@@ -72,7 +72,7 @@ import Testing
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     let held = try DirectoryLock(directory: path)
-    #expect(throws: DeviceFolderFault.inUse) { try create() }
+    #expect(throws: DeviceFolderFault.folder(FileError(.locked, at: path))) { try create() }
     _ = consume held
     try create()
   }
@@ -80,50 +80,29 @@ import Testing
   @Test func `an empty private folder is taken, an open one is not`() throws {
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
-    #expect(throws: DeviceFolderFault.tooOpen) { try create() }
+    #expect(throws: DeviceFolderFault.folder(FileError(.tooOpen(mode: 0o755), at: path))) { try create() }
     try setMode(0o700, path)
     try create()
   }
 
-  @Test(
-    arguments: [
-      (.notFound, .missing), (.tooOpen(mode: 0o640), .tooOpen), (.wrongOwner, .wrongOwner), (.tooLarge, .corrupt),
-      (.symbolicLink, .notRegular), (.notRegular, .notRegular), (.isDirectory, .notRegular),
-      (.notDirectory, .notRegular), (.noPermission, .noPermission), (.diskFull, .diskFull), (.exists, .failed),
-      (.locked, .failed), (.other(errno: EIO), .failed),
-    ] as [(FileError.Kind, DeviceFileFault)])
-  func `what is wrong with a file keeps its name`(kind: FileError.Kind, fault: DeviceFileFault) {
-    #expect(DeviceFileFault(FileError(kind, at: "file")) == fault)
-  }
-
-  @Test(
-    arguments: [
-      (.corrupt, .corrupt), (.foreign, .corrupt), (.wrongType(column: 1), .corrupt), (.constraint, .corrupt),
-      (.newerVersion(found: 2), .newerVersion), (.cannotOpen, .missing), (.permission, .tooOpen),
-      (.readOnly, .readOnly), (.full, .diskFull), (.busy, .busy), (.outOfRange, .failed), (.misuse, .failed),
-      (.other(code: 1), .failed),
-    ] as [(DatabaseError, DeviceFileFault)])
-  func `what is wrong with the ledger's file keeps its name`(error: DatabaseError, fault: DeviceFileFault) {
-    #expect(DeviceFileFault(error) == fault)
-  }
-
   @Test func `a symbolic link or a file is no folder`() throws {
     try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: place.path)
-    #expect(throws: DeviceFolderFault.notFolder) { try create() }
-    expect(.notFolder)
+    expect(.folder(FileError(.symbolicLink, at: path)))
+    #expect(throws: DeviceFolderFault.folder(FileError(.symbolicLink, at: path))) { try create() }
     try FileManager.default.removeItem(atPath: path)
     try place.makeFile("device")
-    #expect(throws: DeviceFolderFault.notFolder) { try create() }
-    expect(.notFolder)
+    expect(.folder(FileError(.notDirectory, at: path)))
+    #expect(throws: DeviceFolderFault.folder(FileError(.notDirectory, at: path))) { try create() }
   }
 
   @Test func `a folder that is not there, or holds no device, is missing`() throws {
-    expect(.missing)
-    #expect(throws: DeviceFolderFault.missing) { try DeviceFolder.open(at: place.path + "\0") }
+    func notFound(_ path: String) -> DeviceFolderFault { .folder(FileError(.notFound, at: path)) }
+    expect(notFound(path))
+    #expect(throws: notFound(place.path + "\0")) { try DeviceFolder.open(at: place.path + "\0") }
     try FileManager.default.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
     expect(.missing)
-    #expect(throws: DeviceFolderFault.missing) {
+    #expect(throws: notFound(place.path + "/none/device")) {
       var random = TestRandom(state: 1)
       _ = try DeviceFolder.create(at: place.path + "/none/device", random: &random, clock: TestClock())
     }
@@ -170,21 +149,22 @@ import Testing
   @Test func `a folder that others may enter is refused`() throws {
     try create()
     try setMode(0o750, path)
-    expect(.tooOpen)
+    expect(.folder(FileError(.tooOpen(mode: 0o750), at: path)))
   }
 
   @Test(arguments: [DeviceFile.key, .description])
   func `a file that others may read, or that is a link or missing, is named`(which: DeviceFile) throws {
     try create()
     try setMode(0o640, file(which))
-    expect(.file(which, .tooOpen))
+    func fault(_ kind: FileError.Kind) -> DeviceFolderFault { .file(which, .file(FileError(kind, at: file(which)))) }
+    expect(fault(.tooOpen(mode: 0o640)))
     try setMode(0o600, file(which))
     _ = try DeviceFolder.open(at: path)
     try FileManager.default.moveItem(atPath: file(which), toPath: place.path + "/elsewhere")
-    expect(which == .description ? .incomplete : .file(which, .missing))
+    expect(which == .description ? .incomplete : fault(.notFound))
     try FileManager.default.createSymbolicLink(
       atPath: file(which), withDestinationPath: place.path + "/elsewhere")
-    expect(.file(which, .notRegular))
+    expect(fault(.symbolicLink))
   }
 
   @Test func `a key file that was changed or cut is corrupt`() throws {
@@ -240,14 +220,14 @@ import Testing
       #expect(throws: DeviceFolderFault.file(.ledger, fault)) { try folder.openLedger() }
     }
     try write("not a database, by its first bytes", to: .ledger)
-    expect(.corrupt)
+    expect(.database(.corrupt))
     try write("", to: .ledger)
-    expect(.corrupt)
+    expect(.database(.foreign))
     try FileManager.default.removeItem(atPath: file(.ledger))
-    expect(.missing)
+    expect(.database(.cannotOpen))
     let device = try TestDevice()
     try device.tamper("PRAGMA user_version = 1000")
-    #expect(throws: DeviceFolderFault.file(.ledger, .newerVersion)) { try device.folder.openLedger() }
+    #expect(throws: DeviceFolderFault.file(.ledger, .database(.newerVersion(found: 1000)))) { try device.folder.openLedger() }
   }
 
   @Test func `a lock that stands nowhere is corrupt`() throws {
@@ -266,6 +246,6 @@ import Testing
     try FileManager.default.moveItem(atPath: file(.actuator), toPath: place.path + "/elsewhere")
     try FileManager.default.createSymbolicLink(
       atPath: file(.actuator), withDestinationPath: place.path + "/elsewhere")
-    #expect(throws: DeviceFolderFault.file(.actuator, .notRegular)) { try folder.openLock() }
+    #expect(throws: DeviceFolderFault.file(.actuator, .file(FileError(.symbolicLink, at: file(.actuator))))) { try folder.openLock() }
   }
 }

@@ -45,7 +45,7 @@ import Testing
   @Test func `a device that is served is not reset`() throws {
     let device = try TestDevice()
     let served = try ServedDevice(device)
-    #expect(throws: DeviceFolderFault.inUse) { try reset(device) }
+    #expect(throws: DeviceFolderFault.folder(FileError(.locked, at: device.folder.path))) { try reset(device) }
     try served.stop()
     #expect(try DeviceFolder.open(at: device.folder.path).descriptor == device.folder.descriptor)
     _ = try reset(device)
@@ -66,12 +66,12 @@ import Testing
     let device = try TestDevice()
     let path = DeviceFile.ledger.path(in: device.folder.path)
     try Data("no database".utf8).write(to: URL(fileURLWithPath: path))
-    #expect(throws: DeviceFolderFault.file(.ledger, .corrupt)) { try reset(device) }
+    #expect(throws: DeviceFolderFault.file(.ledger, .database(.corrupt))) { try reset(device) }
     try FileManager.default.removeItem(atPath: path)
-    #expect(throws: DeviceFolderFault.file(.ledger, .missing)) { try reset(device) }
+    #expect(throws: DeviceFolderFault.file(.ledger, .file(FileError(.notFound, at: path)))) { try reset(device) }
     #expect(try DeviceFolder.open(at: device.folder.path).descriptor == device.folder.descriptor)
     try FileManager.default.removeItem(atPath: device.folder.path)
-    #expect(throws: DeviceFolderFault.missing) { try reset(device) }
+    #expect(throws: DeviceFolderFault.folder(FileError(.notFound, at: device.folder.path))) { try reset(device) }
   }
 
   @Test func `a folder that is not the owner's alone, or holds nothing, is not reset`() throws {
@@ -79,10 +79,10 @@ import Testing
     let path = device.folder.path
     let manager = FileManager.default
     try manager.setAttributes([.posixPermissions: 0o750], ofItemAtPath: path)
-    #expect(throws: DeviceFolderFault.tooOpen) { try reset(device) }
+    #expect(throws: DeviceFolderFault.folder(FileError(.tooOpen(mode: 0o750), at: path))) { try reset(device) }
     try manager.moveItem(atPath: path, toPath: path + ".moved")
     try manager.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
-    #expect(throws: DeviceFolderFault.notFolder) { try reset(device) }
+    #expect(throws: DeviceFolderFault.folder(FileError(.symbolicLink, at: path))) { try reset(device) }
     try manager.removeItem(atPath: path)
     try manager.createDirectory(
       atPath: path, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
@@ -96,7 +96,7 @@ import Testing
     try FileManager.default.removeItem(atPath: description)
     try FileManager.default.createDirectory(atPath: description, withIntermediateDirectories: false)
     let before = try device.ledger.summary()
-    #expect(throws: DeviceFolderFault.file(.description, .notRegular)) { try reset(device) }
+    #expect(throws: DeviceFolderFault.file(.description, .file(FileError(.isDirectory, at: description)))) { try reset(device) }
     #expect(try device.ledger.summary() == before)
     #expect(try device.ledger.issuers().count == 1)
   }

@@ -42,7 +42,7 @@ struct DeviceAfterPowerCut {
   /// Before it was made, a folder says that it is not, and one without a device can be used.
   private func faultOfUnmade(_ folder: String, _ fault: DeviceFolderFault) -> String? {
     switch fault {
-    case .halfMade, .missing:
+    case .halfMade, .missing, .folder(FileError(.notFound, at: folder)):
       do { _ = try DeviceScript.make(at: folder) } catch { return "says \(fault), and cannot be made: \(error)" }
       return nil
     default: return "is half-made, and says: \(fault)"

@@ -42,7 +42,9 @@ final class DeviceScript {
     device = nil
     do {
       _ = try DeviceFolder.open(at: path)
-    } catch DeviceFolderFault.missing, DeviceFolderFault.halfMade {
+    } catch DeviceFolderFault.missing, DeviceFolderFault.halfMade,
+      DeviceFolderFault.folder(FileError(.notFound, at: path))
+    {
       try make()
     }
     device = try TestDevice(opening: path, in: place, issuer: issuers[0])

@@ -1,4 +1,6 @@
+import Glibc
 import HoldfastCore
+import HoldfastStorage
 import PowerCut
 import TestSupport
 import Testing
@@ -50,7 +52,7 @@ import Testing
       try file.write(.unlocked)
       // Everything of the second write but its last step, which brings the name to the disk.
       recorder.fault = DiskFault(operation: recorder.operationCount + 4, kind: .failure, lasts: true)
-      #expect(throws: DeviceFileFault.failed) { try file.write(.locked) }
+      #expect(throws: DeviceFileFault.file(FileError(.other(errno: EIO), at: file.path))) { try file.write(.locked) }
     }
     let next = try TemporaryFolder(in: memoryFolder)
     let disk = Disk(recorder.changes)

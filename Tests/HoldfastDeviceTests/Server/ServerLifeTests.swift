@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastStorage
 import HoldfastTransport
 import TestSupport
 import Testing
@@ -94,7 +95,7 @@ import Testing
     let device = try TestDevice()
     do {
       let served = try ServedDevice(device)
-      #expect(throws: ServerFault.folder(.inUse)) { _ = try ServedDevice(device, scheme: "unix-stream") }
+      #expect(throws: ServerFault.folder(.folder(FileError(.locked, at: device.folder.path)))) { _ = try ServedDevice(device, scheme: "unix-stream") }
       try served.stop()
     }
     let next = try ServedDevice(device)
