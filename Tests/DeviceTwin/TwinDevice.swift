@@ -23,7 +23,7 @@ struct TwinDevice: ~Copyable {
   init(image path: String, ledger ledgerPath: String) throws {
     let image = try FirmwareImage.open(at: path)
     let floor = try image.look { (store, _) throws(LedgerFault) in
-      try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() }
+      try store.attempt { (store) throws(DeviceFault) in try store.clockFloor() }
     }
     try Ledger.create(path: ledgerPath, deviceID: image.descriptor.deviceID, realClock: floor)
     let limits = LedgerLimits(keptCount: 64, nonceQuota: 8, requestCount: 64, issuerCount: 8, userCount: 16)
@@ -81,7 +81,7 @@ struct TwinDevice: ~Copyable {
       for (purpose, account) in [(CodePurpose.otp, user.record.accounts[.otp]), (.seal, user.record.accounts[.seal])] {
         guard let account else { continue }
         let secret = try image.look { (store, _) throws(LedgerFault) in
-          let secret = try store.attempt { (store) throws(StoreFailure) in
+          let secret = try store.attempt { (store) throws(DeviceFault) in
             try store.codeSecret(of: user.record.id, purpose)
           }
           guard let secret else { throw .failed }

@@ -102,7 +102,7 @@ private struct StubStore: ~Copyable, DeviceStore {
   }
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
   mutating func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide)
-    throws(StoreFailure)
+    throws(DeviceFault)
   {
     var user = UserRecord(id: 1, lastAccepted: UInt64(stubResult()))
     user.accounts[.otp] = CodeAccount(method: .hotp(.sha1, .six))
@@ -181,7 +181,7 @@ public func verifyPathCheck() {
     challenges: ChallengeSource(seed: Secret(), bootCount: 1, connection: 1))
   var actuator = StubHost()
   while stubResult() != 0 {
-    do throws(SessionFault) { try session.makeChallenge() } catch { return }
+    do throws(DeviceFault) { try session.makeChallenge() } catch { return }
     var message = MessageBuffer()
     while stubResult() != 0 {
       do throws(EncodingFault) { try message.append(stubReceive()) } catch { session.refuse(.malformed) }

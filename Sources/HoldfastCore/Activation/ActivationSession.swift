@@ -77,7 +77,7 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
   private mutating func open(_ message: Span<UInt8>) throws(ActivationFault) -> UserSessionState {
     try readChallenge(message)
     let key: FreshKey
-    do throws(FreshKeyFailure) { key = try FreshKey(using: &cryptography, &random) } catch {
+    do throws(DeviceFault) { key = try FreshKey(using: &cryptography, &random) } catch {
       throw error == .random ? .random : .cryptography
     }
     do throws(CryptographyFailure) {

@@ -98,7 +98,7 @@ struct FreshKey: ~Copyable {
   /// Draws a random key pair.
   init<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>(
     using cryptography: inout Crypto, _ random: inout Random
-  ) throws(FreshKeyFailure) {
+  ) throws(DeviceFault) {
     let scalar: Secret<32>
     let publicPoint: P256Point
     do throws(RandomFailure) { scalar = try random.secret() } catch { throw .random }
@@ -117,11 +117,6 @@ struct FreshKey: ~Copyable {
     try cryptography.p256Agree(scalar: scalar, peer: peer, into: &shared)
     return shared
   }
-}
-
-/// The reason why there is no fresh key.
-enum FreshKeyFailure: Error {
-  case random, cryptography
 }
 
 /// Returns whether both hold the same bytes. Timing: depends only on their counts.

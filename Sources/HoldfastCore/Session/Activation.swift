@@ -9,7 +9,7 @@ extension DeviceSession {
       userMessage = decoded
     } catch { return .malformed }
     guard waitedMilliseconds <= Self.challengeLifetimeMilliseconds else { return .challengeExpired }
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       if case .confirm(let mac) = userMessage {
         guard let pending = activation.take() else { return .challengeExpired }
         return try confirm(mac, pending)
@@ -26,7 +26,7 @@ extension DeviceSession {
   /// Returns the owner's code whose key made `mac`, if there is one that is still good. It tries all codes.
   private mutating func findCode(
     _ purpose: OneUseCode.Purpose, mac: FixedBytes<32>, over digest: Digest
-  ) throws(StoreFailure) -> OneUseCodeRecord? {
+  ) throws(DeviceFault) -> OneUseCodeRecord? {
     let now = try now()
     var found: OneUseCodeRecord?
     var index = 0
@@ -36,7 +36,7 @@ extension DeviceSession {
       let expected: FixedBytes<32>
       do throws(CryptographyFailure) {
         expected = try authenticationCode(key: record.key, digest, using: &cryptography)
-      } catch { throw StoreFailure() }
+      } catch { throw .cryptography }
       if constantTimeEqual(expected.bytes, mac.bytes), record.purpose == purpose, now < record.expires {
         found = .some(consume record)
       }
@@ -44,7 +44,7 @@ extension DeviceSession {
   }
 
   @inline(never)
-  private mutating func grant(_ clientPoint: P256Point, _ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
+  private mutating func grant(_ clientPoint: P256Point, _ mac: FixedBytes<32>) throws(DeviceFault) -> Status {
     let opening: Digest
     do throws(CryptographyFailure) {
       opening = try ActivationKeys.opening(
@@ -52,7 +52,7 @@ extension DeviceSession {
     } catch { return .internal }
     guard let code = try findCode(.activation, mac: mac, over: opening) else { return .otpRejected }
     let key: FreshKey
-    do throws(FreshKeyFailure) { key = try FreshKey(using: &cryptography, &random) } catch { return .internal }
+    key = try FreshKey(using: &cryptography, &random)
     let point = key.publicPoint
     let keys: ActivationKeys
     do throws(CryptographyFailure) {
@@ -95,7 +95,7 @@ extension DeviceSession {
   @inline(never)
   private mutating func confirm(
     _ mac: FixedBytes<32>, _ pending: consuming PendingActivation
-  ) throws(StoreFailure) -> Status {
+  ) throws(DeviceFault) -> Status {
     let expected: FixedBytes<32>
     let answer: FixedBytes<32>
     do throws(CryptographyFailure) {
@@ -114,7 +114,7 @@ extension DeviceSession {
   }
 
   @inline(never)
-  private mutating func unlock(_ mac: FixedBytes<32>) throws(StoreFailure) -> Status {
+  private mutating func unlock(_ mac: FixedBytes<32>) throws(DeviceFault) -> Status {
     let digest: Digest
     do throws(CryptographyFailure) {
       digest = try ActivationKeys.unlocking(challenge: challenge.bytes, using: &cryptography)

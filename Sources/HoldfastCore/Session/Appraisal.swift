@@ -99,7 +99,7 @@ extension DeviceSession {
   private mutating func check(_ token: borrowing AuthenticatedToken) -> Status? {
     guard token.claims.audience == deviceID else { return .tokenInvalid }
     let floor: UInt64
-    do throws(StoreFailure) { floor = try store.clockFloor() } catch { return .internal }
+    do throws(DeviceFault) { floor = try store.clockFloor() } catch { return .internal }
     // A real clock so far behind the floor has lost the time: by that clock, every token would come from the future.
     let latest = min(
       floor.addingClamped(policy.maximumIssueAdvanceSeconds),
@@ -150,7 +150,7 @@ extension DeviceSession {
     _ token: borrowing AuthenticatedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request, nonce: FixedBytes<16>?
   ) -> RecordedRound {
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       let milliseconds = clock.monotonicMilliseconds()
       var round = AppraisalInput(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
@@ -170,14 +170,14 @@ extension DeviceSession {
   /// Returns the bytes that identify the command and parameters of a numbered request; zero for a request without a
   /// number.
   @inline(never)
-  private mutating func digest(of request: borrowing Request) throws(StoreFailure) -> FixedBytes<16> {
+  private mutating func digest(of request: borrowing Request) throws(DeviceFault) -> FixedBytes<16> {
     guard request.number != nil else { return FixedBytes() }
     do throws(CryptographyFailure) {
       let digest = try commandDigest(
         command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
         using: &cryptography)
       return FixedBytes(digest.bytes.extracting(0..<16))!
-    } catch { throw StoreFailure() }
+    } catch { throw .cryptography }
   }
 
   /// Carries out the accepted command, unless it was carried out before, and answers under the seal.
@@ -257,7 +257,7 @@ extension DeviceSession {
   @inline(never)
   private mutating func compareCodes(
     _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing AppraisalInput
-  ) throws(StoreFailure) -> CodeMatches? {
+  ) throws(DeviceFault) -> CodeMatches? {
     guard let user = decision.user else { return nil }
     var matches = CodeMatches(userID: user.id)
     let needed = round.factors ?? []
@@ -283,33 +283,33 @@ extension DeviceSession {
   private mutating func find(
     _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
     question: Span<UInt8>?, now: UInt64
-  ) throws(StoreFailure) -> CodeMatch {
+  ) throws(DeviceFault) -> CodeMatch {
     // A user whose secret is missing was removed after the attempt was recorded.
     guard let secret = try store.codeSecret(of: user.id, purpose) else { return .none }
     let search = CodeSearch(
       account: account, window: CodeWindow(account, of: user, now: now, limits: policy.codeLimits), question: question)
     do throws(CryptographyFailure) {
       return try search.find(given, key: secret.bytes, using: &cryptography)
-    } catch { throw StoreFailure() }
+    } catch { throw .cryptography }
   }
 
   /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest.
   @inline(never)
   private mutating func question(
     of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
-  ) throws(StoreFailure) -> OCRAQuestion? {
+  ) throws(DeviceFault) -> OCRAQuestion? {
     guard case .ocra(let suite) = account.method else { return nil }
     let digest: FixedBytes<64>
     do throws(CryptographyFailure) {
       digest = try sealQuestion(
         command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
         using: &cryptography)
-    } catch { throw StoreFailure() }
+    } catch { throw .cryptography }
     var text = ByteBuffer<80>()
     do throws(EncodingFault) {
       if account.needsChallenge, let challenge { try text.appendHexadecimal(challenge.bytes.bytes) }
       try text.append(digest.bytes)
-    } catch { throw StoreFailure() }
+    } catch { throw .encoding }
     return OCRAQuestion(text.bytes, for: suite)
   }
 }

@@ -17,6 +17,18 @@ public protocol DeviceEnvironment {
   associatedtype Time: Clock, ~Copyable
 }
 
+/// The part of a device that failed. The device must not act upon anything then, and answers `internal`.
+public enum DeviceFault: Error, Equatable {
+  /// The store could not be read or written.
+  case store
+  /// The source of random bytes failed.
+  case random
+  /// A cryptographic primitive failed.
+  case cryptography
+  /// A message or a value that the device makes did not fit.
+  case encoding
+}
+
 /// A machine that accepted commands move: a lock, a charger, a pump.
 public protocol Actuator: ~Copyable {
   /// Carries out `request` and appends its output, at most 1024 bytes, to `result`. The device calls it once for each

@@ -56,7 +56,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   /// Begins a round: leaves M1 in ``challenge``.
   ///
   /// - Throws: if the store, the random source or the cryptography fails; the connection must then be closed.
-  public mutating func makeChallenge() throws(SessionFault) {
+  public mutating func makeChallenge() throws(DeviceFault) {
     isChallengeOpen = false
     activation = nil
     challenge.removeAll()
@@ -66,8 +66,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
     do throws(CryptographyFailure) {
       nonce = try challenges.next(entropy: entropy, using: &cryptography)
     } catch { throw .cryptography }
-    let now: UInt64
-    do throws(StoreFailure) { now = try self.now() } catch { throw .store }
+    let now = try now()
     let message = Challenge(
       deviceID: deviceID, nonce: nonce, keyID: keyID, required: policy.commonFactors,
       clock: now)
@@ -169,12 +168,6 @@ public enum RoundCredential: Sendable, Equatable {
   case code(UInt64)
 }
 
-/// The reason why a round could not begin.
-public enum SessionFault: Error {
-  /// The store, the random source, the cryptography or the encoding failed.
-  case store, random, cryptography, encoding
-}
-
 /// A window that slows a connection whose proofs keep failing. It never locks a peer out, since any peer can send wrong
 /// proofs.
 ///
@@ -230,18 +223,18 @@ extension DeviceSession {
   ///
   /// All code that needs the time calls this, except for the check how far a token's `iat` is ahead, which needs a real
   /// clock.
-  package mutating func realClock() throws(StoreFailure) -> UInt64 {
+  package mutating func realClock() throws(DeviceFault) -> UInt64 {
     try realClock(at: clock.monotonicMilliseconds())
   }
 
   /// Returns the same time; `milliseconds` is a reading of the monotonic clock that was just taken.
-  mutating func realClock(at milliseconds: UInt64) throws(StoreFailure) -> UInt64 {
+  mutating func realClock(at milliseconds: UInt64) throws(DeviceFault) -> UInt64 {
     if let seconds = clock.unixSeconds() { return seconds }
     return running.unixSeconds(at: milliseconds, least: try store.knownTime())
   }
 
   /// Returns the device's time, in Unix seconds: the later of the clock floor and ``realClock()``.
-  mutating func now() throws(StoreFailure) -> UInt64 {
+  mutating func now() throws(DeviceFault) -> UInt64 {
     max(try store.clockFloor(), try realClock())
   }
 }

@@ -35,7 +35,7 @@ extension DeviceSession {
     guard request.parameterCount == 1 else { throw ActuatorFailure() }
     let user: UserRecord
     let now: UInt64
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       guard let name = request.namedUser, let found = try store.user(named: name) else { return }
       user = found
       now = try self.now()
@@ -57,7 +57,7 @@ extension DeviceSession {
     let clientChallenge = request.parameter(1)
     var fresh = FixedBytes<8>()
     let found: CodeSecret?
-    do throws(StoreFailure) { found = try hostSecret(for: request, &fresh) } catch { throw ActuatorFailure() }
+    do throws(DeviceFault) { found = try hostSecret(for: request, &fresh) } catch { throw ActuatorFailure() }
     guard let secret = found else { return }
     var question = ByteBuffer<80>()
     do throws(EncodingFault) {
@@ -81,7 +81,7 @@ extension DeviceSession {
   /// none.
   private mutating func hostSecret(
     for request: borrowing Request, _ challenge: inout FixedBytes<8>
-  ) throws(StoreFailure) -> CodeSecret? {
+  ) throws(DeviceFault) -> CodeSecret? {
     guard let name = request.namedUser, let user = try store.user(named: name), let issued = user.challenge else {
       return nil
     }
@@ -90,9 +90,9 @@ extension DeviceSession {
   }
 
   /// Returns a challenge for the user that `host-code` names; nil for any other request.
-  mutating func freshChallenge(for request: borrowing Request) throws(StoreFailure) -> FixedBytes<8>? {
+  mutating func freshChallenge(for request: borrowing Request) throws(DeviceFault) -> FixedBytes<8>? {
     guard request.hasHostChallenge else { return nil }
-    do throws(RandomFailure) { return try random.fixedBytes() } catch { throw StoreFailure() }
+    do throws(RandomFailure) { return try random.fixedBytes() } catch { throw .random }
   }
 }
 

@@ -3,11 +3,11 @@
 /// It may forget tokens at any time. The records of ``record(_:_:decide:)`` must survive a crash and a power cut.
 public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// Returns the clock floor, in Unix seconds. The device's time is never before it.
-  mutating func clockFloor() throws(StoreFailure) -> UInt64
+  mutating func clockFloor() throws(DeviceFault) -> UInt64
 
   /// Returns the least time that is possible for a device without a clock, in Unix seconds: the clock floor, or a later
   /// time that the store knows.
-  mutating func knownTime() throws(StoreFailure) -> UInt64
+  mutating func knownTime() throws(DeviceFault) -> UInt64
 
   /// Makes `token` a copy of the token that is remembered under `reference`; returns false, and changes nothing, if
   /// there is none.
@@ -21,7 +21,7 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// (``Decision/isRecorded(over:_:)``) is counted in memory instead. If this throws, the device must not act upon
   /// `decision`.
   mutating func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide)
-    throws(StoreFailure)
+    throws(DeviceFault)
 
   /// Records the outcome of an accepted round whose request has a number: `accepted`, or `internal` if the actuator
   /// failed. The device calls it once the actuator has acted, and answers without waiting until the outcome is durable.
@@ -29,14 +29,14 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity)
 
   /// Returns the user with this name; nil for an unknown user.
-  mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord?
+  mutating func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord?
 
   /// Returns a user's secret for one kind of codes; nil if there is none. The device asks for it once the attempt is
   /// recorded.
-  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret?
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret?
 
   /// Returns one of the owner's codes, counted from 0 without gaps; nil past the last one.
-  mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord?
+  mutating func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord?
 
   /// Reads the facts about an activation code, lets `decide` make the record of its user, records the user and the secrets
   /// in place of any user of the same name, and uses up the code, all in one transaction that is durable before this
@@ -44,11 +44,11 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
   /// returns nil. `realClock`, in Unix seconds, dates the audit entry.
   mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool
+  ) throws(DeviceFault) -> Bool
 
   /// Reads the facts about an unlocking code, lets `decide` change the record of its user, records the change and uses up
   /// the code, in the same way as ``activate(_:_:realClock:decide:)``.
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool
 
   /// Adds one to the total of answers with `status` to peers that proved nothing. The total is not durable at once.
   mutating func countUnauthenticated(_ status: Status)
@@ -56,7 +56,7 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
 extension DeviceStore where Self: ~Copyable {
   /// Returns the clock floor.
-  public mutating func knownTime() throws(StoreFailure) -> UInt64 { try clockFloor() }
+  public mutating func knownTime() throws(DeviceFault) -> UInt64 { try clockFloor() }
 }
 
 /// A function that makes a decision on a round from the store's data.
@@ -67,9 +67,3 @@ public typealias DecideUser = (borrowing CodeFacts) -> UserRecord?
 
 /// A user's secret for one kind of codes, at most 64 bytes.
 public typealias CodeSecret = ByteBuffer<64>
-
-/// The failure of a store. The device must not act upon anything.
-public struct StoreFailure: Error {
-  /// Creates the failure.
-  public init() {}
-}

@@ -11,7 +11,7 @@ extension FirmwareImage {
   package func summary() throws(LedgerFault) -> LedgerSummary {
     try look { (store, _) throws(LedgerFault) in
       LedgerSummary(
-        clockFloor: try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() },
+        clockFloor: try store.attempt { (store) throws(DeviceFault) in try store.clockFloor() },
         bootCount: store.bootCount, keptCount: UInt64(store.keptCount), userCount: UInt64(store.userCount),
         audit: store.audit)
     }
@@ -60,10 +60,10 @@ extension FirmwareImage {
       return false
     }
     guard provision.issuers.append(keyID, issuer) else { throw .tooManyIssuers }
-    guard try store.attempt({ (store) throws(StoreFailure) in try store.canKeepFloors(of: provision.issuers) }) else {
+    guard try store.attempt({ (store) throws(DeviceFault) in try store.canKeepFloors(of: provision.issuers) }) else {
       throw .tooManyIssuers
     }
-    try store.attempt { (store) throws(StoreFailure) in try store.note(.issuerTrusted(keyID), realClock: realClock) }
+    try store.attempt { (store) throws(DeviceFault) in try store.note(.issuerTrusted(keyID), realClock: realClock) }
     return true
   }
 
@@ -80,7 +80,7 @@ extension FirmwareImage {
         guard let key = provision.issuers[other], others.append(other, key) else { throw .failed }
       }
       provision.issuers = others
-      try store.attempt { (store) throws(StoreFailure) in try store.note(.issuerRemoved(keyID), realClock: realClock) }
+      try store.attempt { (store) throws(DeviceFault) in try store.note(.issuerRemoved(keyID), realClock: realClock) }
       return true
     }
   }
@@ -91,10 +91,10 @@ extension FirmwareImage {
   package func moveClockFloor(to floor: UInt64, realClock: UInt64?) throws(LedgerFault) -> UInt64 {
     guard floor <= maximumInteger else { throw .floorOutOfRange }
     return try change { (store, _) throws(LedgerFault) in
-      let from = try store.attempt { (store) throws(StoreFailure) in try store.clockFloor() }
+      let from = try store.attempt { (store) throws(DeviceFault) in try store.clockFloor() }
       guard floor != from else { return from }
       guard floor > from else { throw .floorOnlyRises }
-      try store.attempt { (store) throws(StoreFailure) in
+      try store.attempt { (store) throws(DeviceFault) in
         try store.raiseClockFloor(to: floor, realClock: realClock)
       }
       return from
@@ -114,7 +114,7 @@ extension FirmwareImage {
       guard provision.issuers[keyID] != nil || from > 0 else { throw .unknownIssuer }
       guard floor != from else { return from }
       guard floor > from else { throw .floorOnlyRises }
-      try store.attempt { (store) throws(StoreFailure) in
+      try store.attempt { (store) throws(DeviceFault) in
         try store.raiseGenerationFloor(of: keyID, to: floor, realClock: realClock)
       }
       return from
@@ -125,9 +125,9 @@ extension FirmwareImage {
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Runs a step of the store. The store works in memory, so a step fails only if the image holds invalid bytes.
   mutating func attempt<Result: ~Copyable>(
-    _ step: (inout Self) throws(StoreFailure) -> Result
+    _ step: (inout Self) throws(DeviceFault) -> Result
   ) throws(LedgerFault) -> Result {
-    do throws(StoreFailure) { return try step(&self) } catch { throw .damaged }
+    do throws(DeviceFault) { return try step(&self) } catch { throw .damaged }
   }
 
   fileprivate func floor(of keyID: KeyID) throws(LedgerFault) -> UInt64 {
@@ -155,7 +155,7 @@ extension FirmwareImage {
     try look { (store, _) throws(LedgerFault) in
       var users: [LedgerUser] = []
       for place in 0..<Store.userLimit {
-        guard let user = try store.attempt({ (store) throws(StoreFailure) in try store.user(at: place) }) else {
+        guard let user = try store.attempt({ (store) throws(DeviceFault) in try store.user(at: place) }) else {
           continue
         }
         users.append(LedgerUser(name: user.name, record: user.record))
@@ -169,7 +169,7 @@ extension FirmwareImage {
   /// - Throws: `damaged` if the image cannot be read.
   package func openCodes() throws(LedgerFault) -> [OpenCode] {
     try look { (store, _) throws(LedgerFault) in
-      try store.attempt { (store) throws(StoreFailure) in
+      try store.attempt { (store) throws(DeviceFault) in
         var codes: [OpenCode] = []
         while let code = try store.oneUseCode(at: codes.count) { codes.append(OpenCode(code)) }
         return codes
@@ -221,7 +221,7 @@ extension FirmwareImage {
       let known = try store.placeForUser(user, replaces: replaces)
       var begun = ByPurpose<CodeAccount>()
       for account in accounts { begun[account.purpose] = try store.account(account, after: known) }
-      do throws(StoreFailure) {
+      do throws(DeviceFault) {
         try store.addUser(user, begun, realClock: realClock) { purpose in
           accounts.first { $0.purpose == purpose }?.secretCopy() ?? CodeSecret()
         }
@@ -234,14 +234,14 @@ extension FirmwareImage {
   /// - Throws: `damaged`, `unwritable`.
   package func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool {
     try change { (store, _) throws(LedgerFault) in
-      try store.attempt { (store) throws(StoreFailure) in try store.removeUser(user, realClock: realClock) }
+      try store.attempt { (store) throws(DeviceFault) in try store.removeUser(user, realClock: realClock) }
     }
   }
 }
 
 extension FirmwareImage.Store {
   fileprivate mutating func knownUser(_ name: BoundedText<32>) throws(LedgerFault) -> UserRecord? {
-    try attempt { (store) throws(StoreFailure) in try store.user(named: name) }
+    try attempt { (store) throws(DeviceFault) in try store.user(named: name) }
   }
 
   /// Returns the user that a new one of that name replaces; nil if a place is free.
@@ -259,7 +259,7 @@ extension FirmwareImage.Store {
     _ methods: ByPurpose<CodeMethod>, realClock: UInt64?
   ) throws(LedgerFault) {
     let isIssued: Bool
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       isIssued = try issueCode(
         purpose, key: drawn.key, user: user, lifetimeSeconds: Ledger.codeLifetimeSeconds, methods: methods,
         realClock: realClock)
@@ -271,7 +271,7 @@ extension FirmwareImage.Store {
     _ new: NewAccount, after known: UserRecord?
   ) throws(LedgerFault) -> CodeAccount {
     guard let known else { return new.account }
-    return try attempt { (store) throws(StoreFailure) in
+    return try attempt { (store) throws(DeviceFault) in
       guard let secret = try store.codeSecret(of: known.id, new.purpose) else { return new.account }
       return new.account(after: known, secret)
     }
@@ -286,7 +286,7 @@ extension FirmwareImage: OwnerLedger {
   package func auditEntries(after sequence: UInt64, limit: UInt64) throws(LedgerFault) -> [AuditEntry] {
     try look { (store, _) throws(LedgerFault) in
       var entries: [AuditEntry] = []
-      try store.attempt { (store) throws(StoreFailure) in
+      try store.attempt { (store) throws(DeviceFault) in
         try store.forEachAuditEntry { (entry, chain) in
           if let entry, chain.count > sequence, entries.count < limit { entries.append(entry) }
         }
@@ -303,7 +303,7 @@ extension FirmwareImage: OwnerLedger {
     try look { (store, _) throws(LedgerFault) in
       var report = AuditReport(recorded: store.audit)
       var firstKept: UInt64?
-      try store.attempt { (store) throws(StoreFailure) in
+      try store.attempt { (store) throws(DeviceFault) in
         try store.forEachAuditEntry { (entry, chain) in
           firstKept = firstKept ?? chain.count
           if entry?.sequence != chain.count { report.firstBroken = report.firstBroken ?? chain.count }

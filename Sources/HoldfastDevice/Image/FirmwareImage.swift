@@ -166,13 +166,13 @@ extension FirmwareImage {
     var bytes = try blank(with: provision, clockFloor: now)
     let digest = PolicyReading(policy).digest
     try edit(&bytes) { (store, provision) throws(LedgerFault) in
-      try store.attempt { (store) throws(StoreFailure) in try store.note(.created(descriptor.deviceID), realClock: now)
+      try store.attempt { (store) throws(DeviceFault) in try store.note(.created(descriptor.deviceID), realClock: now)
       }
       for index in 0..<issuers.count {
         guard let key = issuers[issuers.keyID(index)] else { throw .failed }
         _ = try trust(key, in: &store, &provision, realClock: now)
       }
-      try store.attempt { (store) throws(StoreFailure) in try store.note(.policySeen(digest), realClock: now) }
+      try store.attempt { (store) throws(DeviceFault) in try store.note(.policySeen(digest), realClock: now) }
     }
     let file: LockedFile
     do throws(FileError) {

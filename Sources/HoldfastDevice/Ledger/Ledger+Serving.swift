@@ -170,10 +170,10 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
   }
 
-  func clockFloor() throws(StoreFailure) -> UInt64 {
+  func clockFloor() throws(DeviceFault) -> UInt64 {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.state().clockFloor }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
@@ -192,8 +192,8 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
 
   mutating func record(
     _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
-  ) throws(StoreFailure) {
-    do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw StoreFailure() }
+  ) throws(DeviceFault) {
+    do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw .store }
     if decision.attempt == nil {
       var judged = AuditedRound(round, status: decision.status)
       judged.isRepetition = decision.isRepetition
@@ -206,38 +206,38 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     ledger.keepOutcome(outcome, of: request)
   }
 
-  func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
+  func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.user(named: name) }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
-  func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+  func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.code(at: index) }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool {
+  ) throws(DeviceFault) -> Bool {
     do throws(LedgerError) {
       event = try ledger.activate(codeID, secrets, realClock: realClock, decide: decide).map { .userActivated($0) }
       return event != nil
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {
     do throws(LedgerError) {
       event = try ledger.unlock(codeID, realClock: realClock, decide: decide).map { .userUnlocked($0) }
       return event != nil
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   /// Counts an answer to a peer that proved nothing. A compatibility round's answer has no seal either, but the audit log has

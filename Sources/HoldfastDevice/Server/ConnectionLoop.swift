@@ -91,7 +91,7 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   /// Begins a round. Returns whether the connection goes on.
   private mutating func challenge() -> Bool {
     renewPolicy()
-    do throws(SessionFault) { try session.makeChallenge() } catch {
+    do throws(DeviceFault) { try session.makeChallenge() } catch {
       notify(.fault(connection: number, error))
       return false
     }

@@ -266,7 +266,7 @@ package enum ServerNotice: Sendable, Equatable {
   /// A peer was refused, because all places are taken.
   case busy
   /// A round could not begin. Its connection was ended.
-  case fault(connection: UInt64, SessionFault)
+  case fault(connection: UInt64, DeviceFault)
   /// The ledger could not be written at the end. Accepted rounds are safe; the last totals are lost.
   case ledgerFault(LedgerFault)
   /// A peer could not be accepted. The server tries again.

@@ -52,7 +52,7 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
   /// - Throws: ``FirmwareFault/store(_:)`` if the store cannot be loaded or the start cannot be recorded.
   public mutating func start() throws(FirmwareFault) {
     do throws(StoreFault) { try session.store.load() } catch { throw .store(error) }
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       let realClock = try session.realClock()
       line.board.notify(.started(bootCount: try session.store.start(realClock: realClock)))
     } catch { throw .store(.flash) }
@@ -90,7 +90,7 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
   }
 
   private mutating func beginRound() -> Next {
-    do throws(SessionFault) { try session.makeChallenge() } catch {
+    do throws(DeviceFault) { try session.makeChallenge() } catch {
       line.board.notify(.sessionFault(error))
       return .deny
     }
@@ -122,7 +122,7 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
   /// Does the work that a round need not wait for: records totals that are due, and makes room in the journal.
   private mutating func rest() {
     let isDue = isRecordingDue()
-    do throws(StoreFailure) { session.store.rest(recordsTotals: isDue, realClock: try session.realClock()) } catch {
+    do throws(DeviceFault) { session.store.rest(recordsTotals: isDue, realClock: try session.realClock()) } catch {
       // A store that has failed writes nothing more.
       return
     }

@@ -148,7 +148,7 @@ public enum FirmwareNotice: Equatable {
   /// The device cannot start, and denies everything.
   case fault(FirmwareFault)
   /// A round could not begin, and the device denies everything.
-  case sessionFault(SessionFault)
+  case sessionFault(DeviceFault)
   /// A message is complete, and the device begins to answer it.
   case answering
   /// The device has made its answer.

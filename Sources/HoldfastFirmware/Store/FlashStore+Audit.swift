@@ -4,7 +4,7 @@ import HoldfastCore
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Calls `body` with each entry in the journal, oldest first, and the audit chain up to and including it. The entry is nil
   /// if its bytes cannot be decoded.
-  public mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(StoreFailure) {
+  public mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(DeviceFault) {
     do throws(StoreFault) {
       try walkAudit(journal.cursor) { (store, item, chain) throws(StoreFault) in
         do throws(EncodingFault) {
@@ -14,7 +14,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
           do throws(EncodingFault) { body(try AuditEntry(bytes), chain) } catch { body(nil, chain) }
         } catch { throw .damaged }
       }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   /// Calls `body` with each audit item of a slot and the audit chain up to and including it.

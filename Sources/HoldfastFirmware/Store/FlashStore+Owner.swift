@@ -25,30 +25,30 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Returns whether the store has room for the generation floor of each of `issuers`, in addition to the floors of other
   /// keys.
   ///
-  /// - Throws: `StoreFailure` if a floor cannot be read.
-  public func canKeepFloors(of issuers: borrowing IssuerTable) throws(StoreFailure) -> Bool {
+  /// - Throws: `DeviceFault.store` if a floor cannot be read.
+  public func canKeepFloors(of issuers: borrowing IssuerTable) throws(DeviceFault) -> Bool {
     var count = issuers.count
     do throws(EncodingFault) {
       for place in index.generations.indices where index.generations[place] != 0 {
         if issuers[try generation(index.generations[place]).keyID] == nil { count += 1 }
       }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
     return count <= index.generations.count
   }
 
   /// Records an event that happened elsewhere, in a separate transaction. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if the event cannot be recorded.
-  public mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(StoreFailure) {
+  /// - Throws: `DeviceFault.store` if the event cannot be recorded.
+  public mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(DeviceFault) {
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
   }
 
   /// Raises the clock floor, in Unix seconds. Raising it is final: records that expire at or below it are dropped.
   ///
-  /// - Throws: `StoreFailure` if `floor` is below the current floor, or cannot be recorded.
-  public mutating func raiseClockFloor(to floor: UInt64, realClock: UInt64?) throws(StoreFailure) {
+  /// - Throws: `DeviceFault.store` if `floor` is below the current floor, or cannot be recorded.
+  public mutating func raiseClockFloor(to floor: UInt64, realClock: UInt64?) throws(DeviceFault) {
     var next = state
-    guard floor >= next.clockFloor else { throw StoreFailure() }
+    guard floor >= next.clockFloor else { throw .store }
     let event = AuditEvent.clockFloorMoved(from: next.clockFloor, to: floor)
     next.clockFloor = floor
     let state = next
@@ -60,10 +60,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Raises the generation floor of a key. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if `floor` is below the current floor, if there is no room for it, or if it cannot be recorded.
+  /// - Throws: `DeviceFault.store` if `floor` is below the current floor, if there is no room for it, or if it cannot be recorded.
   public mutating func raiseGenerationFloor(
     of keyID: KeyID, to floor: UInt64, realClock: UInt64?
-  ) throws(StoreFailure) {
+  ) throws(DeviceFault) {
     try record { (store: inout Self) throws(EncodingFault) in
       let from = try store.generationFloor(of: keyID)
       guard floor >= from else { throw .unexpected }
@@ -74,23 +74,23 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Returns the user at a place below ``userLimit``; nil if the place is free.
   ///
-  /// - Throws: `StoreFailure` if the user cannot be read.
-  public func user(at place: Int) throws(StoreFailure) -> (name: BoundedText<32>, record: UserRecord)? {
+  /// - Throws: `DeviceFault.store` if the user cannot be read.
+  public func user(at place: Int) throws(DeviceFault) -> (name: BoundedText<32>, record: UserRecord)? {
     guard index.users[place].item != 0 else { return nil }
     do throws(EncodingFault) {
       let user = try UserItem(try journal.item(index.users[place].item))
       return (user.name, user.record)
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   /// Adds a user whose secrets, of 1 to 64 bytes, were made elsewhere. The user replaces one of the same name. `secret` is
   /// called for the purpose of each account.
   ///
-  /// - Throws: `StoreFailure` if there is no room for the user, or the user cannot be recorded.
+  /// - Throws: `DeviceFault.store` if there is no room for the user, or the user cannot be recorded.
   public mutating func addUser(
     _ name: BoundedText<32>, _ accounts: ByPurpose<CodeAccount>, realClock: UInt64?,
     secret: (CodePurpose) -> CodeSecret
-  ) throws(StoreFailure) {
+  ) throws(DeviceFault) {
     var user = UserRecord(id: 0, lastAccepted: time(realClock))
     user.accounts = accounts
     let added = user
@@ -107,8 +107,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Removes a user and the owner's codes for them. Returns whether there was a user or a code with that name.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read or the removal cannot be recorded.
-  public mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(StoreFailure) -> Bool {
+  /// - Throws: `DeviceFault.store` if the store cannot be read or the removal cannot be recorded.
+  public mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(DeviceFault) -> Bool {
     var isKnown = try isKnown(name)
     for place in index.codes.indices where index.codes[place] != 0 {
       if try code(at: place).user == name { isKnown = true }
@@ -124,18 +124,18 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Records one of the owner's codes. It replaces a code for the same user and purpose, and codes that have expired are
   /// dropped. Returns false, and records nothing, if ``codeLimit`` other codes are pending.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read or the code cannot be recorded.
+  /// - Throws: `DeviceFault.store` if the store cannot be read or the code cannot be recorded.
   public mutating func issueCode(
     _ purpose: OneUseCode.Purpose, key: borrowing Secret<32>, user: BoundedText<32>, lifetimeSeconds: UInt64,
     methods: ByPurpose<CodeMethod>, realClock: UInt64?
-  ) throws(StoreFailure) -> Bool {
+  ) throws(DeviceFault) -> Bool {
     let now = time(realClock)
     var waitingCount = 0
     do throws(EncodingFault) {
       for place in index.codes.indices where index.codes[place] != 0 {
         if try !isReplaced(at: place, by: purpose, user, now: now) { waitingCount += 1 }
       }
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
     guard waitingCount < Self.codeLimit else { return false }
     let code = OneUseCodeRecord(
       id: state.nextCodeID, purpose: purpose, key: key.copy(), user: user, expires: now + lifetimeSeconds,

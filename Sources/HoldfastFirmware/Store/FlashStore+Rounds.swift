@@ -5,14 +5,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Reads the facts about a round, calls `decide`, and records the decision and its audit entry in one transaction. A
   /// repetition is not recorded, and a decision that changes nothing is counted in memory.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read or written. The decision must then not be acted upon.
+  /// - Throws: `DeviceFault.store` if the store cannot be read or written. The decision must then not be acted upon.
   @inline(never)
   public mutating func record(
     _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
-  ) throws(StoreFailure) {
+  ) throws(DeviceFault) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
-    do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw StoreFailure() }
+    do throws(EncodingFault) { try read(&snapshot, for: round) } catch { throw .store }
     decide(round, snapshot, &decision)
     guard !decision.isRepetition else { return }
     guard decision.isRecorded(over: snapshot, round) else { return denied.add(round, decision.status) }

@@ -4,22 +4,22 @@ import HoldfastCore
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Returns the user of that name; nil if there is none.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read.
-  public mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
-    do throws(EncodingFault) { return try findUser(name)?.record } catch { throw StoreFailure() }
+  /// - Throws: `DeviceFault.store` if the store cannot be read.
+  public mutating func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? {
+    do throws(EncodingFault) { return try findUser(name)?.record } catch { throw .store }
   }
 
-  func isKnown(_ name: BoundedText<32>) throws(StoreFailure) -> Bool {
+  func isKnown(_ name: BoundedText<32>) throws(DeviceFault) -> Bool {
     do throws(EncodingFault) {
       guard case .some = try findUser(name) else { return false }
       return true
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   /// Returns a user's secret for one kind of codes, at most 64 bytes; nil if there is no such user or secret.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read.
-  public mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+  /// - Throws: `DeviceFault.store` if the store cannot be read.
+  public mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
     do throws(EncodingFault) {
       guard let position = try knownUserIndex(id: userID) else { return nil }
       let place = index.users[position].secrets[Int(purpose.rawValue) - 1]
@@ -31,13 +31,13 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       var secret = CodeSecret()
       try secret.append(try reader.byteString())
       return secret
-    } catch { throw StoreFailure() }
+    } catch { throw .store }
   }
 
   /// Returns one of the owner's codes, counted from 0 without gaps; nil past the last one.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read.
-  public mutating func oneUseCode(at wanted: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+  /// - Throws: `DeviceFault.store` if the store cannot be read.
+  public mutating func oneUseCode(at wanted: Int) throws(DeviceFault) -> OneUseCodeRecord? {
     var passed = 0
     for position in index.codes.indices where index.codes[position] != 0 {
       if passed == wanted { return try code(at: position) }
@@ -49,10 +49,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Creates the user of an activation code and uses the code up, in one transaction. Returns false if the code is not
   /// pending, or if `decide` returns nil. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read or written.
+  /// - Throws: `DeviceFault.store` if the store cannot be read or written.
   public mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool {
+  ) throws(DeviceFault) -> Bool {
     guard let facts = try facts(ofCode: codeID), let user = decide(facts) else { return false }
     let name = facts.code.user
     try record { (store: inout Self) throws(EncodingFault) in
@@ -70,10 +70,10 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Unlocks the user of an unlocking code and uses the code up, in one transaction. Returns false if the code is not
   /// pending, or if `decide` returns nil. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if the store cannot be read or written.
+  /// - Throws: `DeviceFault.store` if the store cannot be read or written.
   public mutating func unlock(
     _ codeID: UInt64, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool {
+  ) throws(DeviceFault) -> Bool {
     guard let facts = try facts(ofCode: codeID), let user = decide(facts) else { return false }
     let unlocked = UserItem(name: facts.code.user, record: user)
     try record { (store: inout Self) throws(EncodingFault) in
@@ -84,7 +84,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return true
   }
 
-  private mutating func facts(ofCode id: UInt64) throws(StoreFailure) -> CodeFacts? {
+  private mutating func facts(ofCode id: UInt64) throws(DeviceFault) -> CodeFacts? {
     for position in index.codes.indices where index.codes[position] != 0 {
       let code = try code(at: position)
       guard code.id == id else { continue }
@@ -96,9 +96,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  func code(at position: Int) throws(StoreFailure) -> OneUseCodeRecord {
+  func code(at position: Int) throws(DeviceFault) -> OneUseCodeRecord {
     do throws(EncodingFault) { return try CodeItem.decode(try journal.item(index.codes[position])) } catch {
-      throw StoreFailure()
+      throw .store
     }
   }
 }

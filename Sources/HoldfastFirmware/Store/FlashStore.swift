@@ -48,7 +48,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
     var store = FlashStore(journal, cryptography)
     var first = StoreState()
     first.clockFloor = clockFloor
-    do throws(StoreFailure) {
+    do throws(DeviceFault) {
       try store.record { (store: inout Self) throws(EncodingFault) in try first.encode(into: &store.draft) }
     } catch { throw .flash }
     do throws(FlashFailure) { try store.journal.finishSlot() } catch { throw .flash }
@@ -65,8 +65,8 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Counts a start of the device and returns the new count, which makes the challenges differ from those of every earlier
   /// start. `realClock` is in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if the start cannot be recorded.
-  public mutating func start(realClock: UInt64?) throws(StoreFailure) -> UInt64 {
+  /// - Throws: `DeviceFault.store` if the start cannot be recorded.
+  public mutating func start(realClock: UInt64?) throws(DeviceFault) -> UInt64 {
     var next = state
     next.bootCount += 1
     try record { (store: inout Self) throws(EncodingFault) in
@@ -81,16 +81,16 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   /// Returns the clock floor, in Unix seconds.
   ///
-  /// - Throws: `StoreFailure` if the store has failed.
-  public mutating func clockFloor() throws(StoreFailure) -> UInt64 {
-    guard !isFailed else { throw StoreFailure() }
+  /// - Throws: `DeviceFault.store` if the store has failed.
+  public mutating func clockFloor() throws(DeviceFault) -> UInt64 {
+    guard !isFailed else { throw .store }
     return state.clockFloor
   }
 
   /// Returns the later of the clock floor and the time of the newest audit entry, in Unix seconds: the newest entry cannot be
   /// later than now. A device without a clock therefore resumes after a restart where it was. A lockout continues, and one of
   /// the owner's codes begins when the owner made it.
-  public mutating func knownTime() throws(StoreFailure) -> UInt64 { max(state.clockFloor, newestEntryTime) }
+  public mutating func knownTime() throws(DeviceFault) -> UInt64 { max(state.clockFloor, newestEntryTime) }
 
   /// The most seconds by which an audit entry's time may be ahead of the clock floor when a start trusts it: 400 days. The
   /// clock of the owner's machine may have been wrong.
@@ -112,17 +112,17 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 
   /// Drafts a transaction and appends it. All of it counts, or nothing.
   ///
-  /// - Throws: `StoreFailure` if drafting or appending fails; after a failed append, the store has failed.
-  mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(StoreFailure) {
-    guard !isFailed else { throw StoreFailure() }
+  /// - Throws: `DeviceFault.store` if drafting or appending fails; after a failed append, the store has failed.
+  mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(DeviceFault) {
+    guard !isFailed else { throw .store }
     defer { draft.removeAll() }
-    do throws(EncodingFault) { try body(&self) } catch { throw StoreFailure() }
+    do throws(EncodingFault) { try body(&self) } catch { throw .store }
     do throws(StoreFault) {
       if journal.room < draft.count { try compact() }
       try absorb(try journal.append(draft.bytes))
     } catch {
       isFailed = true
-      throw StoreFailure()
+      throw .store
     }
   }
 
@@ -208,14 +208,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// `recordsTotals` is true, and compacts the journal if it has little room. `realClock` is in Unix seconds.
   public mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
     if recordsTotals {
-      do throws(StoreFailure) { try recordTotals(realClock: realClock) } catch { return }
+      do throws(DeviceFault) { try recordTotals(realClock: realClock) } catch { return }
     }
     guard !isFailed, journal.room < Self.comfortableRoom else { return }
     do throws(StoreFault) { try compact() } catch { isFailed = true }
   }
 
   /// Records the totals. Each one is dropped from memory only once it is written.
-  private mutating func recordTotals(realClock: UInt64?) throws(StoreFailure) {
+  private mutating func recordTotals(realClock: UInt64?) throws(DeviceFault) {
     if unproved.statusCount > 0 {
       let totals = unproved
       try note(.unproved(totals), realClock: realClock)

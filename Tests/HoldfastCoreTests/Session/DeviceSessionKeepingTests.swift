@@ -139,7 +139,7 @@ import Testing
     var prover = try Prover.with(try TokenMaker().token())
     let answer = try device.answer(from: &prover)
     device.store.failsToRead = true
-    #expect(throws: SessionFault.store) { try device.session.makeChallenge() }
+    #expect(throws: DeviceFault.store) { try device.session.makeChallenge() }
     device.store.failsToRead = false
     #expect(device.respond(answer).status == .challengeExpired)
     var silent = try Prover.with(try TokenMaker().token())

@@ -207,7 +207,7 @@ import Testing
     #expect(try device.status(of: TokenMaker()) == .internal)
     #expect(device.lock.performed.isEmpty)
     device.store.failsToRead = true
-    #expect(throws: SessionFault.store) { try device.session.makeChallenge() }
+    #expect(throws: DeviceFault.store) { try device.session.makeChallenge() }
     #expect(device.respond([0x80]).status == .malformed)
   }
 

@@ -90,8 +90,8 @@ final class MemoryStore: DeviceStore {
     return .mac(secret)
   }
 
-  func clockFloor() throws(StoreFailure) -> UInt64 {
-    guard !failsToRead else { throw StoreFailure() }
+  func clockFloor() throws(DeviceFault) -> UInt64 {
+    guard !failsToRead else { throw DeviceFault.store }
     return floor
   }
 
@@ -105,8 +105,8 @@ final class MemoryStore: DeviceStore {
     remembered[reference] = Box(token.copy())
   }
 
-  func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(StoreFailure) {
-    guard !failsToSettle else { throw StoreFailure() }
+  func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(DeviceFault) {
+    guard !failsToSettle else { throw DeviceFault.store }
     if losesTrust { (issuers, macKeys) = ([:], [:]) }
     var snapshot = LedgerSnapshot(
       clockFloor: floor, generationFloor: round.verifyingKey.flatMap { generations[$0] } ?? 0,
@@ -145,21 +145,21 @@ final class MemoryStore: DeviceStore {
     requests[request.tokenID]?.outcome = outcome
   }
 
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
-    guard !failsToRead else { throw StoreFailure() }
+  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
+    guard !failsToRead else { throw DeviceFault.store }
     guard let bytes = secrets[purpose] else { return nil }
     var secret = CodeSecret()
-    do throws(EncodingFault) { try secret.append(bytes.span) } catch { throw StoreFailure() }
+    do throws(EncodingFault) { try secret.append(bytes.span) } catch { throw DeviceFault.store }
     return secret
   }
 
-  func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? {
-    guard !failsToRead else { throw StoreFailure() }
+  func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? {
+    guard !failsToRead else { throw DeviceFault.store }
     return users[name]
   }
 
-  func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
-    guard !failsToRead else { throw StoreFailure() }
+  func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord? {
+    guard !failsToRead else { throw DeviceFault.store }
     let ids = codes.keys.sorted()
     guard index < ids.count, let entry = codes[ids[index]], let key = Secret<32>(copying: entry.key.span) else {
       return nil
@@ -171,8 +171,8 @@ final class MemoryStore: DeviceStore {
 
   func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool {
-    guard !failsToSettle else { throw StoreFailure() }
+  ) throws(DeviceFault) -> Bool {
+    guard !failsToSettle else { throw DeviceFault.store }
     guard let code = codes[codeID], let facts = facts(ofCode: codeID), let user = decide(facts) else { return false }
     codes[codeID] = nil
     users[code.user] = user
@@ -183,8 +183,8 @@ final class MemoryStore: DeviceStore {
     return true
   }
 
-  func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
-    guard !failsToSettle else { throw StoreFailure() }
+  func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {
+    guard !failsToSettle else { throw DeviceFault.store }
     guard let code = codes[codeID], let facts = facts(ofCode: codeID), let user = decide(facts) else { return false }
     codes[codeID] = nil
     unlocked.append(code.user)

@@ -93,7 +93,7 @@ import Testing
       var secrets: [[UInt8]] = []
       for user in users {
         for purpose in [CodePurpose.otp, .seal, .host] {
-          let found = try store.attempt { (store) throws(StoreFailure) -> [UInt8] in
+          let found = try store.attempt { (store) throws(DeviceFault) -> [UInt8] in
             guard let secret = try store.codeSecret(of: user.record.id, purpose) else { return [] }
             return Array(copying: secret.bytes)
           }
@@ -159,7 +159,7 @@ import Testing
     let slots = try test.image.change { (store, _) throws(LedgerFault) in
       var slots: Set<Int> = []
       for _ in 0..<5000 {
-        try store.attempt { (store) throws(StoreFailure) in try store.note(.userRemoved(ann), realClock: nil) }
+        try store.attempt { (store) throws(DeviceFault) in try store.note(.userRemoved(ann), realClock: nil) }
         slots.insert(store.slotUse.number)
       }
       return slots

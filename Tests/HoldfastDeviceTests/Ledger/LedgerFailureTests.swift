@@ -34,7 +34,7 @@ import Testing
     let device = try TestDevice()
     try device.tamper("DELETE FROM state")
     let connection = try device.connect()
-    #expect(throws: SessionFault.store) { try connection.challenge() }
+    #expect(throws: DeviceFault.store) { try connection.challenge() }
   }
 
   @Test func `issuers that cannot be read are not trusted`() throws {

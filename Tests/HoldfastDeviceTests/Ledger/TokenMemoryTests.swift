@@ -19,7 +19,7 @@ import Testing
     let memory = TokenMemory(capacity: capacity)
     for number in numbers {
       var token = AuthenticatedToken()
-      guard device.memory.recall(own, into: &token) else { throw StoreFailure() }
+      guard device.memory.recall(own, into: &token) else { throw DeviceFault.store }
       memory.remember(token, as: reference(number))
     }
     let kept = (UInt8(1)...9).filter { number in

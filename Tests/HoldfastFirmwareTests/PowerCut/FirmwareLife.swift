@@ -54,7 +54,7 @@ final class FirmwareLife {
   /// Starts the device with power for so many words.
   func boot(wordCount: Int) throws -> Machine {
     var store = WatchedStore(try firmware.open(wordCount: wordCount))
-    let bootCount = try store.promise { (store: inout TestStore) throws(StoreFailure) in
+    let bootCount = try store.promise { (store: inout TestStore) throws(DeviceFault) in
       try store.start(realClock: nil)
     }
     return try Machine(store, of: firmware, bootCount: bootCount)
@@ -190,7 +190,7 @@ final class FirmwareLife {
           try watched.promise {
             $0.rest(recordsTotals: true, realClock: nil)
             // It does not say so itself: nobody waits for it.
-            if $0.isFailed { throw StoreFailure() }
+            if $0.isFailed { throw DeviceFault.store }
           }
         }
         return true

@@ -24,8 +24,8 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   var remainingWordCount: Int { store.journal.flash.remainingWordCount ?? 0 }
 
-  mutating func knownTime() throws(StoreFailure) -> UInt64 { try store.knownTime() }
-  mutating func clockFloor() throws(StoreFailure) -> UInt64 { try store.clockFloor() }
+  mutating func knownTime() throws(DeviceFault) -> UInt64 { try store.knownTime() }
+  mutating func clockFloor() throws(DeviceFault) -> UInt64 { try store.clockFloor() }
   mutating func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { store.trustedIssuer(keyID) }
   mutating func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     store.recall(reference, into: &token)
@@ -37,8 +37,8 @@ struct WatchedStore: ~Copyable, DeviceStore {
 
   mutating func record(
     _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
-  ) throws(StoreFailure) {
-    try promise { (store: inout TestStore) throws(StoreFailure) in try store.record(round, &decision, decide: decide) }
+  ) throws(DeviceFault) {
+    try promise { (store: inout TestStore) throws(DeviceFault) in try store.record(round, &decision, decide: decide) }
   }
 
   mutating func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
@@ -47,26 +47,26 @@ struct WatchedStore: ~Copyable, DeviceStore {
     if !store.isFailed, let contents = try? store.contents() { promised.append(contents) }
   }
 
-  mutating func user(named name: BoundedText<32>) throws(StoreFailure) -> UserRecord? { try store.user(named: name) }
+  mutating func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? { try store.user(named: name) }
 
-  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(StoreFailure) -> CodeSecret? {
+  mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
     try store.codeSecret(of: userID, purpose)
   }
 
-  mutating func oneUseCode(at index: Int) throws(StoreFailure) -> OneUseCodeRecord? {
+  mutating func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord? {
     try store.oneUseCode(at: index)
   }
 
   mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
-  ) throws(StoreFailure) -> Bool {
+  ) throws(DeviceFault) -> Bool {
     let result = try store.activate(codeID, secrets, realClock: realClock, decide: decide)
     if let contents = try? store.contents() { promised.append(contents) }
     return result
   }
 
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(StoreFailure) -> Bool {
-    try promise { (store: inout TestStore) throws(StoreFailure) in
+  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {
+    try promise { (store: inout TestStore) throws(DeviceFault) in
       try store.unlock(codeID, realClock: realClock, decide: decide)
     }
   }

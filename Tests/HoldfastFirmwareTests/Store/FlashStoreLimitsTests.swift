@@ -208,7 +208,7 @@ import Testing
   @Test func `a store that failed answers nothing any more, until the device starts again`() throws {
     let machine = try TestMachine(firmware.open(wordCount: 3), of: firmware)
     #expect(try machine.round(firmware.prover()).status == .internal)
-    #expect(throws: SessionFault.store) { try machine.challenge() }
+    #expect(throws: DeviceFault.store) { try machine.challenge() }
     #expect(machine.actuator.performed.isEmpty)
     #expect(try TestMachine(firmware.open(), of: firmware).status(firmware.prover()) == .accepted)
   }
