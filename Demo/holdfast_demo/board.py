@@ -43,7 +43,9 @@ class BoardScene(Scene):
 
     def provision(self):
         """Makes a flash image whose device trusts the issuers."""
-        trusted = [word for file in ("service.json", "issuer.jwk", "newer.jwk") for word in ("--trust", self.path(file))]
+        trusted = [
+            word for file in ("service.json", "issuer.jwk", "newer.jwk") for word in ("--trust", self.path(file))
+        ]
         self.describe(self.own("init", *trusted))
 
     # The board and the bridge
@@ -58,8 +60,18 @@ class BoardScene(Scene):
     def start_bridge(self):
         with self.bridge_log.open("wb") as log:
             self.bridge = self.processes.start(
-                [self.command_line.path, "device", "bridge", "--listen", self.address, "--to", f"unix-stream:{self.board.line}"],
-                env=self.command_line.environment, stderr=log)
+                [
+                    self.command_line.path,
+                    "device",
+                    "bridge",
+                    "--listen",
+                    self.address,
+                    "--to",
+                    f"unix-stream:{self.board.line}",
+                ],
+                env=self.command_line.environment,
+                stderr=log,
+            )
         deadline = time.monotonic() + SECONDS
         while "listening" not in self.bridge_log.read_text():
             expect(time.monotonic() < deadline, "the bridge does not listen")
@@ -116,7 +128,9 @@ class BoardScene(Scene):
         with self.other_board(b"") as board:
             board.image.unlink()
             policy = self.write("policy.json", json.dumps(NO_COMMAND))
-            shown = self.succeed("device", "init", "--firmware", board.image, "--trust", self.path("service.json"), "--policy", policy)
+            shown = self.succeed(
+                "device", "init", "--firmware", board.image, "--trust", self.path("service.json"), "--policy", policy
+            )
             self.enroll("visitor", descriptor=self.write("other.json", shown.output))
             board.power_on()
             yield f"unix-stream:{board.line}", "visitor"

@@ -11,6 +11,7 @@ PERCENTILES = ("p50", "p90", "p99", "max")
 
 # Once, while there is a network
 
+
 def approve(scene, story):
     """Makes the service, and passes on what it says of this build."""
     for warning in scene.make_service():
@@ -43,11 +44,14 @@ def enroll(scene):
 
 # From then on, offline
 
+
 def proof(text, command, answer):
     """A situation: `holdfast prove` asks for a command. `answer` is a status, or a status and what the device did."""
+
     def prove(scene):
         ending = scene.prove(command)
         return ending.answer if ", " in answer else ending.status
+
     return Situation(text, answer, prove)
 
 
@@ -73,6 +77,7 @@ def command_without_policy(scene):
 
 # Starts
 
+
 @situation("two starts with the same random numbers", "another challenge")
 def start_twice(scene):
     scene.kept.challenges = scene.start_with_stuck_random()
@@ -90,12 +95,15 @@ def start_copy(scene):
 
 # Where the time goes
 
+
 def show_latency(scene, story):
     """Prints where the time of proofs goes."""
     scene.kept.latency = parts = scene.latency(ROUNDS)
     story.tell("  ms         p50       p90       p99       max")
     for part in PARTS:
-        story.tell(f"  {part:8}" + "".join(f"{parts[part][percentile] / 1000:8.2f}  " for percentile in PERCENTILES).rstrip())
+        story.tell(
+            f"  {part:8}" + "".join(f"{parts[part][percentile] / 1000:8.2f}  " for percentile in PERCENTILES).rstrip()
+        )
 
 
 @situation(f"a whole proof within the budget of {BUDGET_MILLISECONDS} ms", "yes")
@@ -105,6 +113,7 @@ def keep_budget(scene):
 
 
 # What the device wrote down
+
 
 @situation("the audit chain", "whole")
 def audit(scene):
@@ -116,7 +125,9 @@ def audit(scene):
 
 def name_others(reasons):
     """Steps that name what is not tried here, and why."""
+
     def name(_, story):
         for attack, reason in reasons.items():
             story.step(attack, reason)
+
     return name

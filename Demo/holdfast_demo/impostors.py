@@ -75,15 +75,26 @@ def _relay(scene, prover):
 
 def impostor(scene, verdict):
     """Makes a peer that answers every message with `verdict`."""
+
     def behave(prover):
-        prover.send(session.message_1(scene.descriptor.device_id, secrets.token_bytes(16), scene.descriptor.kid, session.DEVICE,
-                                      int(time.time())))
+        prover.send(
+            session.message_1(
+                scene.descriptor.device_id,
+                secrets.token_bytes(16),
+                scene.descriptor.kid,
+                session.DEVICE,
+                int(time.time()),
+            )
+        )
         prover.receive()
         prover.send(verdict)
+
     return behave
 
 
 def fingerprint(folder):
     """Returns the names, modes and digests of a folder's files, without the number of the last request, which each takes."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "request_number")
-    return {path.relative_to(folder): (path.stat().st_mode, hashlib.sha256(path.read_bytes()).digest()) for path in files}
+    return {
+        path.relative_to(folder): (path.stat().st_mode, hashlib.sha256(path.read_bytes()).digest()) for path in files
+    }

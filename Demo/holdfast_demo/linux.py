@@ -39,7 +39,11 @@ class LinuxScene(Scene):
         with log.open("wb") as file:
             process = self.processes.start(
                 [self.command_line.path, "device", "serve", "--dir", self.path(name), "--listen", address],
-                cwd=self.folder, env=self.command_line.environment, stderr=file, **options)
+                cwd=self.folder,
+                env=self.command_line.environment,
+                stderr=file,
+                **options,
+            )
         try:
             transport.connect_when_ready(f"{self.path(name)}.sock", SECONDS).close()
         except OSError as fault:
@@ -82,7 +86,9 @@ class LinuxScene(Scene):
 
     def latency(self, rounds):
         """Returns the percentiles of whole proofs and of their parts, in microseconds."""
-        ending = self.run("bench", "latency", "--connect", self.address, "--state", self.path("prover"), "--rounds", rounds)
+        ending = self.run(
+            "bench", "latency", "--connect", self.address, "--state", self.path("prover"), "--rounds", rounds
+        )
         if not ending.value:
             raise Failed(f"holdfast bench latency: {ending.exit}: {ending.errors[-300:]}")
         return ending.value["microseconds"]

@@ -14,6 +14,7 @@ SPOILED_BYTE = 20
 
 # Rounds, counted
 
+
 @situation("unlock, by the whole token", "accepted, unlocked")
 def unlock(scene):
     ending = scene.prove("unlock")
@@ -34,6 +35,7 @@ def remember(scene):
 
 
 # The bridge and the power
+
 
 def power_on(text, start):
     """A situation: the board gets power, and says which start it is."""
@@ -104,7 +106,7 @@ def keep_last_entry(scene):
 @situation("… after the entry before the power failed", "started")
 def follow_last_entry(scene):
     entries, entry = scene.kept.entries, scene.kept.last_entry
-    following = entries[entries.index(entry) + 1:] if entry in entries else []
+    following = entries[entries.index(entry) + 1 :] if entry in entries else []
     return following[0]["event"] if following else "nothing"
 
 
@@ -115,19 +117,27 @@ def console_faults(scene):
 
 # Flash
 
+
 def _spoiled(text, spoil, said):
     """Two situations: what a board says that has a spoiled copy of the flash, and that it does not unlock."""
+
     def start(scene):
         with scene.other_board(spoil(scene.image.read_bytes()[:FLASH])) as board:
             said = board.power_on()
             scene.kept.refusal = scene.prove(at=f"unix-stream:{board.line}").status
             return said
-    return Situation(text, f"{said}; everything is denied", start), Situation("… unlock", "internal", lambda scene: scene.kept.refusal)
+
+    return Situation(text, f"{said}; everything is denied", start), Situation(
+        "… unlock", "internal", lambda scene: scene.kept.refusal
+    )
 
 
 blank_flash = _spoiled("a blank flash", lambda flash: b"\xff" * len(flash), "the flash is blank")
-random_flash = _spoiled("a flash full of random bytes", lambda flash: secrets.token_bytes(len(flash)), "the flash is not a device's")
+random_flash = _spoiled(
+    "a flash full of random bytes", lambda flash: secrets.token_bytes(len(flash)), "the flash is not a device's"
+)
 damaged_flash = _spoiled(
     "a bit flipped in what the owner wrote",
-    lambda flash: flash[:SPOILED_BYTE] + bytes([flash[SPOILED_BYTE] ^ 1]) + flash[SPOILED_BYTE + 1:],
-    "the provisioned data is damaged")
+    lambda flash: flash[:SPOILED_BYTE] + bytes([flash[SPOILED_BYTE] ^ 1]) + flash[SPOILED_BYTE + 1 :],
+    "the provisioned data is damaged",
+)

@@ -55,13 +55,19 @@ class Processes:
 
     def start(self, words, prepare=None, **options):
         """Starts a program without input. `prepare` runs in the new process before the program does."""
+
         def in_child():
             libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
             if prepare is not None:
                 prepare()
 
         with self.deferring():
-            process = subprocess.Popen([str(word) for word in words], stdin=subprocess.DEVNULL, preexec_fn=in_child, **options)
+            process = subprocess.Popen(
+                [str(word) for word in words],
+                stdin=subprocess.DEVNULL,
+                preexec_fn=in_child,  # noqa: PLW1509 (there is one thread)
+                **options,
+            )
             self.running.append(process)
         return process
 
@@ -78,8 +84,13 @@ class Processes:
         Its standard output goes to the file `output`, and is read from there: the debugger has to wait for the program.
         """
         with output.open("wb") as file:
-            process = self.start(words, prepare=lambda: libc.ptrace(TRACE_ME, 0, None, None), stdout=file,
-                                 stderr=subprocess.DEVNULL, **options)
+            process = self.start(
+                words,
+                prepare=lambda: libc.ptrace(TRACE_ME, 0, None, None),
+                stdout=file,
+                stderr=subprocess.DEVNULL,
+                **options,
+            )
         try:
             while os.WIFSTOPPED(status := os.waitpid(process.pid, 0)[1]):
                 number = os.WSTOPSIG(status)

@@ -50,5 +50,12 @@ def copy(scene):
     shutil.copytree(scene.path("prover"), scene.path("copied"))
     elsewhere = {"XDG_DATA_HOME": str(scene.path("elsewhere"))}
     scene.path("elsewhere").mkdir(mode=0o700)
-    scene.succeed("measure", "--state", scene.path("elsewhere-state"), "--out", scene.path("elsewhere-evidence"), environment=elsewhere)
+    scene.succeed(
+        "measure",
+        "--state",
+        scene.path("elsewhere-state"),
+        "--out",
+        scene.path("elsewhere-evidence"),
+        environment=elsewhere,
+    )
     return scene.prove(state="copied", environment=elsewhere).status

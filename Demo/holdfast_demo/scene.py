@@ -65,7 +65,9 @@ class Scene:
     def run(self, *arguments, program=None, environment=None):
         """Runs a verb with --json, and returns its end."""
         words = [program or self.command_line.path, *arguments, "--json"]
-        return Ending(self.processes.run(words, cwd=self.folder, env={**self.command_line.environment, **(environment or {})}))
+        return Ending(
+            self.processes.run(words, cwd=self.folder, env={**self.command_line.environment, **(environment or {})})
+        )
 
     def succeed(self, *arguments, **how):
         """Runs a verb that must succeed, and returns its end."""
@@ -99,7 +101,9 @@ class Scene:
     def enroll(self, state, *options, descriptor=None):
         descriptor = descriptor or self.path("device.json")
         self.register(descriptor)
-        self.succeed("enroll", "--device", descriptor, "--service", self.path("service"), "--state", self.path(state), *options)
+        self.succeed(
+            "enroll", "--device", descriptor, "--service", self.path("service"), "--state", self.path(state), *options
+        )
 
     # Provers
 

@@ -70,6 +70,7 @@ def _dropped(text, data):
     def send(scene):
         scene.kept.line.write(data)
         return "dropped" if scene.kept.line.challenge() else ""
+
     return Situation(text, "dropped", send)
 
 

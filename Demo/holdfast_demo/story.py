@@ -93,8 +93,10 @@ def situation(text, expected):
 
 def step(text):
     """Makes a step of a function, which returns the detail to print."""
+
     def register(body):
         return lambda scene, story: story.step(text.format(device=scene.noun), body(scene))
+
     return register
 
 

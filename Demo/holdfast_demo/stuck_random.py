@@ -60,7 +60,9 @@ class StuckRandom:
         code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *step) for step in steps))
         program = ctypes.create_string_buffer(struct.pack("@HP", len(steps), ctypes.addressof(code)))
         libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0)
-        listener = libc.syscall(ctypes.c_long(self.call), ctypes.c_ulong(SET_FILTER), ctypes.c_ulong(NEW_LISTENER), program)
+        listener = libc.syscall(
+            ctypes.c_long(self.call), ctypes.c_ulong(SET_FILTER), ctypes.c_ulong(NEW_LISTENER), program
+        )
         if listener < 0:
             raise OSError(ctypes.get_errno(), "seccomp")
         socket.send_fds(self.there, [b"\x00"], [listener])

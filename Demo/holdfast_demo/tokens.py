@@ -60,6 +60,7 @@ def of_today(scene):
 
 # Uses and generations
 
+
 @situation("a token for one use", "accepted")
 def once(scene):
     scene.kept.once = scene.grant(maximumUses=1)
@@ -77,7 +78,9 @@ def twin(scene):
     ciphertext."""
     grant = scene.kept.once
     y = int.from_bytes(grant.token[-33:-1], "big")
-    return scene.status(Grant(grant.token[:-33] + (PRIME - y).to_bytes(32, "big") + grant.token[-1:], grant.encoding, grant.claims))
+    return scene.status(
+        Grant(grant.token[:-33] + (PRIME - y).to_bytes(32, "big") + grant.token[-1:], grant.encoding, grant.claims)
+    )
 
 
 @situation("a token of an issuer's first generation", "accepted")
@@ -103,6 +106,7 @@ def first_generation_by_reference(scene):
 
 # One baseline for two devices
 
+
 @situation("a baseline is approved for one device", "exit 0")
 def attest(scene):
     scene.succeed("measure", "--state", scene.path("shared"), "--out", scene.path("evidence"))
@@ -117,11 +121,21 @@ def attest_again(scene):
 
 
 def _attest(scene, descriptor):
-    return scene.run("attest", "--service", scene.path("service"), "--device", descriptor, "--evidence", scene.path("evidence"),
-                     "--out", scene.path(f"attestation-{descriptor.stem}")).exit
+    return scene.run(
+        "attest",
+        "--service",
+        scene.path("service"),
+        "--device",
+        descriptor,
+        "--evidence",
+        scene.path("evidence"),
+        "--out",
+        scene.path(f"attestation-{descriptor.stem}"),
+    ).exit
 
 
 # An issuer that the owner no longer trusts
+
 
 @situation("a token that is remembered from here on", "accepted")
 def remember(scene):

@@ -32,14 +32,24 @@ class Person:
         self.code = self.scene.own("user", "unlock", self.name)["code"]
 
     def activate(self, authenticator=None):
-        return self._ask("otp", "activate", "--code", self._file("code", self.code), "--new-pin-file", self._file("pin", PIN),
-                         "--authenticator", authenticator or self.authenticator)
+        return self._ask(
+            "otp",
+            "activate",
+            "--code",
+            self._file("code", self.code),
+            "--new-pin-file",
+            self._file("pin", PIN),
+            "--authenticator",
+            authenticator or self.authenticator,
+        )
 
     def unlock(self):
         return self._ask("otp", "unlock", "--code", self._file("code", self.code))
 
     def check_host(self):
-        return self._ask("otp", "check-host", "--state", self.scene.path("prover"), "--authenticator", self.authenticator)
+        return self._ask(
+            "otp", "check-host", "--state", self.scene.path("prover"), "--authenticator", self.authenticator
+        )
 
     def synchronise(self):
         return self._ask("otp", "sync", "--state", self.scene.path("prover"), "--authenticator", self.authenticator)
@@ -51,7 +61,9 @@ class Person:
 
     def seal(self, command, parameter):
         """Makes a seal over a command and its parameter."""
-        self.last_seal = self._make("seal", "seal", "--command", command, "--parameter", parameter, "--pin-file", self._file("pin", PIN))
+        self.last_seal = self._make(
+            "seal", "seal", "--command", command, "--parameter", parameter, "--pin-file", self._file("pin", PIN)
+        )
         return self.last_seal
 
     def configure(self, password):
@@ -60,7 +72,9 @@ class Person:
 
     def open_safe(self, safe, seal):
         """Makes a proof with a seal, and returns its end."""
-        return self.scene.prove("open-safe", "--parameter", safe, "--user", self.name, "--seal", self._file("seal", seal))
+        return self.scene.prove(
+            "open-safe", "--parameter", safe, "--user", self.name, "--seal", self._file("seal", seal)
+        )
 
     def _ask(self, *arguments):
         return self.scene.ask(*arguments, "--connect", self.scene.address)
@@ -73,6 +87,7 @@ class Person:
 
 
 # Activation
+
 
 @step("the owner lets alice in")
 def let_alice_in(scene):
@@ -114,6 +129,7 @@ def check_host(scene):
 
 # One-time passwords
 
+
 @situation("configure, by the proof alone", "factorMissing")
 def configure_without(scene):
     return scene.prove("configure").status
@@ -141,6 +157,7 @@ def synchronise(scene):
 
 # Seals
 
+
 @situation(f"open-safe {OTHER_SAFE}, by that seal", "sealRejected")
 def open_other_safe(scene):
     return scene.alice.open_safe(OTHER_SAFE, scene.alice.seal("open-safe", SAFE)).answer
@@ -157,6 +174,7 @@ def open_safe_again(scene):
 
 
 # Guesses
+
 
 @situation("five guesses of bob's password", "otpRejected")
 def guess(scene):
@@ -191,6 +209,7 @@ def configure_when_unlocked(scene):
 
 
 # A thief of the authenticator
+
 
 @situation("a stolen authenticator, tried with four PINs", "four codes")
 def steal(scene):

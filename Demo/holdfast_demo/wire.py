@@ -61,8 +61,21 @@ def make_compatible(scene):
     grant = scene.kept.grant
     with scene.connected() as prover:
         attempt = prover.attempt(grant)
-        return name_in(prover.exchange(cbor.encode(
-            [COMPATIBILITY, attempt.round.nonce, grant.encoding, grant.token, attempt.imp, attempt.dmp, "unlock"])))
+        return name_in(
+            prover.exchange(
+                cbor.encode(
+                    [
+                        COMPATIBILITY,
+                        attempt.round.nonce,
+                        grant.encoding,
+                        grant.token,
+                        attempt.imp,
+                        attempt.dmp,
+                        "unlock",
+                    ]
+                )
+            )
+        )
 
 
 @situation("a genuine device proof, without that of integrity", "integrityMismatch")
@@ -76,8 +89,13 @@ def forge(scene):
     statuses = set()
     with scene.connected() as prover:
         for _ in range(FORGERIES):
-            forged = Attempt(prover.next_m1(), scene.kept.grant, by_reference=True, imp=secrets.token_bytes(32),
-                             dmp=secrets.token_bytes(32))
+            forged = Attempt(
+                prover.next_m1(),
+                scene.kept.grant,
+                by_reference=True,
+                imp=secrets.token_bytes(32),
+                dmp=secrets.token_bytes(32),
+            )
             forged.sealed = secrets.token_bytes(64)
             begin = time.monotonic()
             statuses.add(name_in(prover.exchange(forged.message())))

@@ -702,24 +702,10 @@ def test_a_hostile_place_is_reported_and_nothing_is_left(case, begun):
 # What must not run beside others
 
 
-def playgrounds(program):
-    """The verbs that make a folder to play in, and the files in it at which they are interrupted."""
-    listed = subprocess.run([program, "--experimental-dump-help"], capture_output=True, check=True, timeout=60).stdout
-    if any(verb["commandName"] == "demo" for verb in json.loads(listed)["command"]["subcommands"]):
-        yield ["demo"], ("data", "device.sock", "other", "flipped")
-    yield ["bench", "latency", "--rounds", "100000"], ("data", "prover/devices/*/enrolment.json")
-
-
-def pytest_generate_tests(metafunc):
-    if "stage" in metafunc.fixturenames:
-        program = metafunc.config.getoption("holdfast").absolute()
-        rows = [(words, stage) for words, stages in playgrounds(program) for stage in stages]
-        metafunc.parametrize("words, stage", rows, ids=[f"{words[0]} at {stage}" for words, stage in rows])
-
-
+@pytest.mark.parametrize("stage", ["data", "device.sock", "prover/devices/*/enrolment.json"])
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda number: number.name)
-def test_an_interrupted_playground_leaves_neither_a_folder_nor_a_process(sandbox, words, stage, number):
-    interrupted_playground(sandbox, words, number, stage)
+def test_an_interrupted_benchmark_leaves_neither_a_folder_nor_a_process(sandbox, stage, number):
+    interrupted_playground(sandbox, ["bench", "latency", "--rounds", "100000"], number, stage)
 
 
 @pytest.fixture(scope="module")

@@ -127,7 +127,11 @@ def test_a_wrong_endpoint_is_explained(newcomer):
     prove = ("prove", "--state", "p", "--command", "c", "--connect")
     (newcomer.path / "lock.sock").touch()
     for text, reason, wanted in (
-        (str(newcomer.path / "lock.sock"), "the name of a transport", f"did you mean unix:{newcomer.path / 'lock.sock'}?"),
+        (
+            str(newcomer.path / "lock.sock"),
+            "the name of a transport",
+            f"did you mean unix:{newcomer.path / 'lock.sock'}?",
+        ),
         ("./lock.sock", "the name of a transport", "did you mean unix:./lock.sock?"),
         ("l2cap:00:1A:7D:DA:71:13,psm=0x1000", "out of range: the PSM is odd, from 0x1001", "holdfast help endpoints"),
         ("l2cap:00:1A:7D:DA:71:13,psm=0x1002", "even: the PSM is odd", "holdfast help endpoints"),

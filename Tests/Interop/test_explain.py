@@ -69,9 +69,9 @@ def situation(sandbox, expected, findings=(), status=DENIED, **more):
     states = [line for line in said if re.match(r"(app|os|device)\.\w+: (un)?changed$", line)]
     assert states == [f"{id}: {'changed' if id in expected else 'unchanged'}" for id in COMPONENTS], "the states"
     assert sum(line.startswith("now: ") for line in said) == len(findings), "how many findings are told"
-    assert sum(line.startswith("  possible cause: ") for line in said) == sum(len(causes) for causes, _ in expected.values()), (
-        "how many causes are told"
-    )
+    assert sum(line.startswith("  possible cause: ") for line in said) == sum(
+        len(causes) for causes, _ in expected.values()
+    ), "how many causes are told"
     advices = [line for line in said if line.startswith("  ") and not line.startswith("  possible cause: ")]
     assert len(advices) == len(expected), "how many pieces of advice are told"
     assert all("stop using this host" in line for line in advices), f"advice without its other half: {advices}"

@@ -1,31 +1,23 @@
-#!/usr/bin/python3
-"""The demonstration, where it does not run to its end, and where it must not end well.
+"""The demonstration, where it does not run to its end, and where it must not end well."""
 
-usage: demo_faults.py --holdfast PATH [--only TEXT]
-
-One line for each check that failed, then the totals. Exit status 1 when a check failed.
-"""
-
-import argparse
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 
+import pytest
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "Demo" / "holdfast-demo"
-sys.path += [str(DEMO.parent), str(ROOT / "Tests" / "Firmware")]
-
 from holdfast_demo import daily, impostors, power, provers, script, serial_line, tokens, users, wire
 from holdfast_demo.board import BoardScene
 from holdfast_demo.linux import LinuxScene
 from holdfast_demo.processes import Processes
 from holdfast_demo.story import Situation
-from holdfast_peer.checks import Checks, expect, expect_equal
+from holdfast_peer.checks import expect, expect_equal
 
 OK, WRONG, USAGE, UNAVAILABLE, FAULT, SIGNALLED = 0, 1, 64, 69, 70, 128
 SECONDS = 60
@@ -48,8 +40,12 @@ sys.exit(status)
 """
 # Lines that hold only because the device asks for integrity, a password or a seal.
 DECEIVED = {
-    "a prover with an LD_PRELOADed library", "a prover with a debugger attached", "a prover whose executable is a patched copy",
-    "configure, by the proof alone", "… by the same one again", "open-safe 8, by that seal",
+    "a prover with an LD_PRELOADed library",
+    "a prover with a debugger attached",
+    "a prover whose executable is a patched copy",
+    "configure, by the proof alone",
+    "… by the same one again",
+    "open-safe 8, by that seal",
 }
 
 
@@ -63,8 +59,14 @@ class World:
 
     def start(self, *options, holdfast=None, **changes):
         return subprocess.Popen(
-            [DEMO, "--holdfast", holdfast or self.holdfast, *options], env={**self.environment, **changes}, text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True)
+            [DEMO, "--holdfast", holdfast or self.holdfast, *options],
+            env={**self.environment, **changes},
+            text=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
 
     def run(self, *options, **how):
         """Returns the exit status, the output and the errors of a demonstration, and sees to it that nothing is left of it."""
@@ -220,55 +222,63 @@ def nobody_reads(world):
     world.expect_nothing_left()
 
 
-def every_situation_is_shown():
+def every_situation_is_shown(_):
     """Each situation is in the script of at least one target."""
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
-        acts = [act for kind, acts in ((LinuxScene, script.linux), (BoardScene, script.board))
-                for act in acts(kind("/bin/false", folder, Processes()))]
-    entries = {getattr(entry, "body", None) or getattr(getattr(entry, "__self__", None), "body", None) for _, list_ in acts for entry in list_}
+        acts = [
+            act
+            for kind, acts in ((LinuxScene, script.linux), (BoardScene, script.board))
+            for act in acts(kind("/bin/false", folder, Processes()))
+        ]
+    entries = {
+        getattr(entry, "body", None) or getattr(getattr(entry, "__self__", None), "body", None)
+        for _, list_ in acts
+        for entry in list_
+    }
     for module in (daily, impostors, power, provers, serial_line, tokens, users, wire):
         for name, value in vars(module).items():
             if isinstance(value, Situation):
                 expect(value.body in entries, f"{module.__name__}.{name} is in no script")
 
 
-def checks(world):
+def checks():
     yield "every situation is in a script", every_situation_is_shown
-    yield "no arguments", refused, world, ("--target",), USAGE, "--target"
-    yield "an unknown target", refused, world, ("--target", "moon"), USAGE, "moon"
-    yield "an unknown option", refused, world, ("--frobnicate",), USAGE, "--frobnicate"
-    yield "one word too many", refused, world, ("word",), USAGE, "word"
-    for name, path in (("a program that is not there", "/nowhere/holdfast"), ("a folder", "/tmp"), ("a file that cannot be run", "/etc/passwd")):
-        yield name, lambda path=path: refused(world, (), UNAVAILABLE, path, "hint: ", holdfast=path)
-    yield "a program that only fails", broken, world
+    yield "no arguments", refused, ("--target",), USAGE, "--target"
+    yield "an unknown target", refused, ("--target", "moon"), USAGE, "moon"
+    yield "an unknown option", refused, ("--frobnicate",), USAGE, "--frobnicate"
+    yield "one word too many", refused, ("word",), USAGE, "word"
+    for name, path in (
+        ("a program that is not there", "/nowhere/holdfast"),
+        ("a folder", "/tmp"),
+        ("a file that cannot be run", "/etc/passwd"),
+    ):
+        yield name, lambda world, path=path: refused(world, (), UNAVAILABLE, path, "hint: ", holdfast=path)
+    yield "a program that only fails", broken
     for place in ("/nowhere", "/proc", "/dev/null"):
-        yield f"TMPDIR {place}", no_place, world, place
-    yield "a TMPDIR that is too long for sockets", long_place, world
+        yield f"TMPDIR {place}", no_place, place
+    yield "a TMPDIR that is too long for sockets", long_place
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        yield f"{number.name} at the start", interrupted, world, number, "xdg_data_home", False
+        yield f"{number.name} at the start", interrupted, number, "xdg_data_home", False
     # As Ctrl-C, and only to the demonstration; the last two while a program runs under a debugger and under a filter.
     for stage, is_group in (("device.sock", False), ("device.sock", True), ("traced", True), ("booted.sock", False)):
-        yield f"SIGINT{' to the group' if is_group else ''}, at {stage}", interrupted, world, signal.SIGINT, stage, is_group
-    yield "SIGINT, again and again", interrupted_often, world
-    yield "SIGKILL", killed, world
-    yield "nobody reads the transcript", nobody_reads, world
-    yield "two at once", twice_at_once, world
-    yield "a device that asks for too little", deceived, world
+        yield f"SIGINT{' to the group' if is_group else ''}, at {stage}", interrupted, signal.SIGINT, stage, is_group
+    yield "SIGINT, again and again", interrupted_often
+    yield "SIGKILL", killed
+    yield "nobody reads the transcript", nobody_reads
+    yield "two at once", twice_at_once
+    yield "a device that asks for too little", deceived
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--holdfast", required=True, help="the command line under test")
-    parser.add_argument("--only", default="", help="run only the checks whose name has this text")
-    options = parser.parse_args()
-    results = Checks()
+@pytest.fixture(scope="module")
+def world(holdfast):
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
-        world = World(options.holdfast, folder)
-        for name, body, *arguments in checks(world):
-            if options.only in name:
-                results.run(name, body, *arguments)
-    return results.finish()
+        yield World(holdfast, folder)
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+CHECKS = {name: (body, arguments) for name, body, *arguments in checks()}
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_demo_ends_as_it_must_and_leaves_nothing(world, name):
+    body, arguments = CHECKS[name]
+    body(world, *arguments)
