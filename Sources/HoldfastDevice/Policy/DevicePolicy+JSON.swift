@@ -82,9 +82,9 @@ extension CommandRule {
     try rule.checkMembers(["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility"])
     var factors: Factors = []
     for name in try rule.required("factors").elements() {
-      guard let factor = namedFactors.first(where: { name.value.text == $0.name })?.factor,
+      guard let factor = Factors.named.first(where: { name.value.text == $0.name })?.factor,
         factors.insert(factor).inserted
-      else { throw name.mistake(.text(of: namedFactors.map(\.name))) }
+      else { throw name.mistake(.text(of: Factors.named.map(\.name))) }
     }
     self.init(
       factors: factors, limits: try rule.limits(otherwise: limits),
@@ -92,7 +92,7 @@ extension CommandRule {
   }
 
   fileprivate func json(fileLimits: TokenLimits) -> JSONValue {
-    let names = namedFactors.filter { factors.contains($0.factor) }.map { JSONValue.string($0.name) }
+    let names = factors.names.map { JSONValue.string($0) }
     return .object(
       [("factors", .array(names))] + limits.members(differingFrom: fileLimits)
         + [("compatibility", .bool(allowsCompatibility))])
@@ -116,9 +116,15 @@ extension CodeLimits {
   }
 }
 
-private let namedFactors: [(name: String, factor: Factors)] = [
-  ("integrity", .integrity), ("device", .device), ("otp", .otp), ("seal", .seal),
-]
+extension Factors {
+  /// The factors with their names in policy files.
+  static let named: [(name: String, factor: Factors)] = [
+    ("integrity", .integrity), ("device", .device), ("otp", .otp), ("seal", .seal),
+  ]
+
+  /// The names of the factors in the set.
+  package var names: [String] { Self.named.filter { contains($0.factor) }.map(\.name) }
+}
 
 extension TokenLimits {
   /// Returns all members, or only those that differ from `other`.

@@ -98,14 +98,6 @@ extension Refusal {
   }
 }
 
-extension Factors {
-  /// The names of the factors in policy files.
-  var names: [String] {
-    [(Factors.integrity, "integrity"), (.device, "device"), (.otp, "otp"), (.seal, "seal")]
-      .filter { contains($0.0) }.map(\.1)
-  }
-}
-
 extension ProofOutcome {
   /// The explanation, with a hint, if the device had seen the request's number before; nil otherwise.
   var repetition: (text: String, hint: String?)? {
