@@ -47,15 +47,3 @@ def build():
     finally:
         making.terminate()
         making.wait()
-
-
-def built():
-    """Builds the images. Where that cannot be, says why, as a suite that was skipped, and is false."""
-    try:
-        prepare()
-    except Unavailable as reason:
-        print(f"skipped: {reason}")
-        print("0 passed, 0 failed, 1 skipped")
-        return False
-    build()
-    return True

@@ -145,26 +145,26 @@ def repeated(device, grant):
     return remembered(device, grant, number)
 
 
-def counted(world, device):
+def counted(provisioned, device):
     """A round whose use is counted, of a token that is remembered."""
-    grant = world.signed(session.COSE, maximumUses=2)
+    grant = provisioned.signed(session.COSE, maximumUses=2)
     ask(device, grant)
     return remembered(device, grant)
 
 
-def with_password(world, device, grant):
-    code = oath.hotp(world.otp_secret, 0)
+def with_password(provisioned, device, grant):
+    code = oath.hotp(provisioned.otp_secret, 0)
     return ask(device, grant, by_reference=True, request=session.request("configure", otp=("alice", code)))
 
 
-def with_seal(world, device, grant, user, suite):
-    code = oath.ocra(suite, world.seal_secret, seal_question("open-safe", ["1"]), counter=0)
+def with_seal(provisioned, device, grant, user, suite):
+    code = oath.ocra(suite, provisioned.seal_secret, seal_question("open-safe", ["1"]), counter=0)
     return ask(device, grant, by_reference=True, request=session.request("open-safe", ["1"], seal=(user, code)))
 
 
-def activated(world, device):
+def activated(provisioned, device):
     """What an activation took, and the user's secrets."""
-    activation = Activation(device.m1, world.code)
+    activation = Activation(device.m1, provisioned.code)
     activation.take(device.exchange(activation.opening(), opens_round=False))
     taken = device.instructions()
     activation.finish(device.exchange(activation.confirmation()))
@@ -203,22 +203,22 @@ def until_the_other_slot(device, grant):
     assert False, f"the journal has not moved in {MOST_ROUNDS} rounds"
 
 
-def run(world, device):
+def run(provisioned, device):
     """The whole life of a device; what each part of it took, by name, in instructions."""
-    grant = world.signed(session.COSE)
+    grant = provisioned.signed(session.COSE)
     took = {"first token, COSE_Sign1": ask(device, grant)}
     # Both ends of the script are to be seen: a round costs more once the audit log's numbers are longer.
     first = remembered(device, grant)
-    took["first token, COSE_Mac0"] = ask(device, world.authenticated())
-    took["first token, JOSE"] = ask(device, world.signed(session.JOSE))
-    took["first token, JOSE with a wrapped key"] = ask(device, world.wrapped())
+    took["first token, COSE_Mac0"] = ask(device, provisioned.authenticated())
+    took["first token, JOSE"] = ask(device, provisioned.signed(session.JOSE))
+    took["first token, JOSE with a wrapped key"] = ask(device, provisioned.wrapped())
     took["a round without a number"] = unnumbered(device, grant)
     took["a repetition"] = repeated(device, grant)
-    took["a round with a counted token"] = counted(world, device)
-    took["a round with a one-time password"] = with_password(world, device, grant)
-    took["a round with a seal"] = with_seal(world, device, grant, "alice", SUITE)
-    took["a round with a seal by SHA-512"] = with_seal(world, device, grant, "carol", LONG_SUITE)
-    took["an activation"], bob = activated(world, device)
+    took["a round with a counted token"] = counted(provisioned, device)
+    took["a round with a one-time password"] = with_password(provisioned, device, grant)
+    took["a round with a seal"] = with_seal(provisioned, device, grant, "alice", SUITE)
+    took["a round with a seal by SHA-512"] = with_seal(provisioned, device, grant, "carol", LONG_SUITE)
+    took["an activation"], bob = activated(provisioned, device)
     took["a round for a host code"] = with_host_code(device, grant, bob)
     took["a compatibility round"] = compatible(device, grant)
     took["a round with a remembered token"] = max(first, until_the_other_slot(device, grant))

@@ -48,12 +48,12 @@ def sizes():
     }
 
 
-def lived(world):
+def lived(provisioned):
     """What each part of a device's life took, and the stack that all of it needed; a second life has to be the same."""
-    with world.device("first") as device:
-        took = script.run(world, device)
+    with provisioned.device("first") as device:
+        took = script.run(provisioned, device)
         exchanges, answers = device.exchanges, device.answers()
-    with world.device("second") as device:
+    with provisioned.device("second") as device:
         device.repeat(exchanges)
         assert device.answers() == answers, "what the answers took the second time"
     return {**took, "stack": max(stack for _, _, stack in answers)}

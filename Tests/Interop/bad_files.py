@@ -90,7 +90,7 @@ DAMAGES = [
 
 @dataclass
 class Target:
-    """A file in `folder` of a world, and the verbs that read it.
+    """A file in `folder` of a sandbox, and the verbs that read it.
 
     `verbs` are argument lists in which `{D}`, `{S}`, `{P}` … stand for the copies of that folder or file. `statuses`
     overrides what is right after a damage. `mention` is what an error has to name.
