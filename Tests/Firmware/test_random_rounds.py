@@ -8,11 +8,10 @@ import pytest
 from device_users import TIME_SUITE, Users
 from holdfast_peer import oath, session
 from holdfast_peer.activation import seal_question
-from holdfast_peer.session import COSE, JOSE, STATUS
+from holdfast_peer.session import COSE, JOSE, SLOWED_BY, STATUS
 from shared_keys import SharedKey
 
 DAY = 86400
-SLOWED_BY = {STATUS[name] for name in ("tokenInvalid", "deviceMismatch", "integrityMismatch")}
 # The tenth is answered late.
 MOST_FAILURES = 8
 

@@ -16,11 +16,6 @@ M1_AGAIN, M2_AGAIN, M3_AGAIN, REQUEST_AGAIN = range(32, 36)
 HOTP, TOTP, OCRA, SUITE = range(48, 52)
 
 ACCEPTED = session.STATUS["accepted"]
-# What may be said of a round by rules, which its vector does not describe.
-BY_RULES = {
-    session.STATUS[name]
-    for name in ("tokenRevoked", "tokenExpired", "versionTooOld", "usesExhausted", "commandRefused", "factorMissing")
-}
 
 
 def data(value):
@@ -135,7 +130,8 @@ def answer_by_device(board, test, m1, m2, m3):
         return
     answer = board.ask(ANSWER, m1, m2, said["result"])
     assert answer is not None, "the device does not answer"
-    if answer[0] not in BY_RULES:
+    # The decisions of rules depend on state that a vector does not describe.
+    if answer[0] not in session.BY_RULES:
         assert (answer[0], answer[1:]) == (ACCEPTED, m3), "the device's status and M3"
         board.equal_verdicts += 1
 

@@ -282,19 +282,7 @@ def test_json_prints_one_object_with_a_status_accepted_or_denied(enrolled):
 
 # Denials
 
-SEALED_DENIALS = {
-    name: {}
-    for name in (
-        "tokenRevoked",
-        "tokenExpired",
-        "versionTooOld",
-        "usesExhausted",
-        "integrityMismatch",
-        "commandRefused",
-        "otpRejected",
-        "sealRejected",
-    )
-}
+SEALED_DENIALS = {name: {} for name, number in STATUS.items() if number in session.AUTHENTICATED and name != "accepted"}
 SEALED_DENIALS |= {
     "tokenRevoked": {"floor": 2},
     "lockedOut": {"retry_after": 30},

@@ -24,28 +24,28 @@ package struct TestClaims {
     let optionals = [maximumUses != nil, commands != nil, version != nil, user != nil].filter { $0 }.count
     var map: [UInt8] = []
     map.appendCBOR(map: 10 + optionals)
-    map.appendText(ClaimLabel.issuer, "https://issuer.test")
-    map.appendText(ClaimLabel.subject, "app.test")
-    map.appendText(ClaimLabel.audience, base64URLText(audience))
-    map.appendNumber(ClaimLabel.expires, expires)
-    map.appendNumber(ClaimLabel.issuedAt, issuedAt)
-    map.appendBytes(ClaimLabel.tokenID, Array(tokenID))
-    map.appendBytes(ClaimLabel.integrity, integrity)
-    map.appendBytes(ClaimLabel.device, device)
-    map.appendBytes(ClaimLabel.proofKey, proofKey)
-    map.appendNumber(ClaimLabel.generation, generation)
-    if let maximumUses { map.appendNumber(ClaimLabel.maximumUses, maximumUses) }
+    map.appendText(Claim.issuer.label, "https://issuer.test")
+    map.appendText(Claim.subject.label, "app.test")
+    map.appendText(Claim.audience.label, base64URLText(audience))
+    map.appendNumber(Claim.expires.label, expires)
+    map.appendNumber(Claim.issuedAt.label, issuedAt)
+    map.appendBytes(Claim.tokenID.label, Array(tokenID))
+    map.appendBytes(Claim.integrity.label, integrity)
+    map.appendBytes(Claim.device.label, device)
+    map.appendBytes(Claim.proofKey.label, proofKey)
+    map.appendNumber(Claim.generation.label, generation)
+    if let maximumUses { map.appendNumber(Claim.maximumUses.label, maximumUses) }
     if let commands {
-      map.appendCBOR(integer: ClaimLabel.commands)
+      map.appendCBOR(integer: Claim.commands.label)
       map.appendCBOR(array: commands.count)
       for command in commands { map.appendCBOR(text: Array(command.utf8).span) }
     }
     if let version {
-      map.appendCBOR(integer: ClaimLabel.version)
+      map.appendCBOR(integer: Claim.version.label)
       map.appendCBOR(array: 3)
       for number in [version.0, version.1, version.2] { map.appendCBOR(unsigned: number) }
     }
-    if let user { map.appendText(ClaimLabel.user, user) }
+    if let user { map.appendText(Claim.user.label, user) }
     return map
   }
 }

@@ -1,24 +1,15 @@
 /// The number of answers with each status, at most 2^32 - 1 each.
 public struct UnauthenticatedTotals: Sendable {
-  /// One counter for each status number. A test compares the length with `Status.allCases`, since an array of exactly
-  /// that length cannot be made from it without a heap.
-  private var counts = InlineArray<24, UInt32>(repeating: 0)
-
-  /// The number of counters. All status numbers are below it.
-  static var placeCount: Int { 24 }
+  private var counts = Status.Counters(repeating: 0)
 
   /// Creates totals that are all zero.
   public init() {}
 
   /// The number of answers with `status`. A value above 2^32 - 1 is stored as 2^32 - 1.
   public subscript(status: Status) -> UInt64 {
-    get { UInt64(counts[Self.place(of: status)]) }
-    set { counts[Self.place(of: status)] = UInt32(clamping: newValue) }
+    get { UInt64(counts[Int(status.rawValue)]) }
+    set { counts[Int(status.rawValue)] = UInt32(clamping: newValue) }
   }
-
-  /// Returns the index of the counter for `status`. A status without a counter would be counted in the last one instead
-  /// of stopping the device.
-  private static func place(of status: Status) -> Int { min(Int(status.rawValue), placeCount - 1) }
 
   /// The number of different statuses that were given.
   public var statusCount: Int {

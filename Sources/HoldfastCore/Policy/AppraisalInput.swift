@@ -158,7 +158,7 @@ extension AppraisalInput {
     integrity = proofs.integrity
     device = proofs.device
     command = request.command
-    isCommandInToken = token.claims.commands?.contains(request.command) ?? true
+    isCommandInToken = token.claims.allows(request.command)
     let rule = policy.rule(for: request.command)
     factors = rule?.factors
     allowsCompatibility = rule?.allowsCompatibility ?? false

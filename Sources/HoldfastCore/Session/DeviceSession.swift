@@ -118,13 +118,13 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   private mutating func isFailure(_ status: Status, isProved: Bool) -> Bool {
     let isRepeated = awaitsWholeToken
     if isProved { awaitsWholeToken = false }
-    switch status {
-    case .tokenInvalid, .deviceMismatch, .integrityMismatch: return true
-    case .otpRejected: return !isProved
-    case .tokenUnknown:
+    switch status.row.slows {
+    case .never: return false
+    case .always: return true
+    case .whenUnsealed: return !isProved
+    case .whenRepeated:
       awaitsWholeToken = true
       return isRepeated
-    default: return false
     }
   }
 

@@ -169,14 +169,57 @@ public enum Status: UInt8, Sendable, CaseIterable {
   /// The device itself has a fault; in a repetition, the outcome may also be unknown.
   case `internal` = 17
 
-  /// Whether only a device that could open the token may send this status: its M3 is always sealed.
-  public var needsAuthentication: Bool {
+  // A new status: its case above, one counter more, its row below.
+
+  /// One counter for each status, by number.
+  package typealias Counters = InlineArray<18, UInt32>
+
+  /// The number of statuses. Their numbers are from 0 to one less.
+  package static var count: Int { Counters.count }
+
+  /// The table of statuses.
+  package var row: Row {
     switch self {
-    case .accepted, .tokenRevoked, .tokenExpired, .versionTooOld, .usesExhausted, .integrityMismatch, .commandRefused,
-      .factorMissing, .lockedOut, .otpRejected, .sealRejected:
-      true
-    case .tokenInvalid, .tokenUnknown, .deviceMismatch, .challengeExpired, .malformed, .busy, .internal:
-      false
+    case .accepted: Row(sealed: true)
+    case .tokenInvalid: Row(slows: .always)
+    case .tokenExpired: Row(sealed: true, byRule: true)
+    case .tokenRevoked: Row(sealed: true, byRule: true)
+    case .tokenUnknown: Row(slows: .whenRepeated)
+    case .integrityMismatch: Row(sealed: true, slows: .always)
+    case .deviceMismatch: Row(slows: .always)
+    case .factorMissing: Row(sealed: true, byRule: true)
+    case .otpRejected: Row(sealed: true, slows: .whenUnsealed)
+    case .sealRejected: Row(sealed: true)
+    case .lockedOut: Row(sealed: true)
+    case .commandRefused: Row(sealed: true, byRule: true)
+    case .challengeExpired, .malformed, .busy: Row()
+    case .usesExhausted: Row(sealed: true, byRule: true)
+    case .versionTooOld: Row(sealed: true, byRule: true)
+    case .internal: Row()
     }
   }
+
+  /// A row of the table.
+  package struct Row: Sendable {
+    /// Whether M3 with the status is always sealed.
+    package let isAlwaysSealed: Bool
+    /// The rounds with the status that count towards slowing the connection.
+    package let slows: Slowing
+    /// Whether the status comes from a rule over claims, the command and the device's state, and not from a key, a
+    /// proof or a code.
+    package let isByRule: Bool
+
+    fileprivate init(sealed: Bool = false, slows: Slowing = .never, byRule: Bool = false) {
+      (isAlwaysSealed, self.slows, isByRule) = (sealed, slows, byRule)
+    }
+  }
+
+  /// The rounds with a status that count towards slowing the connection: none, all, those with an unsealed M3, or those
+  /// after the first since the last sealed M3.
+  package enum Slowing: Sendable {
+    case never, always, whenUnsealed, whenRepeated
+  }
+
+  /// Whether only a device that could open the token may send this status: its M3 is always sealed.
+  public var needsAuthentication: Bool { row.isAlwaysSealed }
 }

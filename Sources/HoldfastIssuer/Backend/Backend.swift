@@ -122,23 +122,18 @@ extension Backend where Issued: ~Copyable {
   ) throws(IssuanceFault) -> MeasurementClaims {
     let tokenID: TokenID
     do throws(RandomFailure) { tokenID = try random.fixedBytes() } catch { throw .writing(.cryptography) }
-    return MeasurementClaims(
+    var claims = MeasurementClaims(
       issuer: policy.issuer, subject: attestation.subject ?? policy.subject ?? BoundedText(), audience: device.deviceID,
       expires: now + min(options.validitySeconds ?? policy.tokenSeconds, maximumInteger - min(now, maximumInteger)),
       issuedAt: now, tokenID: tokenID, integrity: attestation.integrity.copy(), device: attestation.device.copy(),
-      proofKey: attestation.proofKey.copy(), generation: generation,
-      maximumUses: options.maximumUses ?? policy.maximumUses,
-      commands: try commandList(options.commands ?? policy.commands), version: attestation.version ?? .zero,
-      user: options.user)
-  }
-
-  private func commandList(_ commands: [BoundedText<32>]?) throws(IssuanceFault) -> CommandList? {
-    guard let commands else { return nil }
-    var list = CommandList()
-    for command in commands {
-      do throws(EncodingFault) { try list.append(command) } catch { throw .tooManyCommands }
+      proofKey: attestation.proofKey.copy(), generation: generation)
+    claims.set(version: attestation.version ?? .zero)
+    for (claim, value) in policy.claims.merging(options.claims, uniquingKeysWith: { $1 }) {
+      do throws(EncodingFault) { try claims.set(claim, to: value) } catch {
+        throw claim == .commands ? .tooManyCommands : .writing(.claims)
+      }
     }
-    return list
+    return claims
   }
 }
 
@@ -158,12 +153,8 @@ package struct IssuanceOptions: Sendable {
   package var format: MeasurementTokenFormat = .cose
   /// The validity, in seconds.
   package var validitySeconds: UInt64?
-  /// The claim `cmd`: the permitted commands.
-  package var commands: [BoundedText<32>]?
-  /// The claim `max`: the number of rounds in which the token may be accepted.
-  package var maximumUses: UInt64?
-  /// The claim `usr`: the user whose codes must accompany the token.
-  package var user: BoundedText<32>?
+  /// The optional claims that the token must have, in place of those that the policy names.
+  package var claims: [Claim: ClaimValue] = [:]
 
   /// Creates options that leave everything to the policy, with the format `cose`.
   package init() {}
@@ -182,40 +173,12 @@ package enum Issuance: Sendable, Equatable {
 package struct IssuedToken: Sendable, Equatable {
   /// The token in its format.
   package let bytes: [UInt8]
-  /// The claim `iss`: the issuer.
-  package let issuer: BoundedText<64>
-  /// The claim `sub`: the app.
-  package let subject: BoundedText<64>
-  /// The claim `jti`: the token's identifier.
-  package let id: TokenID
-  /// The claim `iat`: the time of issue, in Unix seconds.
-  package let issuedAt: UInt64
-  /// The claim `exp`: the end of the validity, in Unix seconds.
-  package let expires: UInt64
-  /// The claim `gen`: the generation of the device's tokens.
-  package let generation: UInt64
-  /// The claim `max`: the number of rounds; nil if it is not limited.
-  package let maximumUses: UInt64?
-  /// The claim `cmd`: the permitted commands; nil for all that the device's policy allows.
-  package let commands: [BoundedText<32>]?
-  /// The claim `ver`: the app's version.
-  package let version: AppVersion
-  /// The claim `usr`: the user; nil for any user.
-  package let user: BoundedText<32>?
+  /// The claims, except the secret ones.
+  package let claims: [Claim: ClaimValue]
 
   /// Creates a token from its bytes and the claims in it.
   init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
-    self.bytes = bytes
-    (issuer, subject, id) = (claims.issuer, claims.subject, claims.tokenID)
-    (issuedAt, expires, generation) = (claims.issuedAt, claims.expires, claims.generation)
-    (maximumUses, version, user) = (claims.maximumUses, claims.version, claims.user)
-    switch claims.commands {
-    case nil: commands = nil
-    case .some(let list):
-      var names: [BoundedText<32>] = []
-      for index in 0..<list.count { names.append(list[index]) }
-      commands = names
-    }
+    (self.bytes, self.claims) = (bytes, claims.values)
   }
 }
 

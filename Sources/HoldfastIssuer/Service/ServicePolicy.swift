@@ -42,6 +42,14 @@ package struct ServicePolicy: Sendable, Equatable {
     self.audience = audience
   }
 
+  /// The optional claims of measurement tokens that the policy names.
+  var claims: [Claim: ClaimValue] {
+    var claims: [Claim: ClaimValue] = [:]
+    claims[.commands] = commands.map { .texts($0.map { $0.description }) }
+    claims[.maximumUses] = maximumUses.map { .number($0) }
+    return claims
+  }
+
   /// The policy as strict JSON. Members that are nil are omitted.
   package var json: JSONValue {
     var members: [(String, JSONValue)] = [

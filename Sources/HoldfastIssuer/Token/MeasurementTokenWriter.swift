@@ -75,10 +75,13 @@ package struct MeasurementTokenWriter: Sendable {
   }
 
   private func check(_ claims: borrowing MeasurementClaims) throws(TokenWritingFault) {
-    let version = claims.version
-    let numbers = [claims.expires, claims.generation, claims.maximumUses ?? 0]
-    for number in numbers + [version.major, version.minor, version.patch] {
-      guard number <= maximumInteger else { throw .claims }
+    for claim in Claim.all {
+      switch claims[claim] {
+      case .number(let number): guard number <= maximumInteger else { throw .claims }
+      case .version(let version):
+        guard max(version.major, version.minor, version.patch) <= maximumInteger else { throw .claims }
+      case .text, .texts, .bytes, nil: break
+      }
     }
     guard claims.issuedAt < claims.expires else { throw .claims }
   }
@@ -190,34 +193,34 @@ extension MeasurementClaims {
   ///
   /// Source: RFC 7519 §4. Timing: the base64 encoding of the secrets uses no tables.
   borrowing func appendJSON<Sink: ByteSink & ~Copyable>(to sink: inout Sink) throws(Sink.Failure) {
-    let members: [(String, JSONValue)] = [
-      ("iss", .string(issuer.description)), ("sub", .string(subject.description)),
-      ("aud", .string(base64URL(audience.bytes))), ("exp", .integer(expires)), ("iat", .integer(issuedAt)),
-      ("jti", .string(base64URL(tokenID.bytes))), ("gen", .integer(generation)),
-    ]
-    let text = JSONValue.object(members + optionalMembers()).compact()
-    try sink.append(text.span.extracting(droppingLast: 1))
-    try sink.append(#","imh":""#)
-    try integrity.withBytes { (bytes) throws(Sink.Failure) in try sink.append(asPaddedBase64: bytes) }
-    try sink.append(#"","dmh":""#)
-    try device.withBytes { (bytes) throws(Sink.Failure) in try sink.append(asPaddedBase64: bytes) }
-    try sink.append(#"","mpk":""#)
-    try proofKey.withBytes { (bytes) throws(Sink.Failure) in try sink.append(asPaddedBase64: bytes) }
-    try sink.append(#""}"#)
+    var separator: StaticString = "{"
+    for claim in Claim.all where has(claim) {
+      try sink.append(separator)
+      separator = ","
+      try sink.append("\"")
+      try sink.append(claim.name)
+      try sink.append("\":")
+      if let value = self[claim] {
+        try sink.append(value.jwtJSON.compact().span)
+      } else {
+        try sink.append("\"")
+        try withSecret(claim) { (bytes) throws(Sink.Failure) in try sink.append(asPaddedBase64: bytes) }
+        try sink.append("\"")
+      }
+    }
+    try sink.append("}")
   }
+}
 
-  private borrowing func optionalMembers() -> [(String, JSONValue)] {
-    var members: [(String, JSONValue)] = []
-    if let maximumUses { members.append(("max", .integer(maximumUses))) }
-    switch commands {
-    case .some(let commands):
-      members.append(("cmd", .array((0..<commands.count).map { .string(commands[$0].description) })))
-    case .none: break
+extension ClaimValue {
+  /// The value as it is written in a JWT.
+  fileprivate var jwtJSON: JSONValue {
+    switch self {
+    case .text(let text): .string(text)
+    case .number(let number): .integer(number)
+    case .bytes(let bytes): .string(base64URL(bytes.span))
+    case .texts(let texts): .array(texts.map { .string($0) })
+    case .version(let version): .array([version.major, version.minor, version.patch].map { .integer($0) })
     }
-    if version != .zero {
-      members.append(("ver", .array([version.major, version.minor, version.patch].map { .integer($0) })))
-    }
-    if let user { members.append(("usr", .string(user.description))) }
-    return members
   }
 }

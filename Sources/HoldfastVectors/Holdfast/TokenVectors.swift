@@ -46,48 +46,33 @@ enum JOSEToken: TokenForm {
 
 /// The claims that a vector expects in a token.
 struct ExpectedClaims {
-  private let issuer: String
-  private let subject: String
-  private let audience: DeviceID
-  private let expires: UInt64
-  private let issuedAt: UInt64
-  private let tokenID: TokenID
-  private let integrity: FixedBytes<32>
-  private let device: FixedBytes<32>
-  private let proofKey: FixedBytes<16>
-  private let generation: UInt64
-  private let maximumUses: UInt64?
-  private let commands: [String]?
-  private let version: AppVersion
-  private let user: String?
+  private var values: [Claim: ClaimValue] = [:]
+  private var secrets: [Claim: [UInt8]] = [:]
 
   init(_ node: VectorNode) throws(VectorFault) {
     guard let members = node.value.members else { throw node.fault(.wrongType) }
-    for (name, _) in members where !Self.names.contains(name) {
+    var names: Set<String> = []
+    for claim in Claim.all {
+      names.insert(claim.vectorName)
+      let member = claim.row.isRequired ? try node.member(claim.vectorName) : node.optional(claim.vectorName)
+      guard let member else { continue }
+      switch claim.row.kind {
+      case .text64, .text32: values[claim] = .text(try member.text())
+      case .number: values[claim] = .number(try member.number())
+      case .deviceID, .bytes16: values[claim] = .bytes(array((try member.fixed() as FixedBytes<16>).bytes))
+      case .secret32: secrets[claim] = array((try member.fixed() as FixedBytes<32>).bytes)
+      case .secret16: secrets[claim] = array((try member.fixed() as FixedBytes<16>).bytes)
+      case .commands:
+        values[claim] = .texts(try member.elements().map { (command) throws(VectorFault) in try command.text() })
+      case .version:
+        let version = try Self.version(member)
+        values[claim] = version == .zero ? nil : .version(version)
+      }
+    }
+    for (name, _) in members where !names.contains(name) {
       throw try node.member(name).fault(.wrongValue)
     }
-    issuer = try node.member("issuer").text()
-    subject = try node.member("subject").text()
-    audience = try node.member("audience").fixed()
-    expires = try node.member("expires").number()
-    issuedAt = try node.member("issuedAt").number()
-    tokenID = try node.member("tokenId").fixed()
-    integrity = try node.member("integrity").fixed()
-    device = try node.member("device").fixed()
-    proofKey = try node.member("proofKey").fixed()
-    generation = try node.member("generation").number()
-    maximumUses = try node.optional("maximumUses")?.number()
-    commands = try node.optional("commands").map { (list) throws(VectorFault) in
-      try list.elements().map { (command) throws(VectorFault) in try command.text() }
-    }
-    version = try node.optional("version").map { (list) throws(VectorFault) in try Self.version(list) } ?? .zero
-    user = try node.optional("user")?.text()
   }
-
-  private static let names: Set = [
-    "issuer", "subject", "audience", "expires", "issuedAt", "tokenId", "integrity", "device", "proofKey", "generation",
-    "maximumUses", "commands", "version", "user",
-  ]
 
   private static func version(_ node: VectorNode) throws(VectorFault) -> AppVersion {
     let numbers = try node.elements()
@@ -98,41 +83,12 @@ struct ExpectedClaims {
 
   /// Returns the name of the first claim that differs; nil if all are equal.
   func difference(from claims: borrowing MeasurementClaims) -> String? {
-    if !same(claims.issuer, issuer) { return "issuer" }
-    if !same(claims.subject, subject) { return "subject" }
-    if claims.audience != audience { return "audience" }
-    if claims.expires != expires { return "expires" }
-    if claims.issuedAt != issuedAt { return "issuedAt" }
-    if claims.tokenID != tokenID { return "tokenId" }
-    if publicBytes(claims.integrity) != integrity { return "integrity" }
-    if publicBytes(claims.device) != device { return "device" }
-    if publicBytes(claims.proofKey) != proofKey { return "proofKey" }
-    if claims.generation != generation { return "generation" }
-    return optionalDifference(from: claims)
-  }
-
-  private func optionalDifference(from claims: borrowing MeasurementClaims) -> String? {
-    if claims.maximumUses != maximumUses { return "maximumUses" }
-    if claims.version != version { return "version" }
-    switch (claims.user, user) {
-    case (nil, nil): break
-    case (let given?, let expected?): if !same(given, expected) { return "user" }
-    default: return "user"
+    for claim in Claim.all {
+      var isSame = claims[claim] == values[claim]
+      if let secret = secrets[claim] { claims.withSecret(claim) { isSame = array($0) == secret } }
+      if !isSame { return claim.vectorName }
     }
-    return isSame(claims.commands, commands) ? nil : "commands"
-  }
-
-  private func isSame(_ list: borrowing CommandList?, _ expected: [String]?) -> Bool {
-    guard let expected else { return list == nil }
-    switch list {
-    case .some(let given):
-      return given.count == expected.count && expected.indices.allSatisfy { same(given[$0], expected[$0]) }
-    case .none: return false
-    }
-  }
-
-  private func same<let capacity: Int>(_ text: BoundedText<capacity>, _ expected: String) -> Bool {
-    array(text.bytes) == Array(expected.utf8)
+    return nil
   }
 }
 

@@ -29,75 +29,105 @@ struct Enrolment {
 /// The prover cannot read the token, which is encrypted to the device. The report is not authenticated, and no decision
 /// depends on it. It only shows people and programs when to enrol again.
 struct IssuanceReport: Equatable {
-  let issuer: String
-  let subject: String
-  let version: AppVersion
-  let tokenID: TokenID
-  let generation: UInt64
-  /// The time of issue, in Unix seconds; `expires` has the same unit.
-  let issued: UInt64
-  let expires: UInt64
-  /// The number of accepted rounds; nil if it is not limited.
-  let maximumUses: UInt64?
-  /// The permitted commands; nil for all that the device's policy allows.
-  let commands: [String]?
-  /// The user; nil for any user.
-  let user: String?
+  private let claims: [Claim: ClaimValue]
 
-  init(_ token: IssuedToken) {
-    (issuer, subject, version) = (token.issuer.description, token.subject.description, token.version)
-    (tokenID, generation, issued, expires) = (token.id, token.generation, token.issuedAt, token.expires)
-    (maximumUses, commands, user) = (token.maximumUses, token.commands?.map { $0.description }, token.user?.description)
+  /// The members of the report, in the order in which they are written, and the claims that they tell.
+  private static let members: [(name: String, claim: Claim)] = [
+    ("issuer", .issuer), ("subject", .subject), ("version", .version), ("token_id", .tokenID),
+    ("generation", .generation), ("issued", .issuedAt), ("expires", .expires), ("maximum_uses", .maximumUses),
+    ("commands", .commands), ("user", .user),
+  ]
+
+  /// The names of the report's members.
+  static var names: [String] { members.map(\.name) }
+
+  init(_ token: IssuedToken) { claims = token.claims }
+
+  /// The time of issue, in Unix seconds.
+  var issued: UInt64 { number(.issuedAt) ?? 0 }
+  /// The time at which the token expires, in Unix seconds.
+  var expires: UInt64 { number(.expires) ?? 0 }
+
+  /// The report for a person: titles and values.
+  var lines: [(title: String, value: String)] {
+    var commands = "all that the device's policy allows"
+    if case .texts(let names)? = claims[.commands] {
+      commands = names.isEmpty ? "none" : names.joined(separator: ", ")
+    }
+    let uses = number(.maximumUses).map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" }
+    return [
+      ("issuer", text(.issuer) ?? ""), ("subject", "\(text(.subject) ?? ""), version \(version.text)"),
+      ("issued", "\(Timestamp(unixSeconds: issued))"), ("expires", "\(Timestamp(unixSeconds: expires))"),
+      ("commands", commands), ("user", text(.user) ?? "any"), ("uses", uses ?? "any number"),
+    ]
+  }
+
+  private var version: AppVersion {
+    if case .version(let version)? = claims[.version] { version } else { .zero }
+  }
+
+  private func number(_ claim: Claim) -> UInt64? {
+    if case .number(let number)? = claims[claim] { number } else { nil }
+  }
+
+  private func text(_ claim: Claim) -> String? {
+    if case .text(let text)? = claims[claim] { text } else { nil }
   }
 }
 
 extension IssuanceReport {
-  /// The report as an object that has all members in a fixed order.
+  /// The report as an object that has all members in a fixed order. A token without a version has version 0.0.0.
   var json: JSONValue {
-    .object([
-      ("issuer", .string(issuer)), ("subject", .string(subject)),
-      ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-      ("token_id", .string(hexadecimal(tokenID))), ("generation", .integer(generation)), ("issued", .integer(issued)),
-      ("expires", .integer(expires)), ("maximum_uses", maximumUses.map { .integer($0) } ?? .null),
-      ("commands", commands.map { .array($0.map { .string($0) }) } ?? .null),
-      ("user", user.map { .string($0) } ?? .null),
-    ])
+    .object(
+      Self.members.map { name, claim in
+        (name, (claim == .version ? .version(version) : claims[claim])?.json ?? .null)
+      })
   }
-
-  static let names = [
-    "issuer", "subject", "version", "token_id", "generation", "issued", "expires", "maximum_uses", "commands", "user",
-  ]
 
   /// Reads the object of ``json``; nil for anything else and for values that no token can have.
   init?(_ value: JSONValue) {
-    guard value.hasOnly(Self.names), value.members?.count == Self.names.count,
-      let issuer = value["issuer"]?.text, issuer.utf8.count <= 64,
-      let subject = value["subject"]?.text, subject.utf8.count <= 64,
-      let numbers = value["version"]?.elements?.map(\.number), numbers.count == 3,
-      let major = numbers[0], let minor = numbers[1], let patch = numbers[2],
-      let tokenID: TokenID = value["token_id"]?.text.flatMap(fixedBytes(hexadecimal:)),
-      let generation = value["generation"]?.number, let issued = value["issued"]?.number,
-      let expires = value["expires"]?.number, issued < expires
-    else { return nil }
-    (self.issuer, self.subject, self.tokenID) = (issuer, subject, tokenID)
-    version = AppVersion(major: major, minor: minor, patch: patch)
-    (self.generation, self.issued, self.expires) = (generation, issued, expires)
-    switch value["maximum_uses"] {
-    case .null?: maximumUses = nil
-    case .integer(let number)?: maximumUses = number
-    default: return nil
+    guard value.hasOnly(Self.names), value.members?.count == Self.names.count else { return nil }
+    var claims: [Claim: ClaimValue] = [:]
+    for (name, claim) in Self.members {
+      guard let member = value[name] else { return nil }
+      if member == .null, !claim.row.isRequired, claim != .version { continue }
+      guard let known = ClaimValue(member, of: claim.row.kind) else { return nil }
+      claims[claim] = known
     }
-    switch value["user"] {
-    case .null?: user = nil
-    case .string(let text)? where (1...32).contains(text.utf8.count): user = text
-    default: return nil
+    self.claims = claims
+    guard issued < expires else { return nil }
+  }
+}
+
+extension ClaimValue {
+  /// The value in a report: bytes are hexadecimal digits.
+  fileprivate var json: JSONValue {
+    switch self {
+    case .text(let text): .string(text)
+    case .number(let number): .integer(number)
+    case .bytes(let bytes): .string(hexadecimal(bytes.span))
+    case .texts(let texts): .array(texts.map { .string($0) })
+    case .version(let version): .array([version.major, version.minor, version.patch].map { .integer($0) })
     }
-    switch value["commands"] {
-    case .null?: commands = nil
-    case .array(let elements)? where elements.count <= 16:
+  }
+
+  /// Reads the value of a claim of this type; nil for anything that ``json`` does not write for a token.
+  fileprivate init?(_ json: JSONValue, of kind: Claim.Kind) {
+    switch (kind, json) {
+    case (.text64, .string(let text)) where text.utf8.count <= 64: self = .text(text)
+    case (.text32, .string(let text)) where (1...32).contains(text.utf8.count): self = .text(text)
+    case (.number, .integer(let number)): self = .number(number)
+    case (.deviceID, .string(let text)), (.bytes16, .string(let text)):
+      guard let bytes: FixedBytes<16> = fixedBytes(hexadecimal: text) else { return nil }
+      self = .bytes((0..<16).map { bytes[$0] })
+    case (.commands, .array(let elements)) where elements.count <= 16:
       let texts = elements.compactMap(\.text).filter { (1...32).contains($0.utf8.count) }
       guard texts.count == elements.count else { return nil }
-      commands = texts
+      self = .texts(texts)
+    case (.version, .array(let elements)):
+      let numbers = elements.compactMap(\.number)
+      guard numbers.count == 3, elements.count == 3 else { return nil }
+      self = .version(AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]))
     default: return nil
     }
   }

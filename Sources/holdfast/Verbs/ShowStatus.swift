@@ -57,16 +57,8 @@ struct ShowStatus: Verb {
     if case .success(let enrolment) = entry.enrolment {
       lines.append("  key id     \(hexadecimal(enrolment.descriptor.keyID))")
     }
-    if let report = entry.report {
-      let version = report.version
-      lines += [
-        "  issuer     \(report.issuer)",
-        "  subject    \(report.subject), version \(version.major).\(version.minor).\(version.patch)",
-        "  issued     \(Timestamp(unixSeconds: report.issued))",
-        "  expires    \(Timestamp(unixSeconds: report.expires))",
-        "  commands   \(report.commandText)", "  user       \(report.user ?? "any")",
-        "  uses       \(report.maximumUses.map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" } ?? "any number")",
-      ]
+    for (title, value) in entry.report?.lines ?? [] {
+      lines.append("  \(title + String(repeating: " ", count: 11 - title.count))\(value)")
     }
     if entry.entry.isOfOldLayout {
       lines.append("  files      in the state folder itself, where older versions put them")
@@ -113,11 +105,6 @@ extension EnrolmentState {
 extension IssuanceReport {
   /// The members of a report that is absent.
   fileprivate static var absent: [(String, JSONValue)] { names.map { ($0, .null) } }
-
-  fileprivate var commandText: String {
-    guard let commands else { return "all that the device's policy allows" }
-    return commands.isEmpty ? "none" : commands.joined(separator: ", ")
-  }
 }
 
 extension UInt64 {

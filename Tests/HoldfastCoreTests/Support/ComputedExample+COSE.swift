@@ -36,25 +36,25 @@ extension ComputedExample {
   private func claimsMap() -> [UInt8] {
     var map: [UInt8] = []
     map.appendCBOR(map: 10)
-    map.appendCBOR(integer: ClaimLabel.issuer)
+    map.appendCBOR(integer: Claim.issuer.label)
     map.appendCBOR(text: "issuer.example")
-    map.appendCBOR(integer: ClaimLabel.subject)
+    map.appendCBOR(integer: Claim.subject.label)
     map.appendCBOR(text: "app")
-    map.appendCBOR(integer: ClaimLabel.audience)
+    map.appendCBOR(integer: Claim.audience.label)
     map.appendCBOR(text: Array(base64URL(self["device-id"]).utf8).span)
-    map.appendCBOR(integer: ClaimLabel.expires)
+    map.appendCBOR(integer: Claim.expires.label)
     map.appendCBOR(unsigned: Self.expires)
-    map.appendCBOR(integer: ClaimLabel.issuedAt)
+    map.appendCBOR(integer: Claim.issuedAt.label)
     map.appendCBOR(unsigned: Self.created)
-    map.appendCBOR(integer: ClaimLabel.tokenID)
+    map.appendCBOR(integer: Claim.tokenID.label)
     map.appendCBOR(bytes: Self.tokenID.span)
     for (label, value) in [
-      (ClaimLabel.integrity, "im"), (ClaimLabel.device, "dm"), (ClaimLabel.proofKey, "mpk"),
+      (Claim.integrity.label, "im"), (Claim.device.label, "dm"), (Claim.proofKey.label, "mpk"),
     ] {
       map.appendCBOR(integer: label)
       map.appendCBOR(bytes: self[value].span)
     }
-    map.appendCBOR(integer: ClaimLabel.generation)
+    map.appendCBOR(integer: Claim.generation.label)
     map.appendCBOR(unsigned: 1)
     return map
   }

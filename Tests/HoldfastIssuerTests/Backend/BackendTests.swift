@@ -46,11 +46,13 @@ import Testing
     #expect(opened.claims.contains(parties.example.text("measurement.im")))
     #expect(opened.claims.contains(parties.example.text("measurement.dm")))
     guard case .issued(let issued) = issuance else { return }
-    #expect(opened.claims.contains(hex(issued.id.bytes.array)))
-    #expect(issued.issuedAt == parties.now)
-    #expect(issued.expires == parties.now + 90 * 86400)
-    #expect(issued.generation == 1)
-    #expect(issued.maximumUses == nil && issued.commands == nil && issued.user == nil)
+    guard case .bytes(let id)? = issued.claims[.tokenID] else { throw UnreadableFile() }
+    #expect(opened.claims.contains(hex(id)))
+    #expect(issued.claims[.issuedAt] == .number(parties.now))
+    #expect(issued.claims[.expires] == .number(parties.now + 90 * 86400))
+    #expect(issued.claims[.generation] == .number(1))
+    #expect([Claim.maximumUses, .commands, .user].allSatisfy { issued.claims[$0] == nil })
+    #expect([Claim.integrity, .device, .proofKey].allSatisfy { issued.claims[$0] == nil })
   }
 
   @Test func `two tokens have different ids`() throws {
@@ -58,7 +60,7 @@ import Testing
       Issue.record("refused")
       return
     }
-    #expect(first.id != second.id)
+    #expect(first.claims[.tokenID] != second.claims[.tokenID])
   }
 
   @Test(arguments: [MeasurementTokenFormat.cose, .macCOSE, .unsignedCOSE, .jose, .joseKeyWrap])
@@ -66,15 +68,13 @@ import Testing
     var options = IssuanceOptions()
     options.format = format
     options.validitySeconds = 60
-    options.commands = [parties.text("unlock")]
-    options.maximumUses = 5
-    options.user = parties.text("ada")
+    options.claims = [.commands: .texts(["unlock"]), .maximumUses: .number(5), .user: .text("ada")]
     let issuance = try issue(options: options)
     let opened = try open(issuance, format)
     guard case .issued(let issued) = issuance else { return }
-    #expect(issued.expires == issued.issuedAt + 60 && issued.maximumUses == 5)
-    #expect(issued.commands == [parties.text("unlock")] && issued.user == parties.text("ada"))
-    #expect(issued.version == AppVersion(major: 1, minor: 2, patch: 3))
+    #expect(issued.claims[.expires] == .number(parties.now + 60))
+    for (claim, value) in options.claims { #expect(issued.claims[claim] == value) }
+    #expect(issued.claims[.version] == .version(AppVersion(major: 1, minor: 2, patch: 3)))
     #expect(
       opened.claims.hasSuffix(
         "3a000124fb01" + "3a000124fc05" + "3a000124fd81" + hex([0x66] + Array("unlock".utf8))
@@ -232,7 +232,7 @@ import Testing
       Issue.record("refused")
       return
     }
-    #expect(issued.generation == 3)
+    #expect(issued.claims[.generation] == .number(3))
     #expect(try open(issuance).claims.contains("3a000124fb03"))
   }
 
@@ -255,7 +255,14 @@ import Testing
       _ = try backend.issue(attestation: token.span, for: device, clock: clock, random: &dry)
     }
     var options = IssuanceOptions()
-    options.commands = Array(repeating: parties.text("unlock"), count: 17)
+    options.claims[.commands] = .texts(Array(repeating: "unlock", count: 17))
     #expect(throws: IssuanceFault.tooManyCommands) { try issue(options: options) }
+    for (claim, value) in [
+      (Claim.maximumUses, ClaimValue.number(maximumInteger + 1)), (.maximumUses, .text("3")),
+      (.user, .text(String(repeating: "u", count: 33))), (.proofKey, .bytes(Array(repeating: 0, count: 16))),
+    ] {
+      options.claims = [claim: value]
+      #expect(throws: IssuanceFault.writing(.claims)) { try issue(options: options) }
+    }
   }
 }

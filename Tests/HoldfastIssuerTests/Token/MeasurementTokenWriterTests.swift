@@ -93,12 +93,15 @@ import Testing
     var commands = CommandList()
     for _ in 0..<16 { try commands.append(name) }
     let long = BoundedText<64>("ééééééééééééééééééééééééééééééé" as StaticString)
-    let claims = MeasurementClaims(
+    var claims = MeasurementClaims(
       issuer: long, subject: long, audience: example.deviceID, expires: maximumInteger, issuedAt: 0,
       tokenID: example.tokenID, integrity: example.secret("measurement.im"),
       device: example.secret("measurement.dm"), proofKey: example.secret("measurement.mpk"),
-      generation: maximumInteger, maximumUses: maximumInteger, commands: commands,
-      version: AppVersion(major: maximumInteger, minor: 1, patch: 2), user: name)
+      generation: maximumInteger)
+    claims.set(.maximumUses, maximumInteger)
+    claims.set(commands: commands)
+    claims.set(version: AppVersion(major: maximumInteger, minor: 1, patch: 2))
+    claims.set(.user, name)
     let token = try write(format, claims: claims, random: nil)
     #expect(token.count <= 3072)
     var expected: [UInt8] = []
@@ -147,7 +150,8 @@ import Testing
   }
 
   @Test func `an empty list of commands stays an empty list`() throws {
-    let claims = claims(commands: CommandList())
+    var claims = claims()
+    claims.set(commands: CommandList())
     let opened = try open(write(.cose, claims: claims, random: nil), .cose)
     var expected: [UInt8] = []
     claims.appendCBOR(to: &expected)

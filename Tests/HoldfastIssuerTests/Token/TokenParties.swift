@@ -31,15 +31,13 @@ struct SingleIssuer: IssuerTrust {
 
 extension MeasurementTokenWriterTests {
   func claims(
-    expires: UInt64 = 1_790_003_600, issuedAt: UInt64 = 1_790_000_000, generation: UInt64 = 1,
-    commands: consuming CommandList? = nil
+    expires: UInt64 = 1_790_003_600, issuedAt: UInt64 = 1_790_000_000, generation: UInt64 = 1
   ) -> MeasurementClaims {
     MeasurementClaims(
       issuer: BoundedText("issuer.example" as StaticString), subject: BoundedText("app" as StaticString),
       audience: example.deviceID, expires: expires, issuedAt: issuedAt,
       tokenID: example.tokenID, integrity: example.secret("measurement.im"),
-      device: example.secret("measurement.dm"), proofKey: example.secret("measurement.mpk"), generation: generation,
-      maximumUses: nil, commands: commands, version: .zero, user: nil)
+      device: example.secret("measurement.dm"), proofKey: example.secret("measurement.mpk"), generation: generation)
   }
 
   /// Writes a token from these random bytes, or from the kernel's.

@@ -38,7 +38,7 @@ struct WorkedExample {
       issuer: BoundedText("issuer.example" as StaticString), subject: BoundedText("app" as StaticString),
       audience: deviceID, expires: 1_790_003_600, issuedAt: 1_790_000_000,
       tokenID: tokenID, integrity: secret("measurement.im"), device: secret("measurement.dm"),
-      proofKey: secret("measurement.mpk"), generation: 1, maximumUses: nil, commands: nil, version: .zero, user: nil)
+      proofKey: secret("measurement.mpk"), generation: 1)
   }
 
   var deviceID: DeviceID { decoded("claims_json.aud") }

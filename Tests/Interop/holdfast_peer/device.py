@@ -175,7 +175,7 @@ class Device:
             connection.send(m1)
             message = connection.receive(timeout=30)
             status, m3 = self.answer(m1, message)
-            failures += status in (STATUS["tokenInvalid"], STATUS["deviceMismatch"], STATUS["integrityMismatch"])
+            failures += status in session.SLOWED_BY
             if failures >= SLOW_FROM:
                 time.sleep(1)
             connection.send(m3)

@@ -8,43 +8,30 @@ from .refusal import require
 LARGEST_MESSAGE, LARGEST_TOKEN = 4096, 3072
 REFERENCE, COSE, JOSE = range(3)
 INTEGRITY, DEVICE, OTP, SEAL = 1, 2, 4, 8
-STATUS = dict(
-    accepted=0,
-    tokenInvalid=1,
-    tokenExpired=2,
-    tokenRevoked=3,
-    tokenUnknown=4,
-    integrityMismatch=5,
-    deviceMismatch=6,
-    factorMissing=7,
-    otpRejected=8,
-    sealRejected=9,
-    lockedOut=10,
-    commandRefused=11,
-    challengeExpired=12,
-    malformed=13,
-    busy=14,
-    usesExhausted=15,
-    versionTooOld=16,
-    internal=17,
+# By number: the name, whether M3 is always sealed, whether each such round slows the connection, and whether the status comes
+# from a rule over claims, the command and the device's state.
+TABLE = (
+    ("accepted", True, False, False),
+    ("tokenInvalid", False, True, False),
+    ("tokenExpired", True, False, True),
+    ("tokenRevoked", True, False, True),
+    ("tokenUnknown", False, False, False),
+    ("integrityMismatch", True, True, False),
+    ("deviceMismatch", False, True, False),
+    ("factorMissing", True, False, True),
+    ("otpRejected", True, False, False),
+    ("sealRejected", True, False, False),
+    ("lockedOut", True, False, False),
+    ("commandRefused", True, False, True),
+    ("challengeExpired", False, False, False),
+    ("malformed", False, False, False),
+    ("busy", False, False, False),
+    ("usesExhausted", True, False, True),
+    ("versionTooOld", True, False, True),
+    ("internal", False, False, False),
 )
-NAMES = {number: name for name, number in STATUS.items()}
-AUTHENTICATED = {
-    STATUS[name]
-    for name in (
-        "tokenRevoked",
-        "tokenExpired",
-        "versionTooOld",
-        "usesExhausted",
-        "integrityMismatch",
-        "commandRefused",
-        "factorMissing",
-        "lockedOut",
-        "otpRejected",
-        "sealRejected",
-        "accepted",
-    )
-}
+STATUS = {row[0]: number for number, row in enumerate(TABLE)}
+AUTHENTICATED, SLOWED_BY, BY_RULES = ({STATUS[row[0]] for row in TABLE if row[column]} for column in (1, 2, 3))
 
 
 def _uint(value):

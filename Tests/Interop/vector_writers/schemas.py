@@ -2,6 +2,8 @@
 
 import json
 
+from holdfast_peer import session
+
 UINT = {"type": "integer", "minimum": 0, "maximum": 2**53 - 1}
 TEXT = {"type": "string"}
 BOOLEAN = {"type": "boolean"}
@@ -75,7 +77,7 @@ ROUND = {
     "m2": HEX,
     "m3Plaintext": nullable(HEX),
     "m3": HEX,
-    "status": {"type": "integer", "minimum": 0, "maximum": 17},
+    "status": {"type": "integer", "minimum": 0, "maximum": max(session.STATUS.values())},
 }
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())

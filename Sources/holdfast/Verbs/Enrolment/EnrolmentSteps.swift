@@ -97,27 +97,23 @@ struct TokenOptions: ParsableArguments {
     var options = IssuanceOptions()
     guard !mac || format == .cose else { throw Failure(.usage, "--mac requires --format cose") }
     options.format = mac ? .macCOSE : format.format
-    options.maximumUses = maximumUses
+    options.claims[.maximumUses] = maximumUses.map { .number($0) }
     guard (1...maximumInteger).contains(validFor ?? 1) else {
       throw Failure(.usage, "--valid-for must be from 1 to \(maximumInteger) seconds")
     }
     options.validitySeconds = validFor
     if let user {
-      guard let name = BoundedText<32>(user), !name.isEmpty else {
-        throw Failure(.usage, "--user must have 1 to 32 bytes")
-      }
-      options.user = name
+      guard (1...32).contains(user.utf8.count) else { throw Failure(.usage, "--user must have 1 to 32 bytes") }
+      options.claims[.user] = .text(user)
     }
     guard allow.isEmpty || !allowNothing else {
       throw Failure(.usage, "--allow and --allow-nothing cannot be combined")
     }
     if !allow.isEmpty || allowNothing {
-      options.commands = try allow.map { (text) throws(Failure) in
-        guard let command = BoundedText<32>(text), !command.isEmpty else {
-          throw Failure(.usage, "a command must have 1 to 32 bytes")
-        }
-        return command
+      guard allow.allSatisfy({ (1...32).contains($0.utf8.count) }) else {
+        throw Failure(.usage, "a command must have 1 to 32 bytes")
       }
+      options.claims[.commands] = .texts(allow)
     }
     return options
   }
