@@ -221,7 +221,7 @@ extension JWK {
   package consuming func rsaPrivateKey() throws(KeyFault) -> RSAPrivateKey {
     guard type == .rsa, let n, let e, let d, let p, let q, let dp, let dq, let qi else { throw .unexpected }
     let components = RSAPrivateKey.Components(
-      modulus: [UInt8](copying: n.bytes), publicExponent: [UInt8](copying: e.bytes), privateExponent: d,
+      modulus: [UInt8](n.bytes), publicExponent: [UInt8](e.bytes), privateExponent: d,
       firstPrime: p, secondPrime: q, firstExponent: dp, secondExponent: dq, coefficient: qi)
     do throws(CryptographyFailure) { return try RSAPrivateKey(components) } catch { throw .notOnCurve }
   }

@@ -40,7 +40,7 @@ package struct PublicKeyJWK: Sendable, Equatable {
 
   /// The JWK, with only its required members.
   package var json: JSONValue {
-    publicJWK(curve: .p256, point: [4] + [UInt8](copying: point.x.bytes) + [UInt8](copying: point.y.bytes))
+    publicJWK(curve: .p256, point: [4] + [UInt8](point.x.bytes) + [UInt8](point.y.bytes))
   }
 }
 

@@ -17,17 +17,17 @@ package func hexadecimal(_ bytes: Span<UInt8>) -> String {
   return String(decoding: text, as: UTF8.self)
 }
 
+/// Returns public bytes as lower-case hexadecimal digits.
+package func hexadecimal<let capacity: Int>(_ bytes: borrowing ByteBuffer<capacity>) -> String {
+  hexadecimal(bytes.bytes)
+}
+
 /// Returns exactly `count` bytes from lower-case hexadecimal digits; nil for any other text.
 package func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<count>? {
   guard text.utf8.count == 2 * count else { return nil }
   var bytes = FixedBytes<count>()
   for (index, digit) in text.utf8.enumerated() {
-    let value: UInt8
-    switch digit {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): value = digit - UInt8(ascii: "0")
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): value = digit - UInt8(ascii: "a") + 10
-    default: return nil
-    }
+    guard !(0x41...0x46 ~= digit), let value = hexadecimalValue(digit) else { return nil }
     bytes[index / 2] = bytes[index / 2] << 4 | value
   }
   return bytes
@@ -51,13 +51,5 @@ package func decodeBase64URL(_ text: Span<UInt8>) throws(EncodingFault) -> Secre
 package func decodePublicBase64URL(_ text: String) throws(EncodingFault) -> [UInt8] {
   let utf8 = Array(text.utf8)
   let bytes = try decodeBase64URL(utf8.span)
-  return [UInt8](copying: bytes.bytes)
-}
-
-extension Array where Element == UInt8 {
-  /// Copies `bytes`, which are not secret.
-  package init(copying bytes: Span<UInt8>) {
-    self.init()
-    append(bytes)
-  }
+  return [UInt8](bytes.bytes)
 }

@@ -45,17 +45,8 @@ private func isURICharacter(_ byte: UInt8) -> Bool {
 }
 
 private func hexadecimalByte(_ high: UInt8, _ low: UInt8) -> UInt8? {
-  guard let high = hexadecimalDigit(high), let low = hexadecimalDigit(low) else { return nil }
+  guard let high = hexadecimalValue(high), let low = hexadecimalValue(low) else { return nil }
   return high << 4 | low
-}
-
-private func hexadecimalDigit(_ character: UInt8) -> UInt8? {
-  switch character {
-  case 0x30...0x39: character - 0x30
-  case 0x41...0x46: character - 0x37
-  case 0x61...0x66: character - 0x57
-  default: nil
-  }
 }
 
 extension SecretBuffer {

@@ -160,18 +160,21 @@ struct JSONEscape {
     guard text.count - index >= 6, text[index] == 0x5c, text[index + 1] == 0x75 else { return nil }
     var unit: UInt32 = 0
     for offset in 2..<6 {
-      guard let digit = hexadecimalDigit(text[index + offset]) else { return nil }
-      unit = unit << 4 | digit
+      guard let digit = hexadecimalValue(text[index + offset]) else { return nil }
+      unit = unit << 4 | UInt32(digit)
     }
     return unit
   }
+}
 
-  private static func hexadecimalDigit(_ character: UInt8) -> UInt32? {
-    switch character {
-    case 0x30...0x39: UInt32(character) - 0x30
-    case 0x41...0x46: UInt32(character) - 0x41 + 10
-    case 0x61...0x66: UInt32(character) - 0x61 + 10
-    default: nil
-    }
+/// Returns the value of a hexadecimal digit of either case; nil for any other character.
+///
+/// Timing: it depends on the digit.
+package func hexadecimalValue(_ digit: UInt8) -> UInt8? {
+  switch digit {
+  case 0x30...0x39: digit - 0x30
+  case 0x41...0x46: digit - 0x41 + 10
+  case 0x61...0x66: digit - 0x61 + 10
+  default: nil
   }
 }

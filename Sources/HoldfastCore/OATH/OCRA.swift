@@ -179,7 +179,7 @@ public struct OCRAQuestion: Sendable, Equatable {
   private static func hexadecimal(_ text: Span<UInt8>) -> FixedBytes<128>? {
     var bytes = FixedBytes<128>()
     for index in text.indices {
-      guard let digit = hexadecimalDigit(text[index]) else { return nil }
+      guard let digit = hexadecimalValue(text[index]) else { return nil }
       bytes[index / 2] |= index % 2 == 0 ? digit << 4 : digit
     }
     return bytes
@@ -208,15 +208,6 @@ public struct OCRAQuestion: Sendable, Equatable {
       written += 1
     }
     return bytes
-  }
-
-  private static func hexadecimalDigit(_ character: UInt8) -> UInt8? {
-    switch character {
-    case 0x30...0x39: character - 0x30
-    case 0x41...0x46: character - 0x41 + 10
-    case 0x61...0x66: character - 0x61 + 10
-    default: nil
-    }
   }
 }
 

@@ -51,11 +51,11 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
   ) throws(CryptographyFailure) -> (ciphertext: [UInt8], tag: [UInt8]) {
     guard key.count == keyByteCount, vector.count == vectorByteCount else { throw CryptographyFailure() }
     guard let hash else {
-      var sealed = [UInt8](copying: message)
+      var sealed = [UInt8](message)
       var tag = FixedBytes<16>()
       var bytes = sealed.mutableSpan
       try AESGCM.seal(key: key, nonce: vector, authenticating: data, message: &bytes, tag: &tag)
-      return (sealed, [UInt8](copying: tag.bytes))
+      return (sealed, [UInt8](tag.bytes))
     }
     let half = key.count / 2
     let ciphertext = try AESCBC.encrypt(

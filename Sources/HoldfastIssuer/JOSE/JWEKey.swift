@@ -216,7 +216,7 @@ extension JWEKey {
     }
     var nonce = FixedBytes<12>()
     do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw .cryptography }
-    var wrapped = [UInt8](copying: contentKey)
+    var wrapped = [UInt8](contentKey)
     var tag = FixedBytes<16>()
     do throws(CryptographyFailure) {
       var bytes = wrapped.mutableSpan

@@ -59,7 +59,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
       try database.run(
         "INSERT OR IGNORE INTO device (device, binding) VALUES (?, ?)", .copying(device.bytes), .copying(binding.bytes))
       let bound = try database.oneBytes("SELECT binding FROM device WHERE device = ?", .copying(device.bytes))
-      return bound == [UInt8](copying: binding.bytes)
+      return bound == [UInt8](binding.bytes)
     } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 
@@ -70,7 +70,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
         "INSERT OR IGNORE INTO issued (baseline, device) VALUES (?, ?)", .copying(baseline.bytes),
         .copying(device.bytes))
       let owner = try database.oneBytes("SELECT device FROM issued WHERE baseline = ?", .copying(baseline.bytes))
-      return owner == [UInt8](copying: device.bytes)
+      return owner == [UInt8](device.bytes)
     } catch { throw ServiceLedgerFault(.issuerLedger, cause: error) }
   }
 

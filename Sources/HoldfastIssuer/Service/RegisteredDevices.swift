@@ -68,7 +68,7 @@ extension IssuedBaselinesDatabase {
     do throws(DatabaseError) {
       return try database.transaction { () throws(DatabaseError) in
         if let point = try database.oneBytes("SELECT point FROM listed WHERE device = ?", id) {
-          guard point == [UInt8](copying: device.publicKey.point.bytes) else { return .anotherKey }
+          guard point == [UInt8](device.publicKey.point.bytes) else { return .anotherKey }
           guard let label else { return .unchanged }
           let changed = try database.run(
             "UPDATE listed SET label = ? WHERE device = ? AND label IS NOT ?", .text(label.description), id,
@@ -79,7 +79,7 @@ extension IssuedBaselinesDatabase {
           "INSERT INTO listed (device, point, label, added) VALUES (?, ?, ?, ?)", id,
           .copying(device.publicKey.point.bytes), .optional(label?.description), .unsigned(now))
         let bound = try database.oneBytes("SELECT binding FROM device WHERE device = ?", id)
-        guard let bound, bound != [UInt8](copying: binding.bytes) else { return .added(generation: nil) }
+        guard let bound, bound != [UInt8](binding.bytes) else { return .added(generation: nil) }
         try database.run("UPDATE device SET binding = ? WHERE device = ?", .copying(binding.bytes), id)
         return .added(generation: try raise(id))
       }

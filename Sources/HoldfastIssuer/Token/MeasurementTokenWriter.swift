@@ -165,7 +165,7 @@ package struct MeasurementTokenWriter: Sendable {
       id = try keyID(of: device, using: &cryptography)
     } catch { throw .cryptography }
     let recipient = JWERecipient(
-      curve: .p256, point: [UInt8](copying: device.bytes), management: format == .jose ? .ecdhES : .ecdhESA256KW,
+      curve: .p256, point: [UInt8](device.bytes), management: format == .jose ? .ecdhES : .ecdhESA256KW,
       encryption: .a256GCM, keyID: base64URL(id.bytes))
     do throws(JOSEFault) {
       let signed = try signES256(payload.bytes, type: "holdfast-mt+jwt", key: &issuer, using: &cryptography)

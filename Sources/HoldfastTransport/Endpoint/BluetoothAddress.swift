@@ -1,3 +1,5 @@
+import HoldfastCore
+
 /// A 48-bit Bluetooth address of an adapter or a peer; `00:00:00:00:00:00` stands for any.
 package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   /// The origin of a Bluetooth Low Energy address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
@@ -31,7 +33,7 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
     for pair in pairs {
       guard pair.count == 2 else { throw .address }
       for digit in pair {
-        guard let nibble = hexDigitValue(digit) else { throw .address }
+        guard let nibble = hexadecimalValue(digit) else { throw .address }
         value = value << 4 | UInt64(nibble)
       }
     }
@@ -44,16 +46,6 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
       let octet = UInt8(truncatingIfNeeded: value >> UInt64(shift))
       return (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)
     }.joined(separator: ":")
-  }
-}
-
-/// Returns the value of the hex digit `character`, an ASCII code; nil for any other character.
-func hexDigitValue(_ character: UInt8) -> UInt8? {
-  switch character {
-  case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
-  case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
-  case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
-  default: nil
   }
 }
 

@@ -1,3 +1,5 @@
+import HoldfastCore
+
 /// The place at which a peer is reached, in socat's notation: `unix:PATH`, `l2cap:ADDR,psm=0x1001`, `rfcomm:ADDR,channel=5`,
 /// `le:ADDR,psm=0x80`, `tty:PATH`, `unix-stream:PATH`.
 ///
@@ -147,7 +149,7 @@ struct EndpointOptions {
 
   /// Reads a number that consists only of digits. The standard library's initialiser would accept a sign as well.
   private static func digits(_ text: Substring, radix: Int) -> UInt16? {
-    text.utf8.allSatisfy { hexDigitValue($0) != nil } ? UInt16(text, radix: radix) : nil
+    text.utf8.allSatisfy { hexadecimalValue($0) != nil } ? UInt16(text, radix: radix) : nil
   }
 }
 

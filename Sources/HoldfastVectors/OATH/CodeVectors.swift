@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastOpenSSL
 
 /// The vectors `HOTP` and `TOTP`: the code for a counter or a time.
@@ -75,16 +76,6 @@ extension VectorNode {
     for index in 0..<8 { number = number << 8 | UInt64(bytes[index]) }
     return number
   }
-}
-
-/// Returns a whole HMAC as lower-case hexadecimal digits.
-func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String {
-  var text = ""
-  for index in 0..<code.count {
-    let digits = String(code.bytes[index], radix: 16)
-    text += digits.count == 1 ? "0" + digits : digits
-  }
-  return text
 }
 
 /// The vectors `OCRA`: the code that a suite computes from its inputs.

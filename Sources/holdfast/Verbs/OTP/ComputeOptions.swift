@@ -44,9 +44,6 @@ func decimal(_ text: String) -> UInt64? {
   return UInt64(text)
 }
 
-/// Formats a whole HMAC in hexadecimal digits.
-func hexadecimal(_ code: borrowing ByteBuffer<64>) -> String { hexadecimal(code.bytes) }
-
 /// The encodings of a secret in a file.
 enum SecretFormat: String, CaseIterable, ExpressibleByArgument {
   case hex, base32, raw
