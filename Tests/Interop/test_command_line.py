@@ -323,7 +323,7 @@ def test_an_activation_that_waits_is_shown_and_may_be_removed(newcomer):
     newcomer.refuse(MALFORMED, "device", "user", "remove", *where, "alice")
     newcomer.run("device", "user", "add", *where, "alice")
     listed = newcomer.run("device", "user", "list", *where)
-    assert b"alice  is to activate" in listed.stdout, "the activation is not shown"
+    assert b"alice  can activate" in listed.stdout, "the activation is not shown"
     assert b"no users" not in listed.stderr, f"a user is on the way, but it says {listed.stderr}"
     codes = json.loads(newcomer.run("device", "user", "list", *where, "--json").stdout)["codes"]
     assert [(code["user"], code["for"]) for code in codes] == [("alice", "activation")], "the codes"

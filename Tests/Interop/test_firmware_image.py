@@ -200,7 +200,7 @@ def test_an_owner_trusts_adds_users_and_reads_the_log(workshop):
     workshop.run(DENIED, "device", "user", "add", *at, "--otp-secret", "secret", "--seal", "none", "Łucja")
     users = lines(workshop.run(OK, "device", "user", "list", *at))
     assert (
-        users[0] == "Łucja  TOTP-SHA1-6-30s" and users[1].startswith("Zoë Müller  is to activate") and len(users) == 2
+        users[0] == "Łucja  TOTP-SHA1-6-30s" and users[1].startswith("Zoë Müller  can activate") and len(users) == 2
     ), f"{users}"
     workshop.run(OK, "device", "user", "unlock", *at, "Łucja")
     workshop.run(DENIED, "device", "user", "unlock", *at, "nobody")

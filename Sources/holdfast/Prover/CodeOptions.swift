@@ -11,10 +11,12 @@ struct CodeOptions: ParsableArguments {
   var user: String?
 
   @Option(
-    help: "A file with a one-time password; - reads a line of standard input, or asks for it.", completion: .file())
+    help: "A file with a one-time password; - reads a line from standard input, or prompts on a terminal.",
+    completion: .file())
   var otp: String?
 
-  @Option(help: "A file with a seal; - reads a line of standard input, or asks for it.", completion: .file())
+  @Option(
+    help: "A file with a seal; - reads a line from standard input, or prompts on a terminal.", completion: .file())
   var seal: String?
 
   /// Makes the request with its codes. The one-time password is read before the seal. With a seal, the texts have the

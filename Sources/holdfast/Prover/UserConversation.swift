@@ -53,7 +53,7 @@ struct UserConversation: ~Copyable {
 struct OwnersCodeOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the code from the device's owner, or - for standard input. By default, the terminal asks for it.",
+      "A file with the code from the device's owner, or - for standard input. By default, the command prompts for it.",
     completion: .file())
   var code: String?
 

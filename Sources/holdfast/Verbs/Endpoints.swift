@@ -4,7 +4,7 @@ import HoldfastTransport
 /// The page that `holdfast help endpoints` shows. It describes the options that name the endpoint of a device.
 struct Endpoints: ParsableCommand {
   static let configuration = CommandConfiguration(
-    abstract: "Endpoints, as --connect, --listen and --to accept them (a help page).",
+    abstract: "Describe the endpoints for --connect, --listen and --to (a help page).",
     discussion: """
       \(Scheme.all.map { "\($0.form)\n    \($0.summary)" }.joined(separator: "\n"))
 

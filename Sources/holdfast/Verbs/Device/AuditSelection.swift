@@ -8,19 +8,19 @@ import HoldfastStorage
 
 /// The options that select entries of an audit log. An entry must meet all conditions.
 struct AuditSelectionOptions: ParsableArguments {
-  @Option(help: "Only entries after this sequence number.")
+  @Option(help: "Show only entries after this sequence number.")
   var after: String?
 
-  @Option(help: "Only entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
+  @Option(help: "Show only entries from this time on, such as 2026-11-22T18:00:00Z, or in Unix seconds.")
   var since: String?
 
-  @Option(help: "Only entries that name this user.")
+  @Option(help: "Show only entries that name this user.")
   var user: String?
 
-  @Option(help: "Only rounds that ended with this status, such as accepted, and totals that count it.")
+  @Option(help: "Show only rounds that ended with this status, such as accepted, and totals that count it.")
   var status: String?
 
-  @Option(help: "Only this number of entries, the last of those selected.")
+  @Option(help: "Show only the last entries of those selected, at most this number.")
   var last: Int?
 
   /// Returns the selection.

@@ -22,10 +22,10 @@ struct DeviceBridge: Verb {
       """,
     ])
 
-  @Option(help: "Where to listen for provers, such as rfcomm:00:00:00:00:00:00; may be repeated.")
+  @Option(help: "An endpoint to listen at, such as rfcomm:00:00:00:00:00:00; may be repeated.")
   var listen: [String]
 
-  @Option(help: "The line, such as tty:/dev/ttyUSB0 or unix-stream:/run/uart.sock.")
+  @Option(help: "The serial line of the device, such as tty:/dev/ttyUSB0 or unix-stream:/run/uart.sock.")
   var to: String
 
   @Flag(help: "Do not log individual provers.")

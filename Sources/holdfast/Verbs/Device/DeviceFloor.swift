@@ -23,7 +23,7 @@ struct DeviceFloor: OwnerVerb {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Move the clock floor to this time, such as 2026-11-22T18:00:00Z or in Unix seconds, or to now.")
+  @Option(help: "Move the clock floor to this time, such as 2026-11-22T18:00:00Z, Unix seconds, or now.")
   var clock: String?
 
   @Option(help: "The key id of the issuer whose generation floor is moved.")

@@ -26,7 +26,9 @@ struct DeviceServe: Verb {
   @OptionGroup var output: OutputOptions
 
   @Option(
-    help: "Where to listen, such as unix:/run/lock.sock or unix:/run/lock.sock,mode=660,group=lock; may be repeated.")
+    help:
+      "An endpoint to listen at, such as unix:/run/lock.sock or unix:/run/lock.sock,mode=660,group=lock; may be repeated."
+  )
   var listen: [String]
 
   @Flag(help: "Do not log individual rounds.")

@@ -67,8 +67,8 @@ struct DevicePolicyShow: OwnerVerb {
   static let configuration = CommandConfiguration(
     commandName: "policy", abstract: "Show what the device's owner allows, and whether the policy file is in force.",
     discussion: """
-      The policy is the file policy.json in the device's folder. A running device applies changes at once. The policy of an \
-      image is the one given to device init.
+      The policy is the file policy.json in the device's folder. A running device applies changes at once. An image contains \
+      the policy that was given to device init.
       """,
     examples: [
       "holdfast device policy --dir lock",

@@ -9,10 +9,10 @@ import HoldfastOpenSSL
 /// The options for the app's claims about itself. The service's policy determines name and version from the image, and
 /// the claims must agree.
 struct AppOptions: ParsableArguments {
-  @Option(help: "The app's name as the app claims it, which must match the service's policy; at most 64 bytes.")
+  @Option(help: "The name that the app claims, at most 64 bytes. It must match the service's policy.")
   var subject: String?
 
-  @Option(help: "The app's version as the app claims it, three numbers, which must match the service's policy.")
+  @Option(help: "The version that the app claims, three numbers. It must match the service's policy.")
   var appVersion: String?
 
   /// Measures this process again and creates the evidence for one device.
@@ -90,7 +90,7 @@ struct TokenOptions: ParsableArguments {
   @Option(help: "The validity of the token, in seconds.")
   var validFor: UInt64?
 
-  @Option(help: "The user to whom the token is bound. By default, none.")
+  @Option(help: "The only user whose codes may accompany the token. By default, any user.")
   var user: String?
 
   func options() throws(Failure) -> IssuanceOptions {

@@ -7,7 +7,7 @@ import HoldfastStorage
 
 struct Measure: Verb {
   static let configuration = CommandConfiguration(
-    abstract: "Take a baseline: write its configuration into the state folder, and evidence for the service to a file.",
+    abstract: "Take a baseline: write its configuration to the state folder, and its evidence to a file.",
     discussion: """
       Anyone who reads the evidence knows the measurements in every baseline of this host, so only this user can read the \
       file. Delete it once attest has read it, or use attest --delete-evidence. The baseline waits in the state folder until \

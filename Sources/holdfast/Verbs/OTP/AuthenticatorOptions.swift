@@ -29,7 +29,7 @@ struct AuthenticatorOptions: ParsableArguments {
 
 /// The options that select a record.
 struct RecordOptions: ParsableArguments {
-  @Option(help: "The user whose record is meant; optional if there is only one user.")
+  @Option(help: "The user of the record; optional if there is only one user.")
   var user: String?
 
   @Option(help: "The index of the user's record, 1 to 8; optional if only one record fits.")
@@ -47,7 +47,7 @@ struct RecordOptions: ParsableArguments {
 /// The options for the PIN or key of a record's secret.
 struct UnlockingOptions: ParsableArguments {
   @Option(
-    help: "A file with the PIN, or - for standard input. By default, the terminal asks for it.", completion: .file())
+    help: "A file with the PIN, or - for standard input. By default, the command prompts for it.", completion: .file())
   var pinFile: String?
 
   @Option(
@@ -80,7 +80,7 @@ struct UnlockingOptions: ParsableArguments {
 struct NewProtectionOptions: ParsableArguments {
   @Option(
     help:
-      "A file with the new PIN, or - for standard input. By default, the terminal asks for it twice. A PIN has 4 to 6 digits, which must not count up or down, repeat themselves, or begin or end with a year.",
+      "A file with the new PIN, or - for standard input. By default, the command prompts for it twice. A PIN has 4 to 6 digits, which must not count up or down, repeat themselves, or begin or end with a year.",
     completion: .file())
   var newPinFile: String?
 
@@ -118,7 +118,7 @@ struct NewProtectionOptions: ParsableArguments {
         Console.report(error)
       }
     }
-    throw Failure(refusal.status, "no valid PIN was chosen in five attempts", hint: refusal.hint)
+    throw Failure(refusal.status, "no PIN was chosen in five attempts", hint: refusal.hint)
   }
 
   private func chosenPIN() throws(Failure) -> PIN {
@@ -139,7 +139,8 @@ extension PIN {
     if let file {
       guard !file.isCode else {
         throw Failure(
-          secretGivenTo: fileOption, hint: "give it a file, or - for standard input; without it, the terminal asks")
+          secretGivenTo: fileOption,
+          hint: "give it a file, or - for standard input; without it, the command prompts for the secret")
       }
       digits = try SecretInput.nextLine(file, of: fileOption, limit: 1024)
     } else {

@@ -73,7 +73,7 @@ struct OTPState: ParsableCommand {
 /// The option for the passphrase that encrypts the line.
 struct PassphraseOptions: ParsableArguments {
   @Option(
-    help: "A file with the passphrase, or - for standard input. By default, the terminal asks for it.",
+    help: "A file with the passphrase, or - for standard input. By default, the command prompts for it.",
     completion: .file())
   var passphraseFile: String?
 
@@ -135,7 +135,7 @@ struct OTPStateExport: Verb {
 
 struct OTPStateImport: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "import", abstract: "Import a state that was exported. No counter goes back.",
+    commandName: "import", abstract: "Import an exported state. No counter is set back.",
     examples: [
       "holdfast otp state import --authenticator keys backup.txt"
     ])

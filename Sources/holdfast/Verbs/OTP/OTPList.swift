@@ -117,7 +117,7 @@ struct OTPRemove: Verb {
   @OptionGroup var authenticator: AuthenticatorOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "Whose records.")
+  @Option(help: "The user of the records.")
   var user: String
 
   @Option(help: "The index of the record, 1 to 8; by default, all of the user's records.")

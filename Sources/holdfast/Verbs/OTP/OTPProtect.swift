@@ -28,7 +28,7 @@ struct OTPProtect: Verb {
     help: "Undo the last change: a file with the undo code, or - for standard input.", completion: .file())
   var undoCodeFile: String?
 
-  @Flag(help: "Undo the last change; the terminal asks for the undo code.")
+  @Flag(help: "Undo the last change; the command prompts for the undo code.")
   var undo = false
 
   @Flag(help: "Confirm that the new PIN works, and forget the old state.")

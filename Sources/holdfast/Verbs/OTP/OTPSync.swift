@@ -29,7 +29,7 @@ struct OTPSync: Verb {
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
 
-  @Option(help: "The user whose records are meant; optional if there is only one user.")
+  @Option(help: "The user of the records; optional if there is only one user.")
   var user: String?
 
   static let isMeasuring = true

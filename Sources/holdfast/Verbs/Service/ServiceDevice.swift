@@ -65,7 +65,7 @@ struct ServiceDeviceAdd: Verb {
     case .added(let generation):
       Console.result("registered device \(id)")
       if let generation {
-        Console.note("tokens for it were issued with another key; generation \(generation) revokes them")
+        Console.note("tokens for it were issued with another key; they are now revoked, by generation \(generation)")
       }
     case .relabelled: Console.result("device \(id) was already registered, and has a new label")
     case .unchanged, .anotherKey: Console.result("device \(id) was already registered")
