@@ -161,7 +161,9 @@ import Testing
 
   @Test func `a folder without an authenticator, of somebody else, or open to others is told apart`() throws {
     let place = try TemporaryFolder()
-    #expect(fault { _ = try AuthenticatorFolder.open(at: place.file("none")) } == .folder(FileError(.notFound, at: place.file("none"))))
+    #expect(
+      fault { _ = try AuthenticatorFolder.open(at: place.file("none")) }
+        == .folder(FileError(.notFound, at: place.file("none"))))
     #expect(fault { _ = try AuthenticatorFolder.open(at: place.path) } == .missing)
     #expect(
       fault { _ = try AuthenticatorFolder.create(at: place.file("none/none")) }

@@ -227,7 +227,9 @@ import Testing
     expect(.database(.cannotOpen))
     let device = try TestDevice()
     try device.tamper("PRAGMA user_version = 1000")
-    #expect(throws: DeviceFolderFault.file(.ledger, .database(.newerVersion(found: 1000)))) { try device.folder.openLedger() }
+    #expect(throws: DeviceFolderFault.file(.ledger, .database(.newerVersion(found: 1000)))) {
+      try device.folder.openLedger()
+    }
   }
 
   @Test func `a lock that stands nowhere is corrupt`() throws {
@@ -246,6 +248,8 @@ import Testing
     try FileManager.default.moveItem(atPath: file(.actuator), toPath: place.path + "/elsewhere")
     try FileManager.default.createSymbolicLink(
       atPath: file(.actuator), withDestinationPath: place.path + "/elsewhere")
-    #expect(throws: DeviceFolderFault.file(.actuator, .file(FileError(.symbolicLink, at: file(.actuator))))) { try folder.openLock() }
+    #expect(throws: DeviceFolderFault.file(.actuator, .file(FileError(.symbolicLink, at: file(.actuator))))) {
+      try folder.openLock()
+    }
   }
 }

@@ -96,7 +96,9 @@ import Testing
     try FileManager.default.removeItem(atPath: description)
     try FileManager.default.createDirectory(atPath: description, withIntermediateDirectories: false)
     let before = try device.ledger.summary()
-    #expect(throws: DeviceFolderFault.file(.description, .file(FileError(.isDirectory, at: description)))) { try reset(device) }
+    #expect(throws: DeviceFolderFault.file(.description, .file(FileError(.isDirectory, at: description)))) {
+      try reset(device)
+    }
     #expect(try device.ledger.summary() == before)
     #expect(try device.ledger.issuers().count == 1)
   }

@@ -56,7 +56,9 @@ import Testing
     #expect(unsafe chown(DeviceFile.policy.path(in: device.folder.path), 12345, 12345) == 0)
     #expect(device.folder.policy.read() == PolicyReading(fault: .unreadable))
     #expect(unsafe chown(device.folder.path, 12345, 12345) == 0)
-    #expect(throws: DeviceFolderFault.folder(FileError(.wrongOwner, at: device.folder.path))) { try DeviceFolder.open(at: device.folder.path) }
+    #expect(throws: DeviceFolderFault.folder(FileError(.wrongOwner, at: device.folder.path))) {
+      try DeviceFolder.open(at: device.folder.path)
+    }
   }
 
   @Test func `a change is announced and audited once, and not again after a restart`() throws {

@@ -95,7 +95,9 @@ import Testing
     let device = try TestDevice()
     do {
       let served = try ServedDevice(device)
-      #expect(throws: ServerFault.folder(.folder(FileError(.locked, at: device.folder.path)))) { _ = try ServedDevice(device, scheme: "unix-stream") }
+      #expect(throws: ServerFault.folder(.folder(FileError(.locked, at: device.folder.path)))) {
+        _ = try ServedDevice(device, scheme: "unix-stream")
+      }
       try served.stop()
     }
     let next = try ServedDevice(device)
