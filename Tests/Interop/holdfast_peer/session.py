@@ -31,6 +31,7 @@ TABLE = (
     ("internal", False, False, False),
 )
 STATUS = {row[0]: number for number, row in enumerate(TABLE)}
+NAMES = {number: name for name, number in STATUS.items()}
 AUTHENTICATED, SLOWED_BY, BY_RULES = ({STATUS[row[0]] for row in TABLE if row[column]} for column in (1, 2, 3))
 
 
