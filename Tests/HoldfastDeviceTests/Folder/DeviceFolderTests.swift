@@ -222,7 +222,7 @@ import Testing
     try write("not a database, by its first bytes", to: .ledger)
     expect(.database(.corrupt))
     try write("", to: .ledger)
-    expect(.database(.foreign))
+    expect(.database(.corrupt))
     try FileManager.default.removeItem(atPath: file(.ledger))
     expect(.database(.cannotOpen))
     let device = try TestDevice()
