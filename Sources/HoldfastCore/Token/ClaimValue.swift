@@ -49,7 +49,11 @@
       case .deviceID: return .bytes(Self.array(audience.bytes))
       case .bytes16: return .bytes(Self.array(tokenID.bytes))
       case .secret32, .secret16: return nil
-      case .commands: return .texts((0..<commands.count).map { commands[$0].description })
+      case .commands:
+        switch commands {
+        case .some(let commands): return .texts((0..<commands.count).map { commands[$0].description })
+        case .none: return nil
+        }
       case .version: return .version(version)
       }
     }

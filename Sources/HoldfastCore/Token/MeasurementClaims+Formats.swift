@@ -25,8 +25,7 @@ extension MeasurementClaims {
     case .secret32(0): try integrity.set(try reader.byteString())
     case .secret32: try device.set(try reader.byteString())
     case .secret16: try proofKey.set(try reader.byteString())
-    case .commands:
-      for _ in 0..<(try reader.arrayHead()) { try commands.append(try reader.boundedText()) }
+    case .commands: commands = try CommandList(&reader)
     case .version:
       try reader.array(of: 3)
       version = AppVersion(
@@ -64,9 +63,7 @@ extension MeasurementClaims {
     case .secret32(0): try reader.string().read(paddedBase64: &integrity)
     case .secret32: try reader.string().read(paddedBase64: &device)
     case .secret16: try reader.string().read(paddedBase64: &proofKey)
-    case .commands:
-      var index = try reader.beginArray()
-      while try reader.nextElement(&index) { try commands.append(try reader.boundedText()) }
+    case .commands: commands = try CommandList(&reader)
     case .version:
       version = try reader.version()
       isPresent = version != .zero
@@ -103,8 +100,12 @@ extension MeasurementClaims {
     case .secret32, .secret16:
       try withSecret(claim) { (bytes) throws(Sink.Failure) in try sink.appendCBOR(bytes: bytes) }
     case .commands:
-      try sink.appendCBOR(array: commands.count)
-      for index in 0..<commands.count { try sink.appendCBOR(text: commands[index].bytes) }
+      switch commands {
+      case .some(let commands):
+        try sink.appendCBOR(array: commands.count)
+        for index in 0..<commands.count { try sink.appendCBOR(text: commands[index].bytes) }
+      case .none: break
+      }
     case .version:
       try sink.appendCBOR(array: 3)
       try sink.appendCBOR(unsigned: version.major)
@@ -143,6 +144,19 @@ extension Claim {
       return
     }
     return nil
+  }
+}
+
+extension CommandList {
+  fileprivate init(_ reader: inout CBORReader) throws(EncodingFault) {
+    self.init()
+    for _ in 0..<(try reader.arrayHead()) { try append(try reader.boundedText()) }
+  }
+
+  fileprivate init(_ reader: inout JSONReader) throws(EncodingFault) {
+    self.init()
+    var index = try reader.beginArray()
+    while try reader.nextElement(&index) { try append(try reader.boundedText()) }
   }
 }
 
