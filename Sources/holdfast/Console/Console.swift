@@ -8,8 +8,8 @@ import Synchronization
 /// Rules: messages begin with `holdfast:` and have no full stop; a `hint:` states what to do; warnings begin with
 /// `warning:`.
 enum Console {
-  /// Prints a line of a result after `mark`, the only part that may contain colours.
-  static func result(_ text: String, after mark: String = "") { writeResult(mark + text.printable + "\n") }
+  /// Prints a line of a result.
+  static func result(_ text: String) { writeResult(text.printable + "\n") }
 
   /// Prints a line of a result whose values are already quoted.
   static func result(quoted line: String) { writeResult(line + "\n") }

@@ -135,10 +135,6 @@ extension Failure {
         "device \(hexadecimal(device)) answers\(place) with the key \(hexadecimal(answered)), but was enrolled with "
           + "\(hexadecimal(enrolled)); nothing was sent to it",
         hint: "was it set up again? If its owner confirms that, enrol with its new descriptor: \(enroll) --replace")
-    case .severalEnrolled(let devices):
-      self.init(
-        .usage, "\(devices.count) devices are enrolled in \(folder): \(Self.list(devices))",
-        hint: "choose one with --device ID")
     case .alreadyEnrolled(let device):
       self.init(
         .malformed, "device \(hexadecimal(device)) is already enrolled in \(folder); nothing was overwritten",

@@ -54,21 +54,6 @@ struct ProverFolder {
     return old
   }
 
-  /// Returns the entry of the only device.
-  ///
-  /// - Throws: `nothingEnrolled`, `severalEnrolled`.
-  func onlyEntry() throws(StateFolderFault) -> Entry {
-    let entries = try entries()
-    guard let entry = entries.first else { throw try nothingEnrolled() }
-    guard entries.count == 1 else { throw .severalEnrolled(entries.map { $0.device }) }
-    return entry
-  }
-
-  /// Reads the only enrolment.
-  ///
-  /// - Throws: The errors of ``onlyEntry()`` and ``EnrolmentFolder/load()``.
-  func loadOnly() throws(StateFolderFault) -> Enrolment { try onlyEntry().load() }
-
   /// Returns the entry of a device whose id was given.
   ///
   /// - Throws: `notEnrolled`, `nothingEnrolled`.
@@ -139,8 +124,6 @@ enum StateFolderFault: Error {
   case anotherDevice(DeviceID, expected: DeviceID)
   /// The enrolled device answers with another key.
   case anotherKey(DeviceID, enrolled: KeyID, answered: KeyID)
-  /// The operation needs one device, but several are enrolled.
-  case severalEnrolled([DeviceID])
   /// The device is already enrolled, and no replacement was requested.
   case alreadyEnrolled(DeviceID)
   /// A baseline already waits for its token, and no replacement was requested.

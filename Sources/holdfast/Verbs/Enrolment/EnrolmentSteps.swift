@@ -16,12 +16,10 @@ struct AppOptions: ParsableArguments {
   var appVersion: String?
 
   /// Measures this process again and creates the evidence for one device.
-  func takeBaseline(clock: some Clock = SystemClock()) throws(Failure) -> Baseline {
-    try takeBaselines(1, clock: clock)[0]
-  }
+  func takeBaseline() throws(Failure) -> Baseline { try takeBaselines(1)[0] }
 
   /// Measures this process once and makes the evidence for several devices. Each baseline has a separate salt.
-  func takeBaselines(_ count: Int, clock: some Clock = SystemClock()) throws(Failure) -> [Baseline] {
+  func takeBaselines(_ count: Int) throws(Failure) -> [Baseline] {
     let name = try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") }
     let version = try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") }
     BuiltInKeys.warnOfDevelopmentKey()
@@ -32,7 +30,8 @@ struct AppOptions: ParsableArguments {
       let measurement = try measurer.measure(makingDeviceSecret: true)
       for _ in 0..<count {
         baselines.append(
-          try measurer.baseline(of: measurement, subject: name, version: version, clock: clock, random: &random))
+          try measurer.baseline(
+            of: measurement, subject: name, version: version, clock: SystemClock(), random: &random))
       }
     } catch { throw Failure(error) }
     if baselines.first?.measurement.restsOnDeviceSecretAlone == true {
@@ -133,14 +132,10 @@ enum TokenFormat: String, ExpressibleByArgument, CaseIterable {
 }
 
 /// A client of the attestation service and backend in a folder.
-struct ServiceClient<Time: Clock> {
+struct ServiceClient {
   let folder: ServiceFolder
-  let clock: Time
 
-  init(path: String, clock: Time = SystemClock()) {
-    folder = ServiceFolder(path: path)
-    self.clock = clock
-  }
+  init(path: String) { folder = ServiceFolder(path: path) }
 
   /// Exchanges evidence for an attestation token.
   func attest(_ evidence: [UInt8], for device: DeviceDescriptor) throws(Failure) -> [UInt8] {
@@ -148,7 +143,7 @@ struct ServiceClient<Time: Clock> {
     var random = SystemRandom()
     let appraisal: Appraisal
     do throws(AttestationFault) {
-      appraisal = try service.appraise(evidence.span, for: device, clock: clock, random: &random)
+      appraisal = try service.appraise(evidence.span, for: device, clock: SystemClock(), random: &random)
     } catch { throw Failure(error, folder: folder.path) }
     switch appraisal {
     case .approved(let token, _): return token
@@ -165,7 +160,7 @@ struct ServiceClient<Time: Clock> {
     let issuance: Issuance
     do throws(IssuanceFault) {
       issuance = try backend.issue(
-        attestation: attestation.span, for: device, options: options, clock: clock, random: &random)
+        attestation: attestation.span, for: device, options: options, clock: SystemClock(), random: &random)
     } catch { throw Failure(error, folder: folder.path) }
     switch issuance {
     case .issued(let token): return token
