@@ -24,7 +24,7 @@ import Testing
     ("/proc/device-tree", "unreadable(HoldfastMeasurement.MeasuredSource.serialNumber, code: 13)"),
     ("/proc/cpuinfo", "unreadable(HoldfastMeasurement.MeasuredSource.processor, code: 13)"),
     ("/lib/x86_64-linux-gnu/libc.so", "unreadable(HoldfastMeasurement.MeasuredSource.mappedFile, code: 13)"),
-    ("device.secret", "deviceSecret(HoldfastMeasurement.DeviceSecretFault.system(13))"),
+    ("device.secret", "deviceSecret(HoldfastMeasurement.HostSecretFault.system(13))"),
   ])
   func `a source that a filter of system calls refuses ends the measurement`(path: String, error: String) throws {
     let path = path.hasPrefix("/lib/") ? try Programs.loaded("libc.so.6") : path
@@ -39,7 +39,7 @@ import Testing
     // The folder opens, its threads do not.
     ("/proc/self/task/", "malformed(HoldfastMeasurement.MeasuredSource.threads)"),
     ("/proc/cpuinfo", "unreadable(HoldfastMeasurement.MeasuredSource.processor, code: 2)"),
-    ("device.secret", "deviceSecret(HoldfastMeasurement.DeviceSecretFault.missing)"),
+    ("device.secret", "deviceSecret(HoldfastMeasurement.HostSecretFault.missing)"),
   ])
   func `a source that is said not to be there ends it as well`(path: String, error: String) throws {
     #expect(try refusal("refuse-path,\(path),2") == error)

@@ -89,7 +89,7 @@ import Testing
     #expect(FileManager.default.fileExists(atPath: folder + "/home/.local/share/holdfast/device.secret"))
     let (status, output) = try Programs.run(Programs.probe, ["baseline", folder + "/other"])
     #expect(status == 2)
-    #expect(output == "error deviceSecret(HoldfastMeasurement.DeviceSecretFault.noLocation)\n")
+    #expect(output == "error deviceSecret(HoldfastMeasurement.HostSecretFault.noLocation)\n")
   }
 
   @Test func `processes that make the device secret at once get the same`() async throws {
