@@ -34,10 +34,11 @@ wholly rfcomm-accepted rfcomm
 refuses rfcomm
 proves once once rfcomm 1
 
-# BlueZ's own test programs as clients: they do not send a valid answer.
-exchange l2test l2test -i hci1 -s -P "$PSM" -b 600 -N 1 -g 500 "$device"
+# BlueZ's own test programs as clients: they do not send a valid answer. Each stays for four seconds, because a device whose peer has
+# gone before the challenge was sent has nothing to answer.
+exchange l2test l2test -i hci1 -s -P "$PSM" -b 600 -N 1 -g 4000 "$device"
 patiently answered malformed 1
-exchange rctest rctest -i hci1 -s -P "$CHANNEL" -b 600 -N 1 -C 1 -D 500 "$device"
+exchange rctest rctest -i hci1 -s -P "$CHANNEL" -b 600 -N 1 -C 1 -D 4000 "$device"
 patiently answered malformed 2
 report malformed "$(answers malformed)"
 
