@@ -8,7 +8,7 @@ import tempfile
 import images
 import pytest
 from board_device import BoardDevice
-from devices import BridgedDevice, LinuxDevice
+from devices import BridgedDevice, LinuxDevice, served
 from holdfast_peer.session import COSE, JOSE
 from sandbox import sandboxes
 
@@ -43,13 +43,8 @@ def folder():
 @pytest.fixture(scope="module")
 def linux_device(holdfast, folder):
     """The module's device, which is served until its tests are done."""
-    device = LinuxDevice(holdfast, folder)
-    try:
-        device.prepare()
-        device.start()
+    with served(LinuxDevice(holdfast, folder)) as device:
         yield device
-    finally:
-        device.close()
 
 
 @pytest.fixture(scope="module")

@@ -66,21 +66,16 @@ class Meeting:
         self.hosts["verifier"].do(f"patiently serving {LOG}")
         self.read_log()
 
+    def proof(self, transport, command, *options, state):
+        """The command line of a proof at the endpoint of a transport."""
+        words = "holdfast prove --connect", self.endpoints[transport], "--state", state, "--command", command, *options
+        return " ".join(words)
+
     def prove(self, transport, command, *options, state="phone"):
         """One round; returns how that went, and what the device said of it."""
         said = self.run(
             "prover",
-            " ".join(
-                (
-                    "holdfast prove --connect",
-                    self.endpoints[transport],
-                    "--state",
-                    state,
-                    "--command",
-                    command,
-                    *options,
-                )
-            ),
+            self.proof(transport, command, *options, state=state),
         )
         return said, self.read_log()
 

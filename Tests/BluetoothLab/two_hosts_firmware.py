@@ -71,17 +71,7 @@ class BridgedMeeting(Meeting):
         before = len(self.board.said())
         said = self.run(
             "prover",
-            " ".join(
-                (
-                    "holdfast prove --connect",
-                    self.endpoints[transport],
-                    "--state",
-                    state,
-                    "--command",
-                    command,
-                    *options,
-                )
-            ),
+            self.proof(transport, command, *options, state=state),
         )
         return said, [parse(line) for line in self.board.said()[before:]]
 

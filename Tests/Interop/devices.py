@@ -1,5 +1,6 @@
 """Devices under test, which the owner's verbs made and which provers of this peer connect to: on Linux, and behind a bridge."""
 
+import contextlib
 import json
 import pathlib
 import time
@@ -13,6 +14,17 @@ from holdfast_peer.prover import Prover
 BUSY = session.message_3(session.STATUS["busy"], None)
 # What a bridge answers while another prover has its place, or while it has no line.
 NOT_YET = (BUSY, session.message_3(session.STATUS["internal"], None))
+
+
+@contextlib.contextmanager
+def served(device):
+    """A device that is made and started, and closed at the end."""
+    try:
+        device.prepare()
+        device.start()
+        yield device
+    finally:
+        device.close()
 
 
 class LinuxDevice:

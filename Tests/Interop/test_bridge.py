@@ -12,7 +12,7 @@ import time
 import tty
 
 import pytest
-from devices import BUSY, BridgedDevice, wait_for
+from devices import BUSY, BridgedDevice, served, wait_for
 from holdfast_peer import session, transport
 from holdfast_peer.command_line import stop
 
@@ -55,13 +55,8 @@ class EnrolledBridge(BridgedDevice):
 
 @pytest.fixture(scope="module")
 def device(holdfast, folder):
-    device = EnrolledBridge(holdfast, folder)
-    try:
-        device.prepare()
-        device.start()
+    with served(EnrolledBridge(holdfast, folder)) as device:
         yield device
-    finally:
-        device.close()
 
 
 def test_prove_is_accepted_over_packets_and_over_bytes_again_and_again(device):

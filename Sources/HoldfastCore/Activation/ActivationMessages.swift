@@ -117,9 +117,9 @@ public struct ActivationGrant: Sendable, Equatable {
     for _ in 0..<count {
       try reader.array(of: 2)
       let number = try reader.unsigned()
-      guard number > last, number <= UInt64(CodePurpose.given.count),
-        let purpose = CodePurpose(rawValue: UInt8(number))
-      else { throw .unexpected }
+      guard number > last, let purpose = CodePurpose(rawValue: UInt8(clamping: number)), purpose != .host else {
+        throw .unexpected
+      }
       last = number
       methods[purpose] = try CodeMethod(&reader)
     }
@@ -137,8 +137,7 @@ public struct ActivationGrant: Sendable, Equatable {
     try sink.appendCBOR(unsigned: time)
     try sink.appendCBOR(unsigned: 3)
     try sink.appendCBOR(array: methods.count)
-    for index in CodePurpose.given.indices {
-      let purpose = CodePurpose.given[index]
+    for purpose in CodePurpose.given {
       if let method = methods[purpose] { try sink.appendAccount(purpose, method) }
     }
     try sink.appendCBOR(unsigned: 4)

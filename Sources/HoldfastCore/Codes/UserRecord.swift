@@ -204,7 +204,21 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
   case host = 3
 
   /// The purposes of the codes that a user gives, in the order in which a device checks them.
-  public static var given: InlineArray<2, CodePurpose> { [.otp, .seal] }
+  public static var given: Given { Given() }
+  /// The number of purposes in ``given``.
+  package static var givenCount: Int { 2 }
+
+  /// The sequence of the purposes of given codes. In contrast to an array, it needs no heap.
+  public struct Given: Sequence, IteratorProtocol, Sendable {
+    private var last: UInt8 = 0
+
+    /// Returns the next purpose; nil after the last one.
+    public mutating func next() -> CodePurpose? {
+      guard last < CodePurpose.givenCount else { return nil }
+      last += 1
+      return CodePurpose(rawValue: last)
+    }
+  }
 
   /// The factor that a code of this purpose is; none for a host code, which the device gives.
   var factor: Factors {

@@ -72,8 +72,8 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var clockFloor: UInt64
   /// The highest generation that was accepted from this verifying key.
   public var generationFloor: UInt64
-  /// The latest clock floor, in Unix seconds, below which the store has dropped records of tokens that had expired by
-  /// then; 0 if the clock floor never went back.
+  /// The highest clock floor that the owner has moved back, in Unix seconds; 0 if there is none. The store may have
+  /// dropped the records of tokens that had expired by then.
   public var forgottenThrough: UInt64 = 0
   /// The count of the rounds that were accepted with this token; nil if there is no record of it.
   public var uses: UseRecord?
@@ -180,17 +180,14 @@ extension AppraisalInput {
 extension Request {
   fileprivate var givenFactors: Factors {
     var codes: Factors = []
-    for index in CodePurpose.given.indices where self.codes[CodePurpose.given[index]] != nil {
-      codes.insert(CodePurpose.given[index].factor)
-    }
+    for purpose in CodePurpose.given where self.codes[purpose] != nil { codes.insert(purpose.factor) }
     return codes
   }
 
   /// Returns the user whose code the command needs; that of the one-time password takes precedence.
   fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
-    for index in CodePurpose.given.indices {
-      let purpose = CodePurpose.given[index]
-      if factors.contains(purpose.factor), let code = codes[purpose] { return code.user }
+    for purpose in CodePurpose.given where factors.contains(purpose.factor) {
+      if let code = codes[purpose] { return code.user }
     }
     return nil
   }
@@ -211,9 +208,8 @@ extension Request {
   fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
     guard let user else { return false }
     if let namedUser, namedUser != user { return true }
-    for index in CodePurpose.given.indices {
-      let purpose = CodePurpose.given[index]
-      if factors.contains(purpose.factor), let code = codes[purpose], code.user != user { return true }
+    for purpose in CodePurpose.given where factors.contains(purpose.factor) {
+      if let code = codes[purpose], code.user != user { return true }
     }
     return false
   }

@@ -170,16 +170,20 @@ extension Decision {
       return
     }
     var attempt = CodeAttempt(challenge: nil)
-    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
-      status = CodePurpose.given[index].rejection
-      guard let account = known.accounts[CodePurpose.given[index]] else { return }
+    for purpose in CodePurpose.given where needed.contains(purpose.factor) {
+      guard let account = known.accounts[purpose] else {
+        status = purpose.rejection
+        return
+      }
       if account.needsChallenge {
-        guard let challenge = known.challenge, now < challenge.expires else { return }
+        guard let challenge = known.challenge, now < challenge.expires else {
+          status = purpose.rejection
+          return
+        }
         attempt = CodeAttempt(challenge: challenge)
         known.challenge = nil
       }
     }
-    status = (needed.contains(.otp) ? CodePurpose.otp : .seal).rejection
     // This round's token may have moved the clock floor above `now`; the lockout then begins at that floor.
     known.countAttempt(with: needed, at: max(now, clockFloor))
     user = known
@@ -189,8 +193,7 @@ extension Decision {
   private mutating func apply(_ matches: CodeMatches, _ needed: Factors, now: UInt64) {
     guard var known = user.take(), matches.userID == known.id else { return }
     var rejected: CodePurpose?
-    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
-      let purpose = CodePurpose.given[index]
+    for purpose in CodePurpose.given where needed.contains(purpose.factor) {
       if !known.useUp(purpose, matches.results[purpose], at: now), rejected == nil { rejected = purpose }
     }
     if let rejected {

@@ -262,8 +262,7 @@ extension DeviceSession {
     var matches = CodeMatches(userID: user.id)
     let needed = round.factors ?? []
     let now = try now()
-    for index in CodePurpose.given.indices where needed.contains(CodePurpose.given[index].factor) {
-      let purpose = CodePurpose.given[index]
+    for purpose in CodePurpose.given where needed.contains(purpose.factor) {
       guard let given = request.codes[purpose], let account = user.accounts[purpose] else { continue }
       guard case .ocra = account.method else {
         matches.results[purpose] = try find(given.code, account, purpose, of: user, question: nil, now: now)

@@ -37,7 +37,7 @@ extension LedgerTables {
       return user
     }
     guard var user = found else { return nil }
-    for purpose in CodePurpose.allCases where purpose != .host {
+    for purpose in CodePurpose.given {
       user.accounts[purpose] = try account(purpose, of: user.id)
     }
     return user
@@ -55,7 +55,7 @@ extension LedgerTables {
       .unsigned(user.lastAccepted), user.challenge.map { .copying($0.bytes.bytes) } ?? .null,
       .optional(user.challenge?.expires), .unsigned(UInt64(user.failedFactors.rawValue)), .unsigned(user.id))
     guard changed == 1 else { throw .corrupt }
-    for purpose in CodePurpose.allCases {
+    for purpose in CodePurpose.given {
       guard let account = user.accounts[purpose] else { continue }
       let sql: StaticString =
         "UPDATE accounts SET next_position = ?, resynchronising = ? WHERE user = ? AND purpose = ?"

@@ -97,8 +97,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: name)
       let id = try store.draftUser(name, added)
-      for index in CodePurpose.given.indices where accounts[CodePurpose.given[index]] != nil {
-        let purpose = CodePurpose.given[index]
+      for purpose in CodePurpose.given where accounts[purpose] != nil {
         try store.draft(secret: secret(purpose).bytes, purpose, of: id)
       }
       try store.draft(.userAdded(name), realClock: realClock)

@@ -58,8 +58,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: name)
       let id = try store.draftUser(name, user)
-      for index in CodePurpose.given.indices where user.accounts[CodePurpose.given[index]] != nil {
-        try store.draft(secrets, CodePurpose.given[index], of: id)
+      for purpose in CodePurpose.given where user.accounts[purpose] != nil {
+        try store.draft(secrets, purpose, of: id)
       }
       try store.draft(secrets, .host, of: id)
       try store.draft(.userActivated(name), realClock: realClock)

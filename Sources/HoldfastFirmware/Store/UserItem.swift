@@ -24,12 +24,12 @@ struct UserItem {
     (record.failureCount, record.failedFactors) = (failureCount, Factors(rawValue: factors))
     (record.lockedUntil, record.clockOffsetSeconds) = (lockedUntil, clockOffset)
     record.challenge = try reader.challenge()
-    for index in CodePurpose.given.indices { record.accounts[CodePurpose.given[index]] = try reader.account() }
+    for purpose in CodePurpose.given { record.accounts[purpose] = try reader.account() }
     try reader.finish()
   }
 
   func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
-    try sink.begin(.user, elementCount: 9 + CodePurpose.given.count)
+    try sink.begin(.user, elementCount: 9 + CodePurpose.givenCount)
     try sink.appendCBOR(unsigned: record.id)
     try sink.appendCBOR(text: name.bytes)
     try sink.appendCBOR(unsigned: record.failureCount)
@@ -38,7 +38,7 @@ struct UserItem {
     try sink.appendCBOR(integer: record.clockOffsetSeconds)
     try sink.appendCBOR(unsigned: record.lastAccepted)
     try sink.append(record.challenge)
-    for index in CodePurpose.given.indices { try sink.append(record.accounts[CodePurpose.given[index]]) }
+    for purpose in CodePurpose.given { try sink.append(record.accounts[purpose]) }
   }
 }
 
@@ -87,7 +87,7 @@ enum CodeItem {
     let user = try reader.name()
     let expires = try reader.unsigned()
     var methods = ByPurpose<CodeMethod>()
-    for index in CodePurpose.given.indices { methods[CodePurpose.given[index]] = try reader.optionalMethod() }
+    for purpose in CodePurpose.given { methods[purpose] = try reader.optionalMethod() }
     try reader.finish()
     guard let key = Secret<32>(copying: keyBytes) else { throw .unexpected }
     return OneUseCodeRecord(id: id, purpose: purpose, key: key, user: user, expires: expires, methods: methods)
@@ -96,13 +96,13 @@ enum CodeItem {
   static func encode<Sink: ByteSink & ~Copyable>(
     _ code: borrowing OneUseCodeRecord, into sink: inout Sink
   ) throws(Sink.Failure) {
-    try sink.begin(.code, elementCount: 6 + CodePurpose.given.count)
+    try sink.begin(.code, elementCount: 6 + CodePurpose.givenCount)
     try sink.appendCBOR(unsigned: code.id)
     try sink.appendCBOR(unsigned: UInt64(code.purpose.rawValue))
     try code.key.withBytes { (key: Span<UInt8>) throws(Sink.Failure) in try sink.appendCBOR(bytes: key) }
     let user = code.user
     try sink.appendCBOR(text: user.bytes)
     try sink.appendCBOR(unsigned: code.expires)
-    for index in CodePurpose.given.indices { try sink.appendOptional(code.methods[CodePurpose.given[index]]) }
+    for purpose in CodePurpose.given { try sink.appendOptional(code.methods[purpose]) }
   }
 }
