@@ -1,8 +1,8 @@
-// What ArgumentParser uses of FoundationEssentials: one call of a JSON encoder, for `--experimental-dump-help`, and the
+// The part of FoundationEssentials that ArgumentParser uses: one call of a JSON encoder, for `--experimental-dump-help`, and the
 // description of an error.
 //
-// A release is built against this module in place of the toolchain's. The toolchain's would add 5 MB to the program, a
-// quarter, and the prover hashes every byte of itself for each proof. Names and results are those of FoundationEssentials.
+// A release is built against this module instead of the toolchain's, which would add 5 MB to the program. The prover hashes every
+// byte of itself for each proof. Names and results are those of FoundationEssentials.
 
 /// An error that describes itself.
 public protocol LocalizedError: Error {

@@ -91,17 +91,17 @@ extension Failure {
   init(_ error: DatabaseError, path: String, restore: String) {
     switch error {
     case .corrupt, .foreign, .wrongType, .constraint:
-      self.init(.malformed, "\(path) is damaged, or another file", hint: restore)
+      self.init(.malformed, "\(path) is damaged, or is another file", hint: restore)
     case .newerVersion: self.init(.malformed, "\(path) was written by a later version", hint: "use that version")
     case .cannotOpen:
       self.init(.malformed, "\(path) is missing, or is not a regular file that can be opened", hint: restore)
     case .permission:
       self.init(
-        .noPermission, "\(path) is not this user's alone",
-        hint: "chmod 600 \(path.shellWord), as the user it belongs to")
+        .noPermission, "\(path) belongs to another user, or is open to others",
+        hint: "chmod 600 \(path.shellWord), as the user that owns it")
     case .readOnly: self.init(.fault, "\(path) or its file system is read-only", hint: Self.whenReadOnly)
     case .full: self.init(FileError(.diskFull, at: path))
-    case .busy: self.init(.unavailable, "\(path) is held by another process", hint: "try again")
+    case .busy: self.init(.unavailable, "\(path) is in use by another process", hint: "try again")
     case .outOfRange, .misuse, .other: self.init(.fault, "\(path) could not be read or written")
     }
   }
