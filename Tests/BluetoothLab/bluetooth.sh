@@ -97,7 +97,7 @@ received() {
   report "$1-received" "$(awk '/Received [0-9]+ bytes/ { messages += 1; bytes += $(NF - 1) } END { print messages + 0, bytes + 0 }' "/tmp/$1")"
 }
 
-# daemon: starts bluetoothd with its message bus, and with the socket for SDP's older tools.
+# daemon: starts bluetoothd, process $bluetoothd, with its message bus, and with the socket for SDP's older tools.
 daemon() {
   mkdir -p /run/dbus /var/lib/bluetooth
   cat >/tmp/bus.conf <<'END'
@@ -110,6 +110,7 @@ END
   patiently [ -S /run/dbus/system_bus_socket ]
   mkdir -p /var/run
   bluetoothd --compat --nodetach &
+  bluetoothd=$!
   patiently [ -S /var/run/sdp ]
 }
 
