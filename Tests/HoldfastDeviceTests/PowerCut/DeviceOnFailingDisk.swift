@@ -9,6 +9,7 @@ struct DeviceOnFailingDisk {
   let script: DeviceScript
   let recorder: DiskRecorder
   let afterPowerCut: DeviceAfterPowerCut
+  let seen: SeenDisks
   private var disk: Disk
   private var appliedCount = 0
   /// What the device holds, as the running process has it.
@@ -21,7 +22,7 @@ struct DeviceOnFailingDisk {
   /// Goes on from `disk`, where the lock may stand as `locks` says.
   init(
     _ disk: Disk, locks: [LockState] = [.locked], fault: DiskFault? = nil, issuers: [TestIssuer],
-    afterPowerCut: DeviceAfterPowerCut
+    afterPowerCut: DeviceAfterPowerCut, seen: SeenDisks = SeenDisks()
   ) throws {
     (self.disk, self.locks) = (disk, locks)
     let place = try TemporaryFolder(in: memoryFolder)
@@ -29,6 +30,7 @@ struct DeviceOnFailingDisk {
     recorder = try DiskRecorder(folder: place.path, continuing: disk)
     recorder.fault = fault
     self.afterPowerCut = afterPowerCut
+    self.seen = seen
   }
 
   /// Lives through `steps`, whatever comes of them, then goes on after the fault. Says what is wrong; nil when nothing is.
@@ -96,7 +98,9 @@ struct DeviceOnFailingDisk {
     appliedCount = recorder.changes.count
     let (contents, locks, isSettled) = (contents, locks, isSettled)
     for survival in [Survival.all, .none] {
-      let fault = try afterPowerCut.fault(disk.image(after: survival)) { found in
+      let image = disk.image(after: survival)
+      guard seen.isNew(image, contents?.tables, locks, isSettled) else { continue }
+      let fault = try afterPowerCut.fault(image) { found in
         guard let contents else { return nil }
         guard locks.contains(found.lock) else { return "finds its lock \(found.lock), surviving: \(survival)" }
         let isRight = isSettled ? found.tables == contents.tables : found.forgetsNothing(of: contents)
@@ -105,5 +109,20 @@ struct DeviceOnFailingDisk {
       if let fault { return fault }
     }
     return nil
+  }
+}
+
+/// The disks that were looked at, each with what had to be found on it. Many faults leave the same.
+final class SeenDisks {
+  private var hashes: Set<Int> = []
+
+  /// Whether no disk like this was looked at before.
+  func isNew(_ image: DiskImage, _ tables: [String: [String]]?, _ locks: [LockState], _ isSettled: Bool) -> Bool {
+    var hasher = Hasher()
+    hasher.combine(image)
+    hasher.combine(tables)
+    hasher.combine(locks)
+    hasher.combine(isSettled)
+    return hashes.insert(hasher.finalize()).inserted
   }
 }

@@ -19,11 +19,13 @@ import Testing
     var faultless = try DeviceOnFailingDisk(disk, issuers: issuers, afterPowerCut: afterPowerCut)
     #expect(try faultless.fault(in: DeviceStep.shortLife) == nil)
     let operationCount = faultless.recorder.operationCount
+    let seen = SeenDisks()
     var faults: [String] = []
     for operation in 0..<operationCount {
       for kind in DiskFault.Kind.allCases where faults.count < 5 {
         let fault = DiskFault(operation: operation, kind: kind, lasts: lasts)
-        var device = try DeviceOnFailingDisk(disk, fault: fault, issuers: issuers, afterPowerCut: afterPowerCut)
+        var device = try DeviceOnFailingDisk(
+          disk, fault: fault, issuers: issuers, afterPowerCut: afterPowerCut, seen: seen)
         if let found = try device.fault(in: DeviceStep.shortLife) { faults.append("\(fault): \(found)") }
       }
     }
