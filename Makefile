@@ -98,7 +98,7 @@ bench: build ## Measure the latency of a proof against the 100 ms budget.
 	@.build/release/holdfast bench latency
 
 soak: packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
-	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release -Xswiftc -enable-testing \
+	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release \
 	  --scratch-path .build-tests --filter SoakTests
 
 soak-bluetooth: build ## Prove over Low Energy between hosts that boot twenty times, while all processors are busy.

@@ -61,7 +61,7 @@ package enum Swap {
   /// Returns whether the kernel has a swap area; true if the file is empty or unreadable.
   ///
   /// Source: proc_swaps(5): a line of titles, then one for each area.
-  static func isOn(swaps: String) -> Bool {
+  package static func isOn(swaps: String) -> Bool {
     let lines = swaps.split(separator: "\n")
     return lines.isEmpty || lines.count > 1
   }
@@ -69,7 +69,7 @@ package enum Swap {
   /// Returns whether memory is locked.
   ///
   /// Source: proc_pid_status(5): `VmLck:`, blanks, kibibytes, ` kB`.
-  static func isLocked(status: String) -> Bool {
+  package static func isLocked(status: String) -> Bool {
     guard let line = status.split(separator: "\n").first(where: { $0.hasPrefix("VmLck:") }) else { return false }
     return line.dropFirst(6).split(whereSeparator: { $0 == " " || $0 == "\t" }).first.flatMap { UInt64($0) } ?? 0 > 0
   }

@@ -85,19 +85,23 @@ public enum ComponentState: Sendable, Equatable {
 /// It contains neither digests nor other data from which IM or DM could be computed.
 public struct ComponentChanges: Sendable {
   /// One component of the baseline.
-  public struct Entry: Sendable, Equatable {
+  package struct Entry: Sendable, Equatable {
     /// The id of the component.
-    public let id: ComponentID
+    package let id: ComponentID
     /// Whether the component has device scope: it describes the prover's host.
-    public let isOfDevice: Bool
+    package let isOfDevice: Bool
     /// The state of the component compared with its baseline.
-    public let state: ComponentState
+    package let state: ComponentState
+
+    package init(id: ComponentID, isOfDevice: Bool, state: ComponentState) {
+      (self.id, self.isOfDevice, self.state) = (id, isOfDevice, state)
+    }
   }
 
   /// The components of app scope, then those of device scope, each sorted by the bytes of their ids.
-  public internal(set) var entries: [Entry] = []
+  package var entries: [Entry] = []
   /// The present findings about the process.
-  public internal(set) var findings: Set<Finding> = []
+  package var findings: Set<Finding> = []
 }
 
 extension Measurer {

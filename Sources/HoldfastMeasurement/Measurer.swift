@@ -11,7 +11,7 @@ public struct Measurer: ~Copyable {
   private var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
 
   /// The number of bytes that are read and hashed at once.
-  static let chunkByteCount = 256 << 10
+  package static let chunkByteCount = 256 << 10
 
   /// Creates a measurer.
   ///

@@ -35,34 +35,21 @@ func check(_ result: CInt) throws(CryptographyFailure) {
   guard result == 1 else { throw failure() }
 }
 
-/// Returns whether the bytes are equal, without revealing where they differ. Their counts are public.
-///
-/// Timing: depends only on the counts.
-public func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
-  guard left.count == right.count else { return false }
-  guard !left.isEmpty else { return true }
-  return unsafe left.withUnsafeBufferPointer { left in
-    unsafe right.withUnsafeBufferPointer { right in
-      unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
-    }
-  }
-}
-
 /// Secret bytes whose count is known only at run time. They are wiped when they go out of scope.
 ///
 /// There is no `==` and no `description`. Use `Secret` if the count is fixed.
 @safe
-public struct SecretBytes: ~Copyable, @unchecked Sendable {
+package struct SecretBytes: ~Copyable, @unchecked Sendable {
   private let storage: UnsafeMutableBufferPointer<UInt8>
 
   /// Creates `count` zero bytes, to be written in place.
-  public init(zeros count: Int) {
+  package init(zeros count: Int) {
     unsafe storage = .allocate(capacity: count)
     unsafe storage.initialize(repeating: 0)
   }
 
   /// Copies `bytes`.
-  public init(copying bytes: Span<UInt8>) {
+  package init(copying bytes: Span<UInt8>) {
     self.init(zeros: bytes.count)
     for index in bytes.indices { unsafe storage[index] = bytes[index] }
   }
@@ -73,10 +60,10 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
   }
 
   /// The number of bytes, which is public.
-  public var count: Int { unsafe storage.count }
+  package var count: Int { unsafe storage.count }
 
   /// The bytes, valid while this value exists.
-  public var bytes: Span<UInt8> {
+  package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get {
       let span = unsafe Span(_unsafeElements: UnsafeBufferPointer(storage))
@@ -85,14 +72,14 @@ public struct SecretBytes: ~Copyable, @unchecked Sendable {
   }
 
   /// Lends the bytes to `body`, also if this value is a property of an object.
-  public borrowing func withBytes<Result: ~Copyable, Failure: Error>(
+  package borrowing func withBytes<Result: ~Copyable, Failure: Error>(
     _ body: (Span<UInt8>) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     try body(bytes)
   }
 
   /// The bytes, for changes in place.
-  public var mutableBytes: MutableSpan<UInt8> {
+  package var mutableBytes: MutableSpan<UInt8> {
     @_lifetime(&self)
     mutating get {
       let span = unsafe MutableSpan(_unsafeElements: storage)

@@ -135,7 +135,7 @@ extension ByteBuffer {
 }
 
 /// A store that remembers one token and has an empty ledger.
-public struct VectorStore: DeviceStore, ~Copyable {
+package struct VectorStore: DeviceStore, ~Copyable {
   let issuers: TrustedIssuers
   var reference = TokenReference()
   var token = AuthenticatedToken()
@@ -145,37 +145,37 @@ public struct VectorStore: DeviceStore, ~Copyable {
   }
 
   /// Returns the key with that id; nil for any other id.
-  public func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
+  package func trustedIssuer(_ keyID: KeyID) -> IssuerKey? { issuers.trustedIssuer(keyID) }
   /// Returns 0: the device has no clock.
-  public func clockFloor() -> UInt64 { 0 }
+  package func clockFloor() -> UInt64 { 0 }
   /// Copies the remembered token to `token`; returns false for another reference.
-  public func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
+  package func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     guard reference == self.reference else { return false }
     token.set(self.token)
     return true
   }
   /// Does nothing: the token is given by ``VectorDevice/remember(_:as:)``.
-  public func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {}
+  package func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {}
   /// Lets `decide` make the decision from an empty ledger, and records nothing.
-  public func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) {
+  package func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) {
     decide(round, LedgerSnapshot(clockFloor: 0), &decision)
   }
   /// Does nothing: no outcome is kept.
-  public func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
+  package func keepOutcome(_ outcome: Status, of request: RequestIdentity) {}
   /// Returns nil: there are no users.
-  public func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
+  package func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? { nil }
   /// Returns nil: there are no users.
-  public func user(named name: BoundedText<32>) -> UserRecord? { nil }
+  package func user(named name: BoundedText<32>) -> UserRecord? { nil }
   /// Returns nil: there are no one-use codes.
-  public func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
+  package func oneUseCode(at index: Int) -> OneUseCodeRecord? { nil }
   /// Returns false: there are no activation codes.
-  public func activate(
+  package func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) -> Bool { false }
   /// Returns false: there are no unlocking codes.
-  public func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool { false }
+  package func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) -> Bool { false }
   /// Does nothing: no totals are kept.
-  public func countUnauthenticated(_ status: Status) {}
+  package func countUnauthenticated(_ status: Status) {}
 }
 
 /// A policy under which every command requires only the factor `device`.
@@ -219,7 +219,7 @@ public struct TrustedIssuers: IssuerTrust {
     /// The id of the key, 8 bytes.
     public let keyID: KeyID
     /// The MAC key, 32 bytes.
-    public let key: FixedBytes<32>
+    package let key: FixedBytes<32>
 
     /// Creates the pair of id and key.
     public init(keyID: KeyID, key: FixedBytes<32>) {
@@ -230,9 +230,9 @@ public struct TrustedIssuers: IssuerTrust {
   /// The id of the public key, 8 bytes.
   public let keyID: KeyID
   /// The issuer's public key.
-  public let publicKey: P256Point
+  package let publicKey: P256Point
   /// The MAC key; nil for none.
-  public let shared: Shared?
+  package let shared: Shared?
 
   /// Trusts `publicKey` under `keyID`, and the MAC key if there is one.
   public init(keyID: KeyID, publicKey: P256Point, shared: Shared? = nil) {

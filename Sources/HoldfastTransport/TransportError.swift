@@ -54,7 +54,7 @@ package enum TransportError: Error, Equatable, Sendable {
   case other(errno: CInt)
 
   /// Maps `code`, a value of `errno`, to an error.
-  init(errno code: CInt) {
+  package init(errno code: CInt) {
     self =
       switch code {
       case EPIPE, ECONNRESET, ENOTCONN, EIO: .closed
@@ -77,7 +77,7 @@ package enum TransportError: Error, Equatable, Sendable {
 
 extension TransportError {
   /// Maps `code`, the value of `errno` after a failed Bluetooth connection, to an error.
-  init(connecting code: CInt) {
+  package init(connecting code: CInt) {
     self =
       switch code {
       case EACCES, EPERM, EBADE, EKEYREJECTED: .notSecured
@@ -91,7 +91,7 @@ extension TransportError {
 ///
 /// - Throws: the error for `errno` if the result is negative.
 @discardableResult
-func checked(_ result: CInt) throws(TransportError) -> CInt {
+package func checked(_ result: CInt) throws(TransportError) -> CInt {
   guard result >= 0 else { throw TransportError(errno: errno) }
   return result
 }

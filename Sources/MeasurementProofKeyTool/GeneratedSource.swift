@@ -7,10 +7,10 @@ import HoldfastOpenSSL
 /// Each byte is the exclusive or of three shares. Two of them come from
 /// `SHA-256("holdfast/1 key shares" ‖ 0x00 ‖ purpose (u8) ‖ index (u8) ‖ share (u8) ‖ key)`, so that the same keys give the
 /// same program. The third share completes the byte. The root is not built in.
-struct GeneratedSource: ~Copyable {
-  let text: String
+package struct GeneratedSource: ~Copyable {
+  package let text: String
 
-  init(_ roots: borrowing ReleaseRoots) throws(CryptographyFailure) {
+  package init(_ roots: borrowing ReleaseRoots) throws(CryptographyFailure) {
     var proofKeys: [[UInt8]] = []
     var evidenceKeys: [[UInt8]] = []
     for index in 0..<roots.count {
@@ -33,7 +33,9 @@ struct GeneratedSource: ~Copyable {
   }
 
   /// Returns the two keys of a release: MPK, 16 bytes, and the evidence key, 32 bytes.
-  static func keys(of root: borrowing ReleaseRoot) throws(CryptographyFailure) -> (proof: [UInt8], evidence: [UInt8]) {
+  package static func keys(of root: borrowing ReleaseRoot) throws(CryptographyFailure) -> (
+    proof: [UInt8], evidence: [UInt8]
+  ) {
     var cryptography = OpenSSLCryptography()
     return (
       bytes(of: try measurementProofKey(of: root, using: &cryptography)),

@@ -4,8 +4,10 @@ import HoldfastFormats
 import HoldfastVersion
 
 @main
-struct Holdfast: ParsableCommand {
-  static let configuration = CommandConfiguration(
+package struct Holdfast: ParsableCommand {
+  package init() {}
+
+  package static let configuration = CommandConfiguration(
     commandName: "holdfast",
     abstract: "Offline hardware attestation for embedded verifiers.",
     discussion: """
@@ -38,7 +40,7 @@ struct Holdfast: ParsableCommand {
 
   private static let versionText = "holdfast \(HoldfastVersion.description), protocol \(Message.version)"
 
-  static func main() {
+  package static func main() {
     StandardStreams.prepare()
     let arguments: Arguments
     do throws(Failure) { arguments = try Arguments.ofProcess() } catch {

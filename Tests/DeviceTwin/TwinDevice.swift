@@ -2,9 +2,9 @@ import HoldfastOpenSSL
 import HoldfastStorage
 import Synchronization
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
-@testable import HoldfastFirmware
+import HoldfastCore
+import HoldfastDevice
+import HoldfastFirmware
 
 /// The device of Linux with what an image was given: key and id, issuers, policy, users, clock floor.
 ///

@@ -2,7 +2,7 @@ import ArgumentParser
 import HoldfastFormats
 import Testing
 
-@testable import holdfast
+import holdfast
 
 /// A verb of the command line and its help page.
 struct Page: CustomTestStringConvertible, Sendable {

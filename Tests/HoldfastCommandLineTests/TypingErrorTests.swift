@@ -1,6 +1,6 @@
 import Testing
 
-@testable import holdfast
+import holdfast
 
 @Suite("Typing errors")
 struct TypingErrorTests {

@@ -1,7 +1,7 @@
 import HoldfastCore
 import Testing
 
-@testable import HoldfastFormats
+import HoldfastFormats
 
 @Suite struct MACKeyJWKTests {
   private let good = #"{"kty":"oct","k":"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8","alg":"HS256","use":"sig"}"#

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastLinux
+import HoldfastLinux
 
 @Suite struct SwapTests {
   private let titles = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n"

@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct BuiltInKeysTests {
   @Test func `each key is found by its id, and no other id finds one`() throws {

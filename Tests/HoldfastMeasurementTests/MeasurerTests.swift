@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct MeasurerTests {
   let host: HostFolder

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 /// A real process that is kept from measuring itself. It must fail, and never leave out what it could not read.
 @Suite final class ProbeRefusalTests {

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastCore
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 /// A real process, started again and again, disturbed in every way, and measured by itself.
 @Suite final class ProbeTests {

@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 @Suite struct DatabaseErrorTests {
   @Test(

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 @Suite struct DatabaseOpeningTests {
   let folder: TemporaryFolder

@@ -2,7 +2,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 let testApplicationID: Int32 = 0x486f_6c64
 let testSchema: [StaticString] = [

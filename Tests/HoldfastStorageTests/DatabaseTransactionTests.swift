@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 @Suite struct DatabaseTransactionTests {
   enum Refusal: Error, Equatable {

@@ -3,7 +3,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 @Suite struct FolderReplacementTests {
   let folder: TemporaryFolder

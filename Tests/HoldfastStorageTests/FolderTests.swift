@@ -3,7 +3,7 @@ import HoldfastLinux
 import TestSupport
 import Testing
 
-@testable import HoldfastStorage
+import HoldfastStorage
 
 @Suite struct FolderTests {
   let folder: TemporaryFolder

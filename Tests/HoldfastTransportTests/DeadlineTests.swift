@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct DeadlineTests {
   @Test func `a deadline of no time has passed`() {

@@ -2,7 +2,7 @@ import HoldfastLinux
 import TestSupport
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// A device at a socket of bytes, played by the test.
 private struct Line {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct EndpointTests {
   @Test(arguments: [

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct MessageTests {
   @Test(arguments: Framing.allCases, [1, 2, 255, 256, 672, 4095, 4096])

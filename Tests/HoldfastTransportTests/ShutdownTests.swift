@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct ShutdownTests {
   @Test(arguments: Framing.allCases)

@@ -2,7 +2,7 @@ import Glibc
 import TestSupport
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct SocketFileTests {
   let folder: TemporaryFolder

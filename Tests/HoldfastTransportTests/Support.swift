@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// Long enough for anything that is going to happen, on a machine with other work.
 let generousMilliseconds = 20_000

@@ -3,7 +3,7 @@ import HoldfastLinux
 import TestSupport
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// A pseudo-terminal: the endpoint of one side, and the raw bytes of the other.
 private final class Line: Sendable {

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// Work on a thread of its own: what blocks has no place among the few threads of Swift's tasks.
 final class Worker<Value: Sendable>: Sendable {

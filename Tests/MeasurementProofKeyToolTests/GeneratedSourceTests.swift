@@ -3,7 +3,7 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import Testing
 
-@testable import MeasurementProofKeyTool
+import MeasurementProofKeyTool
 
 @Suite struct GeneratedSourceTests {
   let roots = "00112233445566778899aabbccddeeff\nf0e0d0c0b0a090807060504030201000\n"

@@ -81,7 +81,7 @@ extension Credential {
   /// The largest number of accounts in one file.
   package static let maximumAccountCount = 1000
   /// The highest counter that Holdfast stores. Source: docs/protocol.md, Encodings.
-  static let maximumCounter: UInt64 = 1 << 53 - 1
+  package static let maximumCounter: UInt64 = 1 << 53 - 1
 
   /// Reads every account of a file, at least one.
   ///
@@ -104,7 +104,7 @@ extension Credential {
   }
 
   /// Makes a credential after checking every value that a file can state.
-  static func checked(
+  package static func checked(
     issuer: String, user: String, method: CodeMethod, nextCounter: UInt64, secret: consuming SecretBytes
   ) throws(ImportFault) -> Credential {
     guard secret.count >= 1 else { throw .invalidSecret }

@@ -51,7 +51,7 @@ private func hexadecimalByte(_ high: UInt8, _ low: UInt8) -> UInt8? {
 
 extension SecretBuffer {
   /// Appends `text`, with every character outside the unreserved set of RFC 3986 as `%XX`.
-  mutating func append(percentEncoding text: String) {
+  package mutating func append(percentEncoding text: String) {
     for byte in text.utf8 {
       switch byte {
       case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, 0x2d, 0x2e, 0x5f, 0x7e: append(byte)
@@ -63,7 +63,7 @@ extension SecretBuffer {
   }
 
   /// Appends a number in decimal digits.
-  mutating func append(decimal number: UInt64) {
+  package mutating func append(decimal number: UInt64) {
     for byte in String(number).utf8 { append(byte) }
   }
 }

@@ -2,21 +2,21 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// A growing buffer of secret bytes. Memory that it leaves when it grows is wiped.
-struct SecretBuffer: ~Copyable, ByteSink {
+package struct SecretBuffer: ~Copyable, ByteSink {
   private var storage: SecretBytes
-  private(set) var count = 0
+  package private(set) var count = 0
 
-  init(capacity: Int = 64) {
+  package init(capacity: Int = 64) {
     storage = SecretBytes(zeros: max(capacity, 1))
   }
 
   /// The bytes in the buffer; valid until the buffer changes.
-  var bytes: Span<UInt8> {
+  package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get { storage.bytes.extracting(0..<count) }
   }
 
-  mutating func append(_ bytes: Span<UInt8>) throws(Never) {
+  package mutating func append(_ bytes: Span<UInt8>) throws(Never) {
     if bytes.count > storage.count - count { grow(to: max(storage.count * 2, count + bytes.count)) }
     let start = count
     var room = storage.mutableBytes
@@ -35,7 +35,7 @@ struct SecretBuffer: ~Copyable, ByteSink {
   }
 
   /// Returns a copy without white space.
-  func withoutWhitespace() -> SecretBuffer {
+  package func withoutWhitespace() -> SecretBuffer {
     var copy = SecretBuffer(capacity: count)
     let bytes = bytes
     for index in bytes.indices where !isWhitespace(bytes[index]) { copy.append(bytes[index]) }
@@ -45,7 +45,7 @@ struct SecretBuffer: ~Copyable, ByteSink {
   /// Returns the text without white space at both ends.
   ///
   /// - Throws: `invalidName` if the text is not UTF-8.
-  func trimmedText() throws(ImportFault) -> String {
+  package func trimmedText() throws(ImportFault) -> String {
     let bytes = bytes
     var (start, end) = (0, count)
     while start < end, isWhitespace(bytes[start]) { start += 1 }

@@ -5,12 +5,12 @@ import HoldfastOpenSSL
 ///
 /// No checksum or other trace of the secret is stored next to it. Every other PIN yields a different secret, which
 /// makes well-formed codes too.
-final class BlindedSecret: Sendable {
-  let protection: Protection
+package final class BlindedSecret: Sendable {
+  package let protection: Protection
   /// The blinded bytes, as many as the secret has.
-  let bytes: SecretBytes
+  package let bytes: SecretBytes
 
-  init(protection: Protection, bytes: consuming SecretBytes) {
+  package init(protection: Protection, bytes: consuming SecretBytes) {
     self.protection = protection
     self.bytes = bytes
   }
@@ -20,7 +20,7 @@ final class BlindedSecret: Sendable {
   /// Source: RFC 7914 for a PIN, RFC 5869 for a key.
   ///
   /// - Throws: `protectionMismatch` if `protector` is of another kind.
-  convenience init(
+  package convenience init(
     blinding secret: borrowing SecretBytes, with protector: borrowing ProtectionSecret, as protection: Protection
   ) throws(AuthenticatorFault) {
     var bytes = try protection.mask(byteCount: secret.count, from: protector)
@@ -32,7 +32,7 @@ final class BlindedSecret: Sendable {
   }
 
   /// Returns the secret if `protector` is correct. A wrong one yields different bytes, indistinguishably.
-  func unblinded(with protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
+  package func unblinded(with protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
     var secret = try protection.mask(byteCount: bytes.count, from: protector)
     var output = secret.mutableBytes
     bytes.withBytes { blinded in
@@ -41,7 +41,7 @@ final class BlindedSecret: Sendable {
     return secret
   }
 
-  func isSame(as other: BlindedSecret) -> Bool {
+  package func isSame(as other: BlindedSecret) -> Bool {
     let haveSameBytes = bytes.withBytes { bytes in other.bytes.withBytes { constantTimeEqual(bytes, $0) } }
     return haveSameBytes && protection == other.protection
   }
@@ -49,7 +49,9 @@ final class BlindedSecret: Sendable {
 
 extension Protection {
   /// Derives the mask that is combined with a secret of `byteCount` bytes.
-  func mask(byteCount: Int, from protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
+  package func mask(byteCount: Int, from protector: borrowing ProtectionSecret) throws(AuthenticatorFault)
+    -> SecretBytes
+  {
     var mask = SecretBytes(zeros: byteCount)
     var output = mask.mutableBytes
     do throws(CryptographyFailure) {

@@ -2,12 +2,12 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// The public parameters of a blinding. They exclude the PIN or key and do not depend on it.
-enum Protection: Equatable {
+package enum Protection: Equatable {
   case none
   case pin(salt: FixedBytes<16>, ScryptCost)
   case key(salt: FixedBytes<16>)
 
-  var kind: ProtectionKind {
+  package var kind: ProtectionKind {
     switch self {
     case .none: .none
     case .pin: .pin
@@ -16,7 +16,7 @@ enum Protection: Equatable {
   }
 
   /// Creates a protection of a kind, with a fresh salt.
-  static func fresh<Random: RandomSource & ~Copyable>(
+  package static func fresh<Random: RandomSource & ~Copyable>(
     _ kind: ProtectionKind, cost: ScryptCost, random: inout Random
   ) throws(AuthenticatorFault) -> Protection {
     guard kind != .none else { return .none }
@@ -28,7 +28,7 @@ enum Protection: Equatable {
 
 extension Protection {
   /// Writes `[0]`, `[1, salt, logarithm of N, r, p]` or `[2, salt]` in CBOR.
-  func encode(into bytes: inout [UInt8]) {
+  package func encode(into bytes: inout [UInt8]) {
     switch self {
     case .none:
       bytes.appendCBOR(array: 1)
@@ -47,7 +47,7 @@ extension Protection {
     }
   }
 
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     var bytes: [UInt8] = []
     encode(into: &bytes)
     return bytes
@@ -56,7 +56,7 @@ extension Protection {
   /// Reads the encoding that ``encode(into:)`` writes.
   ///
   /// - Throws: `unexpected` for a cost out of bounds.
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  package init(_ reader: inout CBORReader) throws(EncodingFault) {
     switch (try reader.arrayHead(), try reader.unsigned()) {
     case (1, 0): self = .none
     case (5, 1):
@@ -72,7 +72,7 @@ extension Protection {
     }
   }
 
-  init(encoded bytes: [UInt8]) throws(EncodingFault) {
+  package init(encoded bytes: [UInt8]) throws(EncodingFault) {
     var reader = CBORReader(bytes.span)
     try self.init(&reader)
     try reader.finish()

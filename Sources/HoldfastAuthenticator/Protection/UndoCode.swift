@@ -10,7 +10,7 @@ package struct UndoCode: ~Copyable, Sendable {
   static let characterCount = 28
 
   /// Generates a code.
-  init<Random: RandomSource & ~Copyable>(random: inout Random) throws(AuthenticatorFault) {
+  package init<Random: RandomSource & ~Copyable>(random: inout Random) throws(AuthenticatorFault) {
     do throws(RandomFailure) { bytes = try random.secret() } catch { throw .failed }
   }
 

@@ -188,4 +188,8 @@ package struct Code: Sendable, Equatable {
   package let text: String
   /// The remaining validity by the given clock, in seconds; nil for methods that do not use the time.
   package let secondsRemaining: UInt64?
+
+  package init(text: String, secondsRemaining: UInt64?) {
+    (self.text, self.secondsRemaining) = (text, secondsRemaining)
+  }
 }

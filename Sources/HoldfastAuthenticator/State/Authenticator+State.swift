@@ -15,7 +15,7 @@ extension Authenticator {
     try exportState(under: passphrase, cost: .archive, random: &random)
   }
 
-  func exportState<Random: RandomSource & ~Copyable>(
+  package func exportState<Random: RandomSource & ~Copyable>(
     under passphrase: borrowing Passphrase, cost: ScryptCost, random: inout Random
   ) throws(AuthenticatorFault) -> String {
     let records = try tables.records()

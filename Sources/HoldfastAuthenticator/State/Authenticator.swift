@@ -9,12 +9,12 @@ import HoldfastStorage
 /// It serves one thread at a time; other processes may use the same folder. Each change is one transaction, which is
 /// durable before any result that depends on it is returned.
 package final class Authenticator {
-  let tables: AuthenticatorTables
+  package let tables: AuthenticatorTables
   /// The scrypt cost of a new blinding by a PIN.
   let cost: ScryptCost
   var cryptography = OpenSSLCryptography()
 
-  init(path: String, cost: ScryptCost) throws(AuthenticatorFault) {
+  package init(path: String, cost: ScryptCost) throws(AuthenticatorFault) {
     tables = try AuthenticatorTables(path: path)
     self.cost = cost
   }
@@ -54,7 +54,7 @@ package final class Authenticator {
     return stored
   }
 
-  func stored(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord {
+  package func stored(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord {
     guard let stored = try tables.record(user, index) else { throw .unknownRecord }
     return stored
   }
@@ -80,7 +80,7 @@ package enum AuthenticatorFolder {
   }
 
   /// Opens the authenticator; `cost` applies to new protections.
-  static func open(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
+  package static func open(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
     do throws(FileError) {
       try Files.requirePrivateFolder(at: path)
       try FolderKind.authenticator.require(ofFolder: path)
@@ -94,7 +94,7 @@ package enum AuthenticatorFolder {
     return try Authenticator(path: path + "/" + fileName, cost: cost)
   }
 
-  static func create(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
+  package static func create(at path: String, cost: ScryptCost) throws(AuthenticatorFault) -> Authenticator {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
       try FolderKind.authenticator.require(ofFolder: path)

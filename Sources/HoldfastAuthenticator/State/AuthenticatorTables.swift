@@ -3,13 +3,13 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// The authenticator's tables, with all of its SQL.
-struct AuthenticatorTables {
-  let database: Database
+package struct AuthenticatorTables {
+  package let database: Database
 
   /// The bytes "HfAu".
-  static let applicationID: Int32 = 0x4866_4175
+  package static let applicationID: Int32 = 0x4866_4175
 
-  static let schema: [StaticString] = [
+  package static let schema: [StaticString] = [
     """
     CREATE TABLE records (
       user TEXT NOT NULL, number INTEGER NOT NULL, purpose INTEGER NOT NULL, issuer TEXT NOT NULL, device_id BLOB,
@@ -25,7 +25,7 @@ struct AuthenticatorTables {
     """
   ]
 
-  init(path: String) throws(AuthenticatorFault) {
+  package init(path: String) throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: Self.applicationID, schema: Self.schema, busyTimeoutMilliseconds: 5000)
@@ -33,12 +33,13 @@ struct AuthenticatorTables {
   }
 
   /// Runs `body` in one durable transaction, which is on the disk when this returns.
-  func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result {
+  package func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result
+  {
     try database.transaction(mapping: AuthenticatorFault.init, body)
   }
 
   /// Returns all records, or those of one user, in order.
-  func records(of user: String? = nil) throws(AuthenticatorFault) -> [StoredRecord] {
+  package func records(of user: String? = nil) throws(AuthenticatorFault) -> [StoredRecord] {
     do throws(DatabaseError) {
       return try database.all(
         """
@@ -50,12 +51,12 @@ struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
+  package func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
     try records(of: user).first { $0.record.index == index }
   }
 
   /// Stores a record. It replaces the one with the same user and index, if there is one.
-  func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
+  package func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
     let record = stored.record
     var method: [UInt8] = []
     record.method.encode(into: &method)
@@ -73,7 +74,7 @@ struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  func delete(_ user: String, _ index: Int) throws(AuthenticatorFault) {
+  package func delete(_ user: String, _ index: Int) throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("DELETE FROM records WHERE user = ? AND number = ?", .text(user), .unsigned(UInt64(index)))
     } catch { throw AuthenticatorFault(error) }
@@ -82,7 +83,7 @@ struct AuthenticatorTables {
   /// Removes every trace of erased values from the file and its log.
   ///
   /// The file is rewritten and the log emptied. The write at the end brings this to the disk before any later write.
-  func eraseRemains() throws(AuthenticatorFault) {
+  package func eraseRemains() throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("VACUUM")
       try database.checkpoint()

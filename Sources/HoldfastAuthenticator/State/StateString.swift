@@ -123,7 +123,7 @@ extension StoredRecord {
   private static let fieldCount = 21
 
   /// Writes the record as an array of all its columns.
-  func encode(into bytes: inout [UInt8]) {
+  package func encode(into bytes: inout [UInt8]) {
     bytes.appendCBOR(array: Self.fieldCount)
     bytes.appendCBOR(text: Array(record.user.utf8).span)
     bytes.appendCBOR(unsigned: UInt64(record.index))
@@ -149,7 +149,7 @@ extension StoredRecord {
   }
 
   /// Reads the encoding that ``encode(into:)`` writes.
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  package init(_ reader: inout CBORReader) throws(EncodingFault) {
     try reader.array(of: Self.fieldCount)
     let user = try reader.text(1...Credential.maximumUserByteCount)
     let index = try reader.unsigned()

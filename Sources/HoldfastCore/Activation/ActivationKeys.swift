@@ -1,20 +1,20 @@
 /// The keys and secrets that both ends of an activation derive.
 ///
 /// Source: `docs/protocol.md`, "Activation"; RFC 5869.
-struct ActivationKeys: ~Copyable {
+package struct ActivationKeys: ~Copyable {
   /// SHA-256 over everything that was public: M1 and both points.
-  let transcript: Digest
+  package let transcript: Digest
   /// The key that seals the grant.
-  let grant: Secret<32>
+  package let grant: Secret<32>
   /// The key of the MAC in the user's confirmation.
-  let client: Secret<32>
+  package let client: Secret<32>
   /// The key of the MAC in the device's last answer.
-  let device: Secret<32>
+  package let device: Secret<32>
   /// The user's new secrets.
-  let secrets: UserSecrets
+  package let secrets: UserSecrets
 
   /// Derives the keys from `shared`, the ECDH result, and from the key of the owner's code.
-  init<Crypto: Cryptography & ~Copyable>(
+  package init<Crypto: Cryptography & ~Copyable>(
     shared: borrowing Secret<32>, code: borrowing Secret<32>, opening: Digest, devicePoint: P256Point,
     using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
@@ -43,7 +43,7 @@ struct ActivationKeys: ~Copyable {
   }
 
   /// Returns `SHA-256("holdfast/1 activation" ‖ 0x00 ‖ u16(length of M1) ‖ M1 ‖ client point)`.
-  static func opening<Crypto: Cryptography & ~Copyable>(
+  public static func opening<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, clientPoint: P256Point, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Digest {
     var hash = try cryptography.sha256()
@@ -69,21 +69,21 @@ struct ActivationKeys: ~Copyable {
 /// The three secrets of a user, 32 bytes each.
 public struct UserSecrets: ~Copyable, Sendable {
   /// The secret of the user's one-time passwords.
-  public let otp: Secret<32>
+  package let otp: Secret<32>
   /// The secret of the user's seals.
-  public let seal: Secret<32>
+  package let seal: Secret<32>
   /// The secret of the device's host codes for this user.
-  public let host: Secret<32>
+  package let host: Secret<32>
 
   /// Takes over the three secrets.
-  public init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
+  package init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
     self.otp = otp
     self.seal = seal
     self.host = host
   }
 
   /// Calls `body` with the secret of one purpose, 32 bytes.
-  public borrowing func withBytes<Failure: Error>(
+  package borrowing func withBytes<Failure: Error>(
     of purpose: CodePurpose, _ body: (Span<UInt8>) throws(Failure) -> Void
   ) throws(Failure) {
     switch purpose {
@@ -95,7 +95,7 @@ public struct UserSecrets: ~Copyable, Sendable {
 }
 
 /// Returns `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.
-func authenticationCode<Crypto: Cryptography & ~Copyable>(
+package func authenticationCode<Crypto: Cryptography & ~Copyable>(
   key: borrowing Secret<32>, prefix: StaticString = "", _ digest: Digest, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> FixedBytes<32> {
   try key.withBytes { (key) throws(CryptographyFailure) in

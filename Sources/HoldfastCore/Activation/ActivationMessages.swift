@@ -1,7 +1,7 @@
 /// A message from a user without a token, for an activation or an unlocking. The user sends it instead of M2.
 ///
 /// Source: `docs/protocol.md`, "Activation" and "Unlocking".
-public enum ActivationMessage {
+package enum ActivationMessage {
   /// The request for a user's secrets: `[21, client point, mac]`.
   case activate(P256Point, mac: FixedBytes<32>)
   /// The user's confirmation that the secrets are durable: `[23, mac]`.
@@ -10,7 +10,7 @@ public enum ActivationMessage {
   case unlock(mac: FixedBytes<32>)
 
   /// Decodes `message`; nil for a message of any other type.
-  init?(_ message: Span<UInt8>) throws(EncodingFault) {
+  package init?(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
     let count = try reader.arrayHead()
@@ -23,7 +23,7 @@ public enum ActivationMessage {
     try reader.finish()
   }
 
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     switch self {
     case .activate(let point, let mac):
       try sink.appendCBOR(array: 3)
@@ -37,7 +37,7 @@ public enum ActivationMessage {
 }
 
 /// The device's answer to a ``ActivationMessage``.
-public enum ActivationReply: ~Escapable {
+package enum ActivationReply: ~Escapable {
   /// The device's point and the sealed ``ActivationGrant``: `[22, device point, sealed]`. The span points into the
   /// message.
   case grant(P256Point, sealed: Span<UInt8>)
@@ -85,25 +85,25 @@ extension Message {
 
 /// The data that a device gives a new user in addition to the secrets:
 /// `{1: user, 2: time, 3: [[purpose, method] …], 4: seal parameter length}`.
-public struct ActivationGrant: Sendable, Equatable {
+package struct ActivationGrant: Sendable, Equatable {
   /// The user's name, 1 to 32 bytes.
-  public let user: BoundedText<32>
+  package let user: BoundedText<32>
   /// The device's time, in Unix seconds.
-  public let time: UInt64
+  package let time: UInt64
   /// The methods of the user's codes.
-  public var methods = ByPurpose<CodeMethod>()
+  package var methods = ByPurpose<CodeMethod>()
   /// The most characters (Unicode scalars) of a parameter under a seal, 1 to 64.
-  public let sealParameterLength: UInt64
+  package let sealParameterLength: UInt64
 
   /// Creates a grant from its parts.
-  public init(user: BoundedText<32>, time: UInt64, methods: ByPurpose<CodeMethod>, sealParameterLength: UInt64) {
+  package init(user: BoundedText<32>, time: UInt64, methods: ByPurpose<CodeMethod>, sealParameterLength: UInt64) {
     self.user = user
     self.time = time
     self.methods = methods
     self.sealParameterLength = sealParameterLength
   }
 
-  init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  package init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
     guard try reader.mapHead() == 4 else { throw .unexpected }
@@ -129,7 +129,7 @@ public struct ActivationGrant: Sendable, Equatable {
     try reader.finish()
   }
 
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(map: 4)
     try sink.appendCBOR(unsigned: 1)
     try sink.appendCBOR(text: user.bytes)

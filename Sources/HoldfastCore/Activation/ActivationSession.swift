@@ -2,7 +2,7 @@
 /// does no I/O.
 ///
 /// Pass every message from the device to ``receive(_:)``, and carry out the step that it returns.
-public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
+package struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: RandomSource & ~Copyable>: ~Copyable {
   private let code: OneUseCode
   private let purpose: OneUseCode.Purpose
   private var cryptography: Crypto
@@ -10,14 +10,14 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
   private var state = UserSessionState.start
 
   /// The id of the device that answered; set with the first message.
-  public private(set) var deviceID = DeviceID()
+  package private(set) var deviceID = DeviceID()
   /// The device's grant; nil before ``ActivationStep/store``.
-  public private(set) var grant: ActivationGrant?
+  package private(set) var grant: ActivationGrant?
   /// The next message to the device, ready to be sent.
-  public private(set) var outgoing = ByteBuffer<128>()
+  package private(set) var outgoing = ByteBuffer<128>()
 
   /// Creates a session that uses `code` for `purpose`.
-  public init(
+  package init(
     code: consuming OneUseCode, for purpose: OneUseCode.Purpose, cryptography: consuming Crypto,
     random: consuming Random
   ) {
@@ -28,7 +28,7 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
   }
 
   /// Takes a message from the device and returns the next step.
-  public mutating func receive(_ message: Span<UInt8>) throws(ActivationFault) -> ActivationStep {
+  package mutating func receive(_ message: Span<UInt8>) throws(ActivationFault) -> ActivationStep {
     outgoing.removeAll()
     if let status = Self.refusal(message) { throw .refused(status) }
     switch state.take() {
@@ -53,7 +53,7 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
   /// Leaves the confirmation in ``outgoing``. The user's secrets must be durable by then.
   ///
   /// - Throws: `malformed` outside ``ActivationStep/store``, `cryptography` if that fails.
-  public mutating func confirm() throws(ActivationFault) {
+  package mutating func confirm() throws(ActivationFault) {
     outgoing.removeAll()
     guard case .granted(let keys) = state.take() else { throw .malformed }
     do throws(CryptographyFailure) {
@@ -65,7 +65,7 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
   }
 
   /// Lends the secrets to `body`, between ``ActivationStep/store`` and ``confirm()``; returns nil at any other time.
-  public borrowing func withSecrets<Result: ~Copyable, Failure: Error>(
+  package borrowing func withSecrets<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing UserSecrets) throws(Failure) -> Result
   ) throws(Failure) -> Result? {
     switch state {
@@ -148,7 +148,7 @@ public struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Random
 }
 
 /// The next step of the caller of a ``ActivationSession``.
-public enum ActivationStep: Sendable {
+package enum ActivationStep: Sendable {
   /// The caller sends ``ActivationSession/outgoing``, then waits for the next message.
   case send
   /// The caller makes ``ActivationSession/grant`` and the secrets durable, calls ``ActivationSession/confirm()``, and sends
@@ -159,7 +159,7 @@ public enum ActivationStep: Sendable {
 }
 
 /// The reason why an activation or an unlocking ended. A message of the device without a MAC proves nothing.
-public enum ActivationFault: Error, Equatable {
+package enum ActivationFault: Error, Equatable {
   /// The message is not one of this protocol.
   case malformed
   /// The device refused: the code is wrong, used up or expired, or the device has no room.

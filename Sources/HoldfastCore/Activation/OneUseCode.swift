@@ -4,7 +4,7 @@
 /// `XXXX-XXXX-XXXX-XXXX-XXXX-X`.
 public struct OneUseCode: ~Copyable {
   /// The number of bytes of the written form: 20 characters, 5 hyphens and the check character.
-  public static let textByteCount = 26
+  package static let textByteCount = 26
   private static let characterCount = 20
 
   /// The characters in upper case, without the check character.
@@ -17,7 +17,7 @@ public struct OneUseCode: ~Copyable {
   /// Draws a random code whose check character is a letter or a digit, so that no shell interprets it.
   ///
   /// - Throws: if the random source fails, or if 128 draws give no such code.
-  public static func random<Random: RandomSource & ~Copyable>(
+  package static func random<Random: RandomSource & ~Copyable>(
     using random: inout Random
   ) throws(RandomFailure) -> OneUseCode {
     for _ in 0..<128 {
@@ -36,7 +36,7 @@ public struct OneUseCode: ~Copyable {
   /// Letters may be in upper or lower case, `O` counts as 0, `I` and `L` count as 1, and hyphens and spaces may occur
   /// anywhere. The result is nil if there is any other character, if the number of characters is wrong, or if the check
   /// character is wrong.
-  public init?(_ text: Span<UInt8>) {
+  package init?(_ text: Span<UInt8>) {
     var characters = Secret<20>()
     var count = 0
     var check: UInt8 = 0xff
@@ -56,7 +56,7 @@ public struct OneUseCode: ~Copyable {
   }
 
   /// Writes the code as ``textByteCount`` bytes of ASCII.
-  public borrowing func write<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package borrowing func write<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try characters.withBytes { (bytes) throws(Sink.Failure) in
       for index in bytes.indices {
         if index > 0 && index % 4 == 0 { try sink.append(0x2d) }
@@ -70,7 +70,7 @@ public struct OneUseCode: ~Copyable {
   /// Derives the key of both ends' MACs: `HKDF(ikm: the 20 characters, no salt, info: the purpose's label)`, 32 bytes.
   ///
   /// Source: RFC 5869 §2; docs/protocol.md, Activation and Unlocking.
-  public borrowing func key<Crypto: Cryptography & ~Copyable>(
+  package borrowing func key<Crypto: Cryptography & ~Copyable>(
     for purpose: Purpose, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
     var info = ByteBuffer<32>()
@@ -108,20 +108,20 @@ public struct OneUseCode: ~Copyable {
 /// A device's record of a ``OneUseCode``. It holds the key of the MACs instead of the code.
 public struct OneUseCodeRecord: ~Copyable, Sendable {
   /// The number of the code in the store.
-  public let id: UInt64
+  package let id: UInt64
   /// The purpose of the code.
-  public let purpose: OneUseCode.Purpose
+  package let purpose: OneUseCode.Purpose
   /// The key of the MACs, 32 bytes: see ``OneUseCode/key(for:using:)``.
-  public let key: Secret<32>
+  package let key: Secret<32>
   /// The name of the user for whom the code is, at most 32 bytes.
-  public let user: BoundedText<32>
+  package let user: BoundedText<32>
   /// The time at which the code expires, in Unix seconds.
-  public let expires: UInt64
+  package let expires: UInt64
   /// The methods of the user's codes; none for a code that unlocks.
-  public let methods: ByPurpose<CodeMethod>
+  package let methods: ByPurpose<CodeMethod>
 
   /// Creates a record from its parts.
-  public init(
+  package init(
     id: UInt64, purpose: OneUseCode.Purpose, key: consuming Secret<32>, user: BoundedText<32>, expires: UInt64,
     methods: ByPurpose<CodeMethod> = ByPurpose()
   ) {
@@ -138,9 +138,9 @@ public struct OneUseCodeRecord: ~Copyable, Sendable {
 /// look-ups or branches on it.
 ///
 /// Source: <https://www.crockford.com/base32.html>, without its check symbol.
-public enum CrockfordBase32 {
+package enum CrockfordBase32 {
   /// Returns the ASCII character of five bits: the digits, then the letters without I, L, O and U.
-  public static func character(_ value: UInt8) -> UInt8 {
+  package static func character(_ value: UInt8) -> UInt8 {
     let value = Int32(value)
     let code =
       0x30 + value + 7 * atLeast(10, value) + atLeast(18, value) + atLeast(20, value) + atLeast(22, value)
@@ -150,7 +150,7 @@ public enum CrockfordBase32 {
 
   /// Returns the five bits of an ASCII character, or 0x80 for a character that has none. Lower case counts as upper
   /// case, O as 0, I and L as 1.
-  public static func value(_ character: UInt8) -> UInt8 {
+  package static func value(_ character: UInt8) -> UInt8 {
     let isSmall = atLeast(0x61, Int32(character)) & (1 - atLeast(0x7b, Int32(character)))
     let character = character - UInt8(truncatingIfNeeded: isSmall << 5)
     var value: UInt8 = 0x80

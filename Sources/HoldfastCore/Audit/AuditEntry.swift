@@ -1,14 +1,14 @@
 /// One entry of the audit log.
-public struct AuditEntry: Sendable, Equatable {
+package struct AuditEntry: Sendable, Equatable {
   /// The entry's number: 1 for the first entry, without gaps.
-  public var sequence: UInt64
+  package var sequence: UInt64
   /// The device's time, in Unix seconds: the later of the clock floor and the real clock.
-  public var time: UInt64
+  package var time: UInt64
   /// The event that the entry records.
-  public var event: AuditEvent
+  package var event: AuditEvent
 
   /// Creates an entry from its parts.
-  public init(sequence: UInt64, time: UInt64, event: AuditEvent) {
+  package init(sequence: UInt64, time: UInt64, event: AuditEvent) {
     (self.sequence, self.time, self.event) = (sequence, time, event)
   }
 }
@@ -26,7 +26,7 @@ extension AuditEntry {
   /// this entry.
   ///
   /// Source: docs/audit-log.md.
-  public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3 + event.detailCount)
     try sink.appendCBOR(unsigned: sequence)
     try sink.appendCBOR(unsigned: time)
@@ -34,14 +34,14 @@ extension AuditEntry {
   }
 
   /// Returns the number of an encoded entry, and its time in Unix seconds.
-  public static func head(of bytes: Span<UInt8>) throws(EncodingFault) -> (sequence: UInt64, time: UInt64) {
+  package static func head(of bytes: Span<UInt8>) throws(EncodingFault) -> (sequence: UInt64, time: UInt64) {
     var reader = CBORReader(bytes)
     _ = try reader.arrayHead()
     return (try reader.unsigned(), try reader.unsigned())
   }
 
   /// Decodes an entry that ``encode(into:)`` wrote.
-  public init(_ bytes: Span<UInt8>) throws(EncodingFault) {
+  package init(_ bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
     let count = try reader.arrayHead()
     sequence = try reader.unsigned()
@@ -194,7 +194,7 @@ extension CBORReader {
 }
 
 /// An event that the audit log records.
-public enum AuditEvent: Sendable, Equatable {
+package enum AuditEvent: Sendable, Equatable {
   /// A round whose peer had proved a measurement, and that was accepted, moved a floor, tested a code or used up a
   /// nonce. Other rounds of such peers are in ``denied(_:)``.
   case round(AuditedRound)
@@ -236,24 +236,24 @@ public enum AuditEvent: Sendable, Equatable {
 }
 
 /// The audit log's record of a round. It holds no secret.
-public struct AuditedRound: Sendable, Equatable {
+package struct AuditedRound: Sendable, Equatable {
   /// The status that the round ended with.
-  public var status: Status
+  package var status: Status
   /// The command that was requested, at most 32 bytes.
-  public var command: BoundedText<32>
+  package var command: BoundedText<32>
   /// The key that signed or authenticated the token; nil for an unsigned one.
-  public var verifyingKey: KeyID?
+  package var verifyingKey: KeyID?
   /// The token's id (`jti`), 16 bytes.
-  public var tokenID: TokenID
+  package var tokenID: TokenID
   /// The app that the token names (`sub`), at most 64 bytes.
-  public var subject: BoundedText<64>
+  package var subject: BoundedText<64>
   /// Whether it was a compatibility round.
-  public var isCompatibility: Bool
+  package var isCompatibility: Bool
   /// The user whose codes were compared, or the user that `host-code` or `user-sync` named; nil if there is none.
-  public var user: BoundedText<32>?
+  package var user: BoundedText<32>?
   /// Whether the request had been accepted before, so that the device did not act. The audit log never contains such a
   /// round.
-  public var isRepetition = false
+  package var isRepetition = false
 
   /// Creates the record of a round that ended elsewhere, for a test or another store.
   package init(
@@ -265,7 +265,7 @@ public struct AuditedRound: Sendable, Equatable {
   }
 
   /// Creates the record of `round`, which ended with `status`.
-  public init(_ round: borrowing AppraisalInput, status: Status) {
+  package init(_ round: borrowing AppraisalInput, status: Status) {
     self.status = status
     command = round.command
     verifyingKey = round.verifyingKey
@@ -277,19 +277,19 @@ public struct AuditedRound: Sendable, Equatable {
 }
 
 /// The head of a hash chain over audit entries. Anyone who knows it can detect a change to an earlier entry.
-public struct AuditChain: Sendable, Equatable {
+package struct AuditChain: Sendable, Equatable {
   /// The number of entries, which is the sequence number of the last one.
-  public var count: UInt64
+  package var count: UInt64
   /// The hash of the last entry; 32 zero bytes before the first.
-  public var head: Digest
+  package var head: Digest
 
   /// Creates a chain without entries.
-  public init() {
+  package init() {
     (count, head) = (0, Digest())
   }
 
   /// Creates a chain at a known entry.
-  public init(count: UInt64, head: Digest) {
+  package init(count: UInt64, head: Digest) {
     (self.count, self.head) = (count, head)
   }
 

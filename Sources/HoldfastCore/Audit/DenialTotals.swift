@@ -1,25 +1,25 @@
 /// The number of answers with each status, at most 2^32 - 1 each.
-public struct UnauthenticatedTotals: Sendable {
+package struct UnauthenticatedTotals: Sendable {
   private var counts = Status.Counters(repeating: 0)
 
   /// Creates totals that are all zero.
-  public init() {}
+  package init() {}
 
   /// The number of answers with `status`. A value above 2^32 - 1 is stored as 2^32 - 1.
-  public subscript(status: Status) -> UInt64 {
+  package subscript(status: Status) -> UInt64 {
     get { UInt64(counts[Int(status.rawValue)]) }
     set { counts[Int(status.rawValue)] = UInt32(clamping: newValue) }
   }
 
   /// The number of different statuses that were given.
-  public var statusCount: Int {
+  package var statusCount: Int {
     var statusCount = 0
     for index in counts.indices where counts[index] > 0 { statusCount += 1 }
     return statusCount
   }
 
   /// Adds the totals of `other`.
-  public mutating func add(_ other: UnauthenticatedTotals) {
+  package mutating func add(_ other: UnauthenticatedTotals) {
     for index in counts.indices {
       counts[index] = UInt32(clamping: UInt64(counts[index]) + UInt64(other.counts[index]))
     }
@@ -28,7 +28,7 @@ public struct UnauthenticatedTotals: Sendable {
 
 extension UnauthenticatedTotals: Equatable {
   /// Returns whether both have the same totals.
-  public static func == (left: UnauthenticatedTotals, right: UnauthenticatedTotals) -> Bool {
+  package static func == (left: UnauthenticatedTotals, right: UnauthenticatedTotals) -> Bool {
     for index in left.counts.indices where left.counts[index] != right.counts[index] { return false }
     return true
   }
@@ -71,18 +71,18 @@ extension CBORReader {
 /// A device counts such rounds in memory and writes the counts at most once a minute, so a crash loses the counts of
 /// that minute. It counts a limited number of tokens and statuses separately; beyond that, it counts rounds by status
 /// only.
-public struct DeniedRounds: Sendable, Equatable {
+package struct DeniedRounds: Sendable, Equatable {
   /// The status that the rounds ended with.
-  public var status: Status
+  package var status: Status
   /// The key that signed or authenticated the token; nil for an unsigned token, and for rounds counted by status only.
-  public var verifyingKey: KeyID?
+  package var verifyingKey: KeyID?
   /// The token's id (`jti`), 16 bytes; nil for rounds counted by status only.
-  public var tokenID: TokenID?
+  package var tokenID: TokenID?
   /// The number of rounds, at least 1.
-  public var count: UInt64
+  package var count: UInt64
 
   /// Creates a count from its parts.
-  public init(status: Status, verifyingKey: KeyID?, tokenID: TokenID?, count: UInt64) {
+  package init(status: Status, verifyingKey: KeyID?, tokenID: TokenID?, count: UInt64) {
     (self.status, self.verifyingKey, self.tokenID, self.count) = (status, verifyingKey, tokenID, count)
   }
 }

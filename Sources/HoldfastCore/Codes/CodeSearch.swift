@@ -57,17 +57,17 @@ struct CodeSearch: ~Copyable, ~Escapable {
 }
 
 /// The positions whose codes are compared with a given one.
-struct CodeWindow: Equatable {
+package struct CodeWindow: Equatable {
   /// The positions at which one code is enough.
-  let near: Range<UInt64>
+  package let near: Range<UInt64>
   /// The positions at which two codes in a row are needed; `near` is within this range, unless both are empty.
-  let far: Range<UInt64>
+  package let far: Range<UInt64>
 
   /// Computes the positions of an account that are tried at `now`.
   ///
   /// - Parameters:
   ///   - now: the device's time, in Unix seconds.
-  init(_ account: CodeAccount, of user: UserRecord, now: UInt64, limits: CodeLimits) {
+  package init(_ account: CodeAccount, of user: UserRecord, now: UInt64, limits: CodeLimits) {
     let next = account.nextPosition
     if account.method.isCounted {
       near = next..<min(next + limits.counterLookAhead, maximumInteger)
@@ -127,7 +127,7 @@ extension UserRecord {
 }
 
 /// The result of searching for a given code.
-public enum CodeMatch: Sendable, Equatable {
+package enum CodeMatch: Sendable, Equatable {
   /// The code was not found.
   case none
   /// The code was found at a position where it is enough.
@@ -139,12 +139,12 @@ public enum CodeMatch: Sendable, Equatable {
 /// The results of comparing a user's codes.
 public struct CodeMatches: Sendable, Equatable {
   /// The number of the user whose codes were compared.
-  public let userID: UInt64
+  package let userID: UInt64
   /// The results, one for each kind of code that was compared.
-  public var results = ByPurpose<CodeMatch>()
+  package var results = ByPurpose<CodeMatch>()
 
   /// Creates results in which no code was compared.
-  public init(userID: UInt64) {
+  package init(userID: UInt64) {
     self.userID = userID
   }
 }
@@ -152,30 +152,30 @@ public struct CodeMatches: Sendable, Equatable {
 /// The limits of a device's search for codes. Policy may change the members that are not `static`.
 public struct CodeLimits: Sendable, Equatable {
   /// The number of counters that are tried, from the high-water mark on. Source: RFC 4226 §7.4.
-  public var counterLookAhead: UInt64
+  package var counterLookAhead: UInt64
   /// The most that a user's clock may be off just after an accepted code, in seconds. Source: RFC 6238 §6.
-  public var clockToleranceSeconds: UInt64
+  package var clockToleranceSeconds: UInt64
   /// The most characters (Unicode scalars) of a parameter in a command that needs a seal.
-  public var sealParameterLength: Int
+  package var sealParameterLength: Int
 
   /// The number of counters that are tried for two codes in a row.
-  public static let resynchronisingLookAhead: UInt64 = 200
+  package static let resynchronisingLookAhead: UInt64 = 200
   /// The most that a clock may be off if two codes in a row are given, in seconds.
-  public static let resynchronisingToleranceSeconds: UInt64 = 3600
+  package static let resynchronisingToleranceSeconds: UInt64 = 3600
   /// The growth of the tolerance with each day without an accepted code, in seconds: the drift of a quartz clock.
   static let driftSecondsPerDay: UInt64 = 2
   /// The most that the tolerance grows to, in seconds.
   static let greatestToleranceSeconds: UInt64 = 600
 
   /// Creates limits; the defaults are those of docs/protocol.md, Codes.
-  public init(counterLookAhead: UInt64 = 10, clockToleranceSeconds: UInt64 = 30, sealParameterLength: Int = 16) {
+  package init(counterLookAhead: UInt64 = 10, clockToleranceSeconds: UInt64 = 30, sealParameterLength: Int = 16) {
     self.counterLookAhead = counterLookAhead
     self.clockToleranceSeconds = clockToleranceSeconds
     self.sealParameterLength = sealParameterLength
   }
 
   /// Returns the tolerance, in seconds, after `silenceSeconds` without an accepted code.
-  func toleranceSeconds(silenceSeconds: UInt64) -> UInt64 {
+  package func toleranceSeconds(silenceSeconds: UInt64) -> UInt64 {
     let days = min(silenceSeconds, 400 * 86_400) / 86_400
     return max(
       clockToleranceSeconds,

@@ -17,7 +17,7 @@ public struct UserRecord: Sendable, Equatable {
   /// the time when the user was added.
   public var lastAccepted: UInt64
   /// The user's accounts, one for each kind of code that the user gives.
-  public var accounts = ByPurpose<CodeAccount>()
+  package var accounts = ByPurpose<CodeAccount>()
   /// The device's challenge that a seal without counter and time must cover, once; nil if there is none.
   public var challenge: IssuedChallenge?
 
@@ -31,15 +31,15 @@ public struct UserRecord: Sendable, Equatable {
 /// A device's challenge to one user, which came with a host code and is good for one seal.
 public struct IssuedChallenge: Sendable, Equatable {
   /// The time within which a challenge may be answered, in seconds.
-  public static let lifetimeSeconds: UInt64 = 300
+  package static let lifetimeSeconds: UInt64 = 300
 
   /// The challenge, 8 random bytes.
-  public let bytes: FixedBytes<8>
+  package let bytes: FixedBytes<8>
   /// The time at which the challenge expires, in Unix seconds.
-  public let expires: UInt64
+  package let expires: UInt64
 
   /// Creates a challenge from its parts.
-  public init(bytes: FixedBytes<8>, expires: UInt64) {
+  package init(bytes: FixedBytes<8>, expires: UInt64) {
     self.bytes = bytes
     self.expires = expires
   }
@@ -50,15 +50,15 @@ public struct IssuedChallenge: Sendable, Equatable {
 /// A *position* is the input of a code in addition to the secret: a counter, or a time step.
 public struct CodeAccount: Sendable, Equatable {
   /// The method of the account's codes.
-  public let method: CodeMethod
+  package let method: CodeMethod
   /// The high-water mark: the first position whose code is not used up.
-  public var nextPosition: UInt64
+  package var nextPosition: UInt64
   /// The position after that of the last code, if that code was found in the far window. A code at this position, if it
   /// comes next, resynchronises the account.
-  public var resynchronisingPosition: UInt64?
+  package var resynchronisingPosition: UInt64?
 
   /// Creates an account whose codes are unused from `nextPosition` on.
-  public init(method: CodeMethod, nextPosition: UInt64 = 0) {
+  package init(method: CodeMethod, nextPosition: UInt64 = 0) {
     self.method = method
     self.nextPosition = nextPosition
   }
@@ -71,7 +71,7 @@ public struct CodeAccount: Sendable, Equatable {
   /// One-time passwords need HOTP or TOTP. Seals need an OCRA suite with digits, without PIN and session information,
   /// whose question takes 64 hexadecimal digits, and that does not have both a counter and the time. A suite with
   /// neither takes a device challenge.
-  public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
+  package static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
     switch (purpose, method) {
     case (.otp, .hotp), (.otp, .totp): return true
     case (.seal, .ocra(let suite)):
@@ -86,7 +86,7 @@ public struct CodeAccount: Sendable, Equatable {
 extension UserRecord {
   /// Uses up the position where a code was found, and returns whether the code counts. `now` is the device's time, in
   /// Unix seconds.
-  mutating func useUp(_ purpose: CodePurpose, _ match: CodeMatch?, at now: UInt64) -> Bool {
+  package mutating func useUp(_ purpose: CodePurpose, _ match: CodeMatch?, at now: UInt64) -> Bool {
     guard let match else { return false }
     guard let position = accounts[purpose]?.useUp(match) else { return false }
     if let step = accounts[purpose]?.method.timeStepSeconds { follow(step: step, position: position, at: now) }
@@ -140,7 +140,7 @@ extension CodeAccount {
   ///   - secret: the secret of this account.
   ///   - known: the account that the user has now.
   ///   - knownSecret: the secret of `known`.
-  public mutating func carryOn(
+  package mutating func carryOn(
     with secret: Span<UInt8>, after known: CodeAccount, _ knownSecret: Span<UInt8>
   ) {
     let isSameSecret = constantTimeEqual(secret, knownSecret)
@@ -155,14 +155,14 @@ extension CodeAccount {
 ///
 /// The device records each attempt as a failure before it compares the code (RFC 4226 §7.3). Source: docs/protocol.md,
 /// Codes.
-enum Lockout {
+package enum Lockout {
   static let freeFailureCount: UInt64 = 5
   static let firstSeconds: UInt64 = 30
   static let longestSeconds: UInt64 = 86_400
 
   /// Returns the lockout after `count` failures, in seconds: none before the fifth, then 30 s, doubled with each
   /// further failure, up to a day.
-  static func seconds(afterFailures count: UInt64) -> UInt64 {
+  package static func seconds(afterFailures count: UInt64) -> UInt64 {
     guard count >= freeFailureCount else { return 0 }
     let doublings = min(count - freeFailureCount, 12)
     return min(firstSeconds << doublings, longestSeconds)
@@ -172,7 +172,7 @@ enum Lockout {
 extension UserRecord {
   /// Counts an attempt with these kinds of codes, which are about to be compared, as a failure. `now` is in Unix
   /// seconds.
-  mutating func countAttempt(with factors: Factors, at now: UInt64) {
+  package mutating func countAttempt(with factors: Factors, at now: UInt64) {
     failedFactors.formUnion(factors)
     failureCount = min(failureCount + 1, maximumInteger)
     let wait = Lockout.seconds(afterFailures: failureCount)
@@ -204,16 +204,16 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
   case host = 3
 
   /// The purposes of the codes that a user gives, in the order in which a device checks them.
-  public static var given: Given { Given() }
+  package static var given: Given { Given() }
   /// The number of purposes in ``given``.
   package static var givenCount: Int { 2 }
 
   /// The sequence of the purposes of given codes. In contrast to an array, it needs no heap.
-  public struct Given: Sequence, IteratorProtocol, Sendable {
+  package struct Given: Sequence, IteratorProtocol, Sendable {
     private var last: UInt8 = 0
 
     /// Returns the next purpose; nil after the last one.
-    public mutating func next() -> CodePurpose? {
+    package mutating func next() -> CodePurpose? {
       guard last < CodePurpose.givenCount else { return nil }
       last += 1
       return CodePurpose(rawValue: last)
@@ -234,17 +234,17 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
 }
 
 /// One value for each kind of code that a user gives (``CodePurpose/given``); nil for a kind that has none.
-public struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
+package struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
   private var otp: Value?
   private var seal: Value?
 
   /// Creates a collection of these values.
-  public init(otp: Value? = nil, seal: Value? = nil) {
+  package init(otp: Value? = nil, seal: Value? = nil) {
     (self.otp, self.seal) = (otp, seal)
   }
 
   /// The value of a purpose; nil if there is none. Host codes never have one: the device makes them itself.
-  public subscript(_ purpose: CodePurpose) -> Value? {
+  package subscript(_ purpose: CodePurpose) -> Value? {
     get {
       switch purpose {
       case .otp: otp
@@ -262,10 +262,10 @@ public struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
   }
 
   /// The number of values.
-  public var count: Int { (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) }
+  package var count: Int { (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) }
 
   /// Returns a collection with the results of `transform` for each value.
-  public func map<Other>(_ transform: (Value) -> Other) -> ByPurpose<Other> {
+  package func map<Other>(_ transform: (Value) -> Other) -> ByPurpose<Other> {
     ByPurpose<Other>(otp: otp.map(transform), seal: seal.map(transform))
   }
 }

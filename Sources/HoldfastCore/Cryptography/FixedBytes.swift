@@ -89,7 +89,7 @@ public func keyID(
 
 extension FixedBytes where count == 8 {
   /// Copies the first 8 bytes of a digest.
-  init(startOf digest: Digest) {
+  public init(startOf digest: Digest) {
     self.init()
     for index in 0..<8 { self[index] = digest[index] }
   }

@@ -19,7 +19,7 @@ public struct Secret<let count: Int>: ~Copyable, Sendable {
   }
 
   /// Replaces the bytes. Throws `unexpected` unless there are exactly `count` of them.
-  mutating func set(_ bytes: Span<UInt8>) throws(EncodingFault) {
+  public mutating func set(_ bytes: Span<UInt8>) throws(EncodingFault) {
     guard bytes.count == count else { throw .unexpected }
     unsafe bytes.copy(to: storage.start)
   }
@@ -66,7 +66,7 @@ public func wipe(_ bytes: inout MutableSpan<UInt8>) {
 }
 
 /// Returns `value` in a way that hides it from the optimiser.
-public func opaque(_ value: UInt8) -> UInt8 {
+package func opaque(_ value: UInt8) -> UInt8 {
   holdfast_opaque(value)
 }
 
@@ -76,7 +76,7 @@ public func opaque(_ value: UInt8) -> UInt8 {
 /// big-endian. `label` has at most 64 bytes; a longer one throws.
 ///
 /// Source: RFC 5869 §2.
-public func derivedSecret<Crypto: Cryptography & ~Copyable>(
+package func derivedSecret<Crypto: Cryptography & ~Copyable>(
   _ label: StaticString, from scalar: borrowing Secret<32>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> Secret<32> {
   var info = ByteBuffer<64>()
@@ -120,7 +120,7 @@ struct FreshKey: ~Copyable {
 }
 
 /// Returns whether both hold the same bytes. Timing: depends only on their counts.
-func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+package func constantTimeEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
   guard left.count == right.count else { return false }
   var difference: UInt8 = 0
   for index in left.indices { difference |= left[index] ^ right[index] }

@@ -69,7 +69,7 @@ extension BoundedText: Hashable {
 /// Returns whether `bytes` are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.
 ///
 /// Source: RFC 3629 §4.
-func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
+package func isValidUTF8(_ bytes: Span<UInt8>) -> Bool {
   var index = 0
   while index < bytes.count {
     guard let length = sequenceLength(bytes, at: index) else { return false }

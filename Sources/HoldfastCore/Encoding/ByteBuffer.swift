@@ -194,7 +194,7 @@ extension Array: ByteSink where Element == UInt8 {
   }
 
   /// Copies `bytes`.
-  public init(_ bytes: Span<UInt8>) {
+  package init(_ bytes: Span<UInt8>) {
     self = []
     append(bytes)
   }
@@ -203,7 +203,7 @@ extension Array: ByteSink where Element == UInt8 {
 extension ByteSink where Self: ~Copyable {
   /// Appends `bytes` as hexadecimal digits in lower case. For public bytes only: the time taken depends on their
   /// values.
-  public mutating func appendHexadecimal(_ bytes: Span<UInt8>) throws(Failure) {
+  package mutating func appendHexadecimal(_ bytes: Span<UInt8>) throws(Failure) {
     for index in bytes.indices {
       try append(hexadecimalDigit(bytes[index] >> 4))
       try append(hexadecimalDigit(bytes[index] & 15))

@@ -6,21 +6,21 @@
 public struct CBORReader: ~Escapable {
   private let bytes: Span<UInt8>
   /// The number of bytes that were read.
-  public private(set) var position = 0
+  package private(set) var position = 0
 
   /// Creates a reader at the start of `bytes`.
   @_lifetime(copy bytes)
-  public init(_ bytes: Span<UInt8>) {
+  package init(_ bytes: Span<UInt8>) {
     self.bytes = bytes
   }
 
   /// Reads an unsigned integer (major type 0).
-  public mutating func unsigned() throws(EncodingFault) -> UInt64 {
+  package mutating func unsigned() throws(EncodingFault) -> UInt64 {
     try argument(of: .unsigned)
   }
 
   /// Reads an integer of either sign (major types 0 and 1).
-  public mutating func integer() throws(EncodingFault) -> Int64 {
+  package mutating func integer() throws(EncodingFault) -> Int64 {
     let (major, value) = try head()
     switch major {
     case .unsigned: return Int64(value)
@@ -31,58 +31,58 @@ public struct CBORReader: ~Escapable {
 
   /// Reads a byte string (major type 2).
   @_lifetime(copy self)
-  public mutating func byteString() throws(EncodingFault) -> Span<UInt8> {
+  package mutating func byteString() throws(EncodingFault) -> Span<UInt8> {
     try take(argument(of: .bytes))
   }
 
   /// Reads a byte string of exactly `count` bytes. Throws `unexpected` for any other length.
-  public mutating func fixedBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
+  package mutating func fixedBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
     guard let fixed = FixedBytes<count>(try byteString()) else { throw .unexpected }
     return fixed
   }
 
   /// Reads a text string (major type 3) and returns its bytes, which are valid UTF-8.
   @_lifetime(copy self)
-  public mutating func textString() throws(EncodingFault) -> Span<UInt8> {
+  package mutating func textString() throws(EncodingFault) -> Span<UInt8> {
     let text = try take(argument(of: .text))
     guard isValidUTF8(text) else { throw .malformed }
     return text
   }
 
   /// Reads the head of an array (major type 4) and returns the number of elements that follow.
-  public mutating func arrayHead() throws(EncodingFault) -> Int {
+  package mutating func arrayHead() throws(EncodingFault) -> Int {
     Int(clamping: try argument(of: .array))
   }
 
   /// Reads the head of an array that must have exactly `count` elements. Throws `unexpected` for any other number.
-  public mutating func array(of count: Int) throws(EncodingFault) {
+  package mutating func array(of count: Int) throws(EncodingFault) {
     guard try arrayHead() == count else { throw .unexpected }
   }
 
   /// Reads the head of a map (major type 5) and returns the number of pairs that follow.
-  public mutating func mapHead() throws(EncodingFault) -> Int {
+  package mutating func mapHead() throws(EncodingFault) -> Int {
     Int(clamping: try argument(of: .map))
   }
 
   /// Reads a tag (major type 6) and returns its number.
-  public mutating func tag() throws(EncodingFault) -> UInt64 {
+  package mutating func tag() throws(EncodingFault) -> UInt64 {
     try argument(of: .tag)
   }
 
   /// Reads a tag. Throws `unexpected` unless it is `expected`.
-  public mutating func tag(_ expected: UInt64) throws(EncodingFault) {
+  package mutating func tag(_ expected: UInt64) throws(EncodingFault) {
     guard try tag() == expected else { throw .unexpected }
   }
 
   /// Reads null if it is next, and returns whether it was.
-  public mutating func null() -> Bool {
+  package mutating func null() -> Bool {
     guard position < bytes.count, bytes[position] == 0xf6 else { return false }
     position += 1
     return true
   }
 
   /// Returns the major type of the next item, which is left unread.
-  public func nextMajorType() throws(EncodingFault) -> CBORMajorType {
+  package func nextMajorType() throws(EncodingFault) -> CBORMajorType {
     guard position < bytes.count else { throw .malformed }
     return CBORMajorType(of: bytes[position])
   }
@@ -96,7 +96,7 @@ public struct CBORReader: ~Escapable {
   func byte(at position: Int) -> UInt8 { bytes[position] }
 
   /// Ends the reading. Throws `malformed` if a byte is left.
-  public func finish() throws(EncodingFault) {
+  package func finish() throws(EncodingFault) {
     guard position == bytes.count else { throw .malformed }
   }
 
@@ -136,19 +136,19 @@ public struct CBORReader: ~Escapable {
 }
 
 /// The largest integer anywhere in Holdfast, 2^53 - 1. JSON carries integers exactly up to this one.
-public var maximumInteger: UInt64 { (1 << 53) - 1 }
+package var maximumInteger: UInt64 { (1 << 53) - 1 }
 
 /// The order of a map's labels: each must come after the one before, in the order of their encoded bytes.
 ///
 /// Source: RFC 8949 §4.2.1.
-public struct CBORLabelOrder {
+package struct CBORLabelOrder {
   private var previous: Int64?
 
   /// Creates the order of a map that has no labels yet.
-  public init() {}
+  package init() {}
 
   /// Takes the next label. Throws `malformed` if it repeats or comes too late.
-  mutating func advance(to label: Int64) throws(EncodingFault) {
+  package mutating func advance(to label: Int64) throws(EncodingFault) {
     if let previous, !Self.precedes(previous, label) { throw .malformed }
     previous = label
   }
@@ -166,14 +166,14 @@ public struct CBORLabelOrder {
 extension CBORReader {
   /// Reads the label of a map's next pair. Throws `malformed` if it is out of order or repeated.
   @inline(never)
-  public mutating func label(_ order: inout CBORLabelOrder) throws(EncodingFault) -> Int64 {
+  package mutating func label(_ order: inout CBORLabelOrder) throws(EncodingFault) -> Int64 {
     let label = try integer()
     try order.advance(to: label)
     return label
   }
 
   /// Reads the label of a map's next pair. Throws `unexpected` unless it is `expected`.
-  public mutating func label(_ expected: Int64, _ order: inout CBORLabelOrder) throws(EncodingFault) {
+  package mutating func label(_ expected: Int64, _ order: inout CBORLabelOrder) throws(EncodingFault) {
     guard try label(&order) == expected else { throw .unexpected }
   }
 
@@ -186,7 +186,7 @@ extension CBORReader {
   /// - Throws: `malformed` for a value that is not deterministic CBOR (RFC 8949 §4.2.1), has an integer beyond
   ///   2^53 - 1, a tag, a float or a simple value other than null and Booleans anywhere, has a map with keys other than
   ///   integers and strings, or is nested more than 8 deep.
-  public mutating func skipValue() throws(EncodingFault) {
+  package mutating func skipValue() throws(EncodingFault) {
     try skipValue(depthLimit: Self.depthLimit)
   }
 
@@ -232,7 +232,7 @@ extension CBORReader {
 /// The major type of a CBOR item: the top three bits of its head.
 ///
 /// Source: RFC 8949 §3.1.
-public enum CBORMajorType: UInt8 {
+package enum CBORMajorType: UInt8 {
   /// The major types 0 to 7, in this order.
   case unsigned, negative, bytes, text, array, map, tag, simple
 

@@ -3,12 +3,12 @@
 /// Source: RFC 8949 §4.2.1. The caller writes map pairs in the order of their encoded labels.
 extension ByteSink where Self: ~Copyable {
   /// Writes an unsigned integer (major type 0).
-  public mutating func appendCBOR(unsigned value: UInt64) throws(Failure) {
+  package mutating func appendCBOR(unsigned value: UInt64) throws(Failure) {
     try appendHead(.unsigned, value)
   }
 
   /// Writes an integer of either sign (major types 0 and 1).
-  public mutating func appendCBOR(integer value: Int64) throws(Failure) {
+  package mutating func appendCBOR(integer value: Int64) throws(Failure) {
     if value < 0 {
       try appendHead(.negative, UInt64(-1 - value))
     } else {
@@ -17,45 +17,45 @@ extension ByteSink where Self: ~Copyable {
   }
 
   /// Writes a byte string (major type 2).
-  public mutating func appendCBOR(bytes: Span<UInt8>) throws(Failure) {
+  package mutating func appendCBOR(bytes: Span<UInt8>) throws(Failure) {
     try appendHead(.bytes, UInt64(bytes.count))
     try append(bytes)
   }
 
   /// Writes the head of a byte string whose `count` bytes the caller appends.
-  public mutating func appendCBOR(byteStringHead count: Int) throws(Failure) {
+  package mutating func appendCBOR(byteStringHead count: Int) throws(Failure) {
     try appendHead(.bytes, UInt64(count))
   }
 
   /// Writes a text string (major type 3) from valid UTF-8.
-  public mutating func appendCBOR(text: Span<UInt8>) throws(Failure) {
+  package mutating func appendCBOR(text: Span<UInt8>) throws(Failure) {
     try appendHead(.text, UInt64(text.count))
     try append(text)
   }
 
   /// Writes a text string (major type 3).
-  public mutating func appendCBOR(text: StaticString) throws(Failure) {
+  package mutating func appendCBOR(text: StaticString) throws(Failure) {
     try appendHead(.text, UInt64(text.utf8CodeUnitCount))
     try append(text)
   }
 
   /// Writes the head of an array of `count` elements (major type 4).
-  public mutating func appendCBOR(array count: Int) throws(Failure) {
+  package mutating func appendCBOR(array count: Int) throws(Failure) {
     try appendHead(.array, UInt64(count))
   }
 
   /// Writes the head of a map of `count` pairs (major type 5).
-  public mutating func appendCBOR(map count: Int) throws(Failure) {
+  package mutating func appendCBOR(map count: Int) throws(Failure) {
     try appendHead(.map, UInt64(count))
   }
 
   /// Writes a tag (major type 6).
-  public mutating func appendCBOR(tag: UInt64) throws(Failure) {
+  package mutating func appendCBOR(tag: UInt64) throws(Failure) {
     try appendHead(.tag, tag)
   }
 
   /// Writes null.
-  public mutating func appendCBORNull() throws(Failure) {
+  package mutating func appendCBORNull() throws(Failure) {
     try append(0xf6)
   }
 

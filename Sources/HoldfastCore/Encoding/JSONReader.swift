@@ -2,7 +2,7 @@
 /// bytes.
 ///
 /// Source: RFC 8259. It refuses duplicates as RFC 7515 §4 demands, and compares names after it resolves their escapes.
-public struct JSONReader: ~Escapable {
+package struct JSONReader: ~Escapable {
   private let text: Span<UInt8>
   private var position = 0
 
@@ -11,14 +11,14 @@ public struct JSONReader: ~Escapable {
 
   /// Creates a reader at the start of `text`. Throws `malformed` if it is not UTF-8.
   @_lifetime(copy text)
-  public init(_ text: Span<UInt8>) throws(EncodingFault) {
+  package init(_ text: Span<UInt8>) throws(EncodingFault) {
     guard isValidUTF8(text) else { throw .malformed }
     self.text = text
     skipWhitespace()
   }
 
   /// Begins an object, and returns its position for ``nextMember(_:)``.
-  public mutating func beginObject() throws(EncodingFault) -> JSONObjectPosition {
+  package mutating func beginObject() throws(EncodingFault) -> JSONObjectPosition {
     try expect(0x7b)
     return JSONObjectPosition(start: position)
   }
@@ -26,7 +26,7 @@ public struct JSONReader: ~Escapable {
   /// Reads the next member's name; nil, and the object is read, if there is none. The caller then reads or skips the
   /// value.
   @_lifetime(copy self)
-  public mutating func nextMember(_ object: inout JSONObjectPosition) throws(EncodingFault) -> JSONString? {
+  package mutating func nextMember(_ object: inout JSONObjectPosition) throws(EncodingFault) -> JSONString? {
     skipWhitespace()
     if take(0x7d) {
       skipWhitespace()
@@ -44,14 +44,14 @@ public struct JSONReader: ~Escapable {
   }
 
   /// Begins an array, and returns the index that ``nextElement(_:)`` takes.
-  public mutating func beginArray() throws(EncodingFault) -> Int {
+  package mutating func beginArray() throws(EncodingFault) -> Int {
     try expect(0x5b)
     return 0
   }
 
   /// Returns whether the array has another element, which the caller then reads; if not, the array is read. `index`
   /// counts the elements.
-  public mutating func nextElement(_ index: inout Int) throws(EncodingFault) -> Bool {
+  package mutating func nextElement(_ index: inout Int) throws(EncodingFault) -> Bool {
     skipWhitespace()
     if take(0x5d) {
       skipWhitespace()
@@ -64,7 +64,7 @@ public struct JSONReader: ~Escapable {
 
   /// Reads a string.
   @_lifetime(copy self)
-  public mutating func string() throws(EncodingFault) -> JSONString {
+  package mutating func string() throws(EncodingFault) -> JSONString {
     skipWhitespace()
     guard position < text.count else { throw .malformed }
     guard take(0x22) else { throw .unexpected }
@@ -87,7 +87,7 @@ public struct JSONReader: ~Escapable {
   }
 
   /// Reads an integer from 0 to 2^53 - 1 that is written as digits only.
-  public mutating func unsigned() throws(EncodingFault) -> UInt64 {
+  package mutating func unsigned() throws(EncodingFault) -> UInt64 {
     skipWhitespace()
     let start = position
     var value: UInt64 = 0
@@ -105,12 +105,12 @@ public struct JSONReader: ~Escapable {
   }
 
   /// Skips a value of any type, and checks it as strictly as the rest.
-  public mutating func skipValue() throws(EncodingFault) {
+  package mutating func skipValue() throws(EncodingFault) {
     try skipValue(depth: 0)
   }
 
   /// Ends the reading. Throws `malformed` if anything but white space is left.
-  public mutating func finish() throws(EncodingFault) {
+  package mutating func finish() throws(EncodingFault) {
     skipWhitespace()
     guard position == text.count else { throw .malformed }
   }
@@ -210,7 +210,7 @@ public struct JSONReader: ~Escapable {
 }
 
 /// The start of an object, and the number of its members that were read.
-public struct JSONObjectPosition {
+package struct JSONObjectPosition {
   fileprivate let start: Int
   fileprivate var memberCount = 0
 }

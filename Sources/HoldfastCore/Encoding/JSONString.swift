@@ -2,7 +2,7 @@
 ///
 /// Source: RFC 8259 §7. Comparing and reading resolve the escapes on the way, and copy nothing unless the caller asks
 /// for a copy.
-public struct JSONString: ~Escapable {
+package struct JSONString: ~Escapable {
   private let raw: Span<UInt8>
 
   /// Takes text that ``JSONReader`` has checked: valid UTF-8, valid escapes.
@@ -12,13 +12,13 @@ public struct JSONString: ~Escapable {
   }
 
   /// Appends the unescaped UTF-8 bytes to `buffer`. Throws `tooLong` if they do not fit.
-  public func unescape<let capacity: Int>(into buffer: inout ByteBuffer<capacity>) throws(EncodingFault) {
+  package func unescape<let capacity: Int>(into buffer: inout ByteBuffer<capacity>) throws(EncodingFault) {
     var cursor = Cursor()
     while let byte = cursor.next(in: raw) { try buffer.append(byte) }
   }
 
   /// Returns whether the unescaped string equals `text`.
-  public func equals(_ text: StaticString) -> Bool {
+  package func equals(_ text: StaticString) -> Bool {
     var cursor = Cursor()
     for index in 0..<text.utf8CodeUnitCount {
       guard let byte = cursor.next(in: raw), unsafe byte == text.utf8Start[index] else { return false }
@@ -38,7 +38,7 @@ public struct JSONString: ~Escapable {
   }
 
   /// Returns the unescaped text; nil if it is longer than `capacity` bytes.
-  public func bounded<let capacity: Int>() -> BoundedText<capacity>? {
+  package func bounded<let capacity: Int>() -> BoundedText<capacity>? {
     var buffer = ByteBuffer<capacity>()
     do throws(EncodingFault) { try unescape(into: &buffer) } catch { return nil }
     return BoundedText(buffer.bytes)
@@ -48,7 +48,7 @@ public struct JSONString: ~Escapable {
   ///
   /// - Throws: `malformed` if it is not base64url, `unexpected` for another number of bytes, `tooLong` above 96
   ///   characters.
-  public func base64URLBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
+  package func base64URLBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
     var text = ByteBuffer<96>()
     try unescape(into: &text)
     var bytes = ByteBuffer<72>()
@@ -61,7 +61,7 @@ public struct JSONString: ~Escapable {
   ///
   /// - Throws: `malformed` if it is not base64, `unexpected` for another number of bytes, `tooLong` above 96
   ///   characters.
-  public func paddedBase64Secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
+  package func paddedBase64Secret<let count: Int>() throws(EncodingFault) -> Secret<count> {
     var secret = Secret<count>()
     try read(paddedBase64: &secret)
     return secret

@@ -17,7 +17,7 @@ public struct Component: Sendable, Hashable {
   }
 
   /// Writes `[id, digest]`.
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 2)
     try sink.appendCBOR(text: id.bytes)
     try sink.appendCBOR(bytes: digest.bytes)
@@ -33,7 +33,7 @@ public struct Component: Sendable, Hashable {
 
 extension BoundedText<32> {
   /// Copies a component's id. Throws `unexpected` unless it is 1 to 32 bytes of printable ASCII without space.
-  init(componentID bytes: Span<UInt8>) throws(EncodingFault) {
+  public init(componentID bytes: Span<UInt8>) throws(EncodingFault) {
     guard let id = Self(bytes), id.isComponentID else { throw .unexpected }
     self = id
   }
@@ -46,7 +46,7 @@ extension BoundedText<32> {
   }
 
   /// Returns whether these bytes come before those of `other`; a text comes before a longer one that begins with it.
-  func precedes(_ other: Self) -> Bool {
+  package func precedes(_ other: Self) -> Bool {
     let left = bytes
     let right = other.bytes
     for index in 0..<min(left.count, right.count) where left[index] != right[index] {

@@ -1,29 +1,29 @@
 /// An app's statement to the attestation service: its measurements, their configuration, and the properties that it
 /// noticed.
-public struct Evidence: Sendable, Hashable {
+package struct Evidence: Sendable, Hashable {
   /// The most properties that evidence carries.
-  public static let maximumPropertyCount = 16
+  package static let maximumPropertyCount = 16
 
   /// The configuration of the baseline.
-  public let configuration: MeasurementConfiguration
+  package let configuration: MeasurementConfiguration
   /// One component for each id of app scope in the configuration, in its order.
-  public let app: [Component]
+  package let app: [Component]
   /// One component for each id of device scope, the prover's host, in the configuration, in its order.
-  public let device: [Component]
+  package let device: [Component]
   /// The app's claim about its name, text of 1 to 64 bytes; nil for no claim. The service's policy decides by the
   /// image.
-  public let subject: BoundedText<64>?
+  package let subject: BoundedText<64>?
   /// The app's claim about its version; nil for no claim. The service's policy decides by the image.
-  public let version: AppVersion?
+  package let version: AppVersion?
   /// The properties that the app noticed, such as `debugger`: sorted by their bytes, none twice.
-  public let properties: [BoundedText<32>]
+  package let properties: [BoundedText<32>]
 
   /// Creates evidence from its parts.
   ///
   /// - Throws: `unexpected` if the components are not those of the configuration, the subject is an empty text, or
   ///   properties are empty texts, out of order or repeated; `tooLong` for more than 16 properties or a version number
   ///   above 2^53 - 1.
-  public init(
+  package init(
     configuration: MeasurementConfiguration, app: [Component], device: [Component], subject: BoundedText<64>?,
     version: AppVersion?, properties: [BoundedText<32>]
   ) throws(EncodingFault) {
@@ -59,7 +59,7 @@ extension Evidence {
   /// - Parameter key: the evidence key, 32 bytes, of the release whose MPK the configuration names.
   /// - Returns: the encoded evidence. IM and DM can be computed from it, so it must travel encrypted.
   /// - Throws: if the cryptographic library fails.
-  public func encoded<Backend: Cryptography & ~Copyable>(
+  package func encoded<Backend: Cryptography & ~Copyable>(
     authenticatedWith key: borrowing EvidenceKey, using cryptography: inout Backend
   ) throws(CryptographyFailure) -> [UInt8] {
     var bytes: [UInt8] = []
@@ -142,9 +142,9 @@ extension Evidence {
 }
 
 /// Evidence whose MAC was checked: it was made by an app that holds the evidence key of the release that it names.
-public struct AuthenticEvidence: Sendable {
+package struct AuthenticEvidence: Sendable {
   /// The app's statement.
-  public let evidence: Evidence
+  package let evidence: Evidence
 
   /// Decodes evidence and checks its MAC.
   ///
@@ -155,7 +155,7 @@ public struct AuthenticEvidence: Sendable {
   ///   MAC is wrong or the library failed.
   ///
   /// The MAC is compared in constant time.
-  public init<Backend: Cryptography & ~Copyable>(
+  package init<Backend: Cryptography & ~Copyable>(
     opening bytes: Span<UInt8>, using cryptography: inout Backend, findKey: (KeyID) -> EvidenceKey?
   ) throws(EvidenceFault) {
     let evidence: Evidence
@@ -181,7 +181,7 @@ public struct AuthenticEvidence: Sendable {
 }
 
 /// The reason why evidence is refused.
-public enum EvidenceFault: Error, Equatable {
+package enum EvidenceFault: Error, Equatable {
   /// The bytes are not evidence.
   case malformed(EncodingFault)
   /// No measurement proof key has the id that the configuration names.

@@ -39,7 +39,7 @@ public func measurementProof<Backend: Cryptography & ~Copyable>(
 /// The root secret of a release, from which its two keys are derived: 16 bytes, a line of `mpk.key`.
 ///
 /// Only the build of the app and the owner of the service handle it. Neither the app nor a token contains it.
-public typealias ReleaseRoot = Secret<16>
+package typealias ReleaseRoot = Secret<16>
 
 /// The key that authenticates evidence: 32 secret bytes, one for each release of an app.
 ///
@@ -55,7 +55,7 @@ public typealias EvidenceKey = Secret<32>
 /// - Parameter root: the root secret of the release, 16 bytes.
 /// - Returns: 32 secret bytes.
 /// - Throws: if the cryptographic library fails.
-public func evidenceKey<Backend: Cryptography & ~Copyable>(
+package func evidenceKey<Backend: Cryptography & ~Copyable>(
   of root: borrowing ReleaseRoot, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> EvidenceKey {
   try releaseKey("holdfast/1 evidence key", of: root, using: &cryptography)
@@ -69,7 +69,7 @@ public func evidenceKey<Backend: Cryptography & ~Copyable>(
 /// - Parameter root: the root secret of the release, 16 bytes.
 /// - Returns: 16 secret bytes.
 /// - Throws: if the cryptographic library fails.
-public func measurementProofKey<Backend: Cryptography & ~Copyable>(
+package func measurementProofKey<Backend: Cryptography & ~Copyable>(
   of root: borrowing ReleaseRoot, using cryptography: inout Backend
 ) throws(CryptographyFailure) -> MeasurementProofKey {
   try releaseKey("holdfast/1 measurement proof key", of: root, using: &cryptography)

@@ -229,7 +229,7 @@ public struct OCRAQuestion: Sendable, Equatable {
 ///   - parameterCount: the number of parameters, at most 8; 0 gives an empty array.
 ///   - parameter: returns the parameter at an index below `parameterCount`.
 /// - Returns: ASCII, lower case. A suite reads the digits as a number, so their case does not matter.
-public func sealQuestion<Crypto: Cryptography & ~Copyable>(
+package func sealQuestion<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> FixedBytes<64> {
   let digest = try commandDigest(

@@ -63,6 +63,29 @@ public struct AppraisalInput: ~Copyable, Sendable {
   /// The monotonic clock, in milliseconds.
   public let monotonicMilliseconds: UInt64
   let pin = Pinned()
+
+  package init(
+    verifyingKey: KeyID?, tokenID: TokenID, subject: BoundedText<64>, issuedAt: UInt64, expires: UInt64,
+    generation: UInt64, maximumUses: UInt64?, version: AppVersion, integrity: ProofResult, device: ProofResult,
+    command: BoundedText<32>, isCommandInToken: Bool, factors: Factors?, allowsCompatibility: Bool, limits: TokenLimits,
+    codes: Factors, isAnotherUsersCode: Bool, codeUser: BoundedText<32>?, freshChallenge: FixedBytes<8>? = nil,
+    matches: CodeMatches? = nil, codeLimits: CodeLimits, longestParameterLength: Int,
+    compatibilityNonce: FixedBytes<16>?, requestNumber: UInt64?, requestDigest: FixedBytes<16>, realClock: UInt64?,
+    monotonicMilliseconds: UInt64
+  ) {
+    (
+      self.verifyingKey, self.tokenID, self.subject, self.issuedAt, self.expires, self.generation, self.maximumUses,
+      self.version, self.integrity, self.device, self.command, self.isCommandInToken, self.factors,
+      self.allowsCompatibility, self.limits, self.codes, self.isAnotherUsersCode, self.codeUser, self.freshChallenge,
+      self.matches, self.codeLimits, self.longestParameterLength, self.compatibilityNonce, self.requestNumber,
+      self.requestDigest, self.realClock, self.monotonicMilliseconds
+    ) = (
+      verifyingKey, tokenID, subject, issuedAt, expires, generation, maximumUses, version, integrity, device, command,
+      isCommandInToken, factors, allowsCompatibility, limits, codes, isAnotherUsersCode, codeUser, freshChallenge,
+      matches, codeLimits, longestParameterLength, compatibilityNonce, requestNumber, requestDigest, realClock,
+      monotonicMilliseconds
+    )
+  }
 }
 
 /// The facts that the device's store holds about one round, read in the transaction that will record the round. The rules
@@ -74,15 +97,15 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   public var generationFloor: UInt64
   /// The highest clock floor that the owner has moved back, in Unix seconds; 0 if there is none. The store may have
   /// dropped the records of tokens that had expired by then.
-  public var forgottenThrough: UInt64 = 0
+  package var forgottenThrough: UInt64 = 0
   /// The count of the rounds that were accepted with this token; nil if there is no record of it.
   public var uses: UseRecord?
   /// Whether the store has a record of this nonce with this token.
   public var isNonceUsed: Bool
   /// The number of nonces of this token that the store keeps.
-  public var nonceCount = 0
+  package var nonceCount = 0
   /// The room for use counts and nonces.
-  public var replayRoom: ReplayRoom
+  package var replayRoom: ReplayRoom
   /// Whether the issuer is still trusted, as it was when the token was checked.
   public var isIssuerTrusted: Bool
   /// The record of the round's ``AppraisalInput/codeUser``; nil for an unknown user.
@@ -92,7 +115,7 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
   /// Whether the device is carrying out the request with this round's number at this moment.
   public var isActing = false
   /// Whether there is a place for the request numbers of one more token.
-  public var hasRequestRoom = true
+  package var hasRequestRoom = true
   private let pin = Pinned()
 
   /// Creates a snapshot; by default, nothing was used before, there is room, and the issuer is trusted.
@@ -114,12 +137,12 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
 /// The number of rounds that were accepted with one token that has `max`.
 public struct UseRecord: Sendable, Equatable {
   /// The number of accepted rounds, at most 2^53 - 1.
-  public let count: UInt64
+  package let count: UInt64
   /// The latest `exp` with which the token came, in Unix seconds. Until then, the store keeps the record.
-  public let expires: UInt64
+  package let expires: UInt64
 
   /// Creates a record from the parts that a store kept.
-  public init(count: UInt64, expires: UInt64) {
+  package init(count: UInt64, expires: UInt64) {
     (self.count, self.expires) = (count, expires)
   }
 }
@@ -127,11 +150,11 @@ public struct UseRecord: Sendable, Equatable {
 /// The room that a store has for use counts and nonces, which share one table.
 public struct ReplayRoom: Sendable, Equatable {
   /// The number of records in the table.
-  public let recordCount: Int
+  package let recordCount: Int
   /// The most records that the table takes.
-  public let capacity: Int
+  package let capacity: Int
   /// The most nonces that are kept of one token.
-  public let nonceQuota: Int
+  package let nonceQuota: Int
 
   /// Creates the facts about a table.
   public init(recordCount: Int, capacity: Int, nonceQuota: Int) {
@@ -141,7 +164,7 @@ public struct ReplayRoom: Sendable, Equatable {
 
 extension AppraisalInput {
   @inline(never)
-  init<Rules: Policy & ~Copyable>(
+  package init<Rules: Policy & ~Copyable>(
     token: borrowing AuthenticatedToken, proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request,
     digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,

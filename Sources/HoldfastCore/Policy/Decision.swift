@@ -9,7 +9,7 @@ public struct Decision: ~Copyable, Sendable {
   /// The new generation floor of the verifying key; nil to leave the floor as it is.
   public var generationFloor: UInt64?
   /// The new record of the token's uses; nil to leave the record as it is.
-  public var uses: UseRecord?
+  package var uses: UseRecord?
   /// Whether the store must record the compatibility nonce, until the token's `exp`.
   public var keepsNonce = false
   /// The token's new record of request numbers; nil to leave the record as it is.
@@ -35,26 +35,26 @@ public struct Decision: ~Copyable, Sendable {
 /// An attempt with codes, which is recorded as a failure until the codes are compared.
 public struct CodeAttempt: Sendable, Equatable {
   /// The challenge that the seal must cover, if its suite needs one. The attempt uses it up.
-  public let challenge: IssuedChallenge?
+  package let challenge: IssuedChallenge?
 }
 
 /// The optional parts of a sealed M3.
 public struct Notice: Sendable, Equatable {
   /// The device's time, in Unix seconds.
-  public var clock: UInt64?
+  package var clock: UInt64?
   /// The least generation that the device accepts.
-  public var generationFloor: UInt64?
+  package var generationFloor: UInt64?
   /// The seconds until the device looks at codes again.
-  public var retryAfterSeconds: UInt64?
+  package var retryAfterSeconds: UInt64?
   /// The factors that the command needs and that were not given.
-  public var missingFactors: Factors?
+  package var missingFactors: Factors?
   /// The highest request number that was accepted with the token; present only in the answer to a repetition.
-  public var highestRequestNumber: UInt64?
+  package var highestRequestNumber: UInt64?
   /// The reason why the command was refused. M3 carries it in its result.
-  public var refusal: Refusal?
+  package var refusal: Refusal?
 
   /// Creates a notice without any part.
-  public init() {}
+  package init() {}
 }
 
 extension Decision {
@@ -74,8 +74,8 @@ extension Decision {
 }
 
 /// The objection of a rule.
-struct Denial {
-  var status: Status
+package struct Denial {
+  package var status: Status
   var notice = Notice()
 
   init(status: Status) {

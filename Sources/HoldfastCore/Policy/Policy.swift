@@ -95,7 +95,7 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   case unknownToActuator
 
   /// The word in the result, at most 17 bytes of ASCII.
-  public var word: StaticString {
+  package var word: StaticString {
     switch self {
     case .notInPolicy: "notInPolicy"
     case .notInToken: "notInToken"
@@ -108,7 +108,7 @@ public enum Refusal: UInt8, Sendable, CaseIterable {
   }
 
   /// Reads the reason from the result of a denial; nil for a word that this version does not know.
-  public init?(word: Span<UInt8>) {
+  package init?(word: Span<UInt8>) {
     for refusal in Refusal.allCases where word.elementsEqual(refusal.word) {
       self = refusal
       return

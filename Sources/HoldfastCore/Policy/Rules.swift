@@ -103,7 +103,7 @@ extension Decision {
   }
 
   /// Denies a command if one of its factors is missing. Codes that the command does not need are not looked at.
-  static func checkFactors(_ round: borrowing AppraisalInput) -> Denial? {
+  package static func checkFactors(_ round: borrowing AppraisalInput) -> Denial? {
     guard let factors = round.factors else { return Denial(refusal: .notInPolicy) }
     var given = round.codes
     if round.integrity == .right { given.insert(.integrity) }

@@ -2,7 +2,7 @@ extension DeviceSession {
   /// Answers a message from a user without a token; returns nil for any other message. A positive answer is left in
   /// `outgoing`.
   @inline(never)
-  mutating func answerUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
+  package mutating func answerUser(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Status? {
     let userMessage: ActivationMessage
     do throws(EncodingFault) {
       guard let decoded = try ActivationMessage(message) else { return nil }
@@ -147,18 +147,18 @@ extension DeviceSession {
 /// The facts that the device's store holds about one of the owner's codes, read in the transaction that uses it up.
 public struct CodeFacts: ~Copyable {
   /// The record of the code.
-  public let code: OneUseCodeRecord
+  package let code: OneUseCodeRecord
   /// The record of the code's user; nil for an unknown user.
-  public let user: UserRecord?
+  package let user: UserRecord?
   /// The number of users.
-  public let userCount: Int
+  package let userCount: Int
   /// The most users that the store has room for.
-  public let userCapacity: Int
+  package let userCapacity: Int
   /// The clock floor, in Unix seconds.
-  public let clockFloor: UInt64
+  package let clockFloor: UInt64
 
   /// Creates the facts from what a store holds.
-  public init(
+  package init(
     code: consuming OneUseCodeRecord, user: UserRecord?, userCount: Int, userCapacity: Int, clockFloor: UInt64
   ) {
     (self.user, self.userCount, self.userCapacity, self.clockFloor) = (user, userCount, userCapacity, clockFloor)
@@ -189,7 +189,7 @@ public struct CodeFacts: ~Copyable {
 }
 
 /// An activation that waits for the user's confirmation, and the number of its code.
-struct PendingActivation: ~Copyable {
+package struct PendingActivation: ~Copyable {
   let codeID: UInt64
   let keys: ActivationKeys
 

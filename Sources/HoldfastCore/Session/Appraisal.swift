@@ -5,7 +5,7 @@ extension DeviceSession {
   /// In a session round, once the peer has proved the device measurement (DM), the sealed M3 is left in `outgoing`. In
   /// any other case `outgoing` stays empty.
   @inline(never)
-  mutating func appraise<Machine: Actuator & ~Copyable>(
+  package mutating func appraise<Machine: Actuator & ~Copyable>(
     _ message: Span<UInt8>, waitedMilliseconds: UInt64, actuator: inout Machine
   ) -> Status {
     let answer: ProofMessage
@@ -227,7 +227,7 @@ extension DeviceSession {
   /// Leaves the sealed M3 in `outgoing` and returns its status. If that fails, `outgoing` stays empty and the status is
   /// `internal`.
   @inline(never)
-  mutating func seal(
+  package mutating func seal(
     _ reply: borrowing VerdictBody, status: Status, keys: borrowing SessionKeys, transcript: Transcript
   ) -> Status {
     var sealed = SealedReplyBuffer()

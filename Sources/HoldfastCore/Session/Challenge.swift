@@ -1,18 +1,18 @@
 /// M1, from device to prover: `[1, 1, device_id, challenge, kid, required, clock / null]`.
-public struct Challenge: Sendable {
+package struct Challenge: Sendable {
   /// The id of the device, 16 bytes.
-  public let deviceID: DeviceID
+  package let deviceID: DeviceID
   /// The challenge: 16 bytes that this device never repeats.
-  public let nonce: FixedBytes<16>
+  package let nonce: FixedBytes<16>
   /// The id of the device's key, 8 bytes.
   public let keyID: KeyID
   /// The factors that every command needs: a hint, which proves nothing.
-  public let required: Factors
+  package let required: Factors
   /// The device's time, in Unix seconds; nil if it has none.
-  public let clock: UInt64?
+  package let clock: UInt64?
 
   /// Creates a challenge from its parts.
-  public init(deviceID: DeviceID, nonce: FixedBytes<16>, keyID: KeyID, required: Factors, clock: UInt64?) {
+  package init(deviceID: DeviceID, nonce: FixedBytes<16>, keyID: KeyID, required: Factors, clock: UInt64?) {
     self.deviceID = deviceID
     self.nonce = nonce
     self.keyID = keyID
@@ -23,7 +23,7 @@ public struct Challenge: Sendable {
   /// Decodes M1.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, version or factor.
-  public init(_ message: Span<UInt8>) throws(EncodingFault) {
+  package init(_ message: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(message)
     try reader.array(of: 7)
     guard try reader.unsigned() == Message.challengeType, try reader.unsigned() == Message.version else {
@@ -41,7 +41,7 @@ public struct Challenge: Sendable {
   }
 
   /// Writes M1.
-  public func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 7)
     try sink.appendCBOR(unsigned: Message.challengeType)
     try sink.appendCBOR(unsigned: Message.version)
@@ -69,20 +69,20 @@ public struct ChallengeSource: ~Copyable {
   ///   - seed: a secret of the device, made with its key.
   ///   - bootCount: the number of the device's starts, counted durably.
   ///   - connection: the number of connections since the start.
-  public init(seed: consuming Secret<32>, bootCount: UInt64, connection: UInt64) {
+  package init(seed: consuming Secret<32>, bootCount: UInt64, connection: UInt64) {
     self.seed = seed
     self.bootCount = bootCount
     self.connection = connection
   }
 
   /// Derives the seed from a device's private key, `scalar`, which is big-endian.
-  public static func seed<Crypto: Cryptography & ~Copyable>(
+  package static func seed<Crypto: Cryptography & ~Copyable>(
     from scalar: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
     try derivedSecret("holdfast/1 challenge seed", from: scalar, using: &cryptography)
   }
 
-  mutating func next<Crypto: Cryptography & ~Copyable>(
+  package mutating func next<Crypto: Cryptography & ~Copyable>(
     entropy: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> FixedBytes<16> {
     round += 1
@@ -104,11 +104,11 @@ public struct ChallengeSource: ~Copyable {
 /// The constants that all messages of a session share.
 ///
 /// Each message is one deterministic CBOR array whose first element is its type (docs/protocol.md, Session).
-public enum Message {
+package enum Message {
   /// The length of the longest message, in bytes.
-  public static var maximumByteCount: Int { MessageBuffer.capacity }
+  package static var maximumByteCount: Int { MessageBuffer.capacity }
   /// The version of the protocol, in M1.
-  public static let version: UInt64 = 1
+  package static let version: UInt64 = 1
   static let challengeType: UInt64 = 1
   static let answerType: UInt64 = 2
   static let verdictType: UInt64 = 3

@@ -7,33 +7,33 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
   /// The time that a challenge waits for the first byte of its answer, in milliseconds.
   public static var challengeLifetimeMilliseconds: UInt64 { UInt64(Limit.answer.everywhere) }
 
-  let deviceID: DeviceID
+  package let deviceID: DeviceID
   let keyID: KeyID
-  var cryptography: Environment.Crypto
-  var key: Environment.Key
+  package var cryptography: Environment.Crypto
+  package var key: Environment.Key
   package var store: Environment.Store
-  var policy: Environment.Rules
-  var random: Environment.Random
-  var clock: Environment.Time
-  var challenges: ChallengeSource
-  var opener = TokenOpener()
-  var failures = FailureWindow()
+  package var policy: Environment.Rules
+  package var random: Environment.Random
+  package var clock: Environment.Time
+  package var challenges: ChallengeSource
+  package var opener = TokenOpener()
+  package var failures = FailureWindow()
   /// Whether the last answer was `tokenUnknown`, after which an honest prover sends the whole token.
   private var awaitsWholeToken = false
   /// The credential of the message that is being judged, before it is known whether the round is accepted.
-  var credential: RoundCredential?
-  var running = RunningTime()
+  package var credential: RoundCredential?
+  package var running = RunningTime()
   /// Whether the last challenge can still be answered. It is good for one answer.
-  var isChallengeOpen = false
+  package var isChallengeOpen = false
   /// Whether the store has recorded the message that is being answered: a round, an activation or an unlocking.
-  var isRecorded = false
+  package var isRecorded = false
   /// An activation that was granted and waits for its confirmation.
-  var activation: PendingActivation?
+  package var activation: PendingActivation?
 
   /// M1, ready to be sent.
-  public internal(set) var challenge = ChallengeBuffer()
+  public package(set) var challenge = ChallengeBuffer()
   /// M3, ready to be sent.
-  public internal(set) var outgoing = VerdictBuffer()
+  public package(set) var outgoing = VerdictBuffer()
 
   /// Creates the session of one connection. `keyID` is the id of `key`'s public point.
   @inline(__always)
@@ -144,23 +144,23 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
 /// The outcome of a round, from which the caller learns how to send M3.
 public struct RoundOutcome: Sendable, Equatable {
   /// The status in M3, or `accepted` for an activation or an unlocking.
-  public let status: Status
+  package let status: Status
   /// Whether the peer has just proved that it holds a token's keys or an owner's code: the answer is sealed or carries
   /// a MAC, or a compatibility round was accepted. A denied compatibility round proves nothing, since it may be a
   /// recorded one that comes again.
-  public let isPeerAuthenticated: Bool
+  package let isPeerAuthenticated: Bool
   /// The credential by which the round was accepted; nil if it was not accepted, and for a repetition.
-  public let credential: RoundCredential?
+  package let credential: RoundCredential?
   /// Whether the caller must end the connection after M3.
-  public let closesConnection: Bool
+  package let closesConnection: Bool
   /// Whether the same round continues: the peer confirms an activation, without another challenge.
-  public let awaitsConfirmation: Bool
+  package let awaitsConfirmation: Bool
   /// The time that the caller must wait before it sends M3, in milliseconds.
-  public let delayMilliseconds: UInt64
+  package let delayMilliseconds: UInt64
 }
 
 /// The credential by which a round was accepted. A server counts the places that each credential keeps.
-public enum RoundCredential: Sendable, Equatable {
+package enum RoundCredential: Sendable, Equatable {
   /// A token, by the id of the key that checked its signature or tag (nil for an unsigned token), and by its `cti` or
   /// `jti`.
   case token(verifyingKey: KeyID?, TokenID)
@@ -172,18 +172,20 @@ public enum RoundCredential: Sendable, Equatable {
 /// proofs.
 ///
 /// Source: docs/protocol.md, Once is once: from the 10th failure in a minute on, each answer waits a second.
-struct FailureWindow {
+package struct FailureWindow {
   private static let windowMilliseconds: UInt64 = 60_000
   private var times = InlineArray<10, UInt64>(repeating: 0)
   private var count = 0
 
-  mutating func record(at milliseconds: UInt64) {
+  package init() {}
+
+  package mutating func record(at milliseconds: UInt64) {
     times[count % times.count] = milliseconds
     count += 1
   }
 
   /// Returns the time that an answer at `milliseconds` must wait, in milliseconds.
-  func delayMilliseconds(at milliseconds: UInt64) -> UInt64 {
+  package func delayMilliseconds(at milliseconds: UInt64) -> UInt64 {
     guard count >= times.count else { return 0 }
     let oldest = times[count % times.count]
     return milliseconds - oldest < Self.windowMilliseconds ? 1000 : 0
@@ -195,7 +197,7 @@ struct FailureWindow {
 ///
 /// It goes back only if the owner lowers the floor. It is never written as a floor, so after a start it begins again at
 /// the time that the store knows.
-struct RunningTime {
+package struct RunningTime {
   /// The last known time, in Unix seconds.
   private var time: UInt64 = 0
   /// The earliest possible time at the last call, in Unix seconds.
@@ -204,7 +206,7 @@ struct RunningTime {
   private var sinceMilliseconds: UInt64 = 0
 
   /// Returns the time at `milliseconds`, in Unix seconds; `least` is the earliest possible time by now.
-  mutating func unixSeconds(at milliseconds: UInt64, least: UInt64) -> UInt64 {
+  package mutating func unixSeconds(at milliseconds: UInt64, least: UInt64) -> UInt64 {
     // A division of 32 bits counts whole seconds, since a microcontroller has none of 64. A device asks more often than
     // once a year.
     let elapsed = UInt64(UInt32(truncatingIfNeeded: (milliseconds - sinceMilliseconds) >> 3) / 125)
@@ -228,13 +230,13 @@ extension DeviceSession {
   }
 
   /// Returns the same time; `milliseconds` is a reading of the monotonic clock that was just taken.
-  mutating func realClock(at milliseconds: UInt64) throws(DeviceFault) -> UInt64 {
+  package mutating func realClock(at milliseconds: UInt64) throws(DeviceFault) -> UInt64 {
     if let seconds = clock.unixSeconds() { return seconds }
     return running.unixSeconds(at: milliseconds, least: try store.knownTime())
   }
 
   /// Returns the device's time, in Unix seconds: the later of the clock floor and ``realClock()``.
-  mutating func now() throws(DeviceFault) -> UInt64 {
+  package mutating func now() throws(DeviceFault) -> UInt64 {
     max(try store.clockFloor(), try realClock())
   }
 }

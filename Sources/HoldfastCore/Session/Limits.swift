@@ -74,16 +74,16 @@ extension Limit {
 public typealias MessageBuffer = ByteBuffer<4096>
 
 /// A buffer for one token.
-public typealias TokenBuffer = ByteBuffer<3072>
+package typealias TokenBuffer = ByteBuffer<3072>
 
 /// A buffer for the result of a command.
 public typealias ResultBuffer = ByteBuffer<1024>
 
 /// A buffer for `sealed` of M2: the encrypted request with its tag.
-public typealias SealedRequestBuffer = ByteBuffer<768>
+package typealias SealedRequestBuffer = ByteBuffer<768>
 
 /// A buffer for `sealed` of M3: the encrypted reply with its tag.
-public typealias SealedReplyBuffer = ByteBuffer<1088>
+package typealias SealedReplyBuffer = ByteBuffer<1088>
 
 /// A buffer for M1.
 public typealias ChallengeBuffer = ByteBuffer<64>

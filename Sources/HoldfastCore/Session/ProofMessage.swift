@@ -1,8 +1,8 @@
 /// M2, from prover to device: `[2, head, imp / null, dmp / null, sealed]`, or the M2 of a compatibility round. The
 /// spans point into the message.
-public struct ProofMessage: ~Escapable {
+package struct ProofMessage: ~Escapable {
   /// The parts that only one of the two forms has.
-  public enum Form: ~Escapable {
+  package enum Form: ~Escapable {
     /// A session round. The transcript covers `head`; `sealed` is the encrypted request and its tag.
     case session(head: Span<UInt8>, sealed: Span<UInt8>)
     /// A compatibility round. The app chose the nonce, and the command is in the clear.
@@ -10,22 +10,22 @@ public struct ProofMessage: ~Escapable {
   }
 
   /// The form of the message, with the parts that only this form has.
-  public let form: Form
+  package let form: Form
   /// The encoding of ``token``.
-  public let encoding: TokenEncoding
+  package let encoding: TokenEncoding
   /// The token, at most 3072 bytes, or a reference of 16 bytes.
-  public let token: Span<UInt8>
+  package let token: Span<UInt8>
   /// The integrity proof (IMP), 32 bytes; nil if none was given.
-  public let integrityProof: FixedBytes<32>?
+  package let integrityProof: FixedBytes<32>?
   /// The device proof (DMP), 32 bytes; nil if none was given.
-  public let deviceProof: FixedBytes<32>?
+  package let deviceProof: FixedBytes<32>?
 
   /// Decodes M2.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` above 4096
   ///   bytes.
   @_lifetime(copy message)
-  public init(_ message: Span<UInt8>) throws(EncodingFault) {
+  package init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
     let count = try reader.arrayHead()

@@ -49,9 +49,9 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   var standing: ProverOutcome?
 
   /// The reply under the device's seal in the last round; empty if there was none.
-  public internal(set) var reply = VerdictBody()
+  public package(set) var reply = VerdictBody()
   /// M2, ready to be sent.
-  public internal(set) var outgoing = MessageBuffer()
+  public package(set) var outgoing = MessageBuffer()
 
   /// Creates a session for one request.
   ///
@@ -104,7 +104,7 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
 /// The first message of a round: a challenge, or the verdict of a device that has no room for another peer.
 ///
 /// Nothing in it is authenticated. A prover that knows several devices reads it to find the enrolment that it needs.
-public enum DeviceGreeting: Sendable {
+package enum DeviceGreeting: Sendable {
   /// A challenge, M1.
   case challenge(Challenge)
   /// An unsealed verdict that was sent instead of M1, such as busy.
@@ -114,7 +114,7 @@ public enum DeviceGreeting: Sendable {
   ///
   /// - Throws: `malformed` if it is neither; `impostor` for a verdict that needs a seal, or has one, since there are no
   ///   keys yet.
-  public init(_ message: Span<UInt8>) throws(ProverFault) {
+  package init(_ message: Span<UInt8>) throws(ProverFault) {
     if let verdict = try Self.earlyVerdict(message) {
       self = .verdict(verdict)
       return
@@ -143,16 +143,16 @@ public enum ProverStep: Sendable {
 /// The outcome of a round for the prover.
 public struct ProverOutcome: Sendable {
   /// The status in M3.
-  public let status: Status
+  package let status: Status
   /// Whether the device proved by its seal that it could open the token. If not, the prover must not change anything
   /// that it stores.
-  public let isAuthenticated: Bool
+  package let isAuthenticated: Bool
   /// The details under the device's seal; empty if there was none.
-  public var notice = Notice()
+  package var notice = Notice()
 
   /// Whether the device had accepted the request before this round, and did not act on it again. ``status`` is then the
   /// outcome of the earlier round as far as the device knows it.
-  public var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
+  package var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
 }
 
 /// The reason why a prover ends a session without a verdict.

@@ -7,7 +7,7 @@ package struct Transcript {
   package let hash: Digest
 
   /// Hashes M1 and the head of M2, as they are on the wire.
-  package init<Crypto: Cryptography & ~Copyable>(
+  public init<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, head: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
     var digest = try cryptography.sha256()

@@ -3,11 +3,11 @@
 ///
 /// Both need the permission of policy. The user is the first parameter, and must be the token's own user if the token
 /// has one. For an unknown user, the result is empty.
-public enum UserCommandName {
+package enum UserCommandName {
   /// `user-sync`, whose parameter is a user.
-  public static let synchronise: BoundedText<32> = BoundedText("user-sync")
+  package static let synchronise: BoundedText<32> = BoundedText("user-sync")
   /// `host-code`, whose parameters are a user and a challenge of 16 hexadecimal digits.
-  public static let hostCode: BoundedText<32> = BoundedText("host-code")
+  package static let hostCode: BoundedText<32> = BoundedText("host-code")
 }
 
 extension DeviceSession {
@@ -90,7 +90,7 @@ extension DeviceSession {
   }
 
   /// Returns a challenge for the user that `host-code` names; nil for any other request.
-  mutating func freshChallenge(for request: borrowing Request) throws(DeviceFault) -> FixedBytes<8>? {
+  package mutating func freshChallenge(for request: borrowing Request) throws(DeviceFault) -> FixedBytes<8>? {
     guard request.hasHostChallenge else { return nil }
     do throws(RandomFailure) { return try random.fixedBytes() } catch { throw .random }
   }

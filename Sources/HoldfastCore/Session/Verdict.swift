@@ -1,18 +1,18 @@
 /// M3, from device to prover: `[3, status, sealed / null]`. The span points into the message.
-public struct VerdictMessage: ~Escapable {
+package struct VerdictMessage: ~Escapable {
   /// The status of the round.
-  public let status: Status
+  package let status: Status
   /// The encrypted reply and its 16-byte tag; empty if the device sent null.
-  public let sealed: Span<UInt8>
+  package let sealed: Span<UInt8>
   /// Whether there is a sealed reply.
-  public let isSealed: Bool
+  package let isSealed: Bool
 
   /// Decodes M3.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure or status, `tooLong`
   ///   above 4096 bytes.
   @_lifetime(copy message)
-  public init(_ message: Span<UInt8>) throws(EncodingFault) {
+  package init(_ message: Span<UInt8>) throws(EncodingFault) {
     guard message.count <= Message.maximumByteCount else { throw .tooLong }
     var reader = CBORReader(message)
     try reader.array(of: 3)
@@ -26,7 +26,7 @@ public struct VerdictMessage: ~Escapable {
   }
 
   /// Writes M3 without a seal.
-  public static func encode<Sink: ByteSink & ~Copyable>(
+  package static func encode<Sink: ByteSink & ~Copyable>(
     unsealed status: Status, into sink: inout Sink
   ) throws(Sink.Failure) {
     try sink.appendCBOR(array: 3)
@@ -50,15 +50,15 @@ public struct VerdictMessage: ~Escapable {
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
 public struct VerdictBody: ~Copyable {
   /// The length of the longest result, in bytes.
-  public static var maximumResultByteCount: Int { ResultBuffer.capacity }
+  package static var maximumResultByteCount: Int { ResultBuffer.capacity }
 
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing.
-  public var result = ResultBuffer()
+  package var result = ResultBuffer()
   /// The optional parts of the reply.
-  public var notice: Notice
+  package var notice: Notice
 
   /// Creates a reply with an empty result.
-  public init(notice: Notice = Notice()) {
+  package init(notice: Notice = Notice()) {
     self.notice = notice
   }
 
@@ -67,7 +67,7 @@ public struct VerdictBody: ~Copyable {
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` for a result
   ///   above 1024 bytes.
-  public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  package init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     notice = Notice()
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
@@ -92,7 +92,7 @@ public struct VerdictBody: ~Copyable {
   }
 
   /// Writes the reply as deterministic CBOR.
-  public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     let missing = notice.missingFactors.map { UInt64($0.rawValue) }
     var count = 1
     if notice.clock != nil { count += 1 }

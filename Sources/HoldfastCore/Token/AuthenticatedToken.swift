@@ -5,9 +5,9 @@
 /// trusted, and that the claims apply now.
 public struct AuthenticatedToken: ~Copyable, Sendable {
   /// The claims of the token.
-  public internal(set) var claims = MeasurementClaims()
+  public package(set) var claims = MeasurementClaims()
   /// The key that signed or authenticated the token; nil for an unsigned one.
-  public internal(set) var verifyingKey: KeyID?
+  public package(set) var verifyingKey: KeyID?
 
   /// Creates an empty token, which has no issuer and has expired.
   public init() {}
@@ -79,7 +79,7 @@ public enum IssuerKey: ~Copyable, Sendable {
   case mac(Secret<32>)
 
   /// Whether this is a MAC key.
-  public var isMAC: Bool {
+  package var isMAC: Bool {
     switch self {
     case .signing: false
     case .mac: true
@@ -87,7 +87,7 @@ public enum IssuerKey: ~Copyable, Sendable {
   }
 
   /// Returns whether both are the same key. The time taken reveals nothing about a MAC key.
-  public borrowing func isSame(as other: borrowing IssuerKey) -> Bool {
+  package borrowing func isSame(as other: borrowing IssuerKey) -> Bool {
     switch self {
     case .signing(let point):
       switch other {

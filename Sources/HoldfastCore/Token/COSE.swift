@@ -1,37 +1,37 @@
 /// The constants of COSE in a measurement token.
 ///
 /// Source: RFC 9052 §3.1, §4.4 and §6.3, RFC 9053 §2.1, §3.1, §4.1 and §6.3, RFC 9596 §2 (`typ`).
-public enum COSE {
+package enum COSE {
   /// The CBOR tag of `COSE_Encrypt`.
-  public static let encryptTag: UInt64 = 96
+  package static let encryptTag: UInt64 = 96
   /// The CBOR tag of `COSE_Sign1`.
-  public static let sign1Tag: UInt64 = 18
+  package static let sign1Tag: UInt64 = 18
   /// The CBOR tag of `COSE_Mac0`.
-  public static let mac0Tag: UInt64 = 17
+  package static let mac0Tag: UInt64 = 17
   /// The header label of the algorithm, `alg`.
-  public static let algorithmLabel: Int64 = 1
+  package static let algorithmLabel: Int64 = 1
   /// The header label of the key id, `kid`.
-  public static let keyIDLabel: Int64 = 4
+  package static let keyIDLabel: Int64 = 4
   /// The header label of the initialisation vector, `IV`.
-  public static let ivLabel: Int64 = 5
+  package static let ivLabel: Int64 = 5
   /// The header label of the type, `typ`.
-  public static let typeLabel: Int64 = 16
+  package static let typeLabel: Int64 = 16
   /// The header label of the sender's ephemeral key.
-  public static let ephemeralKeyLabel: Int64 = -1
+  package static let ephemeralKeyLabel: Int64 = -1
   /// The algorithm ES256.
-  public static let es256: Int64 = -7
+  package static let es256: Int64 = -7
   /// The algorithm HMAC with SHA-256 and the whole tag of 32 bytes.
-  public static let hmac256: Int64 = 5
+  package static let hmac256: Int64 = 5
   /// The algorithm ECDH-ES + HKDF-256.
-  public static let ecdhHKDF256: Int64 = -25
+  package static let ecdhHKDF256: Int64 = -25
   /// The algorithm AES-256 in GCM with a 16-byte tag.
-  public static let aes256GCM: Int64 = 3
+  package static let aes256GCM: Int64 = 3
   /// The `typ` of a measurement token.
-  public static let measurementTokenType: StaticString = "holdfast-mt"
+  package static let measurementTokenType: StaticString = "holdfast-mt"
   /// The text that begins the bytes under a signature of `COSE_Sign1`.
-  public static let signatureContext: StaticString = "Signature1"
+  package static let signatureContext: StaticString = "Signature1"
   /// The text that begins the bytes under the tag of `COSE_Mac0`.
-  public static let macContext: StaticString = "MAC0"
+  package static let macContext: StaticString = "MAC0"
 }
 
 extension ByteSink where Self: ~Copyable {
@@ -39,7 +39,7 @@ extension ByteSink where Self: ~Copyable {
   /// header `{1: 3}`.
   ///
   /// Source: RFC 9052 §5.3.
-  public mutating func appendCOSEEncryptionContext() throws(Failure) {
+  package mutating func appendCOSEEncryptionContext() throws(Failure) {
     try appendCBOR(array: 3)
     try appendCBOR(text: "Encrypt")
     try appendCBOR(byteStringHead: 3)
@@ -48,7 +48,7 @@ extension ByteSink where Self: ~Copyable {
   }
 
   /// Writes the protected header of the content, `{1: 3}`: three bytes.
-  public mutating func appendCOSEContentHeader() throws(Failure) {
+  package mutating func appendCOSEContentHeader() throws(Failure) {
     try appendCBOR(map: 1)
     try appendCBOR(integer: COSE.algorithmLabel)
     try appendCBOR(integer: COSE.aes256GCM)
@@ -57,7 +57,7 @@ extension ByteSink where Self: ~Copyable {
   /// Writes `COSE_KDF_Context` for a 256-bit content key with null parties.
   ///
   /// Source: RFC 9053 §5.2. `recipientProtected` is the recipient's protected header as it is in the token.
-  public mutating func appendCOSEKeyContext(recipientProtected: Span<UInt8>) throws(Failure) {
+  package mutating func appendCOSEKeyContext(recipientProtected: Span<UInt8>) throws(Failure) {
     try appendCBOR(array: 4)
     try appendCBOR(integer: COSE.aes256GCM)
     for _ in 0..<2 {
@@ -73,7 +73,7 @@ extension ByteSink where Self: ~Copyable {
   /// `COSE_Mac0`, without external data.
   ///
   /// Source: RFC 9052 §4.4 and §6.3. `context` is ``COSE/signatureContext`` or ``COSE/macContext``.
-  public mutating func appendCOSEClaimsContext(
+  package mutating func appendCOSEClaimsContext(
     _ context: StaticString, protected: Span<UInt8>, payload: Span<UInt8>
   ) throws(Failure) {
     try appendCBOR(array: 4)

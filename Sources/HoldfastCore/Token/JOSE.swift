@@ -37,16 +37,16 @@ package struct CompactJOSE<let count: Int>: ~Escapable {
 /// The parts of a compact JWE that describe its encryption, decoded.
 ///
 /// Source: RFC 7516 §4 and §5.2, RFC 7518 §4.6.
-struct JOSEEnvelope: ~Copyable {
+package struct JOSEEnvelope: ~Copyable {
   let header: JOSEHeader
   let algorithm: JOSEAlgorithm
-  let point: P256Point
+  package let point: P256Point
   let iv: FixedBytes<12>
   /// The wrapped content key, 40 bytes; empty for direct agreement.
   private let wrappedKey: ByteBuffer<40>
 
   /// Decodes the second and third part of the serialisation, which are base64url.
-  init(
+  package init(
     header: consuming JOSEHeader, encryptedKey: Span<UInt8>, iv: Span<UInt8>
   ) throws(EncodingFault) {
     guard header.isAES256GCM, header.isContentTypeJWT, let algorithm = header.algorithm, algorithm != .es256,
@@ -63,7 +63,7 @@ struct JOSEEnvelope: ~Copyable {
   }
 
   /// Returns the key of the content, derived or unwrapped.
-  borrowing func contentKey<Crypto: Cryptography & ~Copyable>(
+  package borrowing func contentKey<Crypto: Cryptography & ~Copyable>(
     from shared: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
     let derived = try concatKDF(shared, using: &cryptography)
@@ -106,7 +106,7 @@ func decodeFixed<let count: Int>(
 /// The members of a JOSE header that Holdfast reads. Some others are refused, and all the rest are ignored.
 ///
 /// Source: RFC 7515 §4.1, RFC 7516 §4.1, RFC 7518 §4.6.1.
-struct JOSEHeader: ~Copyable {
+package struct JOSEHeader: ~Copyable {
   var algorithm: JOSEAlgorithm?
   var isAES256GCM = false
   var isContentTypeJWT = false
@@ -114,11 +114,11 @@ struct JOSEHeader: ~Copyable {
   var keyID: KeyID?
   var ephemeralPoint: P256Point?
   /// The decoded `apu`; empty if it is absent.
-  var partyU = ByteBuffer<256>()
+  package var partyU = ByteBuffer<256>()
   /// The decoded `apv`; empty if it is absent.
   var partyV = ByteBuffer<256>()
 
-  init(_ json: Span<UInt8>) throws(EncodingFault) {
+  package init(_ json: Span<UInt8>) throws(EncodingFault) {
     var reader = try JSONReader(json)
     var object = try reader.beginObject()
     while let name = try reader.nextMember(&object) {

@@ -2,7 +2,7 @@ extension MeasurementClaims {
   /// Decodes a CWT claims set. Throws `unexpected` for an unknown claim.
   ///
   /// Source: RFC 8392 §3.
-  mutating func decode(cbor: Span<UInt8>) throws(EncodingFault) {
+  package mutating func decode(cbor: Span<UInt8>) throws(EncodingFault) {
     removeAll()
     var reader = CBORReader(cbor)
     var order = CBORLabelOrder()
@@ -38,7 +38,7 @@ extension MeasurementClaims {
   /// Decodes a JWT claims set. Throws `unexpected` for an unknown claim.
   ///
   /// Source: RFC 7519 §4. `imh`, `dmh` and `mpk` are padded standard base64, `jti` is base64url.
-  mutating func decode(json: Span<UInt8>) throws(EncodingFault) {
+  package mutating func decode(json: Span<UInt8>) throws(EncodingFault) {
     removeAll()
     var reader = try JSONReader(json)
     var object = try reader.beginObject()
@@ -129,7 +129,7 @@ extension MeasurementClaims {
 
 extension Claim {
   /// Finds a claim by its label in CBOR; nil if there is none.
-  init?(label: Int64) {
+  package init?(label: Int64) {
     for claim in Claim.all where claim.label == label {
       self = claim
       return
@@ -138,7 +138,7 @@ extension Claim {
   }
 
   /// Finds a claim by its name in JSON; nil if there is none.
-  init?(name: borrowing JSONString) {
+  package init?(name: borrowing JSONString) {
     for claim in Claim.all where name.equals(claim.name) {
       self = claim
       return

@@ -91,26 +91,26 @@ package enum Claim: UInt8, Sendable {
 /// The two measurements and the proof key are secrets: anyone who knows them can make the app's proofs.
 public struct MeasurementClaims: ~Copyable, Sendable {
   // The values, at the places that the table names. An absent claim has any value.
-  var texts64 = InlineArray<2, BoundedText<64>>(repeating: BoundedText())
-  var texts32 = InlineArray<1, BoundedText<32>>(repeating: BoundedText())
-  var numbers = InlineArray<4, UInt64>(repeating: 0)
+  package var texts64 = InlineArray<2, BoundedText<64>>(repeating: BoundedText())
+  package var texts32 = InlineArray<1, BoundedText<32>>(repeating: BoundedText())
+  package var numbers = InlineArray<4, UInt64>(repeating: 0)
   /// The commands; nil if the claim is absent, since clearing and copying 16 texts takes long.
   var commands: CommandList?
   /// One bit for each claim: whether it is present.
   private var presence: UInt32 = 0
 
   /// The id of the device that the token is for (`aud`), 16 bytes.
-  public internal(set) var audience = DeviceID()
+  public package(set) var audience = DeviceID()
   /// The token's id (`jti`), 16 bytes.
-  public internal(set) var tokenID = TokenID()
+  public package(set) var tokenID = TokenID()
   /// The integrity measurement, IM (`imh`), 32 bytes.
-  public internal(set) var integrity: Secret<32>
+  public package(set) var integrity: Secret<32>
   /// The device measurement, DM, of the prover's host (`dmh`), 32 bytes.
-  public internal(set) var device: Secret<32>
+  public package(set) var device: Secret<32>
   /// The measurement proof key, MPK (`mpk`), 16 bytes.
-  public internal(set) var proofKey: Secret<16>
+  public package(set) var proofKey: Secret<16>
   /// The app version (`ver`); 0.0.0 if it is absent.
-  public internal(set) var version = AppVersion.zero
+  public package(set) var version = AppVersion.zero
   private let pin = Pinned()
 
   /// The issuer's name (`iss`), at most 64 bytes; informative.
@@ -129,11 +129,11 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   public var user: BoundedText<32>? { has(.user) ? text32(.user) : nil }
 
   /// Returns whether the token allows `command`: it has no list of commands (`cmd`), or one that names it.
-  public func allows(_ command: BoundedText<32>) -> Bool { commands?.contains(command) ?? true }
+  package func allows(_ command: BoundedText<32>) -> Bool { commands?.contains(command) ?? true }
 
   /// Creates empty claims, to be decoded in place.
   @inline(never)
-  init() {
+  public init() {
     integrity = Secret()
     device = Secret()
     proofKey = Secret()
@@ -143,7 +143,7 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   /// Creates claims from the required ones, as an issuer does. This does not make them verified.
   ///
   /// Numbers are at most 2^53 - 1, and `issuedAt` is below `expires`.
-  package init(
+  public init(
     issuer: BoundedText<64>, subject: BoundedText<64>, audience: DeviceID, expires: UInt64, issuedAt: UInt64,
     tokenID: TokenID, integrity: consuming Secret<32>, device: consuming Secret<32>, proofKey: consuming Secret<16>,
     generation: UInt64
@@ -162,7 +162,7 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   }
 
   /// Becomes a second copy of `other`.
-  mutating func set(_ other: borrowing MeasurementClaims) {
+  package mutating func set(_ other: borrowing MeasurementClaims) {
     (texts64, texts32, numbers, presence) = (other.texts64, other.texts32, other.numbers, other.presence)
     (audience, tokenID, version) = (other.audience, other.tokenID, other.version)
     commands = other.commands?.copy()
@@ -178,20 +178,20 @@ extension MeasurementClaims {
   package borrowing func has(_ claim: Claim) -> Bool { presence >> UInt32(claim.rawValue) & 1 != 0 }
 
   /// Makes a claim whose value is set present, or absent.
-  mutating func setPresence(of claim: Claim, to isPresent: Bool = true) {
+  package mutating func setPresence(of claim: Claim, to isPresent: Bool = true) {
     let bit: UInt32 = 1 << UInt32(claim.rawValue)
     presence = isPresent ? presence | bit : presence & ~bit
   }
 
   /// Makes all claims absent.
-  mutating func removeAll() {
+  package mutating func removeAll() {
     presence = 0
     version = .zero
     commands = nil
   }
 
   /// Throws `unexpected` unless all required claims are present and `iat` is below `exp`.
-  borrowing func check() throws(EncodingFault) {
+  package borrowing func check() throws(EncodingFault) {
     for claim in Claim.all where claim.row.isRequired {
       guard has(claim) else { throw .unexpected }
     }
@@ -202,19 +202,19 @@ extension MeasurementClaims {
 /// The values by claim.
 extension MeasurementClaims {
   /// Returns the value of a number that is present.
-  @inline(__always) borrowing func number(_ claim: Claim) -> UInt64 {
+  @inline(__always) package borrowing func number(_ claim: Claim) -> UInt64 {
     guard case .number(let place) = claim.row.kind else { preconditionFailure() }
     return numbers[place]
   }
 
   /// Returns a text of at most 64 bytes that is present.
-  @inline(__always) borrowing func text64(_ claim: Claim) -> BoundedText<64> {
+  @inline(__always) package borrowing func text64(_ claim: Claim) -> BoundedText<64> {
     guard case .text64(let place) = claim.row.kind else { preconditionFailure() }
     return texts64[place]
   }
 
   /// Returns a text of at most 32 bytes that is present.
-  @inline(__always) borrowing func text32(_ claim: Claim) -> BoundedText<32> {
+  @inline(__always) package borrowing func text32(_ claim: Claim) -> BoundedText<32> {
     guard case .text32(let place) = claim.row.kind else { preconditionFailure() }
     return texts32[place]
   }
@@ -255,7 +255,7 @@ extension MeasurementClaims {
 
 extension FixedBytes where count == 16 {
   /// Decodes a device id from `aud`: 22 characters of base64url.
-  init(audience text: Span<UInt8>) throws(EncodingFault) {
+  public init(audience text: Span<UInt8>) throws(EncodingFault) {
     guard text.count == 22 else { throw .unexpected }
     var buffer = ByteBuffer<16>()
     try buffer.append(base64URL: text)
@@ -267,14 +267,14 @@ extension FixedBytes where count == 16 {
 /// An app's version: three numbers, compared from the left.
 public struct AppVersion: Sendable, Hashable, Comparable {
   /// The first number.
-  public let major: UInt64
+  package let major: UInt64
   /// The second number.
-  public let minor: UInt64
+  package let minor: UInt64
   /// The third number.
-  public let patch: UInt64
+  package let patch: UInt64
 
   /// Creates a version from its three numbers.
-  public init(major: UInt64, minor: UInt64, patch: UInt64) {
+  package init(major: UInt64, minor: UInt64, patch: UInt64) {
     (self.major, self.minor, self.patch) = (major, minor, patch)
   }
 
@@ -293,21 +293,21 @@ public struct AppVersion: Sendable, Hashable, Comparable {
 public struct CommandList: ~Copyable, Sendable {
   private var commands = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   /// The number of commands.
-  public private(set) var count = 0
+  package private(set) var count = 0
   private let pin = Pinned()
 
   /// Creates an empty list.
-  public init() {}
+  package init() {}
 
   /// Appends a command. Throws `unexpected` if there are 16 already.
-  public mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
+  package mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
     guard count < commands.count else { throw .unexpected }
     commands[count] = command
     count += 1
   }
 
   /// The command at `index`, below ``count``.
-  public subscript(index: Int) -> BoundedText<32> {
+  package subscript(index: Int) -> BoundedText<32> {
     precondition(index < count)
     return commands[index]
   }
@@ -320,7 +320,7 @@ public struct CommandList: ~Copyable, Sendable {
   }
 
   /// Returns whether the list contains `command`.
-  public func contains(_ command: BoundedText<32>) -> Bool {
+  package func contains(_ command: BoundedText<32>) -> Bool {
     for index in 0..<count where commands[index] == command { return true }
     return false
   }

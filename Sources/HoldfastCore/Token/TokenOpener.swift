@@ -1,11 +1,11 @@
 /// An opener of measurement tokens for one device. Its buffers are its only memory; it allocates nothing.
 public struct TokenOpener: ~Copyable {
   /// The length of the longest token, in bytes.
-  public static var maximumTokenByteCount: Int { TokenBuffer.capacity }
+  package static var maximumTokenByteCount: Int { TokenBuffer.capacity }
 
   /// The context from which the content key of a COSE token is derived.
   var context = ByteBuffer<64>()
-  var plaintext = TokenBuffer()
+  package var plaintext = TokenBuffer()
   /// A decoded part of a JOSE token: a header, then the claims.
   var part = TokenPartBuffer()
 
@@ -53,7 +53,7 @@ extension TokenOpener {
   /// Decrypts a `COSE_Encrypt` and leaves its contents in `plaintext`.
   ///
   /// Source: RFC 9052 §5.3, RFC 9053 §5.2 and §6.3.1.
-  mutating func decryptCOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
+  package mutating func decryptCOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
     _ token: Span<UInt8>, key: inout Key, keyID: KeyID, using cryptography: inout Crypto
   ) throws(TokenFault) {
     let envelope: COSEEnvelope
@@ -137,7 +137,7 @@ extension TokenOpener {
   /// Decrypts a compact JWE and leaves its contents, a compact JWS, in `plaintext`.
   ///
   /// Source: RFC 7516 §5.2, RFC 7518 §4.6 and §5.3.
-  mutating func decryptJOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
+  package mutating func decryptJOSE<Crypto: Cryptography & ~Copyable, Key: AgreementKey & ~Copyable>(
     _ token: Span<UInt8>, key: inout Key, keyID: KeyID, using cryptography: inout Crypto
   ) throws(TokenFault) {
     let parts: CompactJOSE<5>

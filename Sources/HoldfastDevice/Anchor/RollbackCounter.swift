@@ -4,12 +4,12 @@ import HoldfastStorage
 import Synchronization
 
 /// The counter of one device, which can only be raised, and the secret that authorizes its use.
-final class RollbackCounter: Sendable {
-  let place: CounterPlace
+package final class RollbackCounter: Sendable {
+  package let place: CounterPlace
   private let authorization: Secret<32>
   private let operations: CounterOperations
 
-  init(_ place: CounterPlace, authorization: consuming Secret<32>, operations: CounterOperations) {
+  package init(_ place: CounterPlace, authorization: consuming Secret<32>, operations: CounterOperations) {
     (self.place, self.operations) = (place, operations)
     self.authorization = authorization
   }
@@ -17,7 +17,7 @@ final class RollbackCounter: Sendable {
   /// Defines the counter and returns its value, which is higher than that of every counter that the TPM ever had.
   ///
   /// - Throws: `taken` if the index is in use. If a later step fails, the counter is removed again.
-  func define() throws(CounterFault) -> UInt64 {
+  package func define() throws(CounterFault) -> UInt64 {
     try operations.define(place, authorization)
     do throws(CounterFault) {
       // A counter has no value before its first increment.
@@ -29,18 +29,18 @@ final class RollbackCounter: Sendable {
     }
   }
 
-  func increment() throws(CounterFault) {
+  package func increment() throws(CounterFault) {
     try operations.increment(place, authorization)
   }
 
-  func read() throws(CounterFault) -> UInt64 {
+  package func read() throws(CounterFault) -> UInt64 {
     try operations.read(place, authorization)
   }
 }
 
 extension DeviceSecrets {
   /// Returns the counter at `place`, which only this device's key can raise or read.
-  func counter(
+  package func counter(
     at place: CounterPlace, _ operations: CounterOperations
   ) throws(DeviceFolderFault) -> RollbackCounter {
     do throws(CryptographyFailure) {
@@ -76,15 +76,24 @@ package enum CounterFault: Error, Equatable, Sendable {
 /// The operations on a counter in a TPM. Tests replace them to make each one fail.
 ///
 /// The authorization value is the one with which the counter was defined.
-struct CounterOperations: Sendable {
+package struct CounterOperations: Sendable {
   /// Defines a counter, which has no value yet. Throws `taken` if the index is in use.
-  var define: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
+  package var define: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
   /// Removes the counter permanently. Throws `notDefined` if there is none.
-  var undefine: @Sendable (CounterPlace) throws(CounterFault) -> Void
+  package var undefine: @Sendable (CounterPlace) throws(CounterFault) -> Void
   /// Raises the counter by one. If it throws, the counter may have been raised or not.
-  var increment: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
+  package var increment: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
   /// Returns the counter's value. Throws for a counter that was never raised.
-  var read: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> UInt64
+  package var read: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> UInt64
+
+  package init(
+    define: @escaping @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void,
+    undefine: @escaping @Sendable (CounterPlace) throws(CounterFault) -> Void,
+    increment: @escaping @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void,
+    read: @escaping @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> UInt64
+  ) {
+    (self.define, self.undefine, self.increment, self.read) = (define, undefine, increment, read)
+  }
 }
 
 /// The place of the counter that anchors a device: a TPM, and an index in it.
@@ -130,7 +139,7 @@ extension CounterPlace {
 /// write, would be one ahead as well, so both would fit the count. Therefore a process that did not count the current epoch
 /// itself first writes nothing but the next epoch. The ledger with the cut-off write is then either the one that the process
 /// continues, or two behind the next write that matters.
-final class LedgerAnchor: Sendable {
+package final class LedgerAnchor: Sendable {
   private let deviceID: DeviceID
   private let counter: RollbackCounter
   private let turns: FolderTurns

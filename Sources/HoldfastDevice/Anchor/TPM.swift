@@ -4,16 +4,16 @@ import HoldfastLinux
 import HoldfastTransport
 
 /// The TPM's commands. Each runs over a separate connection, because a TPM's socket serves one peer at a time.
-enum TPM {
+package enum TPM {
   /// The most time for one command, with its connection and all repetitions, in milliseconds.
-  static let timeoutMilliseconds = 5000
+  package static let timeoutMilliseconds = 5000
 
   /// Runs a command and returns the parameters of its response, exactly `byteCount` bytes.
   ///
   /// - Throws: `malformed` for a response of another length, `silent` once the time is over, and as the TPM's response code
   ///   says.
   @discardableResult
-  static func run(
+  package static func run(
     _ command: TPMCommand, authorization: Span<UInt8>, parameters: Span<UInt8>, at path: String,
     response byteCount: Int, timeoutMilliseconds: Int = timeoutMilliseconds
   ) throws(CounterFault) -> [UInt8] {
@@ -45,7 +45,7 @@ extension CounterOperations {
   /// (Part 1 §37.2.4.3), and only a holder of the authorization value can read or raise it. A check that the index is a
   /// counter is not necessary: nothing else can be incremented, and a device does nothing before it has incremented the
   /// counter.
-  static let tpm = CounterOperations(
+  package static let tpm = CounterOperations(
     define: { (place, authorization) throws(CounterFault) in
       try authorization.withBytes { (value: Span<UInt8>) throws(CounterFault) in
         var parameters = ByteBuffer<64>()
@@ -104,24 +104,28 @@ extension ByteBuffer {
 /// It is implemented here and not taken from tpm2-tss, which would add hundreds of kilobytes for four commands: the prover
 /// hashes every byte of this executable for each proof. Source: TPM 2.0 Library, Part 1 §18 (structure), §19.4 (password
 /// authorizations).
-struct TPMCommand {
+package struct TPMCommand {
   /// A command code. Source: Part 2 §6.5.2.
-  enum Code: UInt32 {
+  package enum Code: UInt32 {
     case undefineSpace = 0x122
     case defineSpace = 0x12a
     case increment = 0x134
     case read = 0x14e
 
     /// Whether the TPM's owner authorizes the command.
-    var isOwners: Bool { self == .undefineSpace || self == .defineSpace }
+    package var isOwners: Bool { self == .undefineSpace || self == .defineSpace }
   }
 
-  let code: Code
+  package let code: Code
   /// The handles. The first one is authorized.
-  let handles: [UInt32]
+  package let handles: [UInt32]
+
+  package init(code: Code, handles: [UInt32]) {
+    (self.code, self.handles) = (code, handles)
+  }
 
   /// Appends tag, size, code, handles, the session with `authorization`, and `parameters`.
-  func encode(
+  package func encode(
     authorization: Span<UInt8>, parameters: Span<UInt8>, into bytes: inout ByteBuffer<160>
   ) throws(EncodingFault) {
     let sessionByteCount = 9 + authorization.count
@@ -143,17 +147,17 @@ struct TPMCommand {
 /// The response of a TPM to a command with one password session, decoded strictly.
 ///
 /// Source: TPM 2.0 Library, Part 1 §18.
-enum TPMResponse: Equatable {
+package enum TPMResponse: Equatable {
   case success(parameters: [UInt8])
   case failure(TPMResponseCode)
 
   /// The length of tag, size and response code, in bytes.
-  static let headByteCount = 10
+  package static let headByteCount = 10
   /// The most bytes of a response. No command here has a longer one.
-  static let maximumByteCount = 64
+  package static let maximumByteCount = 64
 
   /// Returns the length that a response's head gives; nil if no response can have it. `head` has at least 10 bytes.
-  static func byteCount(of head: Span<UInt8>) -> Int? {
+  package static func byteCount(of head: Span<UInt8>) -> Int? {
     let count = head.bigEndian(at: 2)
     return (UInt32(headByteCount)...UInt32(maximumByteCount)).contains(count) ? Int(count) : nil
   }
@@ -161,7 +165,7 @@ enum TPMResponse: Equatable {
   /// Decodes one whole response. A failure is only a head; a success has parameters and the empty session of a password.
   ///
   /// - Throws: `malformed` for anything else.
-  init(_ bytes: Span<UInt8>) throws(CounterFault) {
+  package init(_ bytes: Span<UInt8>) throws(CounterFault) {
     guard bytes.count >= Self.headByteCount, Self.byteCount(of: bytes) == bytes.count else { throw .malformed }
     let tag = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
     let code = bytes.bigEndian(at: 6)
@@ -190,16 +194,20 @@ extension Span where Element == UInt8 {
 ///
 /// Source: TPM 2.0 Library, Part 2 §6.6. In codes of format one (bit 7), other bits name the handle, session or parameter
 /// that the code is about. They are ignored here.
-struct TPMResponseCode: Equatable {
-  let rawValue: UInt32
+package struct TPMResponseCode: Equatable {
+  package let rawValue: UInt32
+
+  package init(rawValue: UInt32) {
+    self.rawValue = rawValue
+  }
 
   /// Whether the TPM did nothing and asks for the same command again: TPM_RC_YIELDED, TESTING, NV_RATE, RETRY.
-  var wantsRetry: Bool {
+  package var wantsRetry: Bool {
     [0x908, 0x90a, 0x920, 0x922].contains(rawValue)
   }
 
   /// Returns the fault that the code means for the counter. `isOwners` says whether the TPM's owner authorizes the command.
-  func fault(isOwners: Bool) -> CounterFault {
+  package func fault(isOwners: Bool) -> CounterFault {
     let isFormatOne = rawValue & 0x80 != 0
     switch isFormatOne ? rawValue & 0xbf : rawValue {
     // TPM_RC_HANDLE.

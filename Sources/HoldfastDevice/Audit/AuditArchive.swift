@@ -25,7 +25,7 @@ package struct AuditArchive: Sendable {
   /// The entries, in their encoding.
   let entries: [[UInt8]]
 
-  init(deviceID: DeviceID, base: AuditChain, end: AuditChain, entries: [[UInt8]]) {
+  package init(deviceID: DeviceID, base: AuditChain, end: AuditChain, entries: [[UInt8]]) {
     (self.deviceID, self.base, self.end, self.entries) = (deviceID, base, end, entries)
   }
 
@@ -41,7 +41,7 @@ package struct AuditArchive: Sendable {
     try self.init(bytes)
   }
 
-  init(_ bytes: [UInt8]) throws(AuditArchiveFault) {
+  package init(_ bytes: [UInt8]) throws(AuditArchiveFault) {
     // Each line ends with a line feed, including the last one. So a file that was cut off within a line is refused.
     guard bytes.last == 0x0a else { throw .malformed }
     let lines = bytes.dropLast().split(separator: 0x0a, omittingEmptySubsequences: false)
@@ -67,7 +67,7 @@ package struct AuditArchive: Sendable {
   }
 
   /// Returns the contents of the file.
-  func encoded() -> [UInt8] {
+  package func encoded() -> [UInt8] {
     var bytes = JSONValue.object([
       ("holdfast_audit", .integer(Self.version)), ("device_id", .string(hexadecimal(deviceID))),
       ("after", .integer(base.count)), ("head", .string(hexadecimal(base.head))),
@@ -154,4 +154,8 @@ package struct AuditReport: Sendable, Equatable {
   package var firstKept: UInt64 = 1
   /// The sequence number of the first entry that is missing, changed or out of place; nil if the whole chain is intact.
   package var firstBroken: UInt64?
+
+  package init(recorded: AuditChain, firstKept: UInt64 = 1, firstBroken: UInt64? = nil) {
+    (self.recorded, self.firstKept, self.firstBroken) = (recorded, firstKept, firstBroken)
+  }
 }

@@ -21,7 +21,7 @@ extension DeviceFolder {
     try create(at: path, policy: policy, tpm: tpm, operations: .tpm, random: &random, clock: clock)
   }
 
-  static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+  package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy, tpm: String?, operations: CounterOperations, random: inout Random,
     clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
@@ -102,7 +102,7 @@ extension DeviceFolder {
     try reset(at: path, operations: .tpm, random: &random, clock: clock)
   }
 
-  static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+  package static func reset<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, operations: CounterOperations, random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }

@@ -15,7 +15,7 @@ package struct DeviceFolder: Sendable {
   package let counter: CounterPlace?
   let operations: CounterOperations
 
-  init(path: String, descriptor: DeviceDescriptor, counter: CounterPlace?, operations: CounterOperations) {
+  package init(path: String, descriptor: DeviceDescriptor, counter: CounterPlace?, operations: CounterOperations) {
     (self.path, self.descriptor, self.counter, self.operations) = (path, descriptor, counter, operations)
   }
 
@@ -26,7 +26,7 @@ package struct DeviceFolder: Sendable {
     try open(at: path, operations: .tpm)
   }
 
-  static func open(at path: String, operations: CounterOperations) throws(DeviceFolderFault) -> DeviceFolder {
+  package static func open(at path: String, operations: CounterOperations) throws(DeviceFolderFault) -> DeviceFolder {
     try checkFolder(path)
     try requireWholeDevice(path)
     guard try DeviceFile.description.isPresent(in: path) else {
@@ -103,7 +103,7 @@ package struct DeviceFolder: Sendable {
   /// Reads the private key and derives the secrets that follow from it.
   ///
   /// - Throws: `file` if the key cannot be read or is not a private key.
-  func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
+  package func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
     let scalar: Secret<32>?
     do throws(FileError) {
       scalar = try Files.readSecretFile(

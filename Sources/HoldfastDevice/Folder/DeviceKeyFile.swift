@@ -5,11 +5,11 @@ import HoldfastOpenSSL
 /// The file `device.key`: the device's private key as a JWK with exactly the members `kty`, `crv`, `x`, `y` and `d`.
 ///
 /// Source: RFC 7518 §6.2.2. Text and scalar stay in buffers that are wiped.
-enum DeviceKeyFile {
-  static let maximumByteCount = 512
+package enum DeviceKeyFile {
+  package static let maximumByteCount = 512
 
   /// Writes `key` as JSON with a newline at the end.
-  static func encode(
+  package static func encode(
     _ key: borrowing P256PrivateKey, into text: inout ByteBuffer<512>
   ) throws(KeyFault) {
     let scalar: Secret<32>
@@ -28,21 +28,21 @@ enum DeviceKeyFile {
   /// Reads the scalar, and checks that it belongs to the public point in the file.
   ///
   /// - Throws: `malformed`, `unexpected` or `notOnCurve`, and never ``KeyFault/privateKey``.
-  static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
+  package static func decode(_ text: Span<UInt8>) throws(KeyFault) -> Secret<32> {
     try JWK.parse(text, only: ["kty", "crv", "x", "y", "d"]).p256Scalar()
   }
 }
 
 /// The secrets of a device, kept in one place while it is served.
-final class DeviceSecrets: Sendable {
-  let publicPoint: P256Point
+package final class DeviceSecrets: Sendable {
+  package let publicPoint: P256Point
   private let scalar: Secret<32>
   private let challengeSeed: Secret<32>
 
   /// Derives the secrets from the private key's scalar.
   ///
   /// - Throws: `CryptographyFailure` if `scalar` is not valid.
-  init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
+  package init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
     publicPoint = try P256PrivateKey(scalar: scalar).publicPoint
     var cryptography = OpenSSLCryptography()
     challengeSeed = try ChallengeSource.seed(from: scalar, using: &cryptography)
@@ -50,17 +50,17 @@ final class DeviceSecrets: Sendable {
   }
 
   /// Makes a key object for use by one thread.
-  func key() throws(CryptographyFailure) -> P256PrivateKey {
+  package func key() throws(CryptographyFailure) -> P256PrivateKey {
     try P256PrivateKey(scalar: scalar)
   }
 
   /// Makes the challenge source of one connection.
-  func challenges(bootCount: UInt64, connection: UInt64) -> ChallengeSource {
+  package func challenges(bootCount: UInt64, connection: UInt64) -> ChallengeSource {
     ChallengeSource(seed: challengeSeed.copy(), bootCount: bootCount, connection: connection)
   }
 
   /// Derives the secret that authorizes the use of the counter that anchors the device.
-  func counterAuthorization() throws(CryptographyFailure) -> Secret<32> {
+  package func counterAuthorization() throws(CryptographyFailure) -> Secret<32> {
     var cryptography = OpenSSLCryptography()
     return try derivedSecret("holdfast/1 counter authorization", from: scalar, using: &cryptography)
   }

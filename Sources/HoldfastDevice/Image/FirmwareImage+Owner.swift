@@ -47,7 +47,7 @@ extension FirmwareImage {
     }
   }
 
-  static func trust(
+  package static func trust(
     _ issuer: borrowing IssuerKey, in store: inout Store, _ provision: inout Provision, realClock: UInt64?
   ) throws(LedgerFault) -> Bool {
     let keyID: KeyID
@@ -124,7 +124,7 @@ extension FirmwareImage {
 
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Runs a step of the store. The store works in memory, so a step fails only if the image holds invalid bytes.
-  mutating func attempt<Result: ~Copyable>(
+  package mutating func attempt<Result: ~Copyable>(
     _ step: (inout Self) throws(DeviceFault) -> Result
   ) throws(LedgerFault) -> Result {
     do throws(DeviceFault) { return try step(&self) } catch { throw .damaged }

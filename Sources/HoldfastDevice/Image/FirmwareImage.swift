@@ -12,7 +12,7 @@ package final class FirmwareImage {
   /// The most bytes that the file may have.
   package static let maximumByteCount = 16 * 1024 * 1024
 
-  typealias Store = FlashStore<SimulatedFlash, OpenSSLCryptography>
+  package typealias Store = FlashStore<SimulatedFlash, OpenSSLCryptography>
 
   /// The path of the file.
   package let path: String
@@ -24,7 +24,7 @@ package final class FirmwareImage {
   private var bytes: SecretBytes
   private let operations: FileOperations
 
-  init(
+  package init(
     _ file: consuming LockedFile, _ bytes: consuming SecretBytes, _ descriptor: DeviceDescriptor,
     _ policy: DevicePolicy, _ operations: FileOperations
   ) {
@@ -68,7 +68,7 @@ package final class FirmwareImage {
 
 extension FirmwareImage {
   /// Calls `body` with the store and the provision, for reading.
-  func look<Result: ~Copyable>(
+  package func look<Result: ~Copyable>(
     _ body: (inout Store, borrowing Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
     var draft = bytes.withBytes { SecretBytes(copying: $0) }
@@ -77,7 +77,7 @@ extension FirmwareImage {
 
   /// Calls `body` with the store and the provision, and replaces the file with the changed image. If anything fails, nothing
   /// has changed.
-  func change<Result: ~Copyable>(
+  package func change<Result: ~Copyable>(
     _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(LedgerFault) -> Result {
     var draft = bytes.withBytes { SecretBytes(copying: $0) }
@@ -110,7 +110,7 @@ extension FirmwareImage {
     }
   }
 
-  static func edit<Result: ~Copyable>(
+  package static func edit<Result: ~Copyable>(
     _ bytes: inout SecretBytes, _ body: (inout Store, inout Provision) throws(LedgerFault) -> Result
   ) throws(FirmwareImageFault) -> Result {
     var span = bytes.mutableBytes

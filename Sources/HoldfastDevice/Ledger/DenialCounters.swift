@@ -5,9 +5,11 @@ import Synchronization
 /// one, however many there are.
 ///
 /// At most ``rowLimit`` pairs of token and status are distinguished. Further rounds are counted by status.
-final class DeniedCounter: Sendable {
-  static let intervalMilliseconds: UInt64 = 60_000
-  static let rowLimit = 1024
+package final class DeniedCounter: Sendable {
+  package init() {}
+
+  package static let intervalMilliseconds: UInt64 = 60_000
+  package static let rowLimit = 1024
 
   private let state = Mutex(State())
 
@@ -28,7 +30,7 @@ final class DeniedCounter: Sendable {
     var isEmpty: Bool { rows.isEmpty && rest.statusCount == 0 }
   }
 
-  func add(_ round: borrowing AppraisalInput, _ status: Status) {
+  package func add(_ round: borrowing AppraisalInput, _ status: Status) {
     add(Row(status: status, verifyingKey: round.verifyingKey, tokenID: round.tokenID), count: 1)
   }
 
@@ -50,7 +52,7 @@ final class DeniedCounter: Sendable {
   ///
   /// The server calls this after every round and once a minute. So the first count waits for a minute, and none waits for
   /// two.
-  func take(at milliseconds: UInt64, isForced: Bool = false) -> [DeniedRounds] {
+  package func take(at milliseconds: UInt64, isForced: Bool = false) -> [DeniedRounds] {
     state.withLock { state in
       guard !state.isEmpty else { return [] }
       let since = state.since ?? milliseconds
@@ -69,7 +71,7 @@ final class DeniedCounter: Sendable {
   }
 
   /// Adds back counts that could not be written.
-  func putBack(_ counts: [DeniedRounds]) {
+  package func putBack(_ counts: [DeniedRounds]) {
     for rounds in counts {
       if let tokenID = rounds.tokenID {
         add(Row(status: rounds.status, verifyingKey: rounds.verifyingKey, tokenID: tokenID), count: rounds.count)
@@ -82,8 +84,8 @@ final class DeniedCounter: Sendable {
 
 /// Counts of answers to peers that proved nothing. They are due for the audit log at most once a minute, however many
 /// messages such peers send.
-final class UnauthenticatedCounter: Sendable {
-  static let intervalMilliseconds: UInt64 = 60_000
+package final class UnauthenticatedCounter: Sendable {
+  package static let intervalMilliseconds: UInt64 = 60_000
 
   private let state = Mutex(State())
 
@@ -92,13 +94,13 @@ final class UnauthenticatedCounter: Sendable {
     var lastTaken: UInt64?
   }
 
-  func add(_ status: Status) {
+  package func add(_ status: Status) {
     state.withLock { $0.totals[status] += 1 }
   }
 
   /// Takes the counts since the last time, once a minute has passed since then, or at once if `isForced`. Returns nil if
   /// there are none.
-  func take(at milliseconds: UInt64, isForced: Bool = false) -> UnauthenticatedTotals? {
+  package func take(at milliseconds: UInt64, isForced: Bool = false) -> UnauthenticatedTotals? {
     state.withLock { state in
       let totals = state.totals
       guard totals.statusCount > 0 else { return nil }
@@ -109,7 +111,7 @@ final class UnauthenticatedCounter: Sendable {
   }
 
   /// Adds back counts that could not be written.
-  func putBack(_ totals: UnauthenticatedTotals) {
+  package func putBack(_ totals: UnauthenticatedTotals) {
     state.withLock { $0.totals.add(totals) }
   }
 }

@@ -119,7 +119,7 @@ extension Ledger {
     }
   }
 
-  func look<Result: Sendable>(
+  package func look<Result: Sendable>(
     _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
   ) throws(LedgerFault) -> Result {
     do throws(DatabaseError) { return try read(body) } catch { throw LedgerFault(error) }
@@ -290,4 +290,8 @@ package struct LedgerUser: Sendable, Equatable {
   package let name: BoundedText<32>
   /// The user's failures, lockout and accounts, without secrets.
   package let record: UserRecord
+
+  package init(name: BoundedText<32>, record: UserRecord) {
+    (self.name, self.record) = (name, record)
+  }
 }

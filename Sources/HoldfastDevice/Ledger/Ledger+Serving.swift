@@ -5,7 +5,7 @@ import HoldfastStorage
 extension Ledger {
   /// Counts a start of the server and returns the new count, which makes the challenges differ from those of every earlier
   /// start.
-  func start(realClock: UInt64?) throws(LedgerError) -> UInt64 {
+  package func start(realClock: UInt64?) throws(LedgerError) -> UInt64 {
     try write { (tables, state) throws(DatabaseError) in
       state.bootCount += 1
       try tables.append(
@@ -16,7 +16,7 @@ extension Ledger {
 
   /// Records the policy that is in force, unless it is the last one in the audit log. `digest` is SHA-256 of its file, or nil
   /// if the file is unusable.
-  func notePolicy(_ digest: Digest?, realClock: UInt64?) throws(LedgerError) {
+  package func notePolicy(_ digest: Digest?, realClock: UInt64?) throws(LedgerError) {
     let seen = digest.map { PolicySeen.file($0) } ?? .unusable
     try write { (tables, state) throws(DatabaseError) in
       guard state.policySeen != seen else { return }
@@ -27,7 +27,8 @@ extension Ledger {
 
   /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
   /// changes nothing is counted instead.
-  func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(LedgerError) {
+  package func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(LedgerError)
+  {
     if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
     let isRecorded: Bool
@@ -92,7 +93,7 @@ extension Ledger {
   }
 
   /// Creates the user of an activation code, with these secrets. Returns the user's name, or nil if the code is not good.
-  func activate(
+  package func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(LedgerError) -> BoundedText<32>? {
     let limits = limits
@@ -115,7 +116,7 @@ extension Ledger {
   }
 
   /// Unlocks the user of an unlocking code. Returns the user's name, or nil if the code is not good.
-  func unlock(
+  package func unlock(
     _ codeID: UInt64, realClock: UInt64?, decide: DecideUser
   ) throws(LedgerError) -> BoundedText<32>? {
     let limits = limits
@@ -132,7 +133,7 @@ extension Ledger {
   }
 
   /// Deletes a bounded number of audit entries that were cut off. The next call deletes more.
-  func dropCutEntries() {
+  package func dropCutEntries() {
     for _ in 0..<16 {
       let isMore = try? write { (tables, state) throws(DatabaseError) in try tables.dropCutEntries(state) }
       guard isMore == true else { return }
@@ -141,7 +142,7 @@ extension Ledger {
 
   /// Writes the totals of answers to peers that proved nothing, and the counts of denied rounds, if they are due or
   /// `isForced`. If writing fails, it keeps them.
-  func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
+  package func recordTotals(milliseconds: UInt64, realClock: UInt64?, isForced: Bool = false) {
     let totals = unproved.take(at: milliseconds, isForced: isForced)
     let counts = denied.take(at: milliseconds, isForced: isForced)
     guard totals != nil || !counts.isEmpty else { return }
@@ -159,38 +160,38 @@ extension Ledger {
 }
 
 /// The store of one connection's ``DeviceSession``: its view of the ledger and of the token memory.
-struct SessionStore<Time: Clock & Sendable>: DeviceStore {
+package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   private let ledger: Ledger
   private let memory: TokenMemory
   private let clock: Time
   /// The event that the ledger recorded for the current round; nil if there is none yet.
-  var event: AuditEvent?
+  package var event: AuditEvent?
 
-  init(ledger: Ledger, memory: TokenMemory, clock: Time) {
+  package init(ledger: Ledger, memory: TokenMemory, clock: Time) {
     (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
   }
 
-  func clockFloor() throws(DeviceFault) -> UInt64 {
+  package func clockFloor() throws(DeviceFault) -> UInt64 {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.state().clockFloor }
     } catch { throw .store }
   }
 
-  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
+  package func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.issuer(keyID) }
     } catch { return nil }
   }
 
-  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
+  package func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     memory.recall(reference, into: &token)
   }
 
-  func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
+  package func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     memory.remember(token, as: reference)
   }
 
-  mutating func record(
+  package mutating func record(
     _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(DeviceFault) {
     do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw .store }
@@ -202,29 +203,29 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     recordTotals()
   }
 
-  func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
+  package func keepOutcome(_ outcome: Status, of request: RequestIdentity) {
     ledger.keepOutcome(outcome, of: request)
   }
 
-  func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? {
+  package func user(named name: BoundedText<32>) throws(DeviceFault) -> UserRecord? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.user(named: name) }
     } catch { throw .store }
   }
 
-  func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
+  package func codeSecret(of userID: UInt64, _ purpose: CodePurpose) throws(DeviceFault) -> CodeSecret? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.secret(purpose, of: userID) }
     } catch { throw .store }
   }
 
-  func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord? {
+  package func oneUseCode(at index: Int) throws(DeviceFault) -> OneUseCodeRecord? {
     do throws(DatabaseError) {
       return try ledger.read { (tables) throws(DatabaseError) in try tables.code(at: index) }
     } catch { throw .store }
   }
 
-  mutating func activate(
+  package mutating func activate(
     _ codeID: UInt64, _ secrets: borrowing UserSecrets, realClock: UInt64?, decide: DecideUser
   ) throws(DeviceFault) -> Bool {
     do throws(LedgerError) {
@@ -233,7 +234,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
     } catch { throw .store }
   }
 
-  mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {
+  package mutating func unlock(_ codeID: UInt64, realClock: UInt64?, decide: DecideUser) throws(DeviceFault) -> Bool {
     do throws(LedgerError) {
       event = try ledger.unlock(codeID, realClock: realClock, decide: decide).map { .userUnlocked($0) }
       return event != nil
@@ -242,7 +243,7 @@ struct SessionStore<Time: Clock & Sendable>: DeviceStore {
 
   /// Counts an answer to a peer that proved nothing. A compatibility round's answer has no seal either, but the audit log has
   /// that round already.
-  func countUnauthenticated(_ status: Status) {
+  package func countUnauthenticated(_ status: Status) {
     ledger.unproved.add(status)
     recordTotals()
   }

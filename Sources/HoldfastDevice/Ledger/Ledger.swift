@@ -13,9 +13,9 @@ package final class Ledger: Sendable {
   let deviceID: DeviceID
   /// The path of the TPM that anchored the ledger when it was made; nil for a ledger without an anchor.
   let tpm: String?
-  let unproved = UnauthenticatedCounter()
+  package let unproved = UnauthenticatedCounter()
   let running = RunningRequests()
-  let denied = DeniedCounter()
+  package let denied = DeniedCounter()
   private let anchor: LedgerAnchor?
   private let lock = Mutex(())
   /// The tables, which only the holder of `lock` uses. A `Mutex` around them would not lend them to bodies that are not
@@ -27,7 +27,7 @@ package final class Ledger: Sendable {
   static let checkedByteCount: Int64 = 64 * 1024 * 1024
 
   /// Opens the ledger at `path`. Without `anchor`, an older copy cannot be detected.
-  init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
+  package init(path: String, limits: LedgerLimits, anchor: LedgerAnchor? = nil) throws(LedgerError) {
     let state: LedgerState
     let tables: LedgerTables
     do throws(DatabaseError) {
@@ -45,7 +45,7 @@ package final class Ledger: Sendable {
 
   /// Makes the ledger of a new device at `path`, where no file may exist. The clock floor starts at `realClock`, in Unix
   /// seconds. An anchored ledger begins at the `epoch` of its counter in `tpm`.
-  static func create(
+  package static func create(
     path: String, deviceID: DeviceID, realClock: UInt64, epoch: UInt64? = nil, tpm: String? = nil
   ) throws(DatabaseError) {
     let database = try Database(path: path, applicationID: LedgerTables.applicationID, schema: LedgerTables.schema)
@@ -62,7 +62,7 @@ package final class Ledger: Sendable {
   }
 
   /// Calls `body` with the tables, for reading.
-  func read<Result: Sendable & ~Copyable>(
+  package func read<Result: Sendable & ~Copyable>(
     _ body: (borrowing LedgerTables) throws(DatabaseError) -> Result
   ) throws(DatabaseError) -> Result {
     try lock.withLock { _ throws(DatabaseError) in try body(unsafe tables) }
@@ -74,7 +74,7 @@ package final class Ledger: Sendable {
   /// nothing may be acted upon.
   ///
   /// If `isKept` returns false for the result, everything is rolled back: nothing is synchronised, and no counter is raised.
-  func write<Result: Sendable>(
+  package func write<Result: Sendable>(
     isKept: (Result) -> Bool = { _ in true },
     _ body: (borrowing LedgerTables, inout LedgerState) throws(DatabaseError) -> Result
   ) throws(LedgerError) -> Result {
@@ -124,20 +124,20 @@ package final class Ledger: Sendable {
   }
 
   /// Records one event in the audit log.
-  func record(_ event: AuditEvent, realClock: UInt64?) throws(LedgerError) {
+  package func record(_ event: AuditEvent, realClock: UInt64?) throws(LedgerError) {
     try write { (tables, state) throws(DatabaseError) in
       try tables.append(event, time: state.time(realClock: realClock), to: &state)
     }
   }
 
   /// The most entries that the audit log keeps, according to the policy; nil for no limit. Beyond it, the oldest are dropped.
-  var auditBound: UInt64? {
+  package var auditBound: UInt64? {
     get { unsafe tables.auditBound.count }
     set { unsafe tables.auditBound.count = newValue }
   }
 
   /// Moves SQLite's write-ahead log into the file.
-  func checkpoint() throws(LedgerError) {
+  package func checkpoint() throws(LedgerError) {
     do throws(DatabaseError) {
       try read { (tables) throws(DatabaseError) in try tables.database.checkpoint() }
     } catch { throw .database(error) }
@@ -145,7 +145,7 @@ package final class Ledger: Sendable {
 }
 
 extension LedgerFault {
-  init(_ error: DatabaseError) {
+  package init(_ error: DatabaseError) {
     self =
       switch error {
       case .busy: .busy
@@ -156,7 +156,7 @@ extension LedgerFault {
 }
 
 /// The only row of the ledger's state, which every decision reads and writes.
-struct LedgerState: Sendable, Equatable {
+package struct LedgerState: Sendable, Equatable {
   /// The id of the device whose ledger this is.
   var deviceID: DeviceID
   /// The clock floor, in Unix seconds. Only the owner lowers it.
@@ -175,7 +175,7 @@ struct LedgerState: Sendable, Equatable {
   var auditBase = AuditChain()
   var policySeen = PolicySeen.none
   /// The value of the anchored ledger's counter once this state is the newest; nil without an anchor.
-  var epoch: UInt64?
+  package var epoch: UInt64?
   /// The path of the TPM that an anchored ledger was made with.
   var tpm: String?
 
@@ -222,7 +222,7 @@ package struct LedgerLimits: Sendable {
 }
 
 /// The reason that a ledger could not be opened or written.
-enum LedgerError: Error, Equatable {
+package enum LedgerError: Error, Equatable {
   case database(DatabaseError)
   /// The ledger is not the newest one, according to the counter that anchors it.
   case rolledBack
@@ -233,7 +233,7 @@ enum LedgerError: Error, Equatable {
 }
 
 extension LedgerFault {
-  init(_ error: LedgerError) {
+  package init(_ error: LedgerError) {
     self =
       switch error {
       case .database(let error): LedgerFault(error)

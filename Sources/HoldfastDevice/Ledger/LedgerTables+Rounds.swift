@@ -4,7 +4,7 @@ import Synchronization
 
 extension LedgerTables {
   /// Reads the facts that the ledger holds for `round`. It writes nothing.
-  func snapshot(
+  package func snapshot(
     for round: borrowing AppraisalInput, state: LedgerState, limits: LedgerLimits
   ) throws(DatabaseError) -> LedgerSnapshot {
     var snapshot = LedgerSnapshot(clockFloor: state.clockFloor)
@@ -39,7 +39,7 @@ extension LedgerTables {
   }
 
   /// Writes the changes that `decision` makes. Floors only rise.
-  func apply(_ decision: borrowing Decision, to round: borrowing AppraisalInput, state: inout LedgerState)
+  package func apply(_ decision: borrowing Decision, to round: borrowing AppraisalInput, state: inout LedgerState)
     throws(DatabaseError)
   {
     let (verifyingKey, tokenID) = key(of: round)
@@ -65,7 +65,7 @@ extension LedgerTables {
 
   /// Drops at most `limit` use counts and nonces each, and request records, of tokens whose `exp` the clock floor has
   /// reached. Such tokens can never count again.
-  func dropOutdated(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
+  package func dropOutdated(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
     let uses: StaticString = """
       DELETE FROM uses WHERE (kid, jti) IN
         (SELECT kid, jti FROM uses WHERE expires <= ? ORDER BY expires LIMIT ?)
@@ -110,11 +110,11 @@ extension LedgerTables {
     ALTER TABLE state ADD COLUMN request_count INTEGER NOT NULL DEFAULT 0;
     """
 
-  func request(of request: RequestIdentity) throws(DatabaseError) -> RequestRecord? {
+  package func request(of request: RequestIdentity) throws(DatabaseError) -> RequestRecord? {
     try self.request(key(request.verifyingKey), .copying(request.tokenID.bytes))
   }
 
-  func request(_ verifyingKey: Value, _ tokenID: Value) throws(DatabaseError) -> RequestRecord? {
+  package func request(_ verifyingKey: Value, _ tokenID: Value) throws(DatabaseError) -> RequestRecord? {
     let sql: StaticString = "SELECT highest, below, digest, expires, outcome FROM requests WHERE kid = ? AND jti = ?"
     return try database.one(sql, verifyingKey, tokenID) { (row) throws(DatabaseError) in
       RequestRecord(
@@ -123,7 +123,7 @@ extension LedgerTables {
     }
   }
 
-  func keep(
+  package func keep(
     _ record: RequestRecord, _ verifyingKey: Value, _ tokenID: Value, state: inout LedgerState
   ) throws(DatabaseError) {
     let (highest, window) = (Value.unsigned(record.highest), Value.integer(Int64(bitPattern: record.window)))
@@ -142,14 +142,14 @@ extension LedgerTables {
   }
 
   /// Writes the outcome of a request, unless a higher number was accepted since.
-  func keep(_ outcome: Status, of request: RequestIdentity) throws(DatabaseError) {
+  package func keep(_ outcome: Status, of request: RequestIdentity) throws(DatabaseError) {
     _ = try database.run(
       "UPDATE requests SET outcome = ? WHERE kid = ? AND jti = ? AND highest = ?", .unsigned(UInt64(outcome.rawValue)),
       key(request.verifyingKey), .copying(request.tokenID.bytes), .unsigned(request.number))
   }
 
   /// Drops at most `limit` records of tokens whose `exp` the clock floor has reached.
-  func dropOutdatedRequests(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
+  package func dropOutdatedRequests(limit: UInt64, state: inout LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
       DELETE FROM requests WHERE (kid, jti) IN
         (SELECT kid, jti FROM requests WHERE expires <= ? ORDER BY expires LIMIT ?)
@@ -160,7 +160,7 @@ extension LedgerTables {
   }
 
   /// Returns the column of a verifying key, which is empty for unsigned tokens.
-  func key(_ keyID: KeyID?) -> Value {
+  package func key(_ keyID: KeyID?) -> Value {
     keyID.map { .copying($0.bytes) } ?? .bytes([])
   }
 }

@@ -19,7 +19,7 @@ extension LedgerTables {
     ) STRICT;
     """
 
-  func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
+  package func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
     let sql: StaticString = """
       SELECT id, failures, locked_until, clock_offset, last_accepted, challenge, challenge_expires, failed_factors
       FROM users
@@ -44,7 +44,7 @@ extension LedgerTables {
   }
 
   /// Writes the changes that a round made to a user, who must exist.
-  func save(_ user: UserRecord) throws(DatabaseError) {
+  package func save(_ user: UserRecord) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE users SET failures = ?, locked_until = ?, clock_offset = ?, last_accepted = ?, challenge = ?,
         challenge_expires = ?, failed_factors = ?
@@ -65,16 +65,16 @@ extension LedgerTables {
     }
   }
 
-  func users() throws(DatabaseError) -> [BoundedText<32>] {
+  package func users() throws(DatabaseError) -> [BoundedText<32>] {
     try database.all("SELECT name FROM users ORDER BY name") { (row) throws(DatabaseError) in try row.name(0) }
   }
 
-  func userCount() throws(DatabaseError) -> UInt64 {
+  package func userCount() throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT count(*) FROM users") ?? 0
   }
 
   /// Adds a user without accounts. Returns the user's id.
-  func insertUser(_ name: BoundedText<32>, now: UInt64) throws(DatabaseError) -> UInt64 {
+  package func insertUser(_ name: BoundedText<32>, now: UInt64) throws(DatabaseError) -> UInt64 {
     let sql: StaticString = """
       INSERT INTO users (name, failures, locked_until, clock_offset, last_accepted) VALUES (?, 0, 0, 0, ?)
       """
@@ -87,7 +87,7 @@ extension LedgerTables {
 
   /// Deletes a user and the owner's codes for the user. Returns whether there was a user or a code with that name.
   @discardableResult
-  func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
+  package func deleteUser(_ name: BoundedText<32>) throws(DatabaseError) -> Bool {
     try database.run(
       "DELETE FROM accounts WHERE user IN (SELECT id FROM users WHERE name = ?)", .text(name.description))
     let codeCount = try database.run("DELETE FROM codes WHERE user = ?", .text(name.description))
@@ -107,7 +107,7 @@ extension LedgerTables {
     }
   }
 
-  func insertAccount(
+  package func insertAccount(
     _ purpose: CodePurpose, _ method: CodeMethod, nextPosition: UInt64, secret: Span<UInt8>, of userID: UInt64
   ) throws(DatabaseError) {
     try database.run(
@@ -115,7 +115,7 @@ extension LedgerTables {
       .bytes(method.encoded), .unsigned(nextPosition), .copying(secret))
   }
 
-  func secret(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeSecret? {
+  package func secret(_ purpose: CodePurpose, of userID: UInt64) throws(DatabaseError) -> CodeSecret? {
     let sql: StaticString = "SELECT secret FROM accounts WHERE user = ? AND purpose = ?"
     return try database.one(sql, .unsigned(userID), .unsigned(UInt64(purpose.rawValue))) {
       (row) throws(DatabaseError) in
@@ -130,7 +130,7 @@ extension LedgerTables {
 
 /// The SQL of one-use codes.
 extension LedgerTables {
-  func insertCode(
+  package func insertCode(
     _ purpose: OneUseCode.Purpose, key: Value, _ user: BoundedText<32>, expires: UInt64,
     methods: ByPurpose<CodeMethod>
   ) throws(DatabaseError) {
@@ -141,11 +141,11 @@ extension LedgerTables {
       .optional(methods[.seal]?.encoded))
   }
 
-  func code(at index: Int) throws(DatabaseError) -> OneUseCodeRecord? {
+  package func code(at index: Int) throws(DatabaseError) -> OneUseCodeRecord? {
     try code("SELECT id, purpose, key, user, expires, otp, seal FROM codes ORDER BY id LIMIT 1 OFFSET ?", UInt64(index))
   }
 
-  func code(id: UInt64) throws(DatabaseError) -> OneUseCodeRecord? {
+  package func code(id: UInt64) throws(DatabaseError) -> OneUseCodeRecord? {
     try code("SELECT id, purpose, key, user, expires, otp, seal FROM codes WHERE id = ?", id)
   }
 
@@ -172,19 +172,20 @@ extension LedgerTables {
       clockFloor: state.clockFloor)
   }
 
-  func deleteCode(id: UInt64) throws(DatabaseError) {
+  package func deleteCode(id: UInt64) throws(DatabaseError) {
     try database.run("DELETE FROM codes WHERE id = ?", .unsigned(id))
   }
 
   /// Deletes the codes that have expired, and those of one user and purpose.
-  func deleteCodes(expiredAt now: UInt64, of user: BoundedText<32>, _ purpose: OneUseCode.Purpose) throws(DatabaseError)
+  package func deleteCodes(expiredAt now: UInt64, of user: BoundedText<32>, _ purpose: OneUseCode.Purpose)
+    throws(DatabaseError)
   {
     try database.run(
       "DELETE FROM codes WHERE expires <= ? OR (user = ? AND purpose = ?)", .unsigned(now), .text(user.description),
       .unsigned(UInt64(purpose.rawValue)))
   }
 
-  func codeCount() throws(DatabaseError) -> UInt64 {
+  package func codeCount() throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT count(*) FROM codes") ?? 0
   }
 }

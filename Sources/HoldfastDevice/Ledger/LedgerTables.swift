@@ -4,14 +4,14 @@ import HoldfastStorage
 import Synchronization
 
 /// The tables of the ledger. Every method runs while the caller holds the ledger's lock.
-struct LedgerTables {
-  let database: Database
-  let auditBound = AuditBound()
+package struct LedgerTables {
+  package let database: Database
+  package let auditBound = AuditBound()
 
   /// The letters "HfDv".
-  static let applicationID: Int32 = 0x4866_4476
+  package static let applicationID: Int32 = 0x4866_4476
 
-  static let schema: [StaticString] = [
+  package static let schema: [StaticString] = [
     """
     CREATE TABLE state (
       id INTEGER PRIMARY KEY CHECK (id = 1), device_id BLOB NOT NULL, clock_floor INTEGER NOT NULL,
@@ -38,7 +38,7 @@ struct LedgerTables {
     usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema,
   ]
 
-  func insert(_ state: LedgerState) throws(DatabaseError) {
+  package func insert(_ state: LedgerState) throws(DatabaseError) {
     try database.run(
       "INSERT INTO state VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", .copying(state.deviceID.bytes),
       .unsigned(state.clockFloor), .unsigned(state.forgottenThrough), .unsigned(state.bootCount),
@@ -47,7 +47,7 @@ struct LedgerTables {
       .unsigned(state.auditBase.count), .copying(state.auditBase.head.bytes))
   }
 
-  func state() throws(DatabaseError) -> LedgerState {
+  package func state() throws(DatabaseError) -> LedgerState {
     let sql: StaticString = """
       SELECT device_id, clock_floor, forgotten_through, boot_count, kept_count, audit_count, audit_head, policy_seen,
         epoch, tpm, request_count, audit_base_count, audit_base_head
@@ -72,7 +72,7 @@ struct LedgerTables {
     return state
   }
 
-  func save(_ state: LedgerState) throws(DatabaseError) {
+  package func save(_ state: LedgerState) throws(DatabaseError) {
     let sql: StaticString = """
       UPDATE state SET device_id = ?, clock_floor = ?, forgotten_through = ?, boot_count = ?, kept_count = ?,
         audit_count = ?, audit_head = ?, policy_seen = ?, epoch = ?, tpm = ?, request_count = ?, audit_base_count = ?,
@@ -86,7 +86,7 @@ struct LedgerTables {
   }
 
   /// Empties every table except the state and the audit log.
-  func forgetAll() throws(DatabaseError) {
+  package func forgetAll() throws(DatabaseError) {
     for sql: StaticString in [
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
       "DELETE FROM requests",
@@ -107,11 +107,11 @@ struct LedgerTables {
 
 extension LedgerTables {
   /// Returns the highest generation that was accepted from a key, or the floor that the owner set; 0 if there is none.
-  func generationFloor(_ keyID: KeyID) throws(DatabaseError) -> UInt64 {
+  package func generationFloor(_ keyID: KeyID) throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT floor FROM generations WHERE kid = ?", .copying(keyID.bytes)) ?? 0
   }
 
-  func setGenerationFloor(_ keyID: KeyID, to floor: UInt64) throws(DatabaseError) {
+  package func setGenerationFloor(_ keyID: KeyID, to floor: UInt64) throws(DatabaseError) {
     try database.run("INSERT OR REPLACE INTO generations VALUES (?, ?)", .copying(keyID.bytes), .unsigned(floor))
   }
 }
@@ -134,7 +134,7 @@ extension LedgerTables {
     ALTER TABLE issuers ADD COLUMN algorithm TEXT NOT NULL DEFAULT 'ES256';
     """
 
-  func issuer(_ keyID: KeyID) throws(DatabaseError) -> IssuerKey? {
+  package func issuer(_ keyID: KeyID) throws(DatabaseError) -> IssuerKey? {
     try database.one("SELECT algorithm, key FROM issuers WHERE kid = ?", .copying(keyID.bytes)) {
       (row) throws(DatabaseError) -> IssuerKey in
       switch try row.algorithm(0) {
@@ -144,15 +144,15 @@ extension LedgerTables {
     }
   }
 
-  func isTrusted(_ keyID: KeyID) throws(DatabaseError) -> Bool {
+  package func isTrusted(_ keyID: KeyID) throws(DatabaseError) -> Bool {
     try database.oneUnsigned("SELECT 1 FROM issuers WHERE kid = ?", .copying(keyID.bytes)) != nil
   }
 
-  func issuerCount() throws(DatabaseError) -> UInt64 {
+  package func issuerCount() throws(DatabaseError) -> UInt64 {
     try database.oneUnsigned("SELECT count(*) FROM issuers") ?? 0
   }
 
-  func issuers() throws(DatabaseError) -> [TrustedIssuer] {
+  package func issuers() throws(DatabaseError) -> [TrustedIssuer] {
     let sql: StaticString = """
       SELECT kid, algorithm, coalesce(floor, 0) FROM issuers LEFT JOIN generations USING (kid) ORDER BY kid
       """
@@ -162,7 +162,7 @@ extension LedgerTables {
     }
   }
 
-  func insertIssuer(_ keyID: KeyID, _ issuer: borrowing IssuerKey) throws(DatabaseError) {
+  package func insertIssuer(_ keyID: KeyID, _ issuer: borrowing IssuerKey) throws(DatabaseError) {
     let key: Value
     switch issuer {
     case .signing(let point): key = .copying(point.bytes)
@@ -174,7 +174,7 @@ extension LedgerTables {
   }
 
   /// Deletes an issuer. Returns whether there was one.
-  func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
+  package func deleteIssuer(_ keyID: KeyID) throws(DatabaseError) -> Bool {
     try database.run("DELETE FROM issuers WHERE kid = ?", .copying(keyID.bytes)) > 0
   }
 }
@@ -229,7 +229,7 @@ extension LedgerTables {
 
   /// Appends an entry to the audit log and its chain; the caller then saves `state`. If the log exceeds its bound, the oldest
   /// entries are cut off.
-  func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
+  package func append(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     try insert(event, time: time, to: &state)
     guard let bound = auditBound.count, state.audit.count - state.auditBase.count > bound else { return }
     // Cutting several entries at once makes an entry about the cut rare.
@@ -240,7 +240,7 @@ extension LedgerTables {
 
   /// Makes the log begin after the entry `count`, which must exist, and records the cut in the next entry. The earlier
   /// entries stay until ``dropCutEntries(_:)``, but are ignored.
-  func cut(behind count: UInt64, time: UInt64, state: inout LedgerState) throws(DatabaseError) {
+  package func cut(behind count: UInt64, time: UInt64, state: inout LedgerState) throws(DatabaseError) {
     let head = try database.one("SELECT hash FROM audit WHERE sequence = ?", .unsigned(count)) {
       (row) throws(DatabaseError) -> Digest in try row.fixedBytes(0)
     }
@@ -251,7 +251,7 @@ extension LedgerTables {
 
   /// Deletes some of the entries that were cut off. Returns whether there are more.
   @discardableResult
-  func dropCutEntries(_ state: LedgerState) throws(DatabaseError) -> Bool {
+  package func dropCutEntries(_ state: LedgerState) throws(DatabaseError) -> Bool {
     guard let first = try database.oneUnsigned("SELECT min(sequence) FROM audit"), first <= state.auditBase.count else {
       return false
     }
@@ -261,7 +261,7 @@ extension LedgerTables {
   }
 
   /// The most entries that are deleted at once, so that no round takes long.
-  static var dropLimit: UInt64 { 1024 }
+  package static var dropLimit: UInt64 { 1024 }
 
   private func insert(_ event: AuditEvent, time: UInt64, to state: inout LedgerState) throws(DatabaseError) {
     var entry: [UInt8] = []
@@ -276,7 +276,7 @@ extension LedgerTables {
   }
 
   /// Returns at most `limit` rows of the audit log, from the one after `sequence` on.
-  func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
+  package func auditRows(after sequence: UInt64, limit: UInt64) throws(DatabaseError) -> [AuditRow] {
     let sql: StaticString = "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"
     return try database.all(sql, .unsigned(sequence), .unsigned(limit)) { (row) throws(DatabaseError) in
       AuditRow(sequence: try row.unsigned(0), entry: try row.bytes(1), hash: try row.bytes(2))
@@ -285,18 +285,18 @@ extension LedgerTables {
 }
 
 /// The most audit entries that are kept; nil for no limit. The policy may change it while the ledger is being written.
-final class AuditBound: Sendable {
+package final class AuditBound: Sendable {
   private let bound = Mutex<UInt64?>(nil)
 
-  var count: UInt64? {
+  package var count: UInt64? {
     get { bound.withLock { $0 } }
     set { bound.withLock { $0 = newValue } }
   }
 }
 
 /// A row of the audit log, not decoded.
-struct AuditRow {
-  let sequence: UInt64
-  let entry: [UInt8]
-  let hash: [UInt8]
+package struct AuditRow {
+  package let sequence: UInt64
+  package let entry: [UInt8]
+  package let hash: [UInt8]
 }

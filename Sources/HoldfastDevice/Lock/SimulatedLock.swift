@@ -18,7 +18,7 @@ package final class SimulatedLock: Lock, Sendable {
   /// Reads the recorded state.
   ///
   /// - Throws: a ``DeviceFileFault`` if the file cannot be read.
-  init(_ file: LockStateFile) throws(DeviceFileFault) {
+  package init(_ file: LockStateFile) throws(DeviceFileFault) {
     self.file = file
     position = Mutex(Position(state: try file.read()))
   }
@@ -49,11 +49,15 @@ package final class SimulatedLock: Lock, Sendable {
 
 /// The file `actuator.state`: the word `locked` or `unlocked`, a blank, the device id as 32 hexadecimal digits, and a
 /// newline.
-struct LockStateFile: Sendable {
-  let path: String
-  let deviceID: DeviceID
+package struct LockStateFile: Sendable {
+  package let path: String
+  package let deviceID: DeviceID
 
-  func read() throws(DeviceFileFault) -> LockState {
+  package init(path: String, deviceID: DeviceID) {
+    (self.path, self.deviceID) = (path, deviceID)
+  }
+
+  package func read() throws(DeviceFileFault) -> LockState {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(at: path, limit: 64, requirements: [.secret, .noSymbolicLink])
@@ -63,7 +67,7 @@ struct LockStateFile: Sendable {
   }
 
   /// Writes the state, which is durable when this returns.
-  func write(_ state: LockState) throws(DeviceFileFault) {
+  package func write(_ state: LockState) throws(DeviceFileFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(text(state), at: path, overwrite: true)
     } catch { throw .file(error) }

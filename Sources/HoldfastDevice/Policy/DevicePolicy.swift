@@ -95,7 +95,7 @@ package enum PolicyFault: Error, Equatable {
 
 extension FirmwarePolicy {
   /// Makes the same policy in a form that needs no heap; nil if it has more commands than there is room for.
-  init?(_ policy: DevicePolicy) {
+  package init?(_ policy: DevicePolicy) {
     self.init(
       limits: policy.limits, acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC,
       maximumIssueAdvanceSeconds: policy.maximumIssueAdvanceSeconds, codeLimits: policy.codeLimits)
@@ -107,7 +107,7 @@ extension FirmwarePolicy {
 
 extension DevicePolicy {
   /// Makes the same policy in the owner's form; nil if no ``DevicePolicy`` corresponds to it.
-  init?(_ policy: borrowing FirmwarePolicy) {
+  package init?(_ policy: borrowing FirmwarePolicy) {
     let (days, rest) = policy.maximumIssueAdvanceSeconds.quotientAndRemainder(dividingBy: 86_400)
     guard rest == 0, days <= Self.greatestIssueAdvanceDays else { return nil }
     self.init(
@@ -124,14 +124,16 @@ extension DevicePolicy {
 /// The policy of one connection. It stays the same from M2 to the end of a round, even if the file changes meanwhile.
 ///
 /// It is a class, so that the connection can renew it while its ``DeviceSession`` holds it. Only one thread uses it.
-final class SessionPolicy: Policy {
-  var current = DevicePolicy.denyAll
+package final class SessionPolicy: Policy {
+  package init() {}
 
-  func rule(for command: BoundedText<32>) -> CommandRule? { current.rule(for: command) }
-  var limits: TokenLimits { current.limits }
-  var commonFactors: Factors { current.commonFactors }
-  var acceptsUnsigned: Bool { current.acceptsUnsigned }
-  var acceptsMAC: Bool { current.acceptsMAC }
-  var codeLimits: CodeLimits { current.codeLimits }
-  var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
+  package var current = DevicePolicy.denyAll
+
+  package func rule(for command: BoundedText<32>) -> CommandRule? { current.rule(for: command) }
+  package var limits: TokenLimits { current.limits }
+  package var commonFactors: Factors { current.commonFactors }
+  package var acceptsUnsigned: Bool { current.acceptsUnsigned }
+  package var acceptsMAC: Bool { current.acceptsMAC }
+  package var codeLimits: CodeLimits { current.codeLimits }
+  package var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
 }

@@ -54,11 +54,11 @@ package struct PolicyReading: Sendable, Equatable {
     self.init(policy.json())
   }
 
-  init(fault: PolicyFault) {
+  package init(fault: PolicyFault) {
     (policy, self.fault, digest) = (.denyAll, fault, nil)
   }
 
-  init(_ bytes: [UInt8]) {
+  package init(_ bytes: [UInt8]) {
     do throws(PolicyFault) {
       self.init(policy: try DevicePolicy(json: bytes), digest: try sha256(bytes))
     } catch {
@@ -75,7 +75,7 @@ private func sha256(_ bytes: [UInt8]) throws(PolicyFault) -> Digest {
 }
 
 /// The policy file of a running server. Each change of it is audited and announced once.
-final class PolicyWatch: Sendable {
+package final class PolicyWatch: Sendable {
   private let file: PolicyFile
   private let ledger: Ledger
   private let notify: @Sendable (ServerNotice) -> Void
@@ -87,12 +87,12 @@ final class PolicyWatch: Sendable {
     let fault: PolicyFault?
   }
 
-  init(_ file: PolicyFile, ledger: Ledger, notify: @escaping @Sendable (ServerNotice) -> Void) {
+  package init(_ file: PolicyFile, ledger: Ledger, notify: @escaping @Sendable (ServerNotice) -> Void) {
     (self.file, self.ledger, self.notify) = (file, ledger, notify)
   }
 
   /// Returns the policy that is in force now, and announces it if it has changed. `realClock` is in Unix seconds.
-  func policy(realClock: UInt64?) -> DevicePolicy {
+  package func policy(realClock: UInt64?) -> DevicePolicy {
     let reading = file.read()
     let mark = Mark(digest: reading.digest, fault: reading.fault)
     let isNew = announced.withLock { announced in

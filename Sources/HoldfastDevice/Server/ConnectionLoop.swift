@@ -4,11 +4,11 @@ import HoldfastOpenSSL
 import HoldfastTransport
 
 /// The parts of a device on Linux.
-enum LinuxEnvironment<Random: RandomSource & Sendable, Time: Clock & Sendable>: DeviceEnvironment {
-  typealias Crypto = OpenSSLCryptography
-  typealias Key = P256PrivateKey
-  typealias Store = SessionStore<Time>
-  typealias Rules = SessionPolicy
+package enum LinuxEnvironment<Random: RandomSource & Sendable, Time: Clock & Sendable>: DeviceEnvironment {
+  package typealias Crypto = OpenSSLCryptography
+  package typealias Key = P256PrivateKey
+  package typealias Store = SessionStore<Time>
+  package typealias Rules = SessionPolicy
 }
 
 /// The loop that serves one peer on a separate thread, round after round.

@@ -17,9 +17,9 @@ import Synchronization
 /// Remaining weakness: under a constant flood, honest provers compete at random with the newcomers for freed places, `limit`
 /// of them in every `provingMilliseconds`. A prover that has got one is safe from them. A denied token, such as a revoked
 /// one, keeps no place, and an accepted one keeps few.
-final class ConnectionTable: Sendable {
+package final class ConnectionTable: Sendable {
   /// The most places that one token, or one of the owner's codes, keeps.
-  static let maximumPlacesPerCredential = 4
+  package static let maximumPlacesPerCredential = 4
 
   private let limit: Int
   private let provingMilliseconds: UInt64
@@ -45,7 +45,7 @@ final class ConnectionTable: Sendable {
     }
   }
 
-  init(limit: Int, provingMilliseconds: UInt64) {
+  package init(limit: Int, provingMilliseconds: UInt64) {
     self.limit = limit
     self.provingMilliseconds = provingMilliseconds
   }
@@ -53,7 +53,7 @@ final class ConnectionTable: Sendable {
   /// Gives a connection a place. If all are taken, a connection that may lose its place is ended.
   ///
   /// - Returns: the number of the connection, counted from 1; nil if there is no place.
-  func add(_ connection: Connection, atMilliseconds now: UInt64) -> UInt64? {
+  package func add(_ connection: Connection, atMilliseconds now: UInt64) -> UInt64? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
       if state.places.count >= limit {
@@ -70,7 +70,7 @@ final class ConnectionTable: Sendable {
 
   /// Keeps the place of a connection until ``endJudging(_:acceptedBy:)``. Returns false if the connection has lost it
   /// already.
-  func beginJudging(_ number: UInt64) -> Bool {
+  package func beginJudging(_ number: UInt64) -> Bool {
     state.withLock {
       $0.places[number]?.isJudged = true
       return $0.places[number] != nil
@@ -79,7 +79,7 @@ final class ConnectionTable: Sendable {
 
   /// Records that an answer was judged. A peer keeps its place from an accepted round until a round is not accepted, unless
   /// the round's credential keeps too many places.
-  func endJudging(_ number: UInt64, acceptedBy credential: RoundCredential?) {
+  package func endJudging(_ number: UInt64, acceptedBy credential: RoundCredential?) {
     state.withLock { state in
       state.places[number]?.isJudged = false
       guard let credential else {
@@ -97,7 +97,7 @@ final class ConnectionTable: Sendable {
   /// - Parameters:
   ///   - host: the address of the host's adapter, as the kernel has it at the moment.
   ///   - now: the monotonic clock, in milliseconds.
-  func standing(of host: BluetoothAddress, atMilliseconds now: UInt64) -> LinkStanding {
+  package func standing(of host: BluetoothAddress, atMilliseconds now: UInt64) -> LinkStanding {
     state.withLock { state in
       let places = state.places.values.filter { $0.connection.isLowEnergy && $0.connection.peer == .bluetooth(host) }
       if places.contains(where: { $0.credential != nil || $0.isJudged }) { return .proved }
@@ -107,12 +107,12 @@ final class ConnectionTable: Sendable {
   }
 
   /// Frees the place of a connection. Returns false if a newcomer had taken it.
-  func remove(_ number: UInt64) -> Bool {
+  package func remove(_ number: UInt64) -> Bool {
     state.withLock { $0.places.removeValue(forKey: number) } != nil
   }
 
   /// Ends every connection, and refuses new ones from then on.
-  func endAll() {
+  package func endAll() {
     state.withLock { state in
       state.isClosed = true
       for place in state.places.values { place.connection.shutdown() }
@@ -121,7 +121,7 @@ final class ConnectionTable: Sendable {
 }
 
 /// A gate that admits a limited number of workers and waits until the last one has left.
-final class WorkerGate: Sendable {
+package final class WorkerGate: Sendable {
   private let limit: Int
   private let state = Mutex(State())
   private let idle: WakeUp
@@ -132,14 +132,14 @@ final class WorkerGate: Sendable {
   }
 
   /// Makes an open gate; nil if the process has no descriptors left.
-  init?(limit: Int) {
+  package init?(limit: Int) {
     guard let idle = try? WakeUp() else { return nil }
     self.limit = limit
     self.idle = idle
   }
 
   /// Admits a worker. Returns false if the gate is closed or all places are taken.
-  func enter() -> Bool {
+  package func enter() -> Bool {
     state.withLock { state in
       guard !state.isClosed, state.count < limit else { return false }
       state.count += 1
@@ -148,7 +148,7 @@ final class WorkerGate: Sendable {
   }
 
   /// Records that a worker leaves.
-  func leave() {
+  package func leave() {
     state.withLock { state in
       state.count -= 1
       if state.isClosed && state.count == 0 { idle.raise() }
@@ -156,7 +156,7 @@ final class WorkerGate: Sendable {
   }
 
   /// Closes the gate to new workers, and returns once all have left.
-  func closeAndWait() {
+  package func closeAndWait() {
     state.withLock { state in
       state.isClosed = true
       if state.count == 0 { idle.raise() }

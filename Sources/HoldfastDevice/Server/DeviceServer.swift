@@ -17,7 +17,7 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   let notify: @Sendable (ServerNotice) -> Void
   let secrets: DeviceSecrets
   let ledger: Ledger
-  let memory: TokenMemory
+  package let memory: TokenMemory
   let lock: SimulatedLock
   let watch: PolicyWatch
   let reception: AcceptLoop

@@ -27,7 +27,7 @@ extension FlashMemory where Self: ~Copyable {
   }
 
   /// Programs a word and reads it back.
-  mutating func programVerified(_ word: UInt32, at offset: Int) throws(FlashFailure) {
+  package mutating func programVerified(_ word: UInt32, at offset: Int) throws(FlashFailure) {
     try program(word, at: offset)
     guard self.word(at: offset) == word else { throw FlashFailure() }
   }
@@ -63,16 +63,18 @@ public enum FlashLayout {
   /// The range that the owner writes and the device only reads.
   static let provision = 0..<4 * pageByteCount
   /// The length of each journal slot, in bytes.
-  static let slotByteCount = 14 * pageByteCount
+  package static let slotByteCount = 14 * pageByteCount
   /// The offsets of the two journal slots.
-  static let slots = (first: 4 * pageByteCount, second: 18 * pageByteCount)
+  package static let slots = (first: 4 * pageByteCount, second: 18 * pageByteCount)
 }
 
 /// A CRC-32 (reflected, polynomial 0x04C11DB7). It detects power cuts and worn cells, but not deliberate changes.
 ///
 /// Source: IEEE 802.3 §3.2.9.
-struct CRC32 {
+package struct CRC32 {
   private var register: UInt32 = .max
+
+  package init() {}
 
   /// The register's contents for each value of four bits.
   private static let steps: InlineArray<16, UInt32> = [
@@ -80,17 +82,17 @@ struct CRC32 {
     0xedb8_8320, 0xf00f_9344, 0xd6d6_a3e8, 0xcb61_b38c, 0x9b64_c2b0, 0x86d3_d2d4, 0xa00a_e278, 0xbdbd_f21c,
   ]
 
-  mutating func append(_ byte: UInt8) {
+  package mutating func append(_ byte: UInt8) {
     register ^= UInt32(byte)
     register = register >> 4 ^ Self.steps[Int(register & 15)]
     register = register >> 4 ^ Self.steps[Int(register & 15)]
   }
 
-  mutating func append(word: UInt32) {
+  package mutating func append(word: UInt32) {
     for index: UInt32 in 0..<4 { append(UInt8(truncatingIfNeeded: word >> (8 * index))) }
   }
 
-  var value: UInt32 { ~register }
+  package var value: UInt32 { ~register }
 }
 
 /// A NOR flash in memory, whose power can be made to fail after a given number of words.

@@ -9,21 +9,21 @@ import HoldfastCore
 ///
 /// Any state that neither a power cut nor this code can produce is damage, and damage is fatal: falling back to the other
 /// slot would roll the device back.
-struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
+package struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
   /// The length of the longest transaction, in bytes.
-  static var longestTransaction: Int { 1024 }
+  package static var longestTransaction: Int { 1024 }
 
-  private(set) var flash: Flash
+  package private(set) var flash: Flash
   /// The offset of the slot in force.
-  private(set) var slot: Int
+  package private(set) var slot: Int
   private var sequence: UInt32
   /// The offset at which the next transaction begins.
-  private(set) var end: Int
+  package private(set) var end: Int
 
   /// Finds the slot in force, and the end of its log.
   ///
   /// - Throws: `blank` if nothing was ever written, `damaged` for a state that cannot arise, `flash` if the flash fails.
-  init(opening flash: consuming Flash) throws(StoreFault) {
+  package init(opening flash: consuming Flash) throws(StoreFault) {
     self.flash = flash
     (slot, sequence, end) = (0, 0, 0)
     let (first, second) = (FlashLayout.slots.first, FlashLayout.slots.second)
@@ -51,20 +51,20 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
   }
 
   /// Begins a journal in flash that holds none. The journal is valid once ``finishSlot()`` returns.
-  init(creatingIn flash: consuming Flash) throws(StoreFault) {
+  package init(creatingIn flash: consuming Flash) throws(StoreFault) {
     self.flash = flash
     (slot, sequence, end) = (FlashLayout.slots.second, 0, 0)
     do throws(FlashFailure) { try beginSlot() } catch { throw .flash }
   }
 
-  var bytes: Span<UInt8> {
+  package var bytes: Span<UInt8> {
     @_lifetime(borrow self)
     get { flash.bytes }
   }
 
   /// Returns the item at an offset into the slot in force.
   @_lifetime(borrow self)
-  func item(_ place: UInt16) throws(EncodingFault) -> Span<UInt8> {
+  package func item(_ place: UInt16) throws(EncodingFault) -> Span<UInt8> {
     let rest = bytes.extracting(slot + Int(place)..<FlashLayout.byteCount)
     var reader = CBORReader(rest)
     try reader.skip()
@@ -73,30 +73,30 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
 
   /// Returns the bytes from an offset into the slot in force to the end of the flash.
   @_lifetime(borrow self)
-  func bytes(from place: UInt16) -> Span<UInt8> { bytes.extracting(slot + Int(place)..<FlashLayout.byteCount) }
+  package func bytes(from place: UInt16) -> Span<UInt8> { bytes.extracting(slot + Int(place)..<FlashLayout.byteCount) }
 
   /// Returns the range of the item that begins at `position`, in either slot.
   @inline(never)
-  func itemRange(at position: Int) throws(StoreFault) -> Range<Int> {
+  package func itemRange(at position: Int) throws(StoreFault) -> Range<Int> {
     var reader = CBORReader(bytes.extracting(position..<FlashLayout.byteCount))
     do throws(EncodingFault) { try reader.skip() } catch { throw .damaged }
     return position..<position + reader.position
   }
 
   /// The number of bytes that the next transaction may have.
-  var room: Int {
+  package var room: Int {
     (slot + FlashLayout.slotByteCount - end - 8) / 4 * 4
   }
 
   /// A cursor over the transactions that were appended so far.
-  var cursor: JournalCursor {
+  package var cursor: JournalCursor {
     JournalCursor(slot: slot, sequence: sequence)
   }
 
   /// Appends a transaction and returns the range of its bytes. The transaction is durable when this returns.
   ///
   /// - Throws: `full` if there is no room, `flash` if the flash fails. Nothing may be appended after `flash`.
-  mutating func append(_ transaction: Span<UInt8>) throws(StoreFault) -> Range<Int> {
+  package mutating func append(_ transaction: Span<UInt8>) throws(StoreFault) -> Range<Int> {
     guard transaction.count <= min(room, Self.longestTransaction) else { throw .full }
     let start = end + 4
     do throws(FlashFailure) {
@@ -112,7 +112,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
   /// Appends a copy of bytes that are already in the flash, as a transaction.
   ///
   /// - Throws: `full` if there is no room, `flash` if the flash fails.
-  mutating func append(copyOf body: Range<Int>) throws(StoreFault) {
+  package mutating func append(copyOf body: Range<Int>) throws(StoreFault) {
     guard body.count <= min(room, Self.longestTransaction) else { throw .full }
     do throws(FlashFailure) {
       var crc = try beginTransaction(body.count)
@@ -143,7 +143,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
 
   /// Begins the other slot. From now on it takes the transactions that are appended, and it is in force once ``finishSlot()``
   /// returns.
-  mutating func beginSlot() throws(FlashFailure) {
+  package mutating func beginSlot() throws(FlashFailure) {
     let other = slot == FlashLayout.slots.first ? FlashLayout.slots.second : FlashLayout.slots.first
     if !flash.isBlank(other..<other + FlashLayout.slotByteCount) {
       for page in stride(from: other, to: other + FlashLayout.slotByteCount, by: FlashLayout.pageByteCount) {
@@ -156,7 +156,7 @@ struct Journal<Flash: FlashMemory & ~Copyable>: ~Copyable {
   }
 
   /// Puts the new slot in force: marks it as complete, and then the other one as superseded.
-  mutating func finishSlot() throws(FlashFailure) {
+  package mutating func finishSlot() throws(FlashFailure) {
     try flash.programVerified(0, at: slot + SlotHead.completeOffset)
     let other = slot == FlashLayout.slots.first ? FlashLayout.slots.second : FlashLayout.slots.first
     try flash.programVerified(0, at: other + SlotHead.supersededOffset)
@@ -173,13 +173,13 @@ extension Span<UInt8> {
 }
 
 /// A cursor over the transactions of a slot that count.
-struct JournalCursor {
+package struct JournalCursor {
   /// The offset after the last transaction that was read.
-  private(set) var position: Int
+  package private(set) var position: Int
   private let slotEnd: Int
   private let sequence: UInt32
 
-  init(slot: Int, sequence: UInt32) {
+  package init(slot: Int, sequence: UInt32) {
     position = slot + SlotHead.byteCount
     slotEnd = slot + FlashLayout.slotByteCount
     self.sequence = sequence
@@ -188,7 +188,7 @@ struct JournalCursor {
   /// Returns the range of the next transaction's bytes; nil after the last one.
   ///
   /// - Throws: `damaged` for bytes that cannot have been written.
-  mutating func next<Flash: FlashMemory & ~Copyable>(
+  package mutating func next<Flash: FlashMemory & ~Copyable>(
     in flash: borrowing Flash
   ) throws(StoreFault) -> Range<Int>? {
     while slotEnd - position >= 8, flash.word(at: position) != .max {
@@ -205,12 +205,12 @@ struct JournalCursor {
 }
 
 /// The first eight words of a slot.
-struct SlotHead {
-  static let byteCount = 32
-  static let completeOffset = 12
-  static let supersededOffset = 16
+package struct SlotHead {
+  package static let byteCount = 32
+  package static let completeOffset = 12
+  package static let supersededOffset = 16
 
-  enum State {
+  package enum State {
     /// The slot is blank, or was being written when the power failed: the other slot holds everything.
     case unfinished
     case current
@@ -218,12 +218,12 @@ struct SlotHead {
     case damaged
   }
 
-  let sequence: UInt32
-  let state: State
+  package let sequence: UInt32
+  package let state: State
   /// Whether the head is erased.
-  let isBlank: Bool
+  package let isBlank: Bool
 
-  init<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at slot: Int) {
+  package init<Flash: FlashMemory & ~Copyable>(_ flash: borrowing Flash, at slot: Int) {
     sequence = flash.word(at: slot + 4)
     isBlank = flash.isBlank(slot..<slot + Self.byteCount)
     let isWhole = flash.word(at: slot) == Self.magic && flash.word(at: slot + 8) == Self.checksum(sequence)
@@ -239,7 +239,7 @@ struct SlotHead {
     }
   }
 
-  static func write<Flash: FlashMemory & ~Copyable>(
+  package static func write<Flash: FlashMemory & ~Copyable>(
     _ sequence: UInt32, into flash: inout Flash, at slot: Int
   ) throws(FlashFailure) {
     try flash.programVerified(magic, at: slot)

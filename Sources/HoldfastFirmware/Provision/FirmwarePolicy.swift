@@ -3,7 +3,7 @@ import HoldfastCore
 /// A policy of a device's owner in a form that needs no heap. Commands that it does not name are refused.
 public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   /// The most commands that a policy may name.
-  public static var maximumCommandCount: Int { Limit.commands.microcontroller }
+  package static var maximumCommandCount: Int { Limit.commands.microcontroller }
 
   /// Whether tokens without a signature are accepted.
   public let acceptsUnsigned: Bool
@@ -19,13 +19,13 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   private var names = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   private var rules = InlineArray<16, CommandRule> { _ in CommandRule(factors: .all) }
   /// The number of commands in the policy, at most ``maximumCommandCount``.
-  public private(set) var commandCount = 0
+  package private(set) var commandCount = 0
 
   /// Makes a policy that names no command.
   ///
   /// - Parameter maximumIssueAdvanceSeconds: the most seconds by which a token's `iat` may be ahead of the clock floor.
   @inline(never)
-  public init(
+  package init(
     limits: TokenLimits, acceptsUnsigned: Bool, acceptsMAC: Bool, maximumIssueAdvanceSeconds: UInt64,
     codeLimits: CodeLimits
   ) {
@@ -37,7 +37,7 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   }
 
   /// Adds a command. Returns whether it was added: false if the policy is full or names the command already.
-  public mutating func allow(_ command: BoundedText<32>, _ rule: CommandRule) -> Bool {
+  package mutating func allow(_ command: BoundedText<32>, _ rule: CommandRule) -> Bool {
     guard commandCount < Self.maximumCommandCount, self.rule(for: command) == nil else { return false }
     names[commandCount] = command
     rules[commandCount] = rule
@@ -52,7 +52,7 @@ public struct FirmwarePolicy: ~Copyable, Policy, Sendable {
   }
 
   /// Returns the name and the rule of the command at an index below ``commandCount``.
-  public func command(_ index: Int) -> (name: BoundedText<32>, rule: CommandRule) {
+  package func command(_ index: Int) -> (name: BoundedText<32>, rule: CommandRule) {
     precondition(index < commandCount)
     return (names[index], rules[index])
   }
@@ -70,7 +70,7 @@ extension FirmwarePolicy {
   /// Writes `[unsigned, MAC, advance, limits, [look-ahead, tolerance, parameter length], [[command, factors, limits,
   /// compatibility] …]]`. Limits are `[generation, [major, minor, patch], age / null]`, times are in seconds, and switches
   /// are 0 or 1.
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(array: 6)
     try sink.appendCBOR(unsigned: acceptsUnsigned ? 1 : 0)
     try sink.appendCBOR(unsigned: acceptsMAC ? 1 : 0)
@@ -91,7 +91,7 @@ extension FirmwarePolicy {
     }
   }
 
-  static func decode(_ reader: inout CBORReader) throws(EncodingFault) -> FirmwarePolicy {
+  package static func decode(_ reader: inout CBORReader) throws(EncodingFault) -> FirmwarePolicy {
     try reader.array(of: 6)
     let acceptsUnsigned = try reader.flag()
     let acceptsMAC = try reader.flag()
@@ -145,11 +145,11 @@ extension TokenLimits {
 
 extension CBORReader {
   /// Reads 0 or 1 as a Boolean.
-  mutating func flag() throws(EncodingFault) -> Bool {
+  package mutating func flag() throws(EncodingFault) -> Bool {
     try unsigned(within: 0...1) == 1
   }
 
-  mutating func unsigned(within range: ClosedRange<UInt64>) throws(EncodingFault) -> UInt64 {
+  package mutating func unsigned(within range: ClosedRange<UInt64>) throws(EncodingFault) -> UInt64 {
     let value = try unsigned()
     guard range.contains(value) else { throw .unexpected }
     return value

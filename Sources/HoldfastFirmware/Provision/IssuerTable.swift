@@ -1,20 +1,20 @@
 import HoldfastCore
 
 /// The issuers that a device trusts, at most eight. The owner's tools compile the table.
-public struct IssuerTable: ~Copyable {
+package struct IssuerTable: ~Copyable {
   /// The most issuers that a device trusts.
-  public static var maximumCount: Int { Limit.issuers.microcontroller }
+  package static var maximumCount: Int { Limit.issuers.microcontroller }
 
   /// The entries `[kid, key]`, one after another.
   private var entries = ByteBuffer<640>()
   /// The number of issuers in the table.
-  public private(set) var count = 0
+  package private(set) var count = 0
 
   /// Makes an empty table.
-  public init() {}
+  package init() {}
 
   /// Adds an issuer. Returns whether it was added: false if the table is full or has an issuer with that id.
-  public mutating func append(_ keyID: KeyID, _ key: borrowing IssuerKey) -> Bool {
+  package mutating func append(_ keyID: KeyID, _ key: borrowing IssuerKey) -> Bool {
     guard count < Self.maximumCount, self[keyID] == nil else { return false }
     do throws(EncodingFault) {
       try entries.appendCBOR(array: 2)
@@ -30,7 +30,7 @@ public struct IssuerTable: ~Copyable {
   }
 
   /// The key with the id `keyID`; nil if that issuer is not trusted.
-  public subscript(keyID: KeyID) -> IssuerKey? {
+  package subscript(keyID: KeyID) -> IssuerKey? {
     var reader = CBORReader(entries.bytes)
     return reader.issuerKey(keyID, among: count)
   }
@@ -54,7 +54,7 @@ extension IssuerTable {
     try sink.append(entries.bytes)
   }
 
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  package init(_ reader: inout CBORReader) throws(EncodingFault) {
     for _ in 0..<(try reader.arrayHead()) {
       try reader.array(of: 2)
       let keyID: KeyID = try reader.fixedBytes()
@@ -64,15 +64,15 @@ extension IssuerTable {
 }
 
 /// The location of the trusted issuers in a device's flash.
-struct ProvisionedIssuers {
+package struct ProvisionedIssuers {
   /// The offset of the CBOR array; nil if there is none, and no issuer is trusted.
   private let offset: Int?
 
-  init<Flash: FlashMemory & ~Copyable>(in flash: borrowing Flash) {
+  package init<Flash: FlashMemory & ~Copyable>(in flash: borrowing Flash) {
     offset = Provision.issuersOffset(in: flash.bytes)
   }
 
-  func find(_ keyID: KeyID, in bytes: Span<UInt8>) -> IssuerKey? {
+  package func find(_ keyID: KeyID, in bytes: Span<UInt8>) -> IssuerKey? {
     guard let offset else { return nil }
     var reader = CBORReader(bytes.extracting(offset..<FlashLayout.provision.upperBound))
     do throws(EncodingFault) {

@@ -4,20 +4,20 @@ import HoldfastCore
 ///
 /// In flash, from the first page on: the words magic, version and length, a deterministic CBOR array `[device id, scalar,
 /// point, issuers, policy]` of that length, padded with 0xFF to whole words, and SHA-256 over everything before it.
-public struct Provision: ~Copyable {
+package struct Provision: ~Copyable {
   /// The device's id.
-  public let deviceID: DeviceID
+  package let deviceID: DeviceID
   /// The device's private key, big-endian.
-  public let scalar: Secret<32>
+  package let scalar: Secret<32>
   /// The public point of ``scalar``.
-  public let publicPoint: P256Point
+  package let publicPoint: P256Point
   /// The issuers that the device trusts.
-  public var issuers: IssuerTable
+  package var issuers: IssuerTable
   /// The policy of the device's owner.
-  public var policy: FirmwarePolicy
+  package var policy: FirmwarePolicy
 
   /// Makes a provision. The caller ensures that `publicPoint` belongs to `scalar`.
-  public init(
+  package init(
     deviceID: DeviceID, scalar: consuming Secret<32>, publicPoint: P256Point, issuers: consuming IssuerTable,
     policy: consuming FirmwarePolicy
   ) {
@@ -41,7 +41,7 @@ extension Provision {
   ///
   /// - Throws: `blank`, `foreign` or `newerVersion` for what the head says, `damaged` if the length, the digest or the array
   ///   is wrong.
-  public init<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+  package init<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     reading flash: borrowing Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
     let body = try Self.body(of: flash, using: &cryptography)
@@ -98,7 +98,7 @@ extension Provision {
   /// invalid.
   ///
   /// - Throws: `tooLarge` if the array is longer than 4096 bytes or the cryptography fails, `flash` if the flash fails.
-  public borrowing func write<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
+  package borrowing func write<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>(
     into flash: inout Flash, using cryptography: inout Crypto
   ) throws(ProvisionFault) {
     var image = ByteBuffer<4160>()

@@ -4,7 +4,7 @@ import HoldfastCore
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Calls `body` with each entry in the journal, oldest first, and the audit chain up to and including it. The entry is nil
   /// if its bytes cannot be decoded.
-  public mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(DeviceFault) {
+  package mutating func forEachAuditEntry(_ body: (AuditEntry?, AuditChain) -> Void) throws(DeviceFault) {
     do throws(StoreFault) {
       try walkAudit(journal.cursor) { (store, item, chain) throws(StoreFault) in
         do throws(EncodingFault) {
@@ -19,7 +19,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Calls `body` with each audit item of a slot and the audit chain up to and including it.
   @inline(never)
-  mutating func walkAudit(
+  package mutating func walkAudit(
     _ cursor: JournalCursor, _ body: (inout Self, Range<Int>, AuditChain) throws(StoreFault) -> Void
   ) throws(StoreFault) {
     var cursor = cursor
@@ -58,7 +58,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 ///
 /// The memory of a board has room for no more. Each count stops at 65,535, which takes longer to reach than the minute after
 /// which it is written.
-struct DeniedCounts {
+package struct DeniedCounts {
   private struct Row {
     var verifyingKey = KeyID()
     var tokenID = TokenID()
@@ -70,7 +70,7 @@ struct DeniedCounts {
   private var rows = InlineArray<2, Row>(repeating: Row())
   private var rest = InlineArray<24, UInt16>(repeating: 0)
 
-  mutating func add(_ round: borrowing AppraisalInput, _ status: Status) {
+  package mutating func add(_ round: borrowing AppraisalInput, _ status: Status) {
     var free: Int?
     for index in rows.indices.reversed() {
       if rows[index].count == 0 {
@@ -95,7 +95,7 @@ struct DeniedCounts {
   }
 
   /// The next count to be written, those of tokens first; nil if there are none.
-  var next: DeniedRounds? {
+  package var next: DeniedRounds? {
     for index in rows.indices where rows[index].count > 0 {
       guard let status = Status(rawValue: rows[index].status) else { continue }
       return DeniedRounds(
@@ -110,7 +110,7 @@ struct DeniedCounts {
   }
 
   /// Drops the count that ``next`` returned, once it is written.
-  mutating func dropNext() {
+  package mutating func dropNext() {
     for index in rows.indices where rows[index].count > 0 {
       rows[index].count = 0
       return

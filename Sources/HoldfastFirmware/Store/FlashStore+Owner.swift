@@ -4,19 +4,19 @@ import HoldfastCore
 /// Each change is one transaction, and audited.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// The number of the device's starts.
-  public var bootCount: UInt64 { state.bootCount }
+  package var bootCount: UInt64 { state.bootCount }
   /// The number of tokens' use counts and nonces in the store.
-  public var keptCount: Int { index.keptCount }
+  package var keptCount: Int { index.keptCount }
   /// The number of users.
-  public var userCount: Int { index.userCount }
+  package var userCount: Int { index.userCount }
 
   /// The most users that the store has room for.
-  public static var userLimit: Int { Limit.users.microcontroller }
+  package static var userLimit: Int { Limit.users.microcontroller }
   /// The most of the owner's codes that the store has room for.
-  public static var codeLimit: Int { Limit.ownerCodes.microcontroller }
+  package static var codeLimit: Int { Limit.ownerCodes.microcontroller }
 
   /// The slot of the journal that is in force, 1 or 2, the bytes of it that are used, and its length.
-  public var slotUse: (number: Int, usedByteCount: Int, byteCount: Int) {
+  package var slotUse: (number: Int, usedByteCount: Int, byteCount: Int) {
     (
       journal.slot == FlashLayout.slots.first ? 1 : 2, journal.end - journal.slot, FlashLayout.slotByteCount
     )
@@ -26,7 +26,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// keys.
   ///
   /// - Throws: `DeviceFault.store` if a floor cannot be read.
-  public func canKeepFloors(of issuers: borrowing IssuerTable) throws(DeviceFault) -> Bool {
+  package func canKeepFloors(of issuers: borrowing IssuerTable) throws(DeviceFault) -> Bool {
     var count = issuers.count
     do throws(EncodingFault) {
       for place in index.generations.indices where index.generations[place] != 0 {
@@ -39,14 +39,14 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Records an event that happened elsewhere, in a separate transaction. `realClock` is in Unix seconds.
   ///
   /// - Throws: `DeviceFault.store` if the event cannot be recorded.
-  public mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(DeviceFault) {
+  package mutating func note(_ event: AuditEvent, realClock: UInt64?) throws(DeviceFault) {
     try record { (store: inout Self) throws(EncodingFault) in try store.draft(event, realClock: realClock) }
   }
 
   /// Raises the clock floor, in Unix seconds. Raising it is final: records that expire at or below it are dropped.
   ///
   /// - Throws: `DeviceFault.store` if `floor` is below the current floor, or cannot be recorded.
-  public mutating func raiseClockFloor(to floor: UInt64, realClock: UInt64?) throws(DeviceFault) {
+  package mutating func raiseClockFloor(to floor: UInt64, realClock: UInt64?) throws(DeviceFault) {
     var next = state
     guard floor >= next.clockFloor else { throw .store }
     let event = AuditEvent.clockFloorMoved(from: next.clockFloor, to: floor)
@@ -61,7 +61,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Raises the generation floor of a key. `realClock` is in Unix seconds.
   ///
   /// - Throws: `DeviceFault.store` if `floor` is below the current floor, if there is no room for it, or if it cannot be recorded.
-  public mutating func raiseGenerationFloor(
+  package mutating func raiseGenerationFloor(
     of keyID: KeyID, to floor: UInt64, realClock: UInt64?
   ) throws(DeviceFault) {
     try record { (store: inout Self) throws(EncodingFault) in
@@ -87,7 +87,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// called for the purpose of each account.
   ///
   /// - Throws: `DeviceFault.store` if there is no room for the user, or the user cannot be recorded.
-  public mutating func addUser(
+  package mutating func addUser(
     _ name: BoundedText<32>, _ accounts: ByPurpose<CodeAccount>, realClock: UInt64?,
     secret: (CodePurpose) -> CodeSecret
   ) throws(DeviceFault) {
@@ -107,7 +107,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Removes a user and the owner's codes for them. Returns whether there was a user or a code with that name.
   ///
   /// - Throws: `DeviceFault.store` if the store cannot be read or the removal cannot be recorded.
-  public mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(DeviceFault) -> Bool {
+  package mutating func removeUser(_ name: BoundedText<32>, realClock: UInt64?) throws(DeviceFault) -> Bool {
     var isKnown = try isKnown(name)
     for place in index.codes.indices where index.codes[place] != 0 {
       if try code(at: place).user == name { isKnown = true }
@@ -124,7 +124,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// dropped. Returns false, and records nothing, if ``codeLimit`` other codes are pending.
   ///
   /// - Throws: `DeviceFault.store` if the store cannot be read or the code cannot be recorded.
-  public mutating func issueCode(
+  package mutating func issueCode(
     _ purpose: OneUseCode.Purpose, key: borrowing Secret<32>, user: BoundedText<32>, lifetimeSeconds: UInt64,
     methods: ByPurpose<CodeMethod>, realClock: UInt64?
   ) throws(DeviceFault) -> Bool {

@@ -3,7 +3,8 @@ import HoldfastCore
 /// The request numbers that were accepted with each token, for at most 64 tokens.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Reads the record of the token of a numbered round, and finds the place that the record has or may take.
-  mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput) throws(EncodingFault)
+  package mutating func readRequest(_ snapshot: inout LedgerSnapshot, for round: borrowing AppraisalInput)
+    throws(EncodingFault)
   {
     requestPlace = nil
     guard round.requestNumber != nil else { return }
@@ -19,7 +20,8 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Drafts the record of a round's token.
-  mutating func draftRequest(_ record: RequestRecord, of round: borrowing AppraisalInput) throws(EncodingFault) {
+  package mutating func draftRequest(_ record: RequestRecord, of round: borrowing AppraisalInput) throws(EncodingFault)
+  {
     guard let place = requestPlace else { throw .unexpected }
     try RequestItem(round, place: place, record).encode(into: &draft)
     if let outcome = record.outcome { try draft.append(outcome, of: place) }
@@ -60,7 +62,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Returns whether the clock floor has passed the `exp` of the token of an item in a slot.
-  func isOutdatedRequest(_ place: UInt16, in slot: Int) throws(StoreFault) -> Bool {
+  package func isOutdatedRequest(_ place: UInt16, in slot: Int) throws(StoreFault) -> Bool {
     guard place != 0 else { return false }
     let item = try journal.itemRange(at: slot + Int(place))
     do throws(EncodingFault) {
@@ -70,9 +72,9 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 }
 
 /// The time at which a number of each token was last accepted, as far as is known since this start of the device.
-struct RequestTimes {
+package struct RequestTimes {
   /// The number of tokens whose request numbers are kept.
-  static var capacity: Int { Limit.requests.microcontroller }
+  package static var capacity: Int { Limit.requests.microcontroller }
   /// The least age of a record that may be dropped, in seconds. It is longer than the time in which a challenge can be
   /// answered and the answer repeated.
   private static var leastSeconds: UInt16 { 60 }
@@ -88,17 +90,21 @@ struct RequestTimes {
   private var now: UInt64 = 0
   private var looked: UInt64 = 0
 
-  mutating func advance(to milliseconds: UInt64) {
+  package init(first: UInt64? = nil) {
+    self.first = first
+  }
+
+  package mutating func advance(to milliseconds: UInt64) {
     let start = first ?? milliseconds
     first = start
     now = max(now, (max(milliseconds, start) - start) / 1000)
     if now - looked >= UInt64(Self.greatestSeconds) { lookThrough() }
   }
 
-  mutating func note(_ place: Int) { times[place] = UInt16(truncatingIfNeeded: now) }
+  package mutating func note(_ place: Int) { times[place] = UInt16(truncatingIfNeeded: now) }
 
   /// The place of the record that was written longest ago; nil if it may not be dropped yet.
-  var oldest: Int? {
+  package var oldest: Int? {
     var (oldest, greatest) = (0, UInt16(0))
     for position in times.indices where age(position) > greatest { (oldest, greatest) = (position, age(position)) }
     return greatest > Self.leastSeconds ? oldest : nil
@@ -168,14 +174,14 @@ struct RequestItem {
 
 extension CBORReader {
   /// Reads a place in the index.
-  mutating func requestPlace() throws(EncodingFault) -> Int {
+  package mutating func requestPlace() throws(EncodingFault) -> Int {
     let place = try unsigned()
     guard place < UInt64(RequestTimes.capacity) else { throw .unexpected }
     return Int(place)
   }
 
   /// Reads the outcome of a request.
-  mutating func outcome() throws(EncodingFault) -> Status {
+  package mutating func outcome() throws(EncodingFault) -> Status {
     switch try unsigned() {
     case UInt64(Status.accepted.rawValue): .accepted
     case UInt64(Status.internal.rawValue): .internal
@@ -186,7 +192,7 @@ extension CBORReader {
 
 extension ByteSink where Self: ~Copyable {
   /// Appends the outcome of the request with the highest number at `place`.
-  mutating func append(_ outcome: Status, of place: Int) throws(Failure) {
+  package mutating func append(_ outcome: Status, of place: Int) throws(Failure) {
     try begin(.outcome, elementCount: 3)
     try appendCBOR(unsigned: UInt64(place))
     try appendCBOR(unsigned: UInt64(outcome.rawValue))

@@ -81,7 +81,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Drafts a generation floor. Throws if there is no room for it, so the round is denied: a floor without a place in the
   /// index would make the journal damaged.
-  mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
+  package mutating func draftGeneration(_ floor: UInt64, of keyID: KeyID) throws(EncodingFault) {
     _ = try placeForGeneration(of: keyID)
     try draft.begin(.generation, elementCount: 3)
     try draft.appendCBOR(bytes: keyID.bytes)
@@ -116,7 +116,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  mutating func put(_ place: UInt16, _ kept: ReplayRecord) throws(EncodingFault) {
+  package mutating func put(_ place: UInt16, _ kept: ReplayRecord) throws(EncodingFault) {
     index.dropOutdated(clockFloor: state.clockFloor)
     var position = try keptIndex(kept)
     if position == nil {
@@ -132,12 +132,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Returns the highest generation that was accepted from a key; 0 if none was.
   ///
   /// - Throws: an `EncodingFault` if the floor cannot be read.
-  public func generationFloor(of keyID: KeyID) throws(EncodingFault) -> UInt64 {
+  package func generationFloor(of keyID: KeyID) throws(EncodingFault) -> UInt64 {
     guard let position = try generationIndex(of: keyID) else { return 0 }
     return try generation(index.generations[position]).floor
   }
 
-  mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
+  package mutating func putGeneration(_ place: UInt16, of keyID: KeyID) throws(EncodingFault) {
     index.generations[try placeForGeneration(of: keyID)] = place
   }
 
@@ -154,7 +154,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  func generation(_ place: UInt16) throws(EncodingFault) -> (keyID: KeyID, floor: UInt64) {
+  package func generation(_ place: UInt16) throws(EncodingFault) -> (keyID: KeyID, floor: UInt64) {
     var reader = CBORReader(try journal.item(place))
     _ = try reader.itemKind()
     return (try reader.fixedBytes(), try reader.unsigned())

@@ -9,7 +9,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     do throws(EncodingFault) { return try findUser(name)?.record } catch { throw .store }
   }
 
-  func isKnown(_ name: BoundedText<32>) throws(DeviceFault) -> Bool {
+  package func isKnown(_ name: BoundedText<32>) throws(DeviceFault) -> Bool {
     do throws(EncodingFault) {
       guard case .some = try findUser(name) else { return false }
       return true
@@ -96,7 +96,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  func code(at position: Int) throws(DeviceFault) -> OneUseCodeRecord {
+  package func code(at position: Int) throws(DeviceFault) -> OneUseCodeRecord {
     do throws(EncodingFault) { return try CodeItem.decode(try journal.item(index.codes[position])) } catch {
       throw .store
     }
@@ -106,7 +106,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 /// The journal items of a user.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts a new user without secrets, under the next free id, which it returns.
-  mutating func draftUser(_ name: BoundedText<32>, _ record: UserRecord) throws(EncodingFault) -> UInt64 {
+  package mutating func draftUser(_ name: BoundedText<32>, _ record: UserRecord) throws(EncodingFault) -> UInt64 {
     var user = record
     user.id = state.nextUserID
     var next = state
@@ -116,7 +116,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return user.id
   }
 
-  mutating func draft(
+  package mutating func draft(
     _ secrets: borrowing UserSecrets, _ purpose: CodePurpose, of userID: UInt64
   ) throws(EncodingFault) {
     try secrets.withBytes(of: purpose) { (bytes) throws(EncodingFault) in
@@ -124,7 +124,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  mutating func draft(secret: Span<UInt8>, _ purpose: CodePurpose, of userID: UInt64) throws(EncodingFault) {
+  package mutating func draft(secret: Span<UInt8>, _ purpose: CodePurpose, of userID: UInt64) throws(EncodingFault) {
     try draft.begin(.secret, elementCount: 4)
     try draft.appendCBOR(unsigned: userID)
     try draft.appendCBOR(unsigned: UInt64(purpose.rawValue))
@@ -132,7 +132,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// Drafts the removal of the user of that name, if there is one, and of the owner's codes for the name.
-  mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
+  package mutating func draftRemoval(of name: BoundedText<32>) throws(EncodingFault) {
     if let user = try findUser(name) {
       try draft.begin(.userRemoved, elementCount: 2)
       try draft.appendCBOR(unsigned: user.record.id)
@@ -143,12 +143,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  mutating func draftCodeGone(_ id: UInt64) throws(EncodingFault) {
+  package mutating func draftCodeGone(_ id: UInt64) throws(EncodingFault) {
     try draft.begin(.codeRemoved, elementCount: 2)
     try draft.appendCBOR(unsigned: id)
   }
 
-  func findUser(_ name: BoundedText<32>) throws(EncodingFault) -> UserItem? {
+  package func findUser(_ name: BoundedText<32>) throws(EncodingFault) -> UserItem? {
     for position in index.users.indices where index.users[position].item != 0 {
       let user = try UserItem(try journal.item(index.users[position].item))
       if user.name == name { return user }
@@ -165,12 +165,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return nil
   }
 
-  func userIndex(id: UInt64) throws(EncodingFault) -> Int {
+  package func userIndex(id: UInt64) throws(EncodingFault) -> Int {
     guard let position = try knownUserIndex(id: id) else { throw .unexpected }
     return position
   }
 
-  mutating func putUser(_ place: UInt16, id: UInt64) throws(EncodingFault) {
+  package mutating func putUser(_ place: UInt16, id: UInt64) throws(EncodingFault) {
     if let known = try knownUserIndex(id: id) {
       index.users[known].item = place
       return
@@ -182,16 +182,16 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     throw .unexpected
   }
 
-  mutating func putSecret(_ place: UInt16, of id: UInt64, _ purpose: CodePurpose) throws(EncodingFault) {
+  package mutating func putSecret(_ place: UInt16, of id: UInt64, _ purpose: CodePurpose) throws(EncodingFault) {
     index.users[try userIndex(id: id)].secrets[Int(purpose.rawValue) - 1] = place
   }
 
-  func freeCodeIndex() throws(EncodingFault) -> Int {
+  package func freeCodeIndex() throws(EncodingFault) -> Int {
     for position in index.codes.indices where index.codes[position] == 0 { return position }
     throw .unexpected
   }
 
-  func codeIndex(id: UInt64) throws(EncodingFault) -> Int {
+  package func codeIndex(id: UInt64) throws(EncodingFault) -> Int {
     for position in index.codes.indices where index.codes[position] != 0 {
       if try CodeItem.decode(try journal.item(index.codes[position])).id == id { return position }
     }
@@ -200,7 +200,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 }
 
 extension CBORReader {
-  mutating func purpose() throws(EncodingFault) -> CodePurpose {
+  package mutating func purpose() throws(EncodingFault) -> CodePurpose {
     guard let purpose = CodePurpose(rawValue: UInt8(clamping: try unsigned())) else { throw .unexpected }
     return purpose
   }

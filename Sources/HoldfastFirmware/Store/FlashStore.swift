@@ -5,31 +5,31 @@ import HoldfastCore
 /// Every write goes through ``record(_:)``, and counts from the moment at which it is read back. After a failure of the
 /// flash, the store accepts nothing until the device starts again.
 public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & ~Copyable>: ~Copyable, DeviceStore {
-  var journal: Journal<Flash>
-  var cryptography: Crypto
-  let issuers: ProvisionedIssuers
-  var index = StoreIndex()
-  var state = StoreState()
+  package var journal: Journal<Flash>
+  package var cryptography: Crypto
+  package let issuers: ProvisionedIssuers
+  package var index = StoreIndex()
+  package var state = StoreState()
   /// The number of audit entries so far and the head of their hash chain.
-  public internal(set) var audit = AuditChain()
+  package var audit = AuditChain()
   private var tokens = TokenSlots()
   /// The transaction that is being drafted.
-  var draft = ByteBuffer<1024>()
-  var isFailed = false
-  var unproved = UnauthenticatedTotals()
-  var requestTimes = RequestTimes()
+  package var draft = ByteBuffer<1024>()
+  package var isFailed = false
+  package var unproved = UnauthenticatedTotals()
+  package var requestTimes = RequestTimes()
   /// The place of the current round's request number; nil if it has none.
-  var requestPlace: Int?
-  var denied = DeniedCounts()
+  package var requestPlace: Int?
+  package var denied = DeniedCounts()
   /// The time of the newest audit entry, by the device's time, in Unix seconds.
-  var newestEntryTime: UInt64 = 0
+  package var newestEntryTime: UInt64 = 0
   /// The number of the request that is being carried out, if its outcome is to be kept at ``requestPlace``.
-  var runningNumber: UInt64?
+  package var runningNumber: UInt64?
 
   /// Opens the journal in `flash` and loads it.
   ///
   /// - Throws: `blank` if there is none, `damaged` if it is invalid, `flash` if the flash fails.
-  public static func open(
+  package static func open(
     _ flash: consuming Flash, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
     let journal = try Journal(opening: flash)
@@ -41,7 +41,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Creates a journal. The clock floor is in Unix seconds.
   ///
   /// - Throws: `flash` if the flash fails.
-  public static func create(
+  package static func create(
     in flash: consuming Flash, clockFloor: UInt64, using cryptography: consuming Crypto
   ) throws(StoreFault) -> FlashStore {
     let journal = try Journal(creatingIn: flash)
@@ -56,7 +56,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   }
 
   /// Makes a store that knows nothing of the journal until ``load()``.
-  init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
+  package init(_ journal: consuming Journal<Flash>, _ cryptography: consuming Crypto) {
     issuers = ProvisionedIssuers(in: journal.flash)
     self.journal = journal
     self.cryptography = cryptography
@@ -66,7 +66,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// start. `realClock` is in Unix seconds.
   ///
   /// - Throws: `DeviceFault.store` if the start cannot be recorded.
-  public mutating func start(realClock: UInt64?) throws(DeviceFault) -> UInt64 {
+  package mutating func start(realClock: UInt64?) throws(DeviceFault) -> UInt64 {
     var next = state
     next.bootCount += 1
     try record { (store: inout Self) throws(EncodingFault) in
@@ -113,7 +113,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   /// Drafts a transaction and appends it. All of it counts, or nothing.
   ///
   /// - Throws: `DeviceFault.store` if drafting or appending fails; after a failed append, the store has failed.
-  mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(DeviceFault) {
+  public mutating func record(_ body: (inout Self) throws(EncodingFault) -> Void) throws(DeviceFault) {
     guard !isFailed else { throw .store }
     defer { draft.removeAll() }
     do throws(EncodingFault) { try body(&self) } catch { throw .store }
@@ -127,7 +127,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   }
 
   /// Reads the whole slot in force, which holds at least one transaction.
-  mutating func load() throws(StoreFault) {
+  package mutating func load() throws(StoreFault) {
     index = StoreIndex()
     (state, audit, newestEntryTime) = (StoreState(), AuditChain(), 0)
     var cursor = journal.cursor
@@ -142,18 +142,18 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
 }
 
 /// The numbers of which the store has only one each.
-struct StoreState {
+package struct StoreState {
   /// The clock floor, in Unix seconds. It only rises.
-  var clockFloor: UInt64 = 0
+  package var clockFloor: UInt64 = 0
   /// The number of the device's starts.
-  var bootCount: UInt64 = 0
-  var nextUserID: UInt64 = 1
-  var nextCodeID: UInt64 = 1
+  package var bootCount: UInt64 = 0
+  package var nextUserID: UInt64 = 1
+  package var nextCodeID: UInt64 = 1
 
-  init() {}
+  package init() {}
 
   /// Reads the newest state in a journal.
-  init<Flash: FlashMemory & ~Copyable>(lastIn journal: borrowing Journal<Flash>) throws(StoreFault) {
+  package init<Flash: FlashMemory & ~Copyable>(lastIn journal: borrowing Journal<Flash>) throws(StoreFault) {
     var cursor = journal.cursor
     while let transaction = try cursor.next(in: journal.flash) {
       var position = transaction.lowerBound
@@ -169,14 +169,14 @@ struct StoreState {
   }
 
   /// Reads the elements after the kind.
-  init(_ reader: inout CBORReader) throws(EncodingFault) {
+  package init(_ reader: inout CBORReader) throws(EncodingFault) {
     clockFloor = try reader.unsigned()
     bootCount = try reader.unsigned()
     nextUserID = try reader.unsigned()
     nextCodeID = try reader.unsigned()
   }
 
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.begin(.state, elementCount: 5)
     try sink.appendCBOR(unsigned: clockFloor)
     try sink.appendCBOR(unsigned: bootCount)
@@ -206,7 +206,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 
   /// Does the work that a round need not wait for: records the totals of denied rounds and of peers that proved nothing, if
   /// `recordsTotals` is true, and compacts the journal if it has little room. `realClock` is in Unix seconds.
-  public mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
+  package mutating func rest(recordsTotals: Bool, realClock: UInt64?) {
     if recordsTotals {
       do throws(DeviceFault) { try recordTotals(realClock: realClock) } catch { return }
     }
@@ -230,7 +230,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Writes the items that still count into the other slot.
   ///
   /// - Throws: `full` if they leave no room, `damaged` if an item cannot be read, `flash` if the flash fails.
-  mutating func compact() throws(StoreFault) {
+  package mutating func compact() throws(StoreFault) {
     let old = (slot: journal.slot, cursor: journal.cursor)
     index.dropOutdated(clockFloor: state.clockFloor)
     do throws(FlashFailure) { try journal.beginSlot() } catch { throw .flash }

@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// The kinds of items. A transaction is a sequence of CBOR arrays that each begin with one of these numbers.
-enum ItemKind: UInt64 {
+package enum ItemKind: UInt64 {
   /// `[1, clock floor, boot count, next user id, next code id]`: the state of the store.
   case state = 1
   /// `[2, count, head]`: the audit chain before the first entry of the slot.
@@ -35,24 +35,24 @@ private let longestItem = 11
 
 extension ByteSink where Self: ~Copyable {
   /// Begins an item of that many elements, including the kind.
-  mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
+  package mutating func begin(_ kind: ItemKind, elementCount: Int) throws(Failure) {
     try appendCBOR(array: elementCount)
     try appendCBOR(unsigned: kind.rawValue)
   }
 
-  mutating func appendOptional(_ keyID: KeyID?) throws(Failure) {
+  package mutating func appendOptional(_ keyID: KeyID?) throws(Failure) {
     guard let keyID else { return try appendCBORNull() }
     try appendCBOR(bytes: keyID.bytes)
   }
 
-  mutating func appendOptional(_ method: CodeMethod?) throws(Failure) {
+  package mutating func appendOptional(_ method: CodeMethod?) throws(Failure) {
     guard let method else { return try appendCBORNull() }
     try method.encode(into: &self)
   }
 }
 
 extension CBORReader {
-  mutating func itemKind() throws(EncodingFault) -> ItemKind {
+  package mutating func itemKind() throws(EncodingFault) -> ItemKind {
     _ = try arrayHead()
     guard let kind = ItemKind(rawValue: try unsigned()) else { throw .unexpected }
     return kind
@@ -60,7 +60,7 @@ extension CBORReader {
 
   /// Skips one item of any kind.
   @inline(never)
-  mutating func skip() throws(EncodingFault) {
+  package mutating func skip() throws(EncodingFault) {
     var pending = 1
     while pending > 0 {
       pending -= 1
@@ -78,18 +78,18 @@ extension CBORReader {
     }
   }
 
-  mutating func optionalKeyID() throws(EncodingFault) -> KeyID? {
+  package mutating func optionalKeyID() throws(EncodingFault) -> KeyID? {
     if null() { return nil }
     let keyID: KeyID = try fixedBytes()
     return keyID
   }
 
-  mutating func optionalMethod() throws(EncodingFault) -> CodeMethod? {
+  package mutating func optionalMethod() throws(EncodingFault) -> CodeMethod? {
     if null() { return nil }
     return try CodeMethod(&self)
   }
 
-  mutating func name() throws(EncodingFault) -> BoundedText<32> {
+  package mutating func name() throws(EncodingFault) -> BoundedText<32> {
     guard let name = BoundedText<32>(try textString()) else { throw .unexpected }
     return name
   }
@@ -99,7 +99,7 @@ extension CBORReader {
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Drafts an audit entry with the next number, at most one in a transaction. Its time is the later of the clock floor and
   /// `realClock`, in Unix seconds.
-  mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
+  package mutating func draft(_ event: AuditEvent, realClock: UInt64? = nil) throws(EncodingFault) {
     try draft.begin(.auditEntry, elementCount: 2)
     let start = draft.count
     try AuditEntry(sequence: audit.count + 1, time: time(realClock), event: event).encode(into: &draft)
@@ -107,12 +107,12 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   }
 
   /// The device's time: the later of floor and real clock, in Unix seconds.
-  func time(_ realClock: UInt64?) -> UInt64 {
+  package func time(_ realClock: UInt64?) -> UInt64 {
     max(state.clockFloor, realClock ?? 0)
   }
 
   /// Updates the index and the state from the items of a transaction.
-  mutating func absorb(_ transaction: Range<Int>) throws(StoreFault) {
+  package mutating func absorb(_ transaction: Range<Int>) throws(StoreFault) {
     var position = transaction.lowerBound
     while position < transaction.upperBound {
       let place = UInt16(position - journal.slot)
@@ -156,20 +156,20 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
 }
 
 /// A replay record, kept until its token expires: the number of its uses, or a compatibility nonce that came with it.
-struct ReplayRecord: Equatable {
+package struct ReplayRecord: Equatable {
   /// The key that signed the token; nil for an unsigned one.
-  let verifyingKey: KeyID?
-  let tokenID: TokenID
-  var expires: UInt64
-  var content: Content
+  package let verifyingKey: KeyID?
+  package let tokenID: TokenID
+  package var expires: UInt64
+  package var content: Content
 
-  enum Content: Equatable {
+  package enum Content: Equatable {
     case uses(UInt64)
     case nonce(FixedBytes<16>)
   }
 
   /// Returns whether both are the uses of one token, or the same nonce with one token.
-  func isAbout(theSameAs other: ReplayRecord) -> Bool {
+  package func isAbout(theSameAs other: ReplayRecord) -> Bool {
     guard verifyingKey == other.verifyingKey, tokenID == other.tokenID else { return false }
     switch (content, other.content) {
     case (.uses, .uses): return true
@@ -180,7 +180,7 @@ struct ReplayRecord: Equatable {
 }
 
 extension ReplayRecord {
-  init(_ item: Span<UInt8>) throws(EncodingFault) {
+  package init(_ item: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(item)
     let kind = try reader.itemKind()
     verifyingKey = try reader.optionalKeyID()
@@ -194,7 +194,7 @@ extension ReplayRecord {
     try reader.finish()
   }
 
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     switch content {
     case .uses(let count):
       try encodeToken(.uses, into: &sink)

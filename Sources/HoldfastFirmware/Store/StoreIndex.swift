@@ -1,20 +1,20 @@
 import HoldfastCore
 
 /// An index of the newest item about each subject, as an offset into the slot in force; 0 for none.
-struct StoreIndex: ~Copyable {
-  var kept = InlineArray<64, ReplayIndexEntry>(repeating: ReplayIndexEntry())
-  var users = InlineArray<16, UserPlace>(repeating: UserPlace())
-  var codes = InlineArray<16, UInt16>(repeating: 0)
-  var generations = InlineArray<16, UInt16>(repeating: 0)
-  var requests = InlineArray<64, UInt16>(repeating: 0)
+package struct StoreIndex: ~Copyable {
+  package var kept = InlineArray<64, ReplayIndexEntry>(repeating: ReplayIndexEntry())
+  package var users = InlineArray<16, UserPlace>(repeating: UserPlace())
+  package var codes = InlineArray<16, UInt16>(repeating: 0)
+  package var generations = InlineArray<16, UInt16>(repeating: 0)
+  package var requests = InlineArray<64, UInt16>(repeating: 0)
   /// The outcome of the request with the highest number at each place; nil if it is unknown.
-  var outcomes = InlineArray<64, Status?>(repeating: nil)
+  package var outcomes = InlineArray<64, Status?>(repeating: nil)
   private let pin = Pinned()
 
   @inline(never)
-  init() {}
+  package init() {}
 
-  var userCount: Int {
+  package var userCount: Int {
     var count = 0
     for index in users.indices where users[index].item != 0 { count += 1 }
     return count
@@ -22,7 +22,7 @@ struct StoreIndex: ~Copyable {
 
   /// The number of use counts and nonces. It is counted through a span, because Swift 6.3 would otherwise copy the whole
   /// array for each element.
-  var keptCount: Int {
+  package var keptCount: Int {
     var count = 0
     let places = kept.span
     for index in places.indices where places[index].item != 0 { count += 1 }
@@ -30,7 +30,7 @@ struct StoreIndex: ~Copyable {
   }
 
   /// Drops the entries of tokens that have expired by the clock floor and can never count again.
-  mutating func dropOutdated(clockFloor: UInt64) {
+  package mutating func dropOutdated(clockFloor: UInt64) {
     for index in kept.indices where kept[index].item != 0 && kept[index].isOutdated(clockFloor: clockFloor) {
       kept[index] = ReplayIndexEntry()
     }
@@ -38,50 +38,50 @@ struct StoreIndex: ~Copyable {
 }
 
 /// The place of a use count or a nonce.
-struct ReplayIndexEntry {
+package struct ReplayIndexEntry {
   /// The token's `exp`, in Unix seconds, as its upper and its lower half. They take four bytes less than one `UInt64`.
   private var expires: (UInt32, UInt32) = (0, 0)
   /// The first two bytes of the token's id. They save decoding most other items.
-  private(set) var tag: UInt16 = 0
-  var item: UInt16 = 0
+  package private(set) var tag: UInt16 = 0
+  package var item: UInt16 = 0
 
-  init() {}
+  package init() {}
 
-  init(item: UInt16, _ kept: ReplayRecord) {
+  package init(item: UInt16, _ kept: ReplayRecord) {
     self.item = item
     expires = (UInt32(kept.expires >> 32), UInt32(truncatingIfNeeded: kept.expires))
     tag = Self.tag(of: kept.tokenID)
   }
 
-  static func tag(of tokenID: TokenID) -> UInt16 {
+  package static func tag(of tokenID: TokenID) -> UInt16 {
     UInt16(tokenID[0]) << 8 | UInt16(tokenID[1])
   }
 
-  func isOutdated(clockFloor: UInt64) -> Bool { UInt64(expires.0) << 32 | UInt64(expires.1) <= clockFloor }
+  package func isOutdated(clockFloor: UInt64) -> Bool { UInt64(expires.0) << 32 | UInt64(expires.1) <= clockFloor }
 }
 
 /// The place of a user, and of the user's secrets by purpose.
-struct UserPlace {
-  var item: UInt16 = 0
-  var secrets = InlineArray<3, UInt16>(repeating: 0)
+package struct UserPlace {
+  package var item: UInt16 = 0
+  package var secrets = InlineArray<3, UInt16>(repeating: 0)
 }
 
 /// The opened tokens by reference, at most eight, in memory only. A new one replaces the oldest.
-struct TokenSlots: ~Copyable {
+package struct TokenSlots: ~Copyable {
   private var slots = Both<Both<Both<TokenSlot>>>()
   private var oldest = 0
 
   /// The number of tokens for which there is room.
-  static var capacity: Int { Both<Both<Both<TokenSlot>>>.capacity }
+  package static var capacity: Int { Both<Both<Both<TokenSlot>>>.capacity }
 
   @inline(never)
-  init() {}
+  package init() {}
 
-  func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
+  package func recall(_ reference: TokenReference, into token: inout AuthenticatedToken) -> Bool {
     slots.recall(reference, into: &token)
   }
 
-  mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
+  package mutating func remember(_ token: borrowing AuthenticatedToken, as reference: TokenReference) {
     guard !slots.holds(reference) else { return }
     slots.fill(oldest, reference, token)
     oldest = (oldest + 1) % Self.capacity

@@ -3,15 +3,15 @@ import HoldfastCore
 /// A user in the journal: `[7, id, name, failures, failed factors, locked until, clock offset, last accepted, [challenge,
 /// expires] / null, account / null, account / null]`. An account is `[method, next position, resynchronising / null]`. The
 /// account for passwords comes first, the one for seals second.
-struct UserItem {
-  let name: BoundedText<32>
-  var record: UserRecord
+package struct UserItem {
+  package let name: BoundedText<32>
+  package var record: UserRecord
 
-  init(name: BoundedText<32>, record: UserRecord) {
+  package init(name: BoundedText<32>, record: UserRecord) {
     (self.name, self.record) = (name, record)
   }
 
-  init(_ item: Span<UInt8>) throws(EncodingFault) {
+  package init(_ item: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(item)
     guard try reader.itemKind() == .user else { throw .unexpected }
     let id = try reader.unsigned()
@@ -28,7 +28,7 @@ struct UserItem {
     try reader.finish()
   }
 
-  func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.begin(.user, elementCount: 9 + CodePurpose.givenCount)
     try sink.appendCBOR(unsigned: record.id)
     try sink.appendCBOR(text: name.bytes)
@@ -77,8 +77,8 @@ extension CBORReader {
 }
 
 /// The encoding of one of the owner's codes in the journal.
-enum CodeItem {
-  static func decode(_ item: Span<UInt8>) throws(EncodingFault) -> OneUseCodeRecord {
+package enum CodeItem {
+  package static func decode(_ item: Span<UInt8>) throws(EncodingFault) -> OneUseCodeRecord {
     var reader = CBORReader(item)
     guard try reader.itemKind() == .code else { throw .unexpected }
     let id = try reader.unsigned()
@@ -93,7 +93,7 @@ enum CodeItem {
     return OneUseCodeRecord(id: id, purpose: purpose, key: key, user: user, expires: expires, methods: methods)
   }
 
-  static func encode<Sink: ByteSink & ~Copyable>(
+  package static func encode<Sink: ByteSink & ~Copyable>(
     _ code: borrowing OneUseCodeRecord, into sink: inout Sink
   ) throws(Sink.Failure) {
     try sink.begin(.code, elementCount: 6 + CodePurpose.givenCount)

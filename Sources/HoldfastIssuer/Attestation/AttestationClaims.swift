@@ -2,29 +2,29 @@ import HoldfastCore
 import HoldfastFormats
 
 /// The claims of an attestation token. The measurements and the proof key are secret.
-struct AttestationClaims: ~Copyable {
+package struct AttestationClaims: ~Copyable {
   /// The claim `iss`: the attestation service.
   var issuer: BoundedText<64>
   /// The claim `aud`: the API domain of the backend.
-  var audience: BoundedText<255>
+  package var audience: BoundedText<255>
   /// The claims `iat` and `exp`, in Unix seconds.
-  var issuedAt: UInt64
-  var expires: UInt64
+  package var issuedAt: UInt64
+  package var expires: UInt64
   /// The claim `did`: an identifier of the prover's host that only the attestation service can derive.
-  var deviceID: FixedBytes<16>
+  package var deviceID: FixedBytes<16>
   /// The claim `arc`: the response code for logs.
-  var responseCode: BoundedText<16>
+  package var responseCode: BoundedText<16>
   /// The claim `pay`: the result of ``deviceBinding(_:using:)``.
-  var binding: Digest
+  package var binding: Digest
   /// The claims `imh` (integrity measurement), `dmh` (device measurement, DM, of the prover's host) and `mpk` (proof
   /// key).
-  var integrity: Secret<32>
-  var device: Secret<32>
-  var proofKey: Secret<16>
+  package var integrity: Secret<32>
+  package var device: Secret<32>
+  package var proofKey: Secret<16>
   /// The claim `sub`: the approved app; nil if the service does not state it.
-  var subject: BoundedText<64>?
+  package var subject: BoundedText<64>?
   /// The claim `ver`: the app's version; nil if the service does not state it.
-  var version: AppVersion?
+  package var version: AppVersion?
 
   /// The `typ` header of the JWS.
   static var type: String { "holdfast-at+jwt" }
@@ -34,7 +34,7 @@ extension AttestationClaims {
   /// Reads a JWT claims set. Unknown claims are ignored, as RFC 7519 §4 requires.
   ///
   /// - Throws: `unexpected` unless it is an attestation with measurements.
-  static func read(_ json: Span<UInt8>) throws(EncodingFault) -> AttestationClaims {
+  package static func read(_ json: Span<UInt8>) throws(EncodingFault) -> AttestationClaims {
     var reader = try JSONReader(json)
     var object = try reader.beginObject()
     var claims = PartialAttestationClaims()

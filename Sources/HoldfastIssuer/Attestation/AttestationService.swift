@@ -209,11 +209,15 @@ func deviceBinding(
 }
 
 /// The values that the service derives from its account secret, so that they reveal nothing to other parties.
-struct AccountDerivations: ~Copyable {
-  let account: SecretBytes
+package struct AccountDerivations: ~Copyable {
+  package let account: SecretBytes
+
+  package init(account: consuming SecretBytes) {
+    self.account = account
+  }
 
   /// Derives the claim `did`: 16 bytes that are always the same for the same prover's host.
-  borrowing func deviceID(
+  package borrowing func deviceID(
     of components: [Component], using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> FixedBytes<16> {
     var mac = try cryptography.hmacSHA256(key: account.bytes)
@@ -232,7 +236,7 @@ struct AccountDerivations: ~Copyable {
   /// logs.
   ///
   /// Source: RFC 4648 §6 for the alphabet.
-  borrowing func responseCode(
+  package borrowing func responseCode(
     device: FixedBytes<16>, properties: [BoundedText<32>], using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> BoundedText<16> {
     var mac = try cryptography.hmacSHA256(key: account.bytes)

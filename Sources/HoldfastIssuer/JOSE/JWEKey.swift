@@ -13,7 +13,7 @@ package struct JWEKey: ~Copyable {
   package let encryption: JWEContentEncryption
   /// The required value of a header's `kid`, if the header has one.
   package let keyID: String?
-  var material: JWEKeyMaterial
+  package var material: JWEKeyMaterial
 
   /// Reads a private or symmetric JWK that names `alg` and `enc`.
   ///
@@ -227,12 +227,12 @@ extension JWEKey {
 }
 
 /// The key material, of one of three kinds.
-enum JWEKeyMaterial: ~Copyable {
+package enum JWEKeyMaterial: ~Copyable {
   case octets(SecretBytes)
   case rsa(RSAPrivateKey)
   case elliptic(ECPrivateKey)
 
-  var isRSA: Bool {
+  package var isRSA: Bool {
     switch self {
     case .rsa: true
     default: false
@@ -240,7 +240,7 @@ enum JWEKeyMaterial: ~Copyable {
   }
 
   /// The length of a symmetric key, in bytes; nil for the other kinds.
-  var octetCount: Int? {
+  package var octetCount: Int? {
     switch self {
     case .octets(let key): key.count
     default: nil
@@ -248,7 +248,7 @@ enum JWEKeyMaterial: ~Copyable {
   }
 
   /// The curve of an elliptic-curve key; nil for the other kinds.
-  var curve: NISTCurve? {
+  package var curve: NISTCurve? {
     switch self {
     case .elliptic(let key): key.curve
     default: nil
@@ -256,7 +256,7 @@ enum JWEKeyMaterial: ~Copyable {
   }
 
   /// Lends the bytes of a symmetric key to `body`.
-  borrowing func withOctets<Result: ~Copyable>(
+  package borrowing func withOctets<Result: ~Copyable>(
     _ body: (Span<UInt8>) throws(JOSEFault) -> Result
   ) throws(JOSEFault) -> Result {
     switch self {
@@ -266,7 +266,7 @@ enum JWEKeyMaterial: ~Copyable {
   }
 
   /// Performs ECDH with a SEC1 uncompressed point.
-  mutating func agree(with point: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
+  package mutating func agree(with point: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
     switch consume self {
     case .elliptic(var key):
       var shared = SecretBytes(zeros: key.curve.coordinateByteCount)
@@ -286,7 +286,7 @@ enum JWEKeyMaterial: ~Copyable {
   }
 
   /// Decrypts a message that was encrypted to an RSA key with OAEP.
-  borrowing func decryptOAEP(_ message: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
+  package borrowing func decryptOAEP(_ message: Span<UInt8>, hash: OAEPHash) throws(JOSEFault) -> SecretBytes {
     switch self {
     case .rsa(let key):
       do throws(CryptographyFailure) {

@@ -100,12 +100,16 @@ struct JWERecipient {
 /// The names of the two parties of a key agreement, `apu` and `apv`; empty if absent.
 ///
 /// Source: RFC 7518 §4.6.1.
-struct JWEParties {
-  var producer: [UInt8] = []
-  var recipient: [UInt8] = []
+package struct JWEParties {
+  package var producer: [UInt8] = []
+  package var recipient: [UInt8] = []
+
+  package init(producer: [UInt8] = [], recipient: [UInt8] = []) {
+    (self.producer, self.recipient) = (producer, recipient)
+  }
 
   /// Derives a key from a shared secret. Source: RFC 7518 §4.6.2.
-  func deriveKey(
+  package func deriveKey(
     from shared: Span<UInt8>, algorithm: String, byteCount: Int
   ) throws(JOSEFault) -> SecretBytes {
     var otherInfo: [UInt8] = []

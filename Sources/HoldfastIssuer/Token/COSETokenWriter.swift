@@ -2,17 +2,21 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// The claims of a COSE token while it is written. The buffer is wiped when it is destroyed.
-typealias COSEText = ByteBuffer<2560>
+package typealias COSEText = ByteBuffer<2560>
 
 /// An encrypter to a device, with ECDH-ES + HKDF-256 and A256GCM.
 ///
 /// Source: RFC 9052 §5, RFC 9053 §4.1, §5.2 and §6.3.
-struct COSEEncrypter {
-  let device: P256Point
-  let deviceKeyID: KeyID
+package struct COSEEncrypter {
+  package let device: P256Point
+  package let deviceKeyID: KeyID
+
+  package init(device: P256Point, deviceKeyID: KeyID) {
+    (self.device, self.deviceKeyID) = (device, deviceKeyID)
+  }
 
   /// Returns the recipient's protected header `{1: -25, 4: kid}`.
-  func recipientHeader() -> [UInt8] {
+  package func recipientHeader() -> [UInt8] {
     var header: [UInt8] = []
     header.appendCBOR(map: 2)
     header.appendCBOR(integer: COSE.algorithmLabel)
@@ -23,7 +27,7 @@ struct COSEEncrypter {
   }
 
   /// Derives the content key.
-  func contentKey(
+  package func contentKey(
     ephemeral: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> Secret<32> {
     let header = recipientHeader()
@@ -41,7 +45,7 @@ struct COSEEncrypter {
   }
 
   /// Returns the encrypted message. `plaintext` is encrypted in place.
-  func message(
+  package func message(
     plaintext: inout COSEText, ephemeral: inout P256PrivateKey, initializationVector: FixedBytes<12>,
     using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> [UInt8] {
@@ -102,12 +106,16 @@ extension [UInt8] {
 /// The parts of an issuer's `COSE_Sign1` or `COSE_Mac0`.
 ///
 /// Source: RFC 9052 §4.2, §4.4, §6.2 and §6.3.
-struct COSEClaimsWriter {
-  let keyID: KeyID
-  let isMAC: Bool
+package struct COSEClaimsWriter {
+  package let keyID: KeyID
+  package let isMAC: Bool
+
+  package init(keyID: KeyID, isMAC: Bool) {
+    (self.keyID, self.isMAC) = (keyID, isMAC)
+  }
 
   /// Returns the protected header `{1: -7 or 5, 4: kid, 16: "holdfast-mt"}`.
-  func protectedHeader() -> [UInt8] {
+  package func protectedHeader() -> [UInt8] {
     var header: [UInt8] = []
     header.appendCBOR(map: 3)
     header.appendCBOR(integer: COSE.algorithmLabel)
@@ -120,14 +128,16 @@ struct COSEClaimsWriter {
   }
 
   /// Appends the input of the signature or MAC to `sink`, a hash or a MAC.
-  func append<Sink: ByteSink & ~Copyable>(contextOf payload: Span<UInt8>, to sink: inout Sink) throws(Sink.Failure) {
+  package func append<Sink: ByteSink & ~Copyable>(contextOf payload: Span<UInt8>, to sink: inout Sink) throws(Sink
+    .Failure)
+  {
     let header = protectedHeader()
     try sink.appendCOSEClaimsContext(
       isMAC ? COSE.macContext : COSE.signatureContext, protected: header.span, payload: payload)
   }
 
   /// Returns the complete message. `seal` is the signature of 64 bytes or the MAC tag of 32.
-  func message(payload: Span<UInt8>, seal: Span<UInt8>) throws(EncodingFault) -> COSEText {
+  package func message(payload: Span<UInt8>, seal: Span<UInt8>) throws(EncodingFault) -> COSEText {
     let header = protectedHeader()
     var text = COSEText()
     try text.appendCBOR(tag: isMAC ? COSE.mac0Tag : COSE.sign1Tag)
@@ -169,7 +179,7 @@ package struct IssuerSecrets: ~Copyable {
 ///
 /// The point is included so that anyone who presents a device's id with another key gets another MAC key than the
 /// device's. Source: RFC 5869 §2.
-func deviceMACKey(
+package func deviceMACKey(
   from secret: borrowing Secret<32>, for deviceID: DeviceID, _ point: P256Point,
   using cryptography: inout OpenSSLCryptography
 ) throws(CryptographyFailure) -> Secret<32> {

@@ -7,13 +7,13 @@ import HoldfastOpenSSL
 ///
 /// If the file has fs-verity, the measurement is SHA-256 of the algorithm's name as the kernel writes it, `sha256` or `sha512`,
 /// one zero byte, and the file's fs-verity digest of 32 or 64 bytes. Otherwise it is SHA-256 of the file.
-public enum ExecutableImage {
+package enum ExecutableImage {
   private static let path = "/proc/self/exe"
 
   /// Returns the component `app.image` of a process that runs the executable file at `path`, for a service to approve.
   ///
   /// - Throws: `unreadable`, `malformed` for a file that is not an ELF executable, and `cryptography` if the library fails.
-  public static func digest(of path: String) throws(MeasurementError) -> Digest {
+  package static func digest(of path: String) throws(MeasurementError) -> Digest {
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)

@@ -5,14 +5,18 @@ import HoldfastCore
 ///
 /// Their encoding is the deterministic CBOR array of `[name (text), details (bytes), count]`, sorted by their bytes, without
 /// repetitions; it is empty if there are no findings.
-struct Findings {
+package struct Findings {
   /// The kinds of the findings, without their details.
-  private(set) var kinds: Set<Finding> = []
+  package private(set) var kinds: Set<Finding> = []
   private var entries: [[UInt8]] = []
 
-  var isEmpty: Bool { entries.isEmpty }
+  package init(kinds: Set<Finding> = []) {
+    self.kinds = kinds
+  }
 
-  mutating func note(_ finding: Finding, details: [UInt8] = [], count: Int = 1) {
+  package var isEmpty: Bool { entries.isEmpty }
+
+  package mutating func note(_ finding: Finding, details: [UInt8] = [], count: Int = 1) {
     var entry: [UInt8] = []
     entry.appendCBOR(array: 3)
     entry.appendCBOR(text: finding.name)
@@ -22,7 +26,7 @@ struct Findings {
     if !entries.contains(entry) { entries.append(entry) }
   }
 
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     guard !isEmpty else { return [] }
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: entries.count)
@@ -41,7 +45,7 @@ public enum Finding: Sendable, Hashable, CaseIterable {
   case tracer, agentThread, agentMapping, agentListener, seccompFilter, dumpable
 
   /// The name that goes into the digest.
-  var name: StaticString {
+  package var name: StaticString {
     switch self {
     case .anonymousCode: "anonymous code"
     case .writableCode: "writable code"
@@ -67,7 +71,7 @@ extension Findings {
   /// Finds code that did not come with the app: executable memory without a file, file mappings both writable and executable,
   /// preloaded or auditing libraries, code that only the kernel or only the loader knows, code of removed or replaced files, a
   /// program started through the loader, and modified pages of the kernel's code.
-  init(injectionIn code: LiveCode, files: HostFiles) throws(MeasurementError) {
+  package init(injectionIn code: LiveCode, files: HostFiles) throws(MeasurementError) {
     let loaded = files.loader.executableRanges
     noteAnonymousCode(code.map)
     try notePreloads(files)
@@ -156,7 +160,7 @@ extension Findings {
   private static let agentPort: UInt16 = 27042
 
   /// Examines threads, mapped files and listening sockets, and whether the process is still not dumpable.
-  init(watchersIn map: MemoryMap, files: HostFiles) throws(MeasurementError) {
+  package init(watchersIn map: MemoryMap, files: HostFiles) throws(MeasurementError) {
     for thread in try ThreadStatus.all(files) {
       if thread.isTraced { note(.tracer) }
       // A filter can answer in place of the kernel. Filters of the service manager are in the baseline too, in the same number.

@@ -6,14 +6,14 @@ import HoldfastOpenSSL
 /// A secret of 32 random bytes in the app's own storage, created once, that distinguishes this host from every other.
 ///
 /// It is stored outside the prover's state folder, so that a copy of that folder is useless on another host.
-struct HostSecret {
-  let folder: String
-  let name: String
+package struct HostSecret {
+  package let folder: String
+  package let name: String
 
   /// Chooses the path: `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or the path that `files` gives.
   ///
   /// Source: XDG Base Directory Specification 0.8: a path that is not absolute is ignored.
-  init(_ files: HostFiles) throws(HostSecretFault) {
+  package init(_ files: HostFiles) throws(HostSecretFault) {
     if let path = files.deviceSecretPath {
       guard let slash = path.lastIndex(of: "/") else { throw .noLocation }
       folder = String(path[..<slash])
@@ -32,12 +32,12 @@ struct HostSecret {
   /// Reads the secret.
   ///
   /// - Throws: `missing` if it was not created, and another case if file or folder do not meet the conditions.
-  func read() throws(HostSecretFault) -> Secret<32> {
+  package func read() throws(HostSecretFault) -> Secret<32> {
     try read(in: openFolder())
   }
 
   /// Opens the folder, which must belong to this user and be closed to others.
-  func openFolder() throws(HostSecretFault) -> Descriptor {
+  package func openFolder() throws(HostSecretFault) -> Descriptor {
     let opened = try openAnyFolder()
     let status = try status(of: opened)
     guard status.st_uid == geteuid(), status.st_mode & 0o077 == 0 else { throw .folderNotPrivate }
@@ -56,7 +56,7 @@ struct HostSecret {
     }
   }
 
-  func read(in folder: borrowing Descriptor) throws(HostSecretFault) -> Secret<32> {
+  package func read(in folder: borrowing Descriptor) throws(HostSecretFault) -> Secret<32> {
     let file = try open(in: folder)
     let status = try status(of: file)
     guard status.st_mode & S_IFMT == S_IFREG else { throw .notPlainFile }
@@ -99,7 +99,7 @@ extension HostSecret {
   ///
   /// It appears completely or not at all, and durably. Two processes that create it at the same time get the same secret. An
   /// existing file is never replaced, even if it is invalid.
-  func readOrCreate() throws(HostSecretFault) -> Secret<32> {
+  package func readOrCreate() throws(HostSecretFault) -> Secret<32> {
     do throws(HostSecretFault) {
       return try read()
     } catch .missing {

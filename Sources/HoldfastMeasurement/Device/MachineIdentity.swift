@@ -3,13 +3,13 @@ import HoldfastCore
 /// The identifiers of this machine from the operating system and the board.
 ///
 /// DMI is omitted: only root can read most of it, so DM would depend on the user.
-struct MachineIdentity {
+package struct MachineIdentity {
   /// The content of `/etc/machine-id`; nil if it does not exist or is not set yet.
   let machineID: [UInt8]?
   /// The device tree's serial number; nil if there is none.
   let serialNumber: [UInt8]?
 
-  init(_ files: HostFiles) throws(MeasurementError) {
+  package init(_ files: HostFiles) throws(MeasurementError) {
     let id = try files.contentsIfPresent(of: "/etc/machine-id", as: .machineID).map { Array($0[...].trimmed) } ?? []
     machineID = id.isEmpty || id[...].equals("uninitialized") ? nil : id
     let serial = try files.contentsIfPresent(of: "/proc/device-tree/serial-number", as: .serialNumber) ?? []
@@ -19,7 +19,7 @@ struct MachineIdentity {
   var isAbsent: Bool { machineID == nil && serialNumber == nil }
 
   /// The deterministic CBOR array of both, null for an absent one; empty if both are absent.
-  var encoded: [UInt8] {
+  package var encoded: [UInt8] {
     guard !isAbsent else { return [] }
     var bytes: [UInt8] = []
     bytes.appendCBOR(array: 2)

@@ -5,13 +5,13 @@ import HoldfastLinux
 /// The files that a measurement reads: the running system, or for tests a folder laid out like one.
 public struct HostFiles: Sendable {
   /// The prefix of every absolute path that is read; empty for the running system.
-  public var root: String
+  package var root: String
   /// The source of the code ranges that the dynamic loader knows.
-  public var loader: LoaderView
+  package var loader: LoaderView
   /// The source of the files at the paths of mapped code.
-  public var code: CodeView
+  package var code: CodeView
   /// The path of the device secret; nil for the app's own storage.
-  public var deviceSecretPath: String?
+  package var deviceSecretPath: String?
 
   /// The executable address ranges that the dynamic loader knows.
   public enum LoaderView: Sendable {
@@ -197,7 +197,7 @@ public struct HostFiles: Sendable {
 }
 
 /// The magic number of the file system of an open file or folder.
-func fileSystemType(of descriptor: Int32) throws(SystemError) -> UInt64 {
+package func fileSystemType(of descriptor: Int32) throws(SystemError) -> UInt64 {
   let type = holdfast_file_system_type(descriptor)
   guard type != 0 else { throw SystemError.last }
   return type

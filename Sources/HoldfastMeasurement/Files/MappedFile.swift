@@ -3,19 +3,19 @@ import HoldfastCore
 import HoldfastLinux
 
 /// The identity of a file: its block device and its inode.
-struct FileIdentity: Equatable, Sendable {
-  var deviceMajor: UInt64
-  var deviceMinor: UInt64
-  var inode: UInt64
+package struct FileIdentity: Equatable, Sendable {
+  package var deviceMajor: UInt64
+  package var deviceMinor: UInt64
+  package var inode: UInt64
 
-  init(deviceMajor: UInt64, deviceMinor: UInt64, inode: UInt64) {
+  package init(deviceMajor: UInt64, deviceMinor: UInt64, inode: UInt64) {
     self.deviceMajor = deviceMajor
     self.deviceMinor = deviceMinor
     self.inode = inode
   }
 
   /// Reads the identity from the result of stat(2). Source: makedev(3).
-  init(_ status: stat) {
+  package init(_ status: stat) {
     let device = UInt64(status.st_dev)
     self.init(
       deviceMajor: (device >> 32) & 0xffff_f000 | (device >> 8) & 0xfff,
@@ -25,17 +25,17 @@ struct FileIdentity: Equatable, Sendable {
 
 /// The file that is now at the path of a mapping.
 public struct MappedFile: Equatable, Sendable {
-  var identity: FileIdentity
+  package var identity: FileIdentity
   /// The algorithm's name, a zero byte and the fs-verity digest; nil if the file is not a plain file, or has no such digest.
-  var verity: [UInt8]?
+  package var verity: [UInt8]?
 
-  init(identity: FileIdentity, verity: [UInt8]? = nil) {
+  package init(identity: FileIdentity, verity: [UInt8]? = nil) {
     self.identity = identity
     self.verity = verity
   }
 
   /// Looks at `path`; nil when there is nothing.
-  init?(at path: [UInt8]) throws(SystemError) {
+  package init?(at path: [UInt8]) throws(SystemError) {
     do throws(SystemError) {
       let file = try Descriptor(opening: path, flags: O_RDONLY | O_NONBLOCK | O_NOCTTY)
       let status = try file.status()
@@ -75,12 +75,12 @@ struct CodeFiles {
 /// The fs-verity digest of a file, as the kernel reports it.
 ///
 /// Source: Linux, Documentation/filesystems/fsverity.rst.
-enum FileVerity {
+package enum FileVerity {
   /// The ioctl `FS_IOC_MEASURE_VERITY`, `_IOWR('f', 134, struct fsverity_digest)`.
   private static let measureVerity: UInt = 0xc004_6686
 
   /// The algorithm's name, a zero byte and the fs-verity digest; nil for a file or a file system without.
-  static func bytes(of file: borrowing Descriptor) throws(SystemError) -> [UInt8]? {
+  package static func bytes(of file: borrowing Descriptor) throws(SystemError) -> [UInt8]? {
     guard isKernels(fileSystem: try fileSystemType(of: file.number)) else { return nil }
     var request: (algorithm: UInt16, size: UInt16, digest: InlineArray<64, UInt8>) = (0, 64, .init(repeating: 0))
     let descriptor = file.number
@@ -100,12 +100,12 @@ enum FileVerity {
   /// is that of a program, which any user can run.
   ///
   /// Source: Linux, include/uapi/linux/magic.h.
-  static func isKernels(fileSystem type: UInt64) -> Bool {
+  package static func isKernels(fileSystem type: UInt64) -> Bool {
     [0xef53, 0x9123_683e, 0xf2f5_2010].contains(type)
   }
 
   /// The same bytes, from what the kernel answered: algorithm 1 is SHA-256, 2 is SHA-512.
-  static func bytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemError) -> [UInt8] {
+  package static func bytes(algorithm: UInt16, digest: Span<UInt8>) throws(SystemError) -> [UInt8] {
     let name: StaticString
     switch (algorithm, digest.count) {
     case (1, 32): name = "sha256"

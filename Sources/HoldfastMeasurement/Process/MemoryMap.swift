@@ -3,16 +3,16 @@ import Glibc
 import HoldfastLinux
 
 /// The kernel's map of this process's memory.
-struct MemoryMap {
+package struct MemoryMap {
   let mappings: [MemoryMapping]
 
   /// Reads the map of this process.
-  init(_ files: HostFiles) throws(MeasurementError) {
+  package init(_ files: HostFiles) throws(MeasurementError) {
     try self.init(parsing: files.contents(of: "/proc/self/maps", as: .memoryMap))
   }
 
   /// Parses the text of a map, which is never empty.
-  init(parsing text: [UInt8]) throws(MeasurementError) {
+  package init(parsing text: [UInt8]) throws(MeasurementError) {
     var mappings: [MemoryMapping] = []
     for line in text.lines {
       guard let mapping = MemoryMapping(parsing: line) else { throw .malformed(.memoryMap) }
@@ -25,7 +25,7 @@ struct MemoryMap {
   /// The executable mappings of files in the order of their addresses, with adjacent ones joined.
   ///
   /// A change of protection splits a mapping, and undoing it need not join the parts again; the code is the same.
-  var executableSegments: [ExecutableSegment] {
+  package var executableSegments: [ExecutableSegment] {
     var segments: [ExecutableSegment] = []
     for mapping in mappings where mapping.isExecutable && mapping.isFileBacked {
       if let last = segments.last, last.isContinued(by: mapping) {
@@ -39,14 +39,14 @@ struct MemoryMap {
 }
 
 /// A segment of a file's code in memory.
-struct ExecutableSegment: Equatable {
-  var addresses: Range<UInt64>
-  var fileOffset: UInt64
-  var identity: FileIdentity
-  var path: [UInt8]
-  var isDeleted: Bool
+package struct ExecutableSegment: Equatable {
+  package var addresses: Range<UInt64>
+  package var fileOffset: UInt64
+  package var identity: FileIdentity
+  package var path: [UInt8]
+  package var isDeleted: Bool
 
-  init(_ mapping: MemoryMapping) {
+  package init(_ mapping: MemoryMapping) {
     addresses = mapping.addresses
     fileOffset = mapping.fileOffset
     identity = mapping.identity
@@ -54,7 +54,7 @@ struct ExecutableSegment: Equatable {
     isDeleted = mapping.isDeleted
   }
 
-  var byteCount: UInt64 { addresses.upperBound - addresses.lowerBound }
+  package var byteCount: UInt64 { addresses.upperBound - addresses.lowerBound }
 
   fileprivate func isContinued(by mapping: MemoryMapping) -> Bool {
     mapping.addresses.lowerBound == addresses.upperBound && mapping.fileOffset == fileOffset + byteCount
@@ -63,7 +63,7 @@ struct ExecutableSegment: Equatable {
 
   /// Returns whether this segment is hashed before `other`: the executable first, independent of its address and name; then by
   /// path, by offset and by length.
-  func precedes(_ other: ExecutableSegment, executable: [UInt8]) -> Bool {
+  package func precedes(_ other: ExecutableSegment, executable: [UInt8]) -> Bool {
     let isFirst = path == executable
     guard isFirst == (other.path == executable) else { return isFirst }
     if path != other.path { return path.lexicographicallyPrecedes(other.path) }
@@ -75,25 +75,25 @@ struct ExecutableSegment: Equatable {
 /// One line of the kernel's memory map.
 ///
 /// Source: proc_pid_maps(5).
-struct MemoryMapping: Equatable {
-  var addresses: Range<UInt64>
-  var isWritable: Bool
-  var isExecutable: Bool
-  var fileOffset: UInt64
-  var identity: FileIdentity
+package struct MemoryMapping: Equatable {
+  package var addresses: Range<UInt64>
+  package var isWritable: Bool
+  package var isExecutable: Bool
+  package var fileOffset: UInt64
+  package var identity: FileIdentity
   /// The file's path, without ` (deleted)`; or the kernel's name for a mapping without a file; or empty.
-  var name: [UInt8]
+  package var name: [UInt8]
   /// Whether the kernel reports that the file was deleted.
-  var isDeleted: Bool
+  package var isDeleted: Bool
 
   /// Whether a file backs the mapping, even a deleted one.
-  var isFileBacked: Bool { identity.inode != 0 || name.first == 0x2f }
+  package var isFileBacked: Bool { identity.inode != 0 || name.first == 0x2f }
 
   /// Whether it is code that the kernel gives to every process. No file and no anonymous mapping can have these names.
-  var isKernelCode: Bool { !isFileBacked && (name[...].equals("[vdso]") || name[...].equals("[vsyscall]")) }
+  package var isKernelCode: Bool { !isFileBacked && (name[...].equals("[vdso]") || name[...].equals("[vsyscall]")) }
 
   /// Parses `start-end perms offset device inode name`; returns nil if the line has another form.
-  init?(parsing line: ArraySlice<UInt8>) {
+  package init?(parsing line: ArraySlice<UInt8>) {
     var rest = line
     guard let start = rest.take(until: 0x2d).hexadecimal, let end = rest.take(until: 0x20).hexadecimal, start < end
     else { return nil }
@@ -121,16 +121,16 @@ struct MemoryMapping: Equatable {
 /// The kernel's page table information, which shows whether pages of this process are still those of their files.
 ///
 /// Source: Linux, Documentation/admin-guide/mm/pagemap.rst.
-struct PageMap: ~Copyable {
+package struct PageMap: ~Copyable {
   private let file: Descriptor
   private let pageByteCount = UInt64(sysconf(Int32(_SC_PAGESIZE)))
 
-  init(_ files: HostFiles) throws(MeasurementError) {
+  package init(_ files: HostFiles) throws(MeasurementError) {
     file = try files.open("/proc/self/pagemap", as: .pageMap)
   }
 
   /// Returns whether a mapping, of a file or of the kernel's code, has no private page, such as copy-on-write creates.
-  func isFileBacked(_ addresses: Range<UInt64>, chunk: inout [UInt8]) throws(MeasurementError) -> Bool {
+  package func isFileBacked(_ addresses: Range<UInt64>, chunk: inout [UInt8]) throws(MeasurementError) -> Bool {
     let end = addresses.upperBound / pageByteCount * 8
     var offset = addresses.lowerBound / pageByteCount * 8
     while offset < end {
@@ -161,7 +161,7 @@ struct PageMap: ~Copyable {
   /// Returns whether the page is a file's. Bit 63: present; 62: swapped out; 61: a page of a file, or of shared memory.
   ///
   /// A page that is neither present nor swapped out is read from the file when it is touched.
-  static func isFileBacked(entry: UInt64) -> Bool {
+  package static func isFileBacked(entry: UInt64) -> Bool {
     let isPresent = entry >> 63 & 1 == 1
     let isSwapped = entry >> 62 & 1 == 1
     let isOfFile = entry >> 61 & 1 == 1
@@ -170,7 +170,7 @@ struct PageMap: ~Copyable {
 }
 
 /// All code that is mapped into this process, and its files.
-struct LiveCode {
+package struct LiveCode {
   /// The kernel's map.
   let map: MemoryMap
   /// The path of the executable file according to the kernel.

@@ -6,7 +6,7 @@ import Synchronization
 /// The files of this process that its user can open only while the process is dumpable: `mem`, `environ` and `pagemap`.
 ///
 /// Source: proc(5), on `PR_SET_DUMPABLE`: otherwise they belong to root.
-public enum ProcessFiles {
+package enum ProcessFiles {
   private struct Kept {
     let process: pid_t
     let descriptors: [String: Int32]
@@ -18,7 +18,7 @@ public enum ProcessFiles {
   ///
   /// Call it before the process stops being dumpable, and before there are secrets in memory. Each measurement tries to open a
   /// missing file again, and then reports the error.
-  public static func keepOpen() {
+  package static func keepOpen() {
     var descriptors: [String: Int32] = [:]
     for path in ["/proc/self/mem", "/proc/self/environ", "/proc/self/pagemap"] {
       let descriptor = unsafe holdfast_open_proc(String(path.dropFirst("/proc/".utf8.count)))
@@ -109,9 +109,9 @@ extension ArraySlice<UInt8> {
 }
 
 /// The TCP ports with a listener, as far as this process can see them.
-enum ListeningSockets {
+package enum ListeningSockets {
   /// Returns whether any address listens on `port`. A listener for both address families appears in one of the tables.
-  static func contain(port: UInt16, _ files: HostFiles) throws(MeasurementError) -> Bool {
+  package static func contain(port: UInt16, _ files: HostFiles) throws(MeasurementError) -> Bool {
     let first = try isListening(port, AF_INET, files) { () throws(MeasurementError) in
       try files.contents(of: "/proc/net/tcp", as: .sockets)
     }
@@ -136,7 +136,7 @@ enum ListeningSockets {
   /// Returns whether a line of the table is a listener on `port`.
   ///
   /// Source: proc_pid_net(5): `sl local_address:port remote_address:port state …`, hexadecimal; state 0A listens.
-  static func isListener(_ line: ArraySlice<UInt8>, on port: UInt16) -> Bool {
+  package static func isListener(_ line: ArraySlice<UInt8>, on port: UInt16) -> Bool {
     let fields = line.split(separator: 0x20, maxSplits: 4)
     guard fields.count > 3, fields[3].equals("0A") else { return false }
     return fields[1].suffix(4).hexadecimal == UInt64(port)

@@ -4,9 +4,9 @@ import HoldfastCore
 /// AES-CBC with padding. It is only half of an authenticated encryption, and is never used without its MAC.
 ///
 /// Source: SP 800-38A §6.2; RFC 5652 §6.3; RFC 7518 §5.2.2.
-public enum AESCBC {
+package enum AESCBC {
   /// Encrypts `message`, with PKCS #7 padding, under a key of 16, 24 or 32 bytes and an initialization vector of 16.
-  public static func encrypt(
+  package static func encrypt(
     key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>
   ) throws(CryptographyFailure) -> [UInt8] {
     var output = SecretBytes(zeros: message.count + 16)
@@ -17,7 +17,7 @@ public enum AESCBC {
   }
 
   /// The padding of a message to complete blocks. The last byte is the number of bytes added.
-  public enum Padding: Sendable {
+  package enum Padding: Sendable {
     /// All padding bytes have that value. Source: RFC 5652 §6.3.
     case pkcs7
     /// The other padding bytes are arbitrary. Source: XML Encryption 1.1 §5.2.
@@ -25,7 +25,7 @@ public enum AESCBC {
   }
 
   /// Decrypts `message`, whose MAC the caller has already verified; throws if the padding is wrong.
-  public static func decrypt(
+  package static func decrypt(
     key: Span<UInt8>, initializationVector: Span<UInt8>, message: Span<UInt8>, padding: Padding = .pkcs7
   ) throws(CryptographyFailure) -> SecretBytes {
     var output = SecretBytes(zeros: message.count + 16)
@@ -149,9 +149,9 @@ struct KeyWrapCipher: ~Copyable {
 /// AES key wrap of any key size in one call.
 ///
 /// Source: RFC 3394 §2.2; RFC 7518 §4.4.
-public enum AESKeyWrap {
+package enum AESKeyWrap {
   /// Wraps `plain`, a multiple of 8 and at least 16 bytes, under a key of 16, 24 or 32 bytes; returns 8 bytes more.
-  public static func wrap(key: Span<UInt8>, plain: Span<UInt8>) throws(CryptographyFailure) -> [UInt8] {
+  package static func wrap(key: Span<UInt8>, plain: Span<UInt8>) throws(CryptographyFailure) -> [UInt8] {
     var cipher = try KeyWrapCipher(keyByteCount: key.count)
     var wrapped = [UInt8](repeating: 0, count: plain.count + 8)
     var bytes = wrapped.mutableSpan
@@ -160,7 +160,7 @@ public enum AESKeyWrap {
   }
 
   /// Unwraps the output of ``wrap(key:plain:)``; throws if the integrity value is wrong.
-  public static func unwrap(key: Span<UInt8>, wrapped: Span<UInt8>) throws(CryptographyFailure) -> SecretBytes {
+  package static func unwrap(key: Span<UInt8>, wrapped: Span<UInt8>) throws(CryptographyFailure) -> SecretBytes {
     guard wrapped.count >= 24 else { throw CryptographyFailure() }
     var cipher = try KeyWrapCipher(keyByteCount: key.count)
     var plain = SecretBytes(zeros: wrapped.count - 8)

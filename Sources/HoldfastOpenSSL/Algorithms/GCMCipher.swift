@@ -107,9 +107,9 @@ struct GCMCipher: ~Copyable {
 /// AES-GCM of any key size in one call, with 12-byte nonces and 16-byte tags.
 ///
 /// Source: SP 800-38D §7. ``OpenSSLCryptography`` keeps a context and is faster.
-public enum AESGCM {
+package enum AESGCM {
   /// Encrypts `message` in place under a key of 16, 24 or 32 bytes and writes its tag.
-  public static func seal(
+  package static func seal(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
   ) throws(CryptographyFailure) {
@@ -120,7 +120,7 @@ public enum AESGCM {
   /// Decrypts `message` in place under a key of 16, 24 or 32 bytes; throws and wipes `message` if `tag` is wrong.
   ///
   /// Timing: libcrypto compares the tag in constant time.
-  public static func open(
+  package static func open(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
   ) throws(CryptographyFailure) {

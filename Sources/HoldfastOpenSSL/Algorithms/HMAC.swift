@@ -4,12 +4,12 @@ import HoldfastCore
 /// HMAC in one call, with each of the hashes that JOSE and OATH use.
 ///
 /// Source: RFC 2104; RFC 7518 §3.2. Timing: depends only on byte counts.
-public enum HMAC: Sendable {
+package enum HMAC: Sendable {
   /// The hash: SHA-1, SHA-256, SHA-384 or SHA-512.
   case sha1, sha256, sha384, sha512
 
   /// The byte count of a complete code: 20, 32, 48 or 64.
-  public var byteCount: Int {
+  package var byteCount: Int {
     switch self {
     case .sha1: 20
     case .sha256: 32
@@ -19,7 +19,7 @@ public enum HMAC: Sendable {
   }
 
   /// Writes the first `code.count` bytes, at most ``byteCount``, of the code of `message` under `key`, any number of bytes.
-  public func authenticate(
+  package func authenticate(
     _ message: Span<UInt8>, key: Span<UInt8>, into code: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count <= byteCount, let keyByteCount = CInt(exactly: key.count) else { throw CryptographyFailure() }
@@ -43,7 +43,7 @@ public enum HMAC: Sendable {
   /// Throws unless `code` is the first `code.count` bytes, at least 10, of the code of `message` under `key`.
   ///
   /// Timing: the comparison does not reveal where the codes differ.
-  public func verify(
+  package func verify(
     _ code: Span<UInt8>, of message: Span<UInt8>, key: Span<UInt8>
   ) throws(CryptographyFailure) {
     guard code.count >= 10, code.count <= byteCount else { throw CryptographyFailure() }

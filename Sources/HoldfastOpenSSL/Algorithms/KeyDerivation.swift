@@ -84,11 +84,11 @@ func cString(_ text: StaticString) -> UnsafePointer<CChar> {
 /// HKDF, extract and expand, in one call and with each of the hashes of ``HMAC``.
 ///
 /// Source: RFC 5869 §2. ``OpenSSLCryptography`` keeps a context and is faster. Timing: depends only on byte counts.
-public enum HKDF {
+package enum HKDF {
   /// Fills `output`, at most 255 times the hash's byte count. An empty `salt` is equivalent to none.
   ///
   /// - Throws: `CryptographyFailure` if `output` is empty or longer.
-  public static func derive(
+  package static func derive(
     hash: HMAC, inputKey: Span<UInt8>, salt: Span<UInt8>, info: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     var function = try KeyDerivation(.hkdf, digestName: hash.digestName)
@@ -111,9 +111,9 @@ extension HMAC {
 /// PBKDF2, a key derivation from a passphrase that is slow through its number of iterations.
 ///
 /// Source: RFC 8018 §5.2. Timing: depends only on the byte counts and the number of iterations.
-public enum PBKDF2 {
+package enum PBKDF2 {
   /// Fills `output`, at least one byte; throws if `iterationCount` is below 1.
-  public static func derive(
+  package static func derive(
     hash: HMAC, passphrase: Span<UInt8>, salt: Span<UInt8>, iterationCount: Int, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard iterationCount >= 1, let iterations = CInt(exactly: iterationCount), !output.isEmpty,
@@ -139,9 +139,9 @@ public enum PBKDF2 {
 /// The scrypt key derivation function, which is slow and needs much memory on purpose.
 ///
 /// Source: RFC 7914 §6. Timing: its memory accesses depend on the password, as the algorithm prescribes.
-public enum Scrypt {
+package enum Scrypt {
   /// Fills `output` from a password and a salt, each of any number of bytes; throws if there is not enough memory.
-  public static func derive(
+  package static func derive(
     password: Span<UInt8>, salt: Span<UInt8>, cost: ScryptCost, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     // Twice the memory that RFC 7914 §2 requires, plus 1 MiB, leaves room for libcrypto's bookkeeping.
@@ -168,16 +168,16 @@ public enum Scrypt {
 /// The cost of a derivation with ``Scrypt``. It is bounded, so that a file from others cannot demand all of the memory.
 ///
 /// Source: RFC 7914 §2.
-public struct ScryptCost: Sendable, Equatable {
+package struct ScryptCost: Sendable, Equatable {
   /// The binary logarithm of N, 1 to 20.
-  public let logarithm: Int
+  package let logarithm: Int
   /// The block size r, 1 to 8.
-  public let blockSize: Int
+  package let blockSize: Int
   /// The parallelization p, 1 to 4.
-  public let parallelization: Int
+  package let parallelization: Int
 
   /// Creates a cost; is nil outside these bounds, and for more than 256 MiB.
-  public init?(logarithm: Int, blockSize: Int, parallelization: Int) {
+  package init?(logarithm: Int, blockSize: Int, parallelization: Int) {
     guard (1...20).contains(logarithm), (1...8).contains(blockSize), (1...4).contains(parallelization) else {
       return nil
     }
@@ -190,20 +190,20 @@ public struct ScryptCost: Sendable, Equatable {
   }
 
   /// N = 2^15, r = 8, p = 1: 32 MiB, about a tenth of a second.
-  public static let interactive = ScryptCost(logarithm: 15)
+  package static let interactive = ScryptCost(logarithm: 15)
   /// N = 2^17, r = 8, p = 1: 128 MiB, about half a second.
-  public static let archive = ScryptCost(logarithm: 17)
+  package static let archive = ScryptCost(logarithm: 17)
 
   /// The memory that a derivation needs: 128 · r · N bytes.
-  public var memoryByteCount: Int { 128 * blockSize << logarithm }
+  package var memoryByteCount: Int { 128 * blockSize << logarithm }
 }
 
 /// The Concat KDF with SHA-256.
 ///
 /// Source: SP 800-56A §5.8.2.1; RFC 7518 §4.6.2.
-public enum ConcatenationKDF {
+package enum ConcatenationKDF {
   /// Fills `output` from a shared secret and the `OtherInfo` that states the purpose of the key.
-  public static func derive(
+  package static func derive(
     secret: Span<UInt8>, otherInfo: Span<UInt8>, into output: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     var function = try KeyDerivation(.concatenation)

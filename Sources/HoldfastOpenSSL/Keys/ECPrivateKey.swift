@@ -5,17 +5,17 @@ import HoldfastCore
 ///
 /// Only one thread at a time may use it.
 @safe
-public struct ECPrivateKey: ~Copyable, Sendable {
+package struct ECPrivateKey: ~Copyable, Sendable {
   /// The curve of the key.
-  public let curve: NISTCurve
+  package let curve: NISTCurve
   /// The public point, in SEC1 uncompressed form.
-  public let publicPoint: [UInt8]
+  package let publicPoint: [UInt8]
   let key: Handle
   private let agreement: Handle
   private var peer: PublicKeySlot
 
   /// Generates a key with libcrypto's generator. Source: FIPS 186-5 §A.2.2.
-  public init(generatingOn curve: NISTCurve) throws(CryptographyFailure) {
+  package init(generatingOn curve: NISTCurve) throws(CryptographyFailure) {
     let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), freedBy: EVP_PKEY_CTX_free)
     try check(unsafe EVP_PKEY_keygen_init(context.pointer))
     try check(unsafe EVP_PKEY_CTX_set_group_name(context.pointer, cString(curve.groupName)))
@@ -25,7 +25,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   }
 
   /// Imports a big-endian `scalar` of exactly `curve.coordinateByteCount` bytes; throws unless it is in 1 ..< n.
-  public init(curve: NISTCurve, scalar: Span<UInt8>) throws(CryptographyFailure) {
+  package init(curve: NISTCurve, scalar: Span<UInt8>) throws(CryptographyFailure) {
     guard scalar.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     let number = try bigNumber(scalar)
     try self.init(curve: curve, key: makeKeyPair(curve: curve, scalar: number))
@@ -48,7 +48,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   ///
   /// Source: SP 800-56A §5.7.1.2.
   /// - Throws: `CryptographyFailure` if the point is not on the curve or is at infinity, or `shared` has another length.
-  public mutating func agree(
+  package mutating func agree(
     with point: Span<UInt8>, into shared: inout MutableSpan<UInt8>
   ) throws(CryptographyFailure) {
     guard shared.count == curve.coordinateByteCount else { throw CryptographyFailure() }
@@ -65,7 +65,7 @@ public struct ECPrivateKey: ~Copyable, Sendable {
   }
 
   /// Writes the scalar, big-endian, `curve.coordinateByteCount` bytes, to `output`, for a key file.
-  public borrowing func writeScalar(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
+  package borrowing func writeScalar(into output: inout MutableSpan<UInt8>) throws(CryptographyFailure) {
     guard output.count == curve.coordinateByteCount else { throw CryptographyFailure() }
     var number: OpaquePointer?
     try check(unsafe EVP_PKEY_get_bn_param(key.pointer, OSSL_PKEY_PARAM_PRIV_KEY, &number))
@@ -87,19 +87,19 @@ private func encodedPoint(of key: borrowing Handle, byteCount: Int) throws(Crypt
 ///
 /// Only one thread at a time may use it.
 @safe
-public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
+package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// The public point: x and y, 32 bytes each.
-  public let publicPoint: P256Point
+  package let publicPoint: P256Point
   private var key: ECPrivateKey
   private var signer: Signer?
 
   /// Generates a key with libcrypto's generator. Source: FIPS 186-5 §A.2.2.
-  public init() throws(CryptographyFailure) {
+  package init() throws(CryptographyFailure) {
     try self.init(ECPrivateKey(generatingOn: .p256))
   }
 
   /// Imports a big-endian scalar; throws unless it is in 1 ..< n.
-  public init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
+  package init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
     let key = try scalar.withBytes { (scalar) throws(CryptographyFailure) in
       try ECPrivateKey(curve: .p256, scalar: scalar)
     }
@@ -113,7 +113,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   }
 
   /// Returns the scalar, big-endian, for a key file.
-  public borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
+  package borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
     var scalar = Secret<32>()
     try scalar.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.writeScalar(into: &bytes)
@@ -124,7 +124,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// Performs ECDH: writes the x coordinate of this key times `peer`, 32 bytes. Source: SP 800-56A §5.7.1.2.
   ///
   /// - Throws: `CryptographyFailure` if `peer` is not on the curve.
-  public mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
+  package mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
     try shared.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.agree(with: peer.bytes, into: &bytes)
     }
@@ -133,7 +133,7 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// Returns an ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
   ///
   /// Timing: libcrypto signs in constant time, with a random nonce.
-  public mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
+  package mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
     if signer == nil { signer = try Signer(key: key.key) }
     return try signer!.sign(digest)
   }
@@ -179,12 +179,12 @@ func makeKey(algorithm: String, from builder: borrowing Handle) throws(Cryptogra
 /// A NIST prime curve.
 ///
 /// Source: SP 800-186 §3.2.1.
-public enum NISTCurve: Sendable {
+package enum NISTCurve: Sendable {
   /// The curve: P-256, P-384 or P-521.
   case p256, p384, p521
 
   /// The byte count of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
-  public var coordinateByteCount: Int {
+  package var coordinateByteCount: Int {
     switch self {
     case .p256: 32
     case .p384: 48
@@ -193,7 +193,7 @@ public enum NISTCurve: Sendable {
   }
 
   /// The byte count of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
-  public var pointByteCount: Int { 1 + 2 * coordinateByteCount }
+  package var pointByteCount: Int { 1 + 2 * coordinateByteCount }
 
   var groupName: StaticString {
     switch self {
@@ -257,7 +257,7 @@ struct PublicKeySlot: ~Copyable {
 }
 
 /// Throws unless `point` is a SEC1 uncompressed point of `curve` and not at infinity. Source: SP 800-56A §5.6.2.3.4.
-public func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
+package func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
   var slot = try PublicKeySlot(curve: curve)
   try slot.set(point)
 }

@@ -5,31 +5,31 @@ import HoldfastCore
 ///
 /// It has at least 2048 bits, as RFC 7518 §4.3 requires.
 @safe
-public struct RSAPrivateKey: ~Copyable, Sendable {
+package struct RSAPrivateKey: ~Copyable, Sendable {
   private let key: Handle
 
   /// The parameters of a private JWK, big-endian. Source: RFC 7518 §6.3.
   @safe
-  public struct Components: ~Copyable {
+  package struct Components: ~Copyable {
     /// The modulus `n`.
-    public var modulus: [UInt8]
+    package var modulus: [UInt8]
     /// The public exponent `e`.
-    public var publicExponent: [UInt8]
+    package var publicExponent: [UInt8]
     /// The private exponent `d`.
-    public var privateExponent: SecretBytes
+    package var privateExponent: SecretBytes
     /// The first prime factor `p`.
-    public var firstPrime: SecretBytes
+    package var firstPrime: SecretBytes
     /// The second prime factor `q`.
-    public var secondPrime: SecretBytes
+    package var secondPrime: SecretBytes
     /// The exponent `dp` of the first prime factor.
-    public var firstExponent: SecretBytes
+    package var firstExponent: SecretBytes
     /// The exponent `dq` of the second prime factor.
-    public var secondExponent: SecretBytes
+    package var secondExponent: SecretBytes
     /// The coefficient `qi`, the inverse of the second prime factor modulo the first.
-    public var coefficient: SecretBytes
+    package var coefficient: SecretBytes
 
     /// Takes over the parameters. They are checked when a key is made from them.
-    public init(
+    package init(
       modulus: [UInt8], publicExponent: [UInt8], privateExponent: consuming SecretBytes,
       firstPrime: consuming SecretBytes, secondPrime: consuming SecretBytes, firstExponent: consuming SecretBytes,
       secondExponent: consuming SecretBytes, coefficient: consuming SecretBytes
@@ -46,7 +46,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// Decodes a DER `PrivateKeyInfo`; throws if it is not a consistent RSA key of at least 2048 bits. Source: RFC 5208 §5.
-  public init(pkcs8 encoded: Span<UInt8>) throws(CryptographyFailure) {
+  package init(pkcs8 encoded: Span<UInt8>) throws(CryptographyFailure) {
     let decoded = unsafe encoded.withUnsafeBufferPointer { encoded in
       var cursor = encoded.baseAddress
       return unsafe d2i_AutoPrivateKey(nil, &cursor, encoded.count)
@@ -55,7 +55,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// Imports a key from its parameters; throws if they are inconsistent, or the modulus has fewer than 2048 bits.
-  public init(_ components: borrowing Components) throws(CryptographyFailure) {
+  package init(_ components: borrowing Components) throws(CryptographyFailure) {
     let builder = try unsafe Handle(OSSL_PARAM_BLD_new(), freedBy: OSSL_PARAM_BLD_free)
     let modulus = try bigNumber(components.modulus.span)
     let publicExponent = try bigNumber(components.publicExponent.span)
@@ -89,7 +89,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   ///
   /// Source: RFC 8017 §7.1.2; RFC 7518 §4.3.
   /// - Throws: the same opaque `CryptographyFailure` for every error.
-  public borrowing func decryptOAEP(
+  package borrowing func decryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> SecretBytes {
     let context = try unsafe oaepContext(
@@ -107,7 +107,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
   }
 
   /// Encrypts `message` to this key's public half, for ``decryptOAEP(_:hash:label:)``.
-  public borrowing func encryptOAEP(
+  package borrowing func encryptOAEP(
     _ message: Span<UInt8>, hash: OAEPHash, label: Span<UInt8>
   ) throws(CryptographyFailure) -> [UInt8] {
     let context = try unsafe oaepContext(
@@ -123,7 +123,7 @@ public struct RSAPrivateKey: ~Copyable, Sendable {
 }
 
 /// The hash of an OAEP encryption.
-public enum OAEPHash: Sendable {
+package enum OAEPHash: Sendable {
   /// The hash: SHA-1 or SHA-256.
   case sha1, sha256
 

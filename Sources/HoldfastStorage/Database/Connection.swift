@@ -109,7 +109,7 @@ package enum DatabaseError: Error, Equatable, Sendable {
   case other(code: Int32)
 
   /// Translates an extended result code, with the `errno` of the call that failed, if any.
-  init(code: Int32, systemErrorNumber: Int32 = 0) {
+  package init(code: Int32, systemErrorNumber: Int32 = 0) {
     switch code & 0xff {
     case SQLITE_BUSY, SQLITE_LOCKED: self = .busy
     case SQLITE_FULL: self = .full

@@ -3,7 +3,7 @@ import Glibc
 import HoldfastLinux
 
 /// The steps that turn a path into a checked and migrated database.
-struct DatabaseOpening {
+package struct DatabaseOpening {
   let connection: Connection
   private let path: String
   private let busyTimeoutMilliseconds: Int32
@@ -17,7 +17,7 @@ struct DatabaseOpening {
   }
 
   /// Returns a path that SQLite does not interpret specially, as it does ":memory:" and "file:".
-  static func literalPath(_ path: String) -> String {
+  package static func literalPath(_ path: String) -> String {
     path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
   }
 

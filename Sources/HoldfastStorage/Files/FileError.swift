@@ -64,7 +64,7 @@ package struct FileError: Error, Equatable, Sendable {
 
 extension FileError.Kind {
   /// Translates an `errno`.
-  init(_ number: Int32) {
+  package init(_ number: Int32) {
     switch number {
     case ENOENT: self = .notFound
     case EACCES, EPERM: self = .noPermission
@@ -83,14 +83,14 @@ extension FileError.Kind {
 }
 
 /// A path, split into a folder and a name in it.
-struct FilePath {
+package struct FilePath {
   /// The folder; "." if the path has none.
-  let directory: String
+  package let directory: String
   /// The last component.
-  let name: String
+  package let name: String
 
   /// Splits a path. It throws `isDirectory` for a path that does not end in a name.
-  init(_ path: String) throws(FileError) {
+  package init(_ path: String) throws(FileError) {
     guard !path.utf8.contains(0) else { throw FileError(.other(errno: EINVAL), at: path) }
     guard !path.isEmpty else { throw FileError(.notFound, at: path) }
     if let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) {

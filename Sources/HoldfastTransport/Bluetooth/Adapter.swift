@@ -14,6 +14,15 @@ package struct Adapter: Sendable, Equatable {
   package let settings: AdapterSettings
   /// The block that keeps the adapter from being powered; nil if there is none.
   package let block: RadioBlock?
+
+  package init(
+    number: UInt16, address: BluetoothAddress, name: String, supported: AdapterSettings, settings: AdapterSettings,
+    block: RadioBlock?
+  ) {
+    (self.number, self.address, self.name, self.supported, self.settings, self.block) = (
+      number, address, name, supported, settings, block
+    )
+  }
 }
 
 /// The settings of an adapter. The bits are those of the management interface.
@@ -96,7 +105,7 @@ extension Adapter {
   }
 
   /// Reads the result of Read Controller Information; returns nil unless it has exactly 280 bytes.
-  init?(number: UInt16, _ information: ArraySlice<UInt8>, block: RadioBlock?) {
+  package init?(number: UInt16, _ information: ArraySlice<UInt8>, block: RadioBlock?) {
     var reader = ByteReader(information)
     // The skipped fields: version and manufacturer after the address, class of device after the settings, short name at the end.
     guard information.count == 280, let address = reader.bytes(6), reader.bytes(3) != nil,
@@ -154,7 +163,7 @@ package enum RadioBlock: Sendable, Hashable {
 
 extension BluetoothAddress {
   /// Reads six bytes in the order that the radio and the kernel use.
-  init(leastSignificantFirst bytes: ArraySlice<UInt8>) {
+  package init(leastSignificantFirst bytes: ArraySlice<UInt8>) {
     precondition(bytes.count == 6)
     self.init(value: bytes.reversed().reduce(0) { $0 << 8 | UInt64($1) })
   }

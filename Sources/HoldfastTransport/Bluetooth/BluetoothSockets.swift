@@ -3,12 +3,12 @@ import Glibc
 import HoldfastLinux
 
 /// A Bluetooth address and port in the form for bind(2) and connect(2): a `sockaddr_l2` or `sockaddr_rc`.
-struct BluetoothSocketName {
+package struct BluetoothSocketName {
   private var storage = sockaddr_storage()
   private let byteCount: socklen_t
 
   /// Creates the name. The number is 0 if the port leaves it open.
-  init(_ address: BluetoothAddress, _ port: BluetoothPort) {
+  package init(_ address: BluetoothAddress, _ port: BluetoothPort) {
     switch port {
     case .l2cap(let psm): self.init(l2cap: address, psm: psm ?? 0, kind: BDADDR_BREDR)
     case .lowEnergy(let psm, .public): self.init(l2cap: address, psm: psm, kind: BDADDR_LE_PUBLIC)
@@ -37,7 +37,7 @@ struct BluetoothSocketName {
   }
 
   /// Calls bind(2) or connect(2). Returns 0, or the value of errno.
-  func pass(to call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt, of file: OpenFile) -> CInt {
+  package func pass(to call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt, of file: OpenFile) -> CInt {
     unsafe withUnsafePointer(to: storage) { storage in
       unsafe storage.withMemoryRebound(to: sockaddr.self, capacity: 1) { name in
         unsafe call(file.descriptor, name, byteCount) == 0 ? 0 : errno
@@ -47,14 +47,14 @@ struct BluetoothSocketName {
 }
 
 extension bdaddr_t {
-  init(_ address: BluetoothAddress) {
+  package init(_ address: BluetoothAddress) {
     self.init()
     unsafe withUnsafeMutableBytes(of: &self) { unsafe $0.copyBytes(from: address.leastSignificantFirst) }
   }
 }
 
 extension BluetoothAddress {
-  init(_ address: bdaddr_t) {
+  package init(_ address: bdaddr_t) {
     self.init(leastSignificantFirst: unsafe withUnsafeBytes(of: address) { unsafe Array($0)[...] })
   }
 }
@@ -63,7 +63,7 @@ extension OpenFile {
   /// Creates a Bluetooth socket that is not bound.
   ///
   /// - Throws: ``TransportError/unsupported`` if the kernel lacks Bluetooth or the protocol.
-  static func bluetoothSocket(_ port: BluetoothPort) throws(TransportError) -> OpenFile {
+  package static func bluetoothSocket(_ port: BluetoothPort) throws(TransportError) -> OpenFile {
     let protocolNumber =
       switch port {
       case .l2cap, .lowEnergy: BTPROTO_L2CAP
@@ -73,7 +73,7 @@ extension OpenFile {
   }
 
   /// Binds the socket to the address of an adapter, or any, and a port. Source: bind(2).
-  func bind(to address: BluetoothAddress, _ port: BluetoothPort) throws(TransportError) {
+  package func bind(to address: BluetoothAddress, _ port: BluetoothPort) throws(TransportError) {
     let code = unsafe BluetoothSocketName(address, port).pass(to: Glibc.bind, of: self)
     guard code == 0 else { throw TransportError(errno: code) }
   }
@@ -87,7 +87,7 @@ extension OpenFile {
   ///     ``linkedMilliseconds`` more: a link that is about to end may lose the request for a channel without an error. A
   ///     further attempt continues a pairing that a person has not confirmed yet.
   /// - Throws: ``TransportError/timedOutWaiting`` after either limit, otherwise the error of the link.
-  func connect(
+  package func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max
   )
     throws(TransportError)
@@ -112,7 +112,7 @@ extension OpenFile {
   /// Returns the port of a socket that is bound to `port`; an open number is replaced by the one that the kernel has chosen.
   ///
   /// Source: getsockname(2).
-  func boundPort(_ port: BluetoothPort) throws(TransportError) -> BluetoothPort {
+  package func boundPort(_ port: BluetoothPort) throws(TransportError) -> BluetoothPort {
     switch port {
     case .l2cap(nil):
       var name = sockaddr_l2()
@@ -139,7 +139,7 @@ extension OpenFile {
   /// - Parameters:
   ///   - address: the address of a local adapter, or any.
   ///   - security: the minimum security of a peer's link, which the kernel enforces before it accepts the peer.
-  static func listen(
+  package static func listen(
     at address: BluetoothAddress, _ port: BluetoothPort, adapter: UInt16?, security: Endpoint.Security, backlog: Int
   ) throws(TransportError) -> (OpenFile, BluetoothPort) {
     let file = try bluetoothSocket(port)
@@ -158,7 +158,7 @@ extension OpenFile {
   private static let receivingPacketByteCount: UInt16 = .max
 
   /// Sets the minimum security of the link. Source: BT_SECURITY.
-  func require(_ security: Endpoint.Security) throws(TransportError) {
+  package func require(_ security: Endpoint.Security) throws(TransportError) {
     let level =
       switch security {
       case .low: BT_SECURITY_LOW
@@ -171,7 +171,7 @@ extension OpenFile {
   /// Offers the peer packets of any length, on the protocols that have packets. The socket is bound and not connected yet.
   ///
   /// Source: L2CAP_OPTIONS for BR/EDR, BT_RCVMTU for LE.
-  func offerLargestPackets(_ port: BluetoothPort) throws(TransportError) {
+  package func offerLargestPackets(_ port: BluetoothPort) throws(TransportError) {
     switch port {
     case .l2cap:
       var options: l2cap_options = try option(SOL_L2CAP, L2CAP_OPTIONS)
@@ -186,7 +186,7 @@ extension OpenFile {
   /// Returns the maximum byte count of a packet in each direction: the size offered to the peer, and the size the peer offered.
   ///
   /// Source: L2CAP_OPTIONS for BR/EDR; BT_RCVMTU and BT_SNDMTU for LE. Returns nil for protocols without packets.
-  func packetLimits(_ port: BluetoothPort) throws(TransportError) -> PacketLimits? {
+  package func packetLimits(_ port: BluetoothPort) throws(TransportError) -> PacketLimits? {
     switch port {
     case .l2cap:
       let options: l2cap_options = try option(SOL_L2CAP, L2CAP_OPTIONS)
@@ -200,7 +200,7 @@ extension OpenFile {
   }
 
   /// Returns the error with which a pending connection ended, or 0. Source: SO_ERROR.
-  func pendingError() throws(TransportError) -> CInt {
+  package func pendingError() throws(TransportError) -> CInt {
     try option(SOL_SOCKET, SO_ERROR)
   }
 

@@ -7,7 +7,7 @@ extension Connection {
   ///
   /// A Low Energy peer may have lost its link to another host a moment ago and not advertise again yet. Therefore the attempt is
   /// repeated until `deadline`, unless another attempt cannot help.
-  static func connect(
+  package static func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
   ) throws(TransportError) -> Connection {
     let port = try port.isOpen ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline) : port

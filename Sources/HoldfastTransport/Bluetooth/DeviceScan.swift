@@ -10,7 +10,7 @@ package final class DeviceScan: Sendable {
   private let cancellation: WakeUp
 
   /// The maximum number of peers in the list, against a sender that floods the air with addresses.
-  static let maximumDeviceCount = 1024
+  package static let maximumDeviceCount = 1024
 
   /// Prepares a search on `adapter`.
   ///
@@ -20,7 +20,7 @@ package final class DeviceScan: Sendable {
     try self.init(adapter, management: try ManagementSocket())
   }
 
-  init(_ adapter: Adapter, management: ManagementSocket) throws(BluetoothError) {
+  package init(_ adapter: Adapter, management: ManagementSocket) throws(BluetoothError) {
     self.adapter = adapter.number
     self.management = management
     // Source: BlueZ, mgmt(7), "Start Discovery": one bit for each kind of address.
@@ -98,7 +98,7 @@ package struct FoundPeer: Sendable, Equatable {
   /// The LE PSMs at which it listens, each from 0x80 to 0xff; several if its host runs several Holdfast devices.
   package private(set) var psms: [UInt8] = []
 
-  init(_ report: DeviceReport) {
+  package init(_ report: DeviceReport) {
     device = report.device
     signalStrength = report.signalStrength
     isConnectable = report.isConnectable
@@ -107,7 +107,7 @@ package struct FoundPeer: Sendable, Equatable {
   }
 
   /// Adds the information of a later report about the same peer.
-  mutating func merge(_ report: DeviceReport) {
+  package mutating func merge(_ report: DeviceReport) {
     signalStrength = report.signalStrength ?? signalStrength
     isConnectable = isConnectable || report.isConnectable
     guard let more = AdvertisingData(report.data) else { return }

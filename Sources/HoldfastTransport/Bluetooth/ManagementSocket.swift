@@ -6,7 +6,7 @@ import HoldfastLinux
 ///
 /// Listing the adapters needs no privilege; everything else, and every event, needs CAP_NET_ADMIN.
 /// Source: BlueZ, mgmt(7).
-final class ManagementSocket: Sendable {
+package final class ManagementSocket: Sendable {
   private let file: OpenFile
 
   /// The maximum time for an answer of the kernel. The slowest command, powering an adapter up, is not used here.
@@ -15,14 +15,14 @@ final class ManagementSocket: Sendable {
   private static let maximumEventByteCount = 4096
 
   /// Takes over one end of a packet connection.
-  init(file: OpenFile) {
+  package init(file: OpenFile) {
     self.file = file
   }
 
   /// Opens the management interface.
   ///
   /// - Throws: ``BluetoothError/unsupported`` if the kernel has no Bluetooth.
-  convenience init() throws(BluetoothError) {
+  package convenience init() throws(BluetoothError) {
     do throws(TransportError) {
       let type = CInt(SOCK_RAW.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
       let file = OpenFile(taking: try checked(socket(AF_BLUETOOTH, type, BTPROTO_HCI)))
@@ -53,7 +53,7 @@ final class ManagementSocket: Sendable {
   ///
   /// - Throws: the error for the result's status, ``BluetoothError/timedOut``.
   @discardableResult
-  func execute(
+  package func execute(
     _ command: ManagementCommand, timeoutMilliseconds: Int = answerMilliseconds,
     meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
   ) throws(BluetoothError) -> ArraySlice<UInt8> {
@@ -98,8 +98,8 @@ final class ManagementSocket: Sendable {
 /// A command to the kernel's Bluetooth management interface.
 ///
 /// Source: BlueZ, mgmt(7): u16 code, u16 adapter, u16 number of bytes that follow, all little-endian.
-struct ManagementCommand {
-  enum Code: UInt16 {
+package struct ManagementCommand {
+  package enum Code: UInt16 {
     case readAdapters = 0x0003
     case readInformation = 0x0004
     case disconnect = 0x0014
@@ -120,13 +120,13 @@ struct ManagementCommand {
   let adapter: UInt16
   let parameters: [UInt8]
 
-  init(_ code: Code, adapter: UInt16, _ parameters: [UInt8] = []) {
+  package init(_ code: Code, adapter: UInt16, _ parameters: [UInt8] = []) {
     self.code = code
     self.adapter = adapter
     self.parameters = parameters
   }
 
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     var bytes: [UInt8] = []
     bytes.append(littleEndian: code.rawValue)
     bytes.append(littleEndian: adapter)
@@ -138,7 +138,7 @@ struct ManagementCommand {
 /// An event of the kernel's Bluetooth management interface.
 ///
 /// Source: BlueZ, mgmt(7), "Events".
-enum ManagementEvent: Equatable {
+package enum ManagementEvent: Equatable {
   /// A command is complete: its code, its status (0 is success), and its result.
   case done(code: UInt16, status: UInt8, result: ArraySlice<UInt8>)
   case confirmationRequest(RemoteDevice, isJustWorks: Bool)
@@ -155,7 +155,7 @@ enum ManagementEvent: Equatable {
   case other
 
   /// Reads one event and the number of its adapter; returns nil for bytes that are not an event.
-  static func read(_ bytes: ArraySlice<UInt8>) -> (adapter: UInt16, event: ManagementEvent)? {
+  package static func read(_ bytes: ArraySlice<UInt8>) -> (adapter: UInt16, event: ManagementEvent)? {
     var reader = ByteReader(bytes)
     guard let code = reader.littleEndian(UInt16.self), let adapter = reader.littleEndian(UInt16.self),
       let count = reader.littleEndian(UInt16.self), reader.rest.count == Int(count),
@@ -226,34 +226,34 @@ package struct RemoteDevice: Sendable, Hashable {
   /// The kind of the address.
   package let kind: Kind
 
-  init(address: BluetoothAddress, kind: Kind) {
+  package init(address: BluetoothAddress, kind: Kind) {
     self.address = address
     self.kind = kind
   }
 
-  init?(_ reader: inout ByteReader) {
+  package init?(_ reader: inout ByteReader) {
     guard let address = reader.bytes(6), let kind = reader.littleEndian(UInt8.self).flatMap(Kind.init) else {
       return nil
     }
     self.init(address: BluetoothAddress(leastSignificantFirst: address), kind: kind)
   }
 
-  var bytes: [UInt8] {
+  package var bytes: [UInt8] {
     address.leastSignificantFirst + [kind.rawValue]
   }
 }
 
 /// A report about one peer from a discovery.
-struct DeviceReport: Equatable {
-  let device: RemoteDevice
+package struct DeviceReport: Equatable {
+  package let device: RemoteDevice
   /// The strength of its signal in dBm; nil if unknown.
-  let signalStrength: Int8?
+  package let signalStrength: Int8?
   /// Whether the kernel asks if the peer's name is known already, or should be requested.
-  let wantsName: Bool
-  let isConnectable: Bool
-  let data: ArraySlice<UInt8>
+  package let wantsName: Bool
+  package let isConnectable: Bool
+  package let data: ArraySlice<UInt8>
 
-  init?(_ reader: inout ByteReader) {
+  package init?(_ reader: inout ByteReader) {
     guard let device = RemoteDevice(&reader), let strength = reader.littleEndian(Int8.self),
       let flags = reader.littleEndian(UInt32.self), let count = reader.littleEndian(UInt16.self),
       reader.rest.count == Int(count)
@@ -267,37 +267,37 @@ struct DeviceReport: Equatable {
 }
 
 /// A reader of untrusted bytes. A read beyond the end returns nil and never crashes.
-struct ByteReader {
-  private(set) var rest: ArraySlice<UInt8>
+package struct ByteReader {
+  package private(set) var rest: ArraySlice<UInt8>
 
-  init(_ bytes: ArraySlice<UInt8>) {
+  package init(_ bytes: ArraySlice<UInt8>) {
     rest = bytes
   }
 
   /// Reads the next `count` bytes.
-  mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
+  package mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
     guard 0...rest.count ~= count else { return nil }
     defer { rest = rest.dropFirst(count) }
     return rest.prefix(count)
   }
 
   /// Reads the next integer, least significant byte first, as the management interface writes it.
-  mutating func littleEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
+  package mutating func littleEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
     bigEndian(Number.self)?.byteSwapped
   }
 
   /// Reads the next integer, most significant byte first, as SDP writes it.
-  mutating func bigEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
+  package mutating func bigEndian<Number: FixedWidthInteger>(_: Number.Type = Number.self) -> Number? {
     bytes(Number.bitWidth / 8)?.reduce(0) { number, byte in number << 8 | Number(truncatingIfNeeded: byte) }
   }
 }
 
 extension [UInt8] {
-  mutating func append(littleEndian number: some FixedWidthInteger) {
+  package mutating func append(littleEndian number: some FixedWidthInteger) {
     for shift in stride(from: 0, to: number.bitWidth, by: 8) { append(UInt8(truncatingIfNeeded: number >> shift)) }
   }
 
-  mutating func append(bigEndian number: some FixedWidthInteger) {
+  package mutating func append(bigEndian number: some FixedWidthInteger) {
     append(littleEndian: number.byteSwapped)
   }
 }

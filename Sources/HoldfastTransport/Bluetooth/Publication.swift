@@ -53,7 +53,7 @@ package final class PairingAcceptor: Sendable {
     try self.init(adapter: adapter, peer: peer, management: management)
   }
 
-  init(adapter: UInt16?, peer: BluetoothAddress?, management: ManagementSocket) throws(BluetoothError) {
+  package init(adapter: UInt16?, peer: BluetoothAddress?, management: ManagementSocket) throws(BluetoothError) {
     thread = try OwnedThread { stop in
       while let (number, event) = try? management.next(by: .never, unless: stop) {
         guard case .confirmationRequest(let device, isJustWorks: true) = event,
@@ -102,9 +102,9 @@ final class OwnedThread: Sendable {
 }
 
 /// The identity of the Holdfast service for peers that search for it.
-enum HoldfastService {
+package enum HoldfastService {
   /// The service UUID afabfa41-2861-4abb-a8a7-b91b79a75ecf, in the order in which it is written.
-  static let uuid: [UInt8] = [
+  package static let uuid: [UInt8] = [
     0xaf, 0xab, 0xfa, 0x41, 0x28, 0x61, 0x4a, 0xbb, 0xa8, 0xa7, 0xb9, 0x1b, 0x79, 0xa7, 0x5e, 0xcf,
   ]
 }

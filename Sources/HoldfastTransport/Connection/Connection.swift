@@ -15,8 +15,8 @@ package final class Connection: Sendable {
   package static let defaultSilenceMilliseconds = Limit.silence.linux
 
   let scheme: Scheme
-  let file: OpenFile
-  let terminal: TerminalLine?
+  package let file: OpenFile
+  package let terminal: TerminalLine?
   /// The peer's Bluetooth port; nil for another transport.
   let port: BluetoothPort?
   let isShutDown = Atomic(false)
@@ -24,7 +24,7 @@ package final class Connection: Sendable {
   let hasReceivingEnded = Atomic(false)
   let hasSendingEnded = Atomic(false)
 
-  init(file: OpenFile, scheme: Scheme, terminal: TerminalLine? = nil, port: BluetoothPort? = nil) {
+  package init(file: OpenFile, scheme: Scheme, terminal: TerminalLine? = nil, port: BluetoothPort? = nil) {
     self.file = file
     self.scheme = scheme
     self.terminal = terminal

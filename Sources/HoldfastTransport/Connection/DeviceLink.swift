@@ -35,7 +35,7 @@ package struct DeviceLink {
   }
 
   /// On a serial line, waits until the device has sent a message, or asks it for a challenge.
-  init(meeting connection: Connection, by deadline: Deadline) throws(TransportError) {
+  package init(meeting connection: Connection, by deadline: Deadline) throws(TransportError) {
     self.init(connection)
     guard connection.isSerial, try !findWaiting(by: deadline) else { return }
     repeat {

@@ -124,7 +124,7 @@ package struct Diagnostic: Sendable, Equatable {
   /// The state of that part.
   package let state: State
 
-  init(_ topic: Topic, _ state: State) {
+  package init(_ topic: Topic, _ state: State) {
     self.topic = topic
     self.state = state
   }
@@ -160,6 +160,14 @@ package struct HostFacts: Sendable, Equatable {
   let adapters: [Adapter]
   let isAdministrator: Bool
   let discoveryServer: DiscoveryServer
+
+  package init(
+    hasKernelSupport: Bool, hasL2CAP: Bool, hasRFCOMM: Bool, adapters: [Adapter], isAdministrator: Bool,
+    discoveryServer: DiscoveryServer
+  ) {
+    (self.hasKernelSupport, self.hasL2CAP, self.hasRFCOMM, self.adapters, self.isAdministrator, self.discoveryServer) =
+      (hasKernelSupport, hasL2CAP, hasRFCOMM, adapters, isAdministrator, discoveryServer)
+  }
 
   /// Examines this host. It needs no privilege and changes nothing.
   ///

@@ -19,7 +19,7 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   /// Whether this address stands for any adapter or peer.
   package var isAny: Bool { self == .any }
 
-  init(value: UInt64) {
+  package init(value: UInt64) {
     self.value = value
   }
 

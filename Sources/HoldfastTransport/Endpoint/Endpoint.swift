@@ -29,7 +29,7 @@ package struct Endpoint: Sendable, Hashable {
   package let access: SocketAccess?
 
   /// Creates the endpoint of a Bluetooth port.
-  init(_ device: BluetoothAddress, _ port: BluetoothPort, adapter: UInt16?, security: Security? = nil) {
+  package init(_ device: BluetoothAddress, _ port: BluetoothPort, adapter: UInt16?, security: Security? = nil) {
     (scheme, address, access) = (port.scheme, .bluetooth(device, port), nil)
     (self.adapter, self.security) = (adapter, security)
   }
@@ -65,8 +65,8 @@ extension Endpoint {
 }
 
 /// The options that follow the path or address of an endpoint: `,name=value`, each name at most once.
-struct EndpointOptions {
-  enum Name: String {
+package struct EndpointOptions {
+  package enum Name: String {
     case psm, channel, security, mode, group
     case adapter = "hci"
     case kind = "type"
@@ -78,7 +78,7 @@ struct EndpointOptions {
   ///
   /// - Throws: ``EndpointError/unknownOption`` for an option that is not `known` or has no value,
   ///   ``EndpointError/duplicateOption``.
-  static func split(
+  package static func split(
     _ text: Substring, known: Set<Name>
   ) throws(EndpointError) -> (subject: Substring, options: EndpointOptions) {
     // The split is by bytes: a comma that a combining accent follows is still a comma.
@@ -99,7 +99,7 @@ struct EndpointOptions {
   /// Returns the value of `name`, decimal, or hexadecimal after `0x`; nil if the option is absent.
   ///
   /// - Throws: `error` if the value is not a number or is above 65535.
-  func number(_ name: Name, orThrow error: EndpointError) throws(EndpointError) -> UInt16? {
+  package func number(_ name: Name, orThrow error: EndpointError) throws(EndpointError) -> UInt16? {
     guard let text = values[name] else { return nil }
     let number =
       text.hasPrefix("0x")
@@ -109,7 +109,7 @@ struct EndpointOptions {
   }
 
   /// Returns the number of the adapter; nil if the option is absent.
-  func adapter() throws(EndpointError) -> UInt16? {
+  package func adapter() throws(EndpointError) -> UInt16? {
     guard let text = values[.adapter] else { return nil }
     guard text.hasPrefix("hci"), let number = EndpointOptions.digits(text.dropFirst(3), radix: 10),
       String(number).utf8.count == text.utf8.count - 3
@@ -118,21 +118,21 @@ struct EndpointOptions {
   }
 
   /// Returns the kind of the address; public if the option is absent.
-  func addressKind() throws(EndpointError) -> BluetoothAddress.Kind {
+  package func addressKind() throws(EndpointError) -> BluetoothAddress.Kind {
     guard let text = values[.kind] else { return .public }
     guard let kind = BluetoothAddress.Kind(rawValue: String(text)) else { throw .addressKind }
     return kind
   }
 
   /// Returns the security; nil if the option is absent.
-  func security() throws(EndpointError) -> Endpoint.Security? {
+  package func security() throws(EndpointError) -> Endpoint.Security? {
     guard let text = values[.security] else { return nil }
     guard let security = Endpoint.Security(rawValue: String(text)) else { throw .security }
     return security
   }
 
   /// Returns the access rights to a socket in the file system; nil if both options are absent.
-  func access() throws(EndpointError) -> SocketAccess? {
+  package func access() throws(EndpointError) -> SocketAccess? {
     var mode: UInt16?
     if let text = values[.mode] {
       guard text.utf8.count <= 4, let number = EndpointOptions.digits(text, radix: 8), number <= 0o777 else {

@@ -29,9 +29,9 @@ package struct Scheme: Sendable {
   /// The kind of Bluetooth link; nil for a transport that needs no adapter.
   package let radio: Radio?
   /// The options that an endpoint may have.
-  let options: Set<EndpointOptions.Name>
+  package let options: Set<EndpointOptions.Name>
   /// Parses the path or address, and the options that belong to it.
-  let parseAddress: @Sendable (Substring, EndpointOptions) throws(EndpointError) -> Endpoint.Address
+  package let parseAddress: @Sendable (Substring, EndpointOptions) throws(EndpointError) -> Endpoint.Address
 
   /// All transports, in the order in which texts list them.
   package static let all = [unix, unixStream, terminal, l2cap, rfcomm, lowEnergy]

@@ -3,7 +3,7 @@ import HoldfastLinux
 import Synchronization
 
 /// The name of a listening socket in the file system. It is removed once, and only if it still names the socket created here.
-final class SocketFile: Sendable {
+package final class SocketFile: Sendable {
   private let path: String
   private let identity: Mutex<OpenFile.Identity?>
 
@@ -13,7 +13,7 @@ final class SocketFile: Sendable {
   }
 
   /// Removes the name, unless another process has put a different file there.
-  func remove() {
+  package func remove() {
     identity.withLock { identity in
       if let made = identity, OpenFile.Identity(path: path) == made { unsafe unlink(path) }
       identity = nil
@@ -24,7 +24,7 @@ final class SocketFile: Sendable {
   ///
   /// Its file has mode 0600 from its creation, and gets the rights of `access` before the socket listens. Until then, no peer can
   /// connect.
-  static func listen(
+  package static func listen(
     atPath path: String, framing: Framing, backlog: Int, access: SocketAccess? = nil, lockMilliseconds: Int = 2000
   ) throws(TransportError) -> (OpenFile, SocketFile) {
     let group = try access?.groupID()
@@ -103,7 +103,7 @@ package struct SocketAccess: Sendable, Hashable {
   /// The name or number of the group that owns the file; nil for the group of the process.
   package let group: String?
 
-  init(mode: UInt16?, group: String?) {
+  package init(mode: UInt16?, group: String?) {
     (self.mode, self.group) = (mode, group)
   }
 
@@ -144,7 +144,7 @@ package struct SocketAccess: Sendable, Hashable {
   /// with write access to the folder could have the permissions of another file widened.
   ///
   /// Source: open(2) O_PATH, fchownat(2) AT_EMPTY_PATH, proc(5).
-  func apply(toSocketAt path: String, group: gid_t?) throws(TransportError) {
+  package func apply(toSocketAt path: String, group: gid_t?) throws(TransportError) {
     let file = OpenFile(taking: try checked(unsafe open(path, openPath | O_NOFOLLOW | O_CLOEXEC)))
     var status = stat()
     try checked(unsafe fstat(file.descriptor, &status))

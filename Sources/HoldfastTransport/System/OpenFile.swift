@@ -5,11 +5,11 @@ import HoldfastLinux
 /// An open file descriptor. It is closed exactly once, when the last owner releases this object.
 ///
 /// It is non-blocking and closed on exec; the code that opens it sets both.
-final class OpenFile: Sendable {
-  let descriptor: CInt
+package final class OpenFile: Sendable {
+  package let descriptor: CInt
 
   /// Takes over `descriptor`, which must be open and have no other owner.
-  init(taking descriptor: CInt) {
+  package init(taking descriptor: CInt) {
     self.descriptor = descriptor
   }
 
@@ -20,17 +20,17 @@ final class OpenFile: Sendable {
 
   /// The identity of the file that a path names. It shows whether another process has put a different file there, which is left
   /// unchanged.
-  struct Identity: Equatable {
-    let device: dev_t
-    let inode: ino_t
-    let mode: mode_t
+  package struct Identity: Equatable {
+    package let device: dev_t
+    package let inode: ino_t
+    package let mode: mode_t
 
-    var isSocket: Bool {
+    package var isSocket: Bool {
       mode & S_IFMT == S_IFSOCK
     }
 
     /// Examines `path` itself, not the target of a symbolic link; returns nil if the file cannot be examined.
-    init?(path: String) {
+    package init?(path: String) {
       var status = stat()
       guard unsafe lstat(path, &status) == 0 else { return nil }
       device = status.st_dev
@@ -54,12 +54,12 @@ extension Framing {
 
 extension OpenFile {
   /// Creates a socket of the local domain that is not bound.
-  static func unixSocket(framing: Framing) throws(TransportError) -> OpenFile {
+  package static func unixSocket(framing: Framing) throws(TransportError) -> OpenFile {
     OpenFile(taking: try checked(socket(AF_UNIX, framing.socketType, 0)))
   }
 
   /// Creates two sockets that are connected to each other.
-  static func socketPair(framing: Framing) throws(TransportError) -> (OpenFile, OpenFile) {
+  package static func socketPair(framing: Framing) throws(TransportError) -> (OpenFile, OpenFile) {
     var ends: InlineArray<2, CInt> = [-1, -1]
     var span = ends.mutableSpan
     try checked(
@@ -68,12 +68,12 @@ extension OpenFile {
   }
 
   /// Binds the socket to `path`. Returns 0, or the value of errno. Source: bind(2).
-  func bind(toPath path: String) -> CInt {
+  package func bind(toPath path: String) -> CInt {
     unsafe withUnixAddress(of: path) { unsafe Glibc.bind(descriptor, $0, $1) }
   }
 
   /// Connects the socket to `path`. Returns 0, or the value of errno. Source: connect(2).
-  func connect(toPath path: String) -> CInt {
+  package func connect(toPath path: String) -> CInt {
     while true {
       let code = unsafe withUnixAddress(of: path) { unsafe Glibc.connect(descriptor, $0, $1) }
       if code != EINTR { return code }
@@ -84,7 +84,7 @@ extension OpenFile {
   ///
   /// The C library's module omits accept4(2). Therefore a program that another thread starts can inherit the descriptor in the
   /// moment before it is set to close on exec.
-  func acceptPeer() throws(TransportError) -> OpenFile? {
+  package func acceptPeer() throws(TransportError) -> OpenFile? {
     while true {
       let peer = accept(descriptor, nil, nil)
       if peer >= 0 {
@@ -115,7 +115,7 @@ extension OpenFile {
 }
 
 /// The result of a wait.
-enum WaitOutcome {
+package enum WaitOutcome {
   /// The file is ready, or has an error or hang-up to report.
   case ready
   case timedOut
@@ -128,12 +128,14 @@ extension OpenFile {
   private static let peerHasClosed: CShort = 0x2000
 
   /// Waits for `events` of poll(2) until `deadline`, or until `wakeUp` is raised.
-  func wait(for events: CInt, until deadline: Deadline, unless wakeUp: WakeUp?) throws(TransportError) -> WaitOutcome {
+  package func wait(for events: CInt, until deadline: Deadline, unless wakeUp: WakeUp?) throws(TransportError)
+    -> WaitOutcome
+  {
     try poll(descriptor, for: events, until: deadline, unless: wakeUp)
   }
 
   /// Returns whether the other end has closed the connection, as far as the kernel knows now.
-  func isHungUp() throws(TransportError) -> Bool {
+  package func isHungUp() throws(TransportError) -> Bool {
     var entries: InlineArray<1, pollfd> = [pollfd(fd: descriptor, events: OpenFile.peerHasClosed, revents: 0)]
     return try poll(&entries, until: Deadline(afterMilliseconds: 0))
       && entries[0].revents & (CShort(POLLHUP) | CShort(POLLERR) | OpenFile.peerHasClosed) != 0

@@ -3,7 +3,7 @@ import HoldfastLinux
 import Synchronization
 
 /// The state of a terminal connection in addition to its file: a terminal has no end that can be shut down, and no packets.
-final class TerminalLine: Sendable {
+package final class TerminalLine: Sendable {
   /// The time for which the line must be silent after bytes that are not a message.
   let silenceMilliseconds: Int
   /// The signal that wakes a thread waiting for the line.
@@ -25,7 +25,7 @@ final class TerminalLine: Sendable {
   }
 
   /// The end of the silence after which reading resumes; nil while messages are read.
-  var silenceDeadline: Deadline? {
+  package var silenceDeadline: Deadline? {
     get { silence.withLock { $0 } }
     set { silence.withLock { $0 = newValue } }
   }
@@ -41,7 +41,7 @@ extension OpenFile {
   ///
   /// - Throws: ``TransportError/pathOccupied`` if it is not a terminal, ``TransportError/addressInUse`` if another Holdfast
   ///   process has it open.
-  static func terminal(path: String) throws(TransportError) -> OpenFile {
+  package static func terminal(path: String) throws(TransportError) -> OpenFile {
     let file = OpenFile(taking: try checked(unsafe open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC)))
     guard isatty(file.descriptor) == 1 else { throw .pathOccupied }
     guard flock(file.descriptor, LOCK_EX | LOCK_NB) == 0 else { throw .addressInUse }

@@ -2,12 +2,12 @@ import ArgumentParser
 import HoldfastFormats
 
 /// The arguments of this process.
-struct Arguments {
+package struct Arguments {
   /// The arguments without the program's name. `--json` comes directly after the verb, even if it was given before it.
-  let words: [String]
+  package let words: [String]
 
   /// Reads the arguments. One that is not UTF-8 is refused, because it would be taken for another name.
-  static func ofProcess() throws(Failure) -> Arguments {
+  package static func ofProcess() throws(Failure) -> Arguments {
     var words: [String] = []
     for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let argument = unsafe CommandLine.unsafeArgv[index] else { break }
@@ -20,7 +20,7 @@ struct Arguments {
     return Arguments(words)
   }
 
-  init(_ words: [String]) {
+  package init(_ words: [String]) {
     var (verbs, rest) = (Syntax.Place(), words[...])
     var isJSON = false
     while let word = rest.first {
@@ -32,13 +32,13 @@ struct Arguments {
   }
 
   /// Whether results and errors are printed as JSON. This also applies to errors in the other arguments.
-  let isMarkedJSON: Bool
+  package let isMarkedJSON: Bool
 }
 
 /// The verbs (subcommands) of the command line, with their options.
-enum Syntax {
+package enum Syntax {
   /// The position of a verb in the command line, from the outermost to the innermost.
-  struct Place {
+  package struct Place {
     private(set) var commands: [any ParsableCommand.Type] = [Holdfast.self]
     private(set) var words: [String] = []
 
@@ -64,7 +64,7 @@ enum Syntax {
   }
 
   /// An option of a verb.
-  struct Option {
+  package struct Option {
     let name: String
     let takesValue: Bool
     /// Whether the next argument is the option's value, even if it begins with a hyphen.
@@ -74,7 +74,7 @@ enum Syntax {
   }
 
   /// Returns the long options of a verb, as ArgumentParser describes them.
-  static func options(of command: any ParsableCommand.Type) -> [Option] {
+  package static func options(of command: any ParsableCommand.Type) -> [Option] {
     guard let help = try? JSONValue(parsing: Array(command._dumpHelp().utf8), byteLimit: 1 << 20, otherNumbers: .asText)
     else { return [] }
     let arguments = help["command"]?["arguments"]?.elements ?? []

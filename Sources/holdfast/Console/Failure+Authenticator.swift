@@ -5,7 +5,7 @@ import HoldfastStorage
 
 extension Failure {
   /// Creates the failure for an authenticator that could not be used or refused an operation.
-  init(_ fault: AuthenticatorFault, folder: String) {
+  package init(_ fault: AuthenticatorFault, folder: String) {
     switch fault {
     case .missing: self.init(noAuthenticatorIn: folder)
     case .folder(let error) where error == FileError(.notFound, at: folder): self.init(noAuthenticatorIn: folder)
@@ -35,7 +35,7 @@ extension Failure {
   }
 
   /// Creates the failure for an authenticator that could not be created.
-  init(making fault: AuthenticatorFault, folder: String) {
+  package init(making fault: AuthenticatorFault, folder: String) {
     guard case .folder(let error) = fault, error.kind == .notFound else {
       self.init(fault, folder: folder)
       return
@@ -145,7 +145,7 @@ extension Failure {
   }
 
   /// Creates the failure for text that is not a PIN or a PIN that is too weak.
-  init(_ fault: PINFault) {
+  package init(_ fault: PINFault) {
     let (text, hint): (String, String?) =
       switch fault {
       case .length: ("a PIN must have 4 to 6 digits", nil)
@@ -158,7 +158,7 @@ extension Failure {
   }
 
   /// Creates the failure for a command that cannot be sealed.
-  init(_ fault: SealFault, fieldByteLimit: Int?) {
+  package init(_ fault: SealFault, fieldByteLimit: Int?) {
     func text(_ name: String, _ fault: SealFieldFault, limit: String) -> String {
       switch fault {
       case .empty: "\(name) is empty"
@@ -176,7 +176,7 @@ extension Failure {
   }
 
   /// Creates the failure for an OCRA answer that could not be computed from the inputs.
-  init(_ fault: OCRAFault) {
+  package init(_ fault: OCRAFault) {
     switch fault {
     case .missingInput(let name):
       self.init(.usage, "the suite needs \(name.option)")
@@ -192,7 +192,7 @@ extension Failure {
   }
 
   /// Creates the failure for text that is not an OCRA suite.
-  init(badSuite text: String) {
+  package init(badSuite text: String) {
     let example = "a suite looks like OCRA-1:HOTP-SHA256-8:QH64-T1M (RFC 6287, section 6)"
     let isOtherwiseGood = OCRASuite(text.uppercased()) != nil
     self.init(
@@ -201,7 +201,7 @@ extension Failure {
   }
 
   /// Creates the failure for a question that does not have the suite's format.
-  init(badQuestionFor suite: OCRASuite) {
+  package init(badQuestionFor suite: OCRASuite) {
     let characters =
       switch suite.questionFormat {
       case .alphanumeric: "printable ASCII characters"
@@ -214,7 +214,7 @@ extension Failure {
   }
 
   /// Creates the failure for a secret that is not valid base32.
-  init(_ fault: Base32Fault, in name: String) {
+  package init(_ fault: Base32Fault, in name: String) {
     let reason =
       switch fault {
       case .character: "it has characters other than A to Z, 2 to 7 and single spaces or dashes between them"

@@ -7,7 +7,7 @@ import HoldfastTransport
 
 extension Failure {
   /// Creates the failure for a device's folder that could not be created or opened.
-  init(_ fault: DeviceFolderFault, folder: String) {
+  package init(_ fault: DeviceFolderFault, folder: String) {
     switch fault {
     case .missing: self.init(noDeviceIn: folder)
     case .folder(let error) where error == FileError(.notFound, at: folder): self.init(noDeviceIn: folder)
@@ -109,7 +109,7 @@ extension Failure {
   }
 
   /// Creates the failure for a device's folder that could not be created.
-  init(making fault: DeviceFolderFault, folder: String) {
+  package init(making fault: DeviceFolderFault, folder: String) {
     guard case .folder(let error) = fault, error.kind == .notFound else {
       self.init(fault, folder: folder)
       return
@@ -118,7 +118,7 @@ extension Failure {
   }
 
   /// Creates the failure for a ledger that could not be used.
-  init(_ fault: LedgerFault) {
+  package init(_ fault: LedgerFault) {
     switch fault {
     case .failed:
       self.init(.fault, "the ledger could not be read or written", hint: "is the disk full?")
@@ -167,7 +167,7 @@ extension Failure {
   }
 
   /// Creates the failure for a server that could not start or lost an endpoint.
-  init(_ fault: ServerFault, folder: String = "") {
+  package init(_ fault: ServerFault, folder: String = "") {
     switch fault {
     case .folder(let fault): self.init(fault, folder: folder)
     case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)
@@ -191,7 +191,7 @@ extension Failure {
   }
 
   /// Creates the failure for a key that could not be accepted.
-  init(_ fault: KeyFault, path: String) {
+  package init(_ fault: KeyFault, path: String) {
     switch fault {
     case .malformed: self.init(.malformed, "\(path) is not strict JSON, or is too long", hint: Self.whereKeysAre)
     case .unexpected:
@@ -207,7 +207,7 @@ extension Failure {
     "holdfast service show --json prints an issuer's key, service mac-key writes a MAC key, device show --json prints a descriptor"
 
   /// Creates the failure for the image of a device's flash that could not be opened.
-  init(_ fault: FirmwareImageFault, image path: String) {
+  package init(_ fault: FirmwareImageFault, image path: String) {
     switch fault {
     case .file(let error): self.init(image: error)
     case .tooShort:
@@ -248,7 +248,7 @@ extension Failure {
   }
 
   /// Creates the failure for the image of a device's flash that could not be created.
-  init(making fault: FirmwareImageFault, image path: String) {
+  package init(making fault: FirmwareImageFault, image path: String) {
     guard case .file(let error) = fault, error.kind != .exists else {
       self.init(fault, image: path)
       return
@@ -257,7 +257,7 @@ extension Failure {
   }
 
   /// Creates the failure for the file of a flash image that could not be read or written.
-  init(image error: FileError) {
+  package init(image error: FileError) {
     switch error.kind {
     case .locked: self.init(error, hint: "stop the device that runs from it, or wait for the other command")
     case .notFound, .tooLarge: self.init(error, hint: Self.whatImagesAre)

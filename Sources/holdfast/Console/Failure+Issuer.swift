@@ -5,7 +5,7 @@ import HoldfastStorage
 
 extension Failure {
   /// Creates the failure for a service's folder that could not be created or used.
-  init(_ fault: ServiceFolderFault, folder: String) {
+  package init(_ fault: ServiceFolderFault, folder: String) {
     switch fault {
     case .file(let error):
       switch error.kind {
@@ -51,7 +51,7 @@ extension Failure {
   }
 
   /// Creates the failure for a service's folder that could not be created.
-  init(making fault: ServiceFolderFault, folder: String) {
+  package init(making fault: ServiceFolderFault, folder: String) {
     guard case .file(let error) = fault, error.path == folder else {
       self.init(fault, folder: folder)
       return
@@ -59,7 +59,7 @@ extension Failure {
     self.init(making: error)
   }
 
-  init(_ fault: ServiceLedgerFault, folder: String) {
+  package init(_ fault: ServiceLedgerFault, folder: String) {
     let path = fault.file.map { "\(folder)/\($0.rawValue)" } ?? folder
     guard let cause = fault.cause else {
       self.init(.fault, "\(path) could not be read or written")
@@ -69,7 +69,7 @@ extension Failure {
   }
 
   /// Creates the failure for a service that could not appraise evidence.
-  init(_ fault: AttestationFault, folder: String) {
+  package init(_ fault: AttestationFault, folder: String) {
     switch fault {
     case .malformed: self.init(.malformed, "the evidence is not well-formed", hint: "create it again: holdfast measure")
     case .noClock: self.init(.fault, "there is no clock to check freshness with")
@@ -79,7 +79,7 @@ extension Failure {
   }
 
   /// Creates the failure for an app that the service does not approve.
-  init(_ refusal: AttestationRefusal) {
+  package init(_ refusal: AttestationRefusal) {
     switch refusal {
     case .unknownProofKey:
       self.init(
@@ -116,7 +116,7 @@ extension Failure {
   }
 
   /// Creates the failure for a backend that could not answer.
-  init(_ fault: IssuanceFault, folder: String) {
+  package init(_ fault: IssuanceFault, folder: String) {
     switch fault {
     case .noClock: self.init(.fault, "there is no clock")
     case .tooManyCommands: self.init(.usage, "a token can carry at most 16 commands")
@@ -133,7 +133,7 @@ extension Failure {
   }
 
   /// Creates the failure for a token that the backend refuses to issue.
-  init(_ refusal: IssuanceRefusal) {
+  package init(_ refusal: IssuanceRefusal) {
     switch refusal {
     case .attestation: self.init(.denied, "not issued: this is not an attestation token of this service")
     case .issuer: self.init(.denied, "not issued: the attestation token comes from another service")

@@ -8,7 +8,7 @@ import HoldfastTransport
 
 extension Failure {
   /// Creates the failure for a process or host that could not be measured. No component is skipped instead.
-  init(_ error: MeasurementError) {
+  package init(_ error: MeasurementError) {
     switch error {
     case .nonceLength:
       self.init(.malformed, "the nonce is not 16 bytes")
@@ -95,7 +95,7 @@ extension Failure {
   /// - Parameters:
   ///   - folder: The folder's path.
   ///   - endpoint: The endpoint at which a device answered, if one did.
-  init(_ fault: StateFolderFault, folder: String, endpoint: Endpoint? = nil) {
+  package init(_ fault: StateFolderFault, folder: String, endpoint: Endpoint? = nil) {
     let place = endpoint.map { " at \($0)" } ?? ""
     let enroll = "holdfast enroll --device DESCRIPTOR --service SERVICE --state \(folder.shellWord)"
     switch fault {

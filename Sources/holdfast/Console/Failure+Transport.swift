@@ -3,7 +3,7 @@ import HoldfastTransport
 
 extension Failure {
   /// Creates the failure for a connection that could not be made or was lost.
-  init(_ error: TransportError, endpoint: Endpoint) {
+  package init(_ error: TransportError, endpoint: Endpoint) {
     switch error {
     case .notFound:
       self.init(.unavailable, "there is nothing at \(endpoint)", hint: Self.isItRunning(at: endpoint))
@@ -81,7 +81,7 @@ extension Failure {
     }
   }
 
-  static let askTheDoctor = "holdfast doctor shows what is missing"
+  package static let askTheDoctor = "holdfast doctor shows what is missing"
 
   private static func isItRunning(at endpoint: Endpoint) -> String {
     let listening = "--listen \(endpoint.description.shellWord)"
@@ -115,7 +115,7 @@ extension Failure {
   }
 
   /// Creates the failure for an endpoint with a syntax error.
-  init(_ error: EndpointError, text: String) {
+  package init(_ error: EndpointError, text: String) {
     let isPath = error == .transport && (text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../"))
     let examples = Scheme.all.flatMap(\.examples)
     let forms = examples.dropLast().joined(separator: ", ") + " or " + examples[examples.count - 1]
@@ -194,7 +194,7 @@ extension Failure {
   /// Creates the failure for a Bluetooth adapter that did not carry out a request.
   ///
   /// `name` is a name such as `hci0`; nil if no adapter was named.
-  init(_ error: BluetoothError, adapter name: String?) {
+  package init(_ error: BluetoothError, adapter name: String?) {
     let adapter = name ?? "the Bluetooth adapter"
     switch error {
     case .unsupported:

@@ -3,7 +3,7 @@ import HoldfastCore
 
 extension Failure {
   /// Creates the failure for arguments that do not fit; nil for a request for help, which is not an error.
-  init?(parsing error: any Error, of arguments: Arguments) {
+  package init?(parsing error: any Error, of arguments: Arguments) {
     guard Holdfast.exitCode(for: error) != .success else { return nil }
     // Every process of this host can read the arguments, so a code in them is refused and not repeated in the message.
     guard !arguments.words.contains(where: { OneUseCode(Array($0.utf8).span) != nil }) else {
@@ -27,14 +27,14 @@ extension Failure {
 
 /// A verb or option that does not exist, or a number that was taken for an option. The parser's message does not name
 /// it, because the parser first looks for missing arguments.
-enum TypingError {
+package enum TypingError {
   case verb(String, suggestion: String?, at: Syntax.Place)
   case option(String, suggestion: String?, at: Syntax.Place)
   case negativeNumber(String, option: String, at: Syntax.Place)
   case repetition(String, at: Syntax.Place)
 
   /// Looks for such a mistake in arguments that the parser refused.
-  init?(in words: [String]) {
+  package init?(in words: [String]) {
     let place = Self.place(of: words)
     var rest = Self.withoutHelp(words).dropFirst(place.words.count)
     // `--json` applies to every verb and may come before the wrong one.
@@ -51,7 +51,7 @@ enum TypingError {
   }
 
   /// Looks for an option that has one value but occurs twice, of which the parser uses the last.
-  init?(repetitionIn words: [String]) {
+  package init?(repetitionIn words: [String]) {
     let names = words.filter { $0.hasPrefix("--") }.map { $0.prefix { $0 != "=" } }
     // Looking up a verb's options takes milliseconds, so it is done only for repeated words.
     guard Set(names).count < names.count else { return nil }
@@ -63,7 +63,7 @@ enum TypingError {
   }
 
   /// Returns the position of the verb with which the arguments begin.
-  static func place(of words: [String]) -> Syntax.Place {
+  package static func place(of words: [String]) -> Syntax.Place {
     var place = Syntax.Place()
     for word in withoutHelp(words) where !place.descend(to: word) { break }
     return place
@@ -117,7 +117,7 @@ enum TypingError {
     return nil
   }
 
-  var failure: Failure {
+  package var failure: Failure {
     switch self {
     case .verb(let word, let suggestion, let place):
       Failure(

@@ -7,14 +7,14 @@ import HoldfastVectors
 /// An unsuccessful end of a verb: the exit status, one sentence, and a hint for the user.
 ///
 /// Only this file and `Failure+….swift` contain such texts. They name files and numbers, never contents.
-struct Failure: Error {
-  let status: ExitStatus
-  let message: String
-  let hint: String?
+package struct Failure: Error {
+  package let status: ExitStatus
+  package let message: String
+  package let hint: String?
   /// Whether a printed result already states the failure. In that case, `--json` prints no other object.
-  private(set) var hasResult = false
+  package private(set) var hasResult = false
 
-  init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
+  package init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
     self.status = status
     self.message = message
     self.hint = hint
@@ -22,23 +22,23 @@ struct Failure: Error {
 
   /// Creates the failure for a secret in the arguments, which every process of this host can read. The message does not repeat
   /// it.
-  init(secretGivenTo option: String, hint: String) {
+  package init(secretGivenTo option: String, hint: String) {
     self.init(
       .usage, "\(option) does not take the secret itself, because others could read it in the process list", hint: hint)
   }
 
   /// The failure in the output of `--json`.
-  var json: JSONValue {
+  package var json: JSONValue {
     .object(
       [("error", .string(message))] + (hint.map { [("hint", .string($0))] } ?? [])
         + [("exit", .integer(UInt64(status.rawValue)))])
   }
 
   /// The failure for SIGINT or SIGTERM before the end of the operation.
-  static var interrupted: Failure { Failure(.unavailable, "the command was interrupted before it finished") }
+  package static var interrupted: Failure { Failure(.unavailable, "the command was interrupted before it finished") }
 
   /// Returns the same failure for a verb that has already printed its result.
-  func afterResult() -> Failure {
+  package func afterResult() -> Failure {
     var failure = self
     failure.hasResult = true
     return failure
@@ -47,7 +47,7 @@ struct Failure: Error {
 
 extension Failure {
   /// Creates the failure for a file of the user or of a state folder that could not be used.
-  init(_ error: FileError, hint: String? = nil) {
+  package init(_ error: FileError, hint: String? = nil) {
     let path = error.path
     switch error.kind {
     case .notFound:
@@ -88,7 +88,7 @@ extension Failure {
   }
 
   /// Creates the failure for a database that could not be read or written. `restore` is the hint for one that is lost.
-  init(_ error: DatabaseError, path: String, restore: String) {
+  package init(_ error: DatabaseError, path: String, restore: String) {
     switch error {
     case .corrupt, .foreign, .wrongType, .constraint:
       self.init(.malformed, "\(path) is damaged, or is another file", hint: restore)
@@ -107,7 +107,7 @@ extension Failure {
   }
 
   /// Creates the failure for a file or folder that could not be created, because of its parent folder or of an existing file.
-  init(making error: FileError) {
+  package init(making error: FileError) {
     switch error.kind {
     case .notFound:
       self.init(
@@ -120,7 +120,7 @@ extension Failure {
   }
 
   /// Creates the failure for a result that standard output did not accept; nil for `errno` 0.
-  init?(lostResult number: Int32) {
+  package init?(lostResult number: Int32) {
     switch number {
     case 0: return nil
     case EPIPE: self.init(.fault, "the reader of standard output stopped before the end")
@@ -135,7 +135,7 @@ extension Failure {
     }
   }
 
-  static let whenReadOnly = "make it writable, or use another place"
+  package static let whenReadOnly = "make it writable, or use another place"
 }
 
 extension FolderKind {
@@ -154,7 +154,7 @@ private func octal(_ mode: UInt32) -> String { "0" + String(mode, radix: 8) }
 
 extension Failure {
   /// Creates the failure for accounts that could not be read from a file. It never names the file's contents.
-  init(_ fault: ImportFault, in name: String) {
+  package init(_ fault: ImportFault, in name: String) {
     switch fault {
     case .malformed:
       self.init(.malformed, "\(name) is not well-formed", hint: "is --format the right one?")
@@ -209,7 +209,7 @@ extension Failure {
   }
 
   /// Creates the failure for an account that cannot be written as a URI.
-  init(_ fault: ExportFault) {
+  package init(_ fault: ExportFault) {
     switch fault {
     case .unsupportedMethod: self.init(.denied, "an otpauth:// URI cannot hold an OCRA account")
     case .ambiguousName:
@@ -218,7 +218,7 @@ extension Failure {
   }
 
   /// Creates the failure for a malformed file of test vectors, none of whose tests was replayed.
-  init(_ fault: VectorFault) {
+  package init(_ fault: VectorFault) {
     let place = fault.location.isEmpty ? fault.file : "\(fault.file), \(fault.location)"
     self.init(.malformed, "\(place): \(Self.reason(fault.kind))")
   }

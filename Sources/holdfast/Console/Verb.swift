@@ -75,7 +75,7 @@ extension CommandConfiguration {
 }
 
 /// The exit status of a run, as `holdfast --help` explains it. It is 0 if and only if the whole operation succeeded.
-enum ExitStatus: Int32 {
+package enum ExitStatus: Int32 {
   case denied = 1
   case malformed = 2
   case impostor = 3

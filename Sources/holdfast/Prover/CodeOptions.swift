@@ -81,7 +81,7 @@ extension String {
 
 extension BoundedText where capacity == 32 {
   /// Parses a user's name, as authenticators accept it: 1 to 32 bytes without control characters.
-  init(userArgument text: String) throws(Failure) {
+  package init(userArgument text: String) throws(Failure) {
     guard let name = BoundedText<32>(text), !name.isEmpty,
       haveSameBytes(text, text.printable)
     else {

@@ -127,7 +127,7 @@ struct StateOptions: ParsableArguments {
 
 extension FixedBytes where count == 16 {
   /// Parses a device id: 32 hexadecimal digits, or a file with a descriptor.
-  init(deviceArgument text: String) throws(Failure) {
+  package init(deviceArgument text: String) throws(Failure) {
     if let id: DeviceID = fixedBytes(hexadecimal: text.lowercased()) {
       self = id
       return

@@ -107,7 +107,7 @@ extension ProverFolder.Entry {
 }
 
 /// The reasons why a prover's state folder cannot be used. They contain names of files and ids, never contents.
-enum StateFolderFault: Error {
+package enum StateFolderFault: Error {
   /// A file or folder could not be read or written.
   case file(FileError)
   /// A file of an enrolment is missing.

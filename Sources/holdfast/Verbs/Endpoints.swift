@@ -2,8 +2,10 @@ import ArgumentParser
 import HoldfastTransport
 
 /// The page that `holdfast help endpoints` shows. It describes the options that name the endpoint of a device.
-struct Endpoints: ParsableCommand {
-  static let configuration = CommandConfiguration(
+package struct Endpoints: ParsableCommand {
+  package init() {}
+
+  package static let configuration = CommandConfiguration(
     abstract: "Describe the endpoints for --connect, --listen and --to (a help page).",
     discussion: """
       \(Scheme.all.map { "\($0.form)\n    \($0.summary)" }.joined(separator: "\n"))
@@ -25,5 +27,5 @@ struct Endpoints: ParsableCommand {
       "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",
     ])
 
-  func run() throws { throw CleanExit.helpRequest(self) }
+  package func run() throws { throw CleanExit.helpRequest(self) }
 }

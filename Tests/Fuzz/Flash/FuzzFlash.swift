@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import TestSupport
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// Changes a used device's flash and starts it. As long as nobody makes the checksums anew, it denies or knows what it knew;
 /// whoever does, may not crash it, nor have a stranger's token accepted.

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 /// The credentials of `text`.
 func read(

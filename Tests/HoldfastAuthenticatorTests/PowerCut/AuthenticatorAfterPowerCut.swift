@@ -4,7 +4,7 @@ import HoldfastStorage
 import PowerCut
 import TestSupport
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 /// An authenticator as it is found after a power cut or a kill.
 struct AuthenticatorAfterPowerCut {

@@ -3,7 +3,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 @Suite struct AuthenticatorPowerCutTests {
   @Test func `a power cut or a kill at any write brings no counter back, loses no secret, and leaves no two blindings`()

@@ -2,7 +2,7 @@ import HoldfastCore
 import PowerCut
 import TestSupport
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 /// What is done with an authenticator, one process after the other.
 enum AuthenticatorStep: Equatable {

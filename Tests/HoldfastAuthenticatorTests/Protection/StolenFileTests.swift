@@ -4,7 +4,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 /// What a thief of the file has.
 @Suite struct StolenFileTests {

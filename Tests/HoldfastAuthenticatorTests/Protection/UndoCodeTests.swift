@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 @Suite struct UndoCodeTests {
   private func text(_ code: borrowing UndoCode) throws -> String {

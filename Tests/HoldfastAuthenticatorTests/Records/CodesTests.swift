@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 @Suite struct CodesTests {
   let test: TestAuthenticator

@@ -4,7 +4,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 @Suite struct RecordsTests {
   let test: TestAuthenticator

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 extension Passphrase {
   fileprivate init(_ text: String) throws(AuthenticatorFault) {

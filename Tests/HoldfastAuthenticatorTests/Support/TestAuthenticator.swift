@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import TestSupport
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 /// Why an action fails; nil when it does not.
 func fault(_ body: () throws -> Void) -> AuthenticatorFault? {

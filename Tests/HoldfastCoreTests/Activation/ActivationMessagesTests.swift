@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct ActivationMessagesTests {
   private let mac = [UInt8](repeating: 0xaa, count: 32)

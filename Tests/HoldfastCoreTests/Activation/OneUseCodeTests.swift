@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct OneUseCodeTests {
   private let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct UnlockingTests {
   private func lockedDevice() throws -> ExampleDevice {

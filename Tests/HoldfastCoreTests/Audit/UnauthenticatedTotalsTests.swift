@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct UnauthenticatedTotalsTests {
   /// A new status without a counter is found here, before a device has to count it.

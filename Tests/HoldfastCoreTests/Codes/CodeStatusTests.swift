@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Who is asked for codes, and which status comes first.
 @Suite struct CodeStatusTests {

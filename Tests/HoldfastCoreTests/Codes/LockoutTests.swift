@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct LockoutTests {
   @Test func `the fifth failure costs half a minute, each further one twice as much, up to a day`() {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// One-time passwords in whole rounds.
 @Suite struct PasswordRoundTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Two codes in a row bring back a counter or a clock that went astray.
 @Suite struct ResynchronisationTests {

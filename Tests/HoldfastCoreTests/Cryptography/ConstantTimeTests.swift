@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Comparing in constant time.
 @Suite struct ConstantTimeTests {

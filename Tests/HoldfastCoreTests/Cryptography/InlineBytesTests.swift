@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Bytes that are lent from inline storage; run in a release build, where the optimiser once lent dead copies of them.
 @Suite struct InlineBytesTests {

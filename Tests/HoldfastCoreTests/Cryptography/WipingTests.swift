@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct WipingTests {
   /// What a value leaves behind where it was, when it goes out of scope there; `written` is how many bytes it has.

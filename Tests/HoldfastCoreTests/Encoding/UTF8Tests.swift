@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// UTF-8 as RFC 3629 has it, and bounded text.
 @Suite struct UTF8Tests {

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct BaselineFingerprintsTests {
   let all = ExampleMeasurement.app + ExampleMeasurement.device

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct EvidenceTests {
   @Test func `evidence is opened with the key that its configuration names`() throws {

@@ -1,4 +1,4 @@
-@testable import HoldfastCore
+import HoldfastCore
 
 /// The worked example's measurement, as values.
 enum ExampleMeasurement {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct MeasurementConfigurationTests {
   let salt: FixedBytes<32> = fixed([UInt8](repeating: 7, count: 32))

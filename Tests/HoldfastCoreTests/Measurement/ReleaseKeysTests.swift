@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct ReleaseKeysTests {
   @Test func `the keys of a known root are the published ones`() throws {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Each rule at its bounds, their order, and what a decision makes durable.
 @Suite struct DecisionTests {

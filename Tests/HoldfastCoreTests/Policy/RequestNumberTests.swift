@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Which request numbers a device still accepts, and what it answers to the others.
 @Suite struct RequestNumberTests {

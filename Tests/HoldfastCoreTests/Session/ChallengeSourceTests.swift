@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Challenges that never repeat.
 @Suite struct ChallengeSourceTests {

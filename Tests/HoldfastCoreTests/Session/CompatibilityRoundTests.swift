@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// The seed's round as written: off unless policy allows it, command by command.
 @Suite struct CompatibilityRoundTests {

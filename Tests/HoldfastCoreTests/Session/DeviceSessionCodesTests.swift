@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Codes count as factors, must be of the token's user, and are ignored where the command needs none.
 @Suite struct DeviceSessionCodesTests {

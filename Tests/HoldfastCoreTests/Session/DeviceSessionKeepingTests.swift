@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// What a device remembers, counts, hands to its store and tells the prover.
 @Suite struct DeviceSessionKeepingTests {

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// What a device answers, in the order in which it looks.
 @Suite struct DeviceSessionTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Failed proofs are slowed from the tenth in a minute on.
 @Suite struct FailureWindowTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// What is no message, though it almost is one.
 @Suite struct MessageTests {

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// When a prover tries once more, and when it does not.
 @Suite struct ProverRetryTests {

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// What a prover believes, and what it does not.
 @Suite struct ProverSessionTests {

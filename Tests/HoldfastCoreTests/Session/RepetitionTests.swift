@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// A command is carried out once, whoever stands between prover and device.
 @Suite struct RepetitionTests {

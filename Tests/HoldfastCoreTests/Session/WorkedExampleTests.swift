@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// One round in three encodings, both directions, with every intermediate value.
 @Suite struct WorkedExampleTests {

@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 typealias TestUser = ActivationSession<OpenSSLCryptography, CountingRandom>
 

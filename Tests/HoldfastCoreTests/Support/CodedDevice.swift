@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// The worked example's device with one user, ann, and everything that makes her codes.
 final class CodedDevice {

@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 extension ComputedExample {
   static let activationCode = "7ZK3-Q0M8-XWV5-T2D9-RHJQ-7"

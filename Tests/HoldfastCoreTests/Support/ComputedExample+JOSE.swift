@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 extension ComputedExample {
   /// The token anew, but for its ECDSA signature, which is taken from the example's token, once it was verified.

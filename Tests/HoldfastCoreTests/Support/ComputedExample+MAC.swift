@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 extension ComputedExample {
   /// The claims of the COSE token in a `COSE_Mac0`, under a key that follows from a secret of the issuer's.

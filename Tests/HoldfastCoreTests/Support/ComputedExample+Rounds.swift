@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 extension ComputedExample {
   private static let everyRound = ["m1", "transcript", "nonce", "k-p2d", "k-d2p", "imp", "dmp", "m3"]

@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Every value of the worked example in `docs/protocol.md`, by its label, computed by the core from the example's inputs:
 /// component digests, salt, keys, random bytes and signatures.

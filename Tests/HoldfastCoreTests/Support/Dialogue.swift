@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 extension ExampleDevice {
   /// Runs one round between a prover and this device, message by message; `tamper` sees M2 on its way.

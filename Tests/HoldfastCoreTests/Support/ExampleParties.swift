@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 typealias Prover = ProverSession<OpenSSLCryptography, RepeatingRandom>
 

@@ -1,4 +1,4 @@
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Makes rounds for the policy's rules, at first one that is accepted, and judges them.
 struct RoundMaker {

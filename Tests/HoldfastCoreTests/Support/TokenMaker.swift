@@ -1,6 +1,6 @@
 import HoldfastOpenSSL
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Makes COSE measurement tokens for the worked example's device, with whatever claims a test wants.
 struct TokenMaker {

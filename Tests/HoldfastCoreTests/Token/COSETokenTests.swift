@@ -2,7 +2,7 @@ import Foundation
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// The parts of a COSE token that no tag and no signature covers hold exactly what the protocol says.
 @Suite struct COSETokenTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 @Suite struct ClaimTableTests {
   private let claims = Array(Claim.all)

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// JOSE headers, and the envelopes that they describe.
 @Suite struct JOSEHeaderTests {

@@ -1,7 +1,7 @@
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastCore
+import HoldfastCore
 
 /// Tokens whose claims are a `COSE_Mac0`, under a key that their issuer shares with the device.
 @Suite struct MACTokenTests {

@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct AnchoredFolderTests {
   private let tpm = FakeTPM()

@@ -6,7 +6,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct LedgerAnchorTests {
   private let tpm = FakeTPM()

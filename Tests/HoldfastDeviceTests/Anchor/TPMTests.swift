@@ -4,7 +4,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct TPMTests {
   private func bytes(_ hexadecimal: String) -> [UInt8] {

@@ -4,7 +4,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// Cutting the audit log behind a recorded head, by the owner and by policy.
 @Suite struct AuditCutTests {

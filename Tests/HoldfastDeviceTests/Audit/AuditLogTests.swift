@@ -5,7 +5,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct AuditLogTests {
   /// A device whose log has a dozen entries.

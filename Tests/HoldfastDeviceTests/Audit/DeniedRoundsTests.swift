@@ -2,8 +2,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// Rounds that are denied and change nothing: a token that is of no use has no power over disk and counter.
 @Suite struct DeniedRoundsTests {

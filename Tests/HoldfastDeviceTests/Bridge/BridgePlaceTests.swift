@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// The only place of a bridge: who keeps it, and who has to make room.
 @Suite struct BridgePlaceTests {

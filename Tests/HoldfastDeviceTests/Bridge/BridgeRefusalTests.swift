@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastTransport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct BridgeRefusalTests {
   @Test func `who comes while another is served is told busy, and the place is free afterwards`() throws {

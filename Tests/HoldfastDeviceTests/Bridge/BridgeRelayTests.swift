@@ -5,7 +5,7 @@ import HoldfastTransport
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct BridgeRelayTests {
   @Test(arguments: ["unix", "unix-stream"], ["unix", "unix-stream"])

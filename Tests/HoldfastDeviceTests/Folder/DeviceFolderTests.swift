@@ -6,7 +6,7 @@ import HoldfastTransport
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct DeviceFolderTests {
   private let place: TemporaryFolder

@@ -6,7 +6,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct DeviceResetTests {
   private func reset(_ device: TestDevice, seed: UInt64 = 2) throws(DeviceFolderFault) -> DeviceFolder {

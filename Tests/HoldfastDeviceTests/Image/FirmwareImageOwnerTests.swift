@@ -5,8 +5,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// What the owner does with an image: the same as with a folder, within what flash has room for.
 @Suite struct FirmwareImageOwnerTests {

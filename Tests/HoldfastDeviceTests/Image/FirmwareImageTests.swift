@@ -7,8 +7,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// The file, and what is refused in its place.
 @Suite struct FirmwareImageTests {

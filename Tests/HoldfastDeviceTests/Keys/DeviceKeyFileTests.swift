@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct DeviceKeyFileTests {
   /// The example of RFC 7517 §A.1.

@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct IssuersTests {
   @Test func `an issuer's key is rolled over without a round in between that fails`() throws {

@@ -3,7 +3,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct LedgerFailureTests {
   @Test(arguments: ["audit", "uses", "generations", "state"])

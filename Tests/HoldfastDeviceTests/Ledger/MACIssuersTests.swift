@@ -4,7 +4,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// What `device init` writes, with tokens under a MAC besides.
 let withMAC: DevicePolicy = {

@@ -4,7 +4,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct OwnerTests {
   @Test func `trusting twice is as good as once`() throws {

@@ -1,8 +1,8 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 @Suite struct SettleTests {
   private let keyID = KeyID(filledWith: 5)

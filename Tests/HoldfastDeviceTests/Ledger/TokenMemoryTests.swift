@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct TokenMemoryTests {
   private func reference(_ number: UInt8) -> TokenReference { TokenReference(filledWith: number) }

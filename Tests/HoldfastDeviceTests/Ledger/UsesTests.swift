@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct UsesTests {
   @Test func `a ledger whose count of kept records is too small is refused, not believed`() throws {

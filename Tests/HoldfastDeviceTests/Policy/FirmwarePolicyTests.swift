@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFirmware
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A policy in flash is the owner's, to the last number.
 @Suite struct FirmwarePolicyTests {

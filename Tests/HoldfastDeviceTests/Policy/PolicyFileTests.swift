@@ -5,7 +5,7 @@ import HoldfastStorage
 import Synchronization
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct PolicyFileTests {
   private func replace(_ device: TestDevice, _ text: String) throws {

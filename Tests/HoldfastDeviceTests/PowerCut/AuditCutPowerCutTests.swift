@@ -3,7 +3,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// The power is cut after each change of the disk while the owner cuts the audit log.
 @Suite struct AuditCutPowerCutTests {

@@ -5,7 +5,7 @@ import HoldfastStorage
 import PowerCut
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A place where a device is laid out as a power cut left it, and the provers that it meets then.
 struct DeviceAfterPowerCut {

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastStorage
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// All that a device must not forget: every row of its ledger, and where its lock stands.
 struct DeviceContents: Equatable {

@@ -2,7 +2,7 @@ import HoldfastCore
 import PowerCut
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A device's life on a disk of which one operation fails, or all from one on.
 struct DeviceOnFailingDisk {

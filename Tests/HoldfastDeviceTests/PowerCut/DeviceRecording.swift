@@ -1,7 +1,7 @@
 import PowerCut
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// What a device's life changed on its disk, and what the device held after each step.
 struct DeviceRecording {

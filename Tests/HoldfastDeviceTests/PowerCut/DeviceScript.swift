@@ -5,7 +5,7 @@ import HoldfastStorage
 import PowerCut
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A device's life, step by step: each step makes one record at most, and says what came of it.
 final class DeviceScript {

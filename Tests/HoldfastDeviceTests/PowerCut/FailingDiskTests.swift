@@ -2,7 +2,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct FailingDiskTests {
   /// What is reported as done is there after a power cut too; what is not was not acted upon; the device goes on.

@@ -5,7 +5,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct PowerCutTests {
   /// The power is cut after each change of the disk, and what was not brought to the disk survives or not in several ways.

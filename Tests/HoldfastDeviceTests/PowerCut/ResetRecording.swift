@@ -3,7 +3,7 @@ import HoldfastCore
 import PowerCut
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// What a device's reset changed on its disk, and what is right after a power cut in it.
 struct ResetRecording {

@@ -5,8 +5,8 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// A device's life with its users, step by step.
 final class UsersLife {

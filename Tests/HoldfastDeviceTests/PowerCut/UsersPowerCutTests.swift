@@ -4,8 +4,8 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// The power is cut after each change of the disk in a life with users.
 @Suite struct UsersPowerCutTests {

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastTransport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct ConnectionTableTests {
   private let table = ConnectionTable(limit: 2, provingMilliseconds: 100)

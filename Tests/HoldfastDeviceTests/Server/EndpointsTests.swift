@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import HoldfastTransport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 struct EndpointsTests {
   @Test func `one token is used at two endpoints of a device, and its uses are counted together`() throws {

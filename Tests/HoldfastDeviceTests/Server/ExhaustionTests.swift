@@ -4,7 +4,7 @@ import HoldfastLinux
 import HoldfastTransport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A server that the system gives nothing more. Each test has a process of its own, whose limits it lowers.
 @Suite struct ExhaustionTests {

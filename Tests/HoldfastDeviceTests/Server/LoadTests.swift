@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// Many peers at once. Each test has a process of its own, whose threads and descriptors it can count.
 @Suite struct LoadTests {

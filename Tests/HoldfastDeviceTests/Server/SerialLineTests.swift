@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import HoldfastTransport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct SerialLineTests {
   @Test func `a serial line is served round after round, and a stop ends it`() throws {

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A long run in little time: 20,000 rounds, or as many as `HOLDFAST_SOAK_ROUNDS` says (`make soak`: a million). Each test
 /// has a process of its own, whose memory, threads and descriptors must stay as they are once a tenth of the work is done.

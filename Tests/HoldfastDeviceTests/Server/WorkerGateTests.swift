@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 @Suite struct WorkerGateTests {
   @Test func `as many are let in as there are places, and nobody once it is closed`() throws {

@@ -3,8 +3,8 @@ import HoldfastLinux
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
-@testable import HoldfastTransport
+import HoldfastDevice
+import HoldfastTransport
 
 /// A running bridge whose hardware is played by the test, at a socket or at the far end of a terminal.
 final class BridgedLine: Sendable {

@@ -1,7 +1,7 @@
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// Threads that work at once.
 final class Crowd: Sendable {

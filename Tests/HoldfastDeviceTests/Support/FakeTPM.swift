@@ -2,7 +2,7 @@ import HoldfastCore
 import Synchronization
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// Counters in memory, which fail when a test says so.
 final class FakeTPM: Sendable {

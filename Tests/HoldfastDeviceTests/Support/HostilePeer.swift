@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import HoldfastTransport
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A peer without keys that keeps the server busy until it is told to stop.
 enum HostilePeer: CaseIterable {

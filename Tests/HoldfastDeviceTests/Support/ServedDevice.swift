@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A device that is served at a socket in its own folder, by a thread.
 final class ServedDevice: Sendable {

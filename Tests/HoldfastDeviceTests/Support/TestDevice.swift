@@ -6,7 +6,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 /// A device in a folder of its own that trusts one issuer.
 final class TestDevice {

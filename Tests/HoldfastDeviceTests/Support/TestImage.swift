@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport
 
-@testable import HoldfastDevice
+import HoldfastDevice
 
 extension OwnerLedger {
   func trust(_ issuer: PublicKeyJWK, realClock: UInt64?) throws(LedgerFault) -> Bool {

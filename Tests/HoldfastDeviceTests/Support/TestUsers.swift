@@ -3,8 +3,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 extension TestDevice {
   /// `unlock` needs a one-time password, `lock` a seal.

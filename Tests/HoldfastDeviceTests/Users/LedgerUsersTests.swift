@@ -3,8 +3,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// What the owner does with users, and what a ledger keeps of them.
 @Suite struct LedgerUsersTests {

@@ -2,8 +2,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// The owner's codes, from their making to their use at a connection.
 @Suite struct OneUseCodesTests {

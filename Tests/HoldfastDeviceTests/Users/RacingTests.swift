@@ -3,8 +3,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// A prover at a connection, each used by one thread.
 private final class Racer: @unchecked Sendable {

@@ -3,8 +3,8 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastCore
-@testable import HoldfastDevice
+import HoldfastCore
+import HoldfastDevice
 
 /// `user-sync` and `host-code`, as a device carries them out once policy has allowed them.
 @Suite struct UserCommandsTests {

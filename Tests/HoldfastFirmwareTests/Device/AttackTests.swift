@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// What somebody at the line, or with the flash in hand, tries.
 @Suite struct AttackTests {

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 @Suite struct DeniedDeviceTests {
   private let refusal: [UInt8] = [0x83, 3, 17, 0xf6]

@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 @Suite struct FirmwareDeviceTests {
   let firmware: TestFirmware

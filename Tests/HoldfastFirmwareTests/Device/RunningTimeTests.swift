@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// A board without a clock: its time is the clock floor and what has passed since, within one start.
 @Suite struct RunningTimeTests {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 @Suite struct CRC32Tests {
   @Test func `the checksum is CRC-32 as Ethernet has it`() {

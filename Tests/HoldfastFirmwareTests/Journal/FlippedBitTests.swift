@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// Damage never makes a journal forget: it denies, or holds what it held.
 @Suite struct FlippedBitTests {

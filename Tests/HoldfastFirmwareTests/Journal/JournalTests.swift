@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 @Suite struct JournalTests {
   let flash = TestFlash()

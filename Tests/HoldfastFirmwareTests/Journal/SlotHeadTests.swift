@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// What the heads of the two slots say about which of them is in force.
 @Suite struct SlotHeadTests {

@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// A small device's life, each step of which begins with a start of the device, so that it can be lived again from there.
 final class FirmwareLife {

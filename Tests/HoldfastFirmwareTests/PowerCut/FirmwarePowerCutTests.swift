@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// The power is cut after every word that a small device's life programs or erases.
 @Suite struct FirmwarePowerCutTests {

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import TestSupport
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// A flash store that notes what it holds each time that it has promised to remember something.
 struct WatchedStore: ~Copyable, DeviceStore {

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 func encoded(_ policy: borrowing FirmwarePolicy) -> [UInt8] {
   var bytes: [UInt8] = []

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// Rounds that are denied and change nothing write nothing into flash until they are counted, once a minute.
 @Suite struct DeniedCountsTests {

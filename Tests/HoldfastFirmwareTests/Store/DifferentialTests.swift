@@ -4,8 +4,8 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastDevice
-@testable import HoldfastFirmware
+import HoldfastDevice
+import HoldfastFirmware
 
 /// The same rounds at two devices that differ in their store alone: a ledger on Linux, and the flash of a small device.
 @Suite struct DifferentialTests {

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 @Suite struct EnduranceTests {
   @Test func `over thousands of rounds and many changes of slots nothing is lost, and the audit chain holds`() throws {

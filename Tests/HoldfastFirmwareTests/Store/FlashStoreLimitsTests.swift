@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// What a small device has less room for than a ledger on Linux.
 @Suite struct FlashStoreLimitsTests {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// A log in which something is left out is damage: what was used up would be good again.
 @Suite struct MissingTransactionTests {

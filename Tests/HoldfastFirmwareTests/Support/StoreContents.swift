@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import TestSupport
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 typealias TestStore = FlashStore<SimulatedFlash, OpenSSLCryptography>
 

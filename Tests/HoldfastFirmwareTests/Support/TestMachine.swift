@@ -3,7 +3,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastFirmware
+import HoldfastFirmware
 
 /// A device session over any store, with pinned randomness: what it answers depends on store and messages alone.
 final class TestMachine<Store: DeviceStore & ~Copyable> {

@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct AttestationServiceTests {
   var parties: Parties

@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct BackendTests {
   var parties: Parties

@@ -4,7 +4,7 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct JWETests {
   @Test func `every key management and content encryption of two peers opens`() throws {

@@ -3,7 +3,7 @@ import HoldfastFormats
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct JWSTests {
   private let type = "holdfast-at+jwt"

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 /// A token that another implementation made, and its key.
 struct PeerToken {

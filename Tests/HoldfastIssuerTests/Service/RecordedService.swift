@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 import PowerCut
 import TestSupport
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 /// What a service is asked to remember; each thing is named by one byte.
 enum ServiceStep {

@@ -7,7 +7,7 @@ import HoldfastStorage
 import TestSupport
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct ServiceFolderTests {
   let temporary: TemporaryFolder

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct ServicePolicyTests {
   private let least = #""issuer":"i","attestation_issuer":"a","audience":"u","images":{}"#

@@ -4,7 +4,7 @@ import PowerCut
 import TestSupport
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct ServicePowerCutTests {
   private let parties: Parties

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 /// Salts in memory; it can be told to forget, and to fail.
 struct MemorySeen: SeenConfigurations {

@@ -4,7 +4,7 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import TestSupport
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 /// An app like the worked example's, a device, a service and a backend around records in memory.
 struct Parties {

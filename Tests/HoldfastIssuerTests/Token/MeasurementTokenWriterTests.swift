@@ -3,7 +3,7 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 @Suite struct MeasurementTokenWriterTests {
   let example: WorkedExample

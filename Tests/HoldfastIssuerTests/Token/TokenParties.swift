@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
 
-@testable import HoldfastIssuer
+import HoldfastIssuer
 
 /// What a device found in a token.
 struct OpenedToken {

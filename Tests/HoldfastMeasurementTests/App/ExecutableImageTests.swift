@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 /// The header of an ELF program, 64 or 52 bytes, all of them ASCII.
 private func program(

@@ -1,7 +1,7 @@
 import HoldfastCore
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct ExecutableTextTests {
   let host: HostFolder

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct FindingsTests {
   @Test func `findings are a sorted array of name, details and count, none twice`() {

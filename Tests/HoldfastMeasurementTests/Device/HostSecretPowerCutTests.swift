@@ -2,7 +2,7 @@ import Foundation
 import PowerCut
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct HostSecretPowerCutTests {
   @Test func `a power cut while the secret is made leaves it whole or none, and one that was made stays`() throws {

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastCore
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct HostSecretTests {
   let host: HostFolder

@@ -1,7 +1,7 @@
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct FileVerityTests {
   @Test(arguments: [0xef53, 0x9123_683e, 0xf2f5_2010])

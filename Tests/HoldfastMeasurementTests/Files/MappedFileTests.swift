@@ -2,7 +2,7 @@ import Foundation
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite final class MappedFileTests {
   let folder = NSTemporaryDirectory() + "holdfast-mapped-" + UUID().uuidString

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct ListeningSocketsTests {
   @Test func `only a listener on the port counts`() {

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct MemoryMapTests {
   @Test func `a line of the map is read field by field`() throws {

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 @Suite struct PageMapTests {
   @Test(arguments: [

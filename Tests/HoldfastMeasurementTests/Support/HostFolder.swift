@@ -2,7 +2,7 @@ import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
 
-@testable import HoldfastMeasurement
+import HoldfastMeasurement
 
 /// A folder that is laid out like a running system with one clean process; removed at the end.
 final class HostFolder {

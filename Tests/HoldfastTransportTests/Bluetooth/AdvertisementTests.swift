@@ -2,7 +2,7 @@ import HoldfastLinux
 import Synchronization
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// What keeps an adapter connectable, against a stand-in of the kernel.
 struct AdvertisementTests {

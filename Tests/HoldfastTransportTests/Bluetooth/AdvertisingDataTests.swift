@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct AdvertisingDataTests {
   private static let uuid: [UInt8] = HoldfastService.uuid.reversed()

@@ -2,7 +2,7 @@ import CBlueZ
 import Glibc
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// Sockets that carry messages over the air are tested in Tests/BluetoothLab, in a kernel that has Bluetooth.
 struct BluetoothSocketTests {

@@ -1,7 +1,7 @@
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct ManagementEventTests {
   private static let address: [UInt8] = [0x13, 0x71, 0xda, 0x7d, 0x1a, 0x00]

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// What is done over the management interface, against a stand-in of the kernel.
 struct ManagementSocketTests {

@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Synchronization
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 /// The kernel's end of a management socket, as a test wants it.
 final class ManagementStandIn: Sendable {

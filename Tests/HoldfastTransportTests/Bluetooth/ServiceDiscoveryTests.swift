@@ -2,7 +2,7 @@ import Glibc
 import HoldfastLinux
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct ServiceDiscoveryTests {
   /// A list of records as an SDP server sends it.

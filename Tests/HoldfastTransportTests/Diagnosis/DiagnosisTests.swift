@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastTransport
+import HoldfastTransport
 
 struct DiagnosisTests {
   private static let everything: AdapterSettings = [

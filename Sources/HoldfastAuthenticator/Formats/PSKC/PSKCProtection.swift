@@ -171,7 +171,7 @@ extension XMLElement {
   /// Parses the text as a number.
   ///
   /// - Throws: `malformed` for anything else.
-  func number() throws(ImportFault) -> UInt64 {
+  package func number() throws(ImportFault) -> UInt64 {
     guard let value = UInt64(decimal: Array(try trimmedText().utf8).span) else { throw .malformed }
     return value
   }

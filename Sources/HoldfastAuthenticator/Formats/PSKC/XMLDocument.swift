@@ -6,14 +6,14 @@ import HoldfastOpenSSL
 ///
 /// Source: XML 1.0, Namespaces in XML. A document type, and with it any entity declaration, is refused. Elements are
 /// nested at most 32 deep, and there are at most 50,000 of them.
-enum XMLDocument {
+package enum XMLDocument {
   static let maximumDepth = 32
   static let maximumElementCount = 50_000
 
   /// Parses a document and returns its root element.
   ///
   /// - Throws: `malformed` if the document is not well-formed or has a document type, `tooLarge` beyond the bounds.
-  static func parse(_ bytes: Span<UInt8>) throws(ImportFault) -> XMLElement {
+  package static func parse(_ bytes: Span<UInt8>) throws(ImportFault) -> XMLElement {
     guard let count = CInt(exactly: bytes.count) else { throw .tooLarge }
     guard let parser = unsafe holdfast_xml_parser() else { throw .malformed }
     defer { unsafe XML_ParserFree(parser) }
@@ -105,32 +105,32 @@ private final class XMLTreeBuilder {
 }
 
 /// An element of a document: its name, attributes, children, and text, which may be secret.
-final class XMLElement {
-  let namespace: String
-  let name: String
+package final class XMLElement {
+  package let namespace: String
+  package let name: String
   /// The attributes by name, without those that have a namespace.
-  let attributes: [String: String]
-  fileprivate(set) var children: [XMLElement] = []
+  package let attributes: [String: String]
+  package fileprivate(set) var children: [XMLElement] = []
   private var text = SecretBuffer(capacity: 16)
 
-  init(namespace: String, name: String, attributes: [String: String]) {
+  package init(namespace: String, name: String, attributes: [String: String]) {
     self.namespace = namespace
     self.name = name
     self.attributes = attributes
   }
 
-  func append(_ child: XMLElement) {
+  package func append(_ child: XMLElement) {
     children.append(child)
   }
 
-  func append(text bytes: Span<UInt8>) {
+  package func append(text bytes: Span<UInt8>) {
     text.append(bytes)
   }
 
   /// Returns the child element with this name in one of `namespaces`; nil if there is none.
   ///
   /// - Throws: `malformed` if there are two.
-  func child(_ name: String, in namespaces: [String]) throws(ImportFault) -> XMLElement? {
+  package func child(_ name: String, in namespaces: [String]) throws(ImportFault) -> XMLElement? {
     var found: XMLElement?
     for child in children where child.name == name && namespaces.contains(child.namespace) {
       guard found == nil else { throw .malformed }
@@ -140,14 +140,14 @@ final class XMLElement {
   }
 
   /// Returns the text without white space. Base64 may be broken into lines at any position.
-  func compactText() -> SecretBuffer {
+  package func compactText() -> SecretBuffer {
     text.withoutWhitespace()
   }
 
   /// Decodes the text as base64.
   ///
   /// - Throws: `malformed` for anything else.
-  func base64() throws(ImportFault) -> SecretBytes {
+  package func base64() throws(ImportFault) -> SecretBytes {
     let compact = compactText()
     do {
       return try SecretBytes(paddedBase64: compact.bytes)
@@ -157,7 +157,7 @@ final class XMLElement {
   }
 
   /// Returns the text without white space at both ends.
-  func trimmedText() throws(ImportFault) -> String {
+  package func trimmedText() throws(ImportFault) -> String {
     try text.trimmedText()
   }
 }

@@ -37,7 +37,7 @@ package final class Advertisement: Sendable {
       report: report)
   }
 
-  init(
+  package init(
     adapter: UInt16, psm: UInt8, name: String, management: ManagementSocket,
     standing: @escaping @Sendable (BluetoothAddress) -> LinkStanding = { _ in .proved },
     report: @escaping @Sendable (AdvertisementNotice) -> Void = { _ in }

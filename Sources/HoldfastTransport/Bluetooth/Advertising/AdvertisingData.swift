@@ -1,16 +1,16 @@
 /// The data that a Bluetooth peer broadcasts: advertising data, a scan response, or an extended inquiry response.
 ///
 /// Source: Bluetooth Core 5.4, volume 3 part C, section 8; Supplement to the Core Specification, part A.
-struct AdvertisingData: Equatable {
+package struct AdvertisingData: Equatable {
   /// The peer's name: the first complete one, else the first shortened one.
-  private(set) var name: String?
-  private(set) var hasWholeName = false
+  package private(set) var name: String?
+  package private(set) var hasWholeName = false
   /// Whether the Holdfast service UUID is in the list of service UUIDs.
-  private(set) var namesService = false
+  package private(set) var namesService = false
   /// Whether the list of 128-bit service UUIDs is complete.
-  private(set) var namesAllServices = false
+  package private(set) var namesAllServices = false
   /// The PSM that follows the Holdfast service UUID in the service data.
-  private(set) var psm: UInt8?
+  package private(set) var psm: UInt8?
 
   /// The maximum byte count of a name. Source: Bluetooth Core 5.4, volume 4 part E, section 6.23.
   static let maximumNameByteCount = 248
@@ -26,7 +26,7 @@ struct AdvertisingData: Equatable {
   /// Reads a sequence of structures: a length, a type, and a body one byte shorter than the length.
   ///
   /// A length of 0 ends the sequence early; only zeros may follow. Returns nil if the bytes are malformed.
-  init?(_ bytes: ArraySlice<UInt8>) {
+  package init?(_ bytes: ArraySlice<UInt8>) {
     var reader = ByteReader(bytes)
     while let length = reader.littleEndian(UInt8.self) {
       guard length > 0 else {
@@ -69,7 +69,7 @@ struct AdvertisingData: Equatable {
   }
 
   /// Merges another report of the same peer, except for the PSM, of which there may be several.
-  mutating func merge(_ other: AdvertisingData) {
+  package mutating func merge(_ other: AdvertisingData) {
     if let name = other.name, self.name == nil || other.hasWholeName { self.name = name }
     hasWholeName = hasWholeName || other.hasWholeName
     namesService = namesService || other.namesService
@@ -79,10 +79,10 @@ struct AdvertisingData: Equatable {
 
 extension AdvertisingData {
   /// The advertising data of a Holdfast device: the complete list of its one service UUID. The kernel prepends the flags.
-  static let advertisement: [UInt8] = structure(Structure.completeUUIDs, HoldfastService.uuid.reversed())
+  package static let advertisement: [UInt8] = structure(Structure.completeUUIDs, HoldfastService.uuid.reversed())
 
   /// Returns the scan response: the PSM, and as much of the name as fits into 31 bytes.
-  static func scanResponse(psm: UInt8, name: String) -> [UInt8] {
+  package static func scanResponse(psm: UInt8, name: String) -> [UInt8] {
     let service = structure(Structure.serviceData, HoldfastService.uuid.reversed() + [psm])
     let short = name.utf8Prefix(byteCount: 31 - service.count - 2)
     guard !short.isEmpty else { return service }
@@ -109,8 +109,8 @@ extension String {
 }
 
 /// One of the few advertising instances of an adapter. It is reserved while this value exists.
-struct AdvertisingInstance: Sendable {
-  let number: UInt8
+package struct AdvertisingInstance: Sendable {
+  package let number: UInt8
   /// A socket whose abstract name reserves the instance. Only one process at a time can bind it; it ends with the process.
   private let claim: OpenFile
 
@@ -128,7 +128,7 @@ struct AdvertisingInstance: Sendable {
   ///   advertises several at once. Other adapters alternate between instances, so the new one would wait for its turn.
   /// - Throws: ``BluetoothError/noInstance``, ``BluetoothError/adapterUnable`` if there is no Low Energy,
   ///   ``BluetoothError/permissionDenied``, and any other error that the kernel returns.
-  init(
+  package init(
     of adapter: UInt16, _ management: ManagementSocket, isReplacement: Bool = false,
     meanwhile: (UInt16, ManagementEvent) -> Void = { _, _ in }
   ) throws(BluetoothError) {

@@ -175,20 +175,22 @@ final class AdvertisingKeeper: @unchecked Sendable {
 }
 
 /// The links that other hosts have opened, and the time since when each has proved nothing.
-struct LowEnergyLinks {
+package struct LowEnergyLinks {
   /// The time in monotonic milliseconds at which a link began, or was last seen with a proof.
   private var unprovedSince: [RemoteDevice: UInt64] = [:]
 
-  var isEmpty: Bool { unprovedSince.isEmpty }
+  package init() {}
 
-  func contains(_ device: RemoteDevice) -> Bool { unprovedSince[device] != nil }
+  package var isEmpty: Bool { unprovedSince.isEmpty }
 
-  mutating func begin(_ device: RemoteDevice, at now: UInt64) { unprovedSince[device] = now }
+  package func contains(_ device: RemoteDevice) -> Bool { unprovedSince[device] != nil }
 
-  mutating func end(_ device: RemoteDevice) { unprovedSince[device] = nil }
+  package mutating func begin(_ device: RemoteDevice, at now: UInt64) { unprovedSince[device] = now }
+
+  package mutating func end(_ device: RemoteDevice) { unprovedSince[device] = nil }
 
   /// Changes the address of a link. The kernel uses the host's identity address as soon as it knows it.
-  mutating func rename(_ random: BluetoothAddress, to device: RemoteDevice) {
+  package mutating func rename(_ random: BluetoothAddress, to device: RemoteDevice) {
     guard let since = unprovedSince.removeValue(forKey: RemoteDevice(address: random, kind: .lowEnergyRandom)) else {
       return
     }
@@ -196,13 +198,13 @@ struct LowEnergyLinks {
   }
 
   /// Drops all links except `devices`, and adds those that are missing if `addingNew` is true.
-  mutating func keep(_ devices: [RemoteDevice], at now: UInt64, addingNew: Bool) {
+  package mutating func keep(_ devices: [RemoteDevice], at now: UInt64, addingNew: Bool) {
     unprovedSince = unprovedSince.filter { devices.contains($0.key) }
     if addingNew { for device in devices where !contains(device) { begin(device, at: now) } }
   }
 
   /// Returns the links whose time for a proof is over. A link on which a channel was opened in time has the same time again.
-  mutating func overdue(
+  package mutating func overdue(
     at now: UInt64, standing: (BluetoothAddress) -> LinkStanding
   ) -> [RemoteDevice] {
     let limit = Advertisement.provingMilliseconds

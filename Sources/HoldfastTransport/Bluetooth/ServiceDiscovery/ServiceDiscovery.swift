@@ -36,7 +36,7 @@ package enum ServiceDiscovery {
   }
 
   /// Sends the requests over `file`, a packet connection to an SDP server, and returns the ports in its answer.
-  static func exchange(over file: OpenFile, by deadline: Deadline) throws(TransportError) -> [BluetoothPort] {
+  package static func exchange(over file: OpenFile, by deadline: Deadline) throws(TransportError) -> [BluetoothPort] {
     var answer: [UInt8] = []
     var continuation: [UInt8] = []
     for part in 0..<UInt16(maximumPartCount) {
@@ -95,7 +95,7 @@ package enum ServiceDiscovery {
 /// A ServiceSearchAttributeResponse: one part of the attribute lists, and the continuation state for requesting the next part.
 ///
 /// Source: Bluetooth Core 5.4, volume 3 part B, section 4.7.2.
-struct SearchResponse {
+package struct SearchResponse {
   let part: ArraySlice<UInt8>
   /// The continuation state of 1 to 16 bytes; empty after the last part.
   let continuation: ArraySlice<UInt8>
@@ -103,7 +103,7 @@ struct SearchResponse {
   static let maximumByteCount = 5 + 2 + ServiceDiscovery.maximumAnswerByteCount + 17
 
   /// Reads a response; returns nil if the packet is malformed or answers another request.
-  init?(_ packet: ArraySlice<UInt8>, transaction: UInt16) {
+  package init?(_ packet: ArraySlice<UInt8>, transaction: UInt16) {
     var reader = ByteReader(packet)
     guard reader.bigEndian(UInt8.self) == 0x07, reader.bigEndian(UInt16.self) == transaction,
       let count = reader.bigEndian(UInt16.self), reader.rest.count == Int(count),
@@ -121,9 +121,9 @@ struct SearchResponse {
 /// Source: Bluetooth Core 5.4, volume 3 part B, section 3: a type of five bits and a size of three, then a length for some
 /// sizes, then the value; everything big-endian. An element is skipped by its length, so the depth to which a peer nests
 /// elements causes no recursion here.
-struct DataElement {
+package struct DataElement {
   /// A type of value. The raw value is the type descriptor.
-  enum Kind: UInt8 {
+  package enum Kind: UInt8 {
     case unsigned = 1
     case uuid = 3
     case text = 4
@@ -131,11 +131,15 @@ struct DataElement {
   }
 
   /// The type of the value; nil for a type that is not used here.
-  let kind: Kind?
-  let value: ArraySlice<UInt8>
+  package let kind: Kind?
+  package let value: ArraySlice<UInt8>
+
+  package init(kind: Kind?, value: ArraySlice<UInt8>) {
+    (self.kind, self.value) = (kind, value)
+  }
 
   /// The elements of a sequence; nil if this is not a sequence, or its elements are malformed.
-  var elements: [DataElement]? {
+  package var elements: [DataElement]? {
     guard kind == .sequence else { return nil }
     var reader = ByteReader(value)
     var elements: [DataElement] = []
@@ -147,28 +151,28 @@ struct DataElement {
   }
 
   /// Returns the value of an unsigned integer that has exactly this width; nil otherwise.
-  func unsigned<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type = Number.self) -> Number? {
+  package func unsigned<Number: FixedWidthInteger & UnsignedInteger>(_: Number.Type = Number.self) -> Number? {
     guard kind == .unsigned, value.count == Number.bitWidth / 8 else { return nil }
     var reader = ByteReader(value)
     return reader.bigEndian()
   }
 
   /// Returns whether this is the UUID that the Bluetooth base UUID assigns to `short`, in any of the three widths.
-  func isUUID(_ short: UInt16) -> Bool {
+  package func isUUID(_ short: UInt16) -> Bool {
     let base: [UInt8] = [0, 0, 0x10, 0, 0x80, 0, 0, 0x80, 0x5f, 0x9b, 0x34, 0xfb]
     let bytes = [UInt8(short >> 8), UInt8(truncatingIfNeeded: short)]
     return kind == .uuid && [bytes, [0, 0] + bytes, [0, 0] + bytes + base].contains { value.elementsEqual($0) }
   }
 
   /// Whether this is the Holdfast service UUID.
-  var isHoldfastUUID: Bool {
+  package var isHoldfastUUID: Bool {
     kind == .uuid && value.elementsEqual(HoldfastService.uuid)
   }
 }
 
 extension ByteReader {
   /// Reads the next data element; returns nil if it is malformed or extends beyond the end.
-  mutating func dataElement() -> DataElement? {
+  package mutating func dataElement() -> DataElement? {
     guard let header = littleEndian(UInt8.self), let count = valueByteCount(header: header), let value = bytes(count)
     else { return nil }
     return DataElement(kind: DataElement.Kind(rawValue: header >> 3), value: value)
@@ -187,24 +191,24 @@ extension ByteReader {
 
 extension [UInt8] {
   /// Appends an unsigned integer. Source: as for ``DataElement``.
-  mutating func append(element number: some FixedWidthInteger & UnsignedInteger) {
+  package mutating func append(element number: some FixedWidthInteger & UnsignedInteger) {
     append(DataElement.Kind.unsigned.rawValue << 3 | UInt8((number.bitWidth / 8).trailingZeroBitCount))
     append(bigEndian: number)
   }
 
   /// Appends a UUID of two or sixteen bytes.
-  mutating func append(elementUUID uuid: [UInt8]) {
+  package mutating func append(elementUUID uuid: [UInt8]) {
     append(DataElement.Kind.uuid.rawValue << 3 | UInt8(uuid.count.trailingZeroBitCount))
     self += uuid
   }
 
   /// Appends a sequence, or a text, of at most 255 bytes.
-  mutating func append(element kind: DataElement.Kind, _ value: [UInt8]) {
+  package mutating func append(element kind: DataElement.Kind, _ value: [UInt8]) {
     self += [kind.rawValue << 3 | 5, UInt8(value.count)] + value
   }
 
   /// Appends a sequence of the elements that `body` appends.
-  mutating func append(_ body: (inout [UInt8]) -> Void) {
+  package mutating func append(_ body: (inout [UInt8]) -> Void) {
     var value: [UInt8] = []
     body(&value)
     append(element: .sequence, value)

@@ -60,13 +60,13 @@ extension ServiceRecord {
 
   /// The UUIDs of 16 bits. Source: Bluetooth SIG, Assigned Numbers.
   enum ShortUUID {
-    static let rfcomm: UInt16 = 0x0003
-    static let l2cap: UInt16 = 0x0100
+    package static let rfcomm: UInt16 = 0x0003
+    package static let l2cap: UInt16 = 0x0100
     static let publicBrowseGroup: UInt16 = 0x1002
   }
 
   /// Returns the record: one sequence of attribute ids and values, in the order of the ids.
-  static func bytes(_ port: BluetoothPort, name: String) -> [UInt8] {
+  package static func bytes(_ port: BluetoothPort, name: String) -> [UInt8] {
     var record: [UInt8] = []
     record.append { record in
       record.append(element: Attribute.serviceClasses)
@@ -115,7 +115,7 @@ extension BluetoothPort {
   /// alternate.
   ///
   /// A record of another service, or with an impossible port, is skipped. Returns nil if the bytes are malformed.
-  static func listed(in attributeLists: ArraySlice<UInt8>) -> [BluetoothPort]? {
+  package static func listed(in attributeLists: ArraySlice<UInt8>) -> [BluetoothPort]? {
     var reader = ByteReader(attributeLists)
     guard let records = reader.dataElement()?.elements, reader.rest.isEmpty else { return nil }
     var ports: [BluetoothPort] = []

@@ -113,7 +113,7 @@ struct ComputeCodeOptions: ParsableArguments {
   @Option(parsing: .unconditional, help: "The number of digits, 4 to 10; 0 for the whole HMAC in hex.")
   var digits: String = "6"
 
-  func checked() throws(Failure) -> CodeComputation {
+  package func checked() throws(Failure) -> CodeComputation {
     let digits = Int(try number(digits, of: "--digits", in: 0...10))
     guard digits == 0 || CodeLength(digits) != nil else {
       throw Failure(.usage, "--digits must be from 4 to 10, or 0 for the whole HMAC")

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 struct XMLDocumentTests {
   private func reason(_ text: String) -> ImportFault? {

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 struct QRCodeTests {
   private static let text = "otpauth://totp/a?secret=GE"

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 import Testing
 
-@testable import HoldfastAuthenticator
+import HoldfastAuthenticator
 
 struct WriteURITests {
   private func text(_ credential: Credential) throws -> String {
