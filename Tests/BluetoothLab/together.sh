@@ -9,12 +9,17 @@ serve_all
 for index in 1 2 3; do proves "paired" "state$index" le "$index"; done
 first=$(($(wc -l </tmp/device.log) + 1)) provers=
 for index in 1 2 3; do
-  holdfast bench rounds --timeout 60 --rounds 200 --state "/tmp/state$index" --connect "$(endpoint le "$index")" --json >"/tmp/prover$index" 2>&1 &
+  holdfast bench rounds --timeout 60 --rounds 100000 --state "/tmp/state$index" --connect "$(endpoint le "$index")" --json >"/tmp/prover$index" 2>&1 &
   provers="$provers $!"
 done
+# order: the connections in the order of their rounds.
+order() { tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]+): accepted([, ].*)?$/\1/p'; }
+# One may connect seconds after the others, so all go on until each has had its rounds.
+have_had() { [ "$(order | sort | uniq -c | awk -v rounds="$1" '$1 >= rounds' | wc -l)" -eq 3 ]; }
+within 60 have_had 20
 for prover in $provers; do
+  kill "$prover"
+  report going "$?"
   wait "$prover"
-  report status "$?"
 done
-# The connections in the order of their rounds.
-report order "$(tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]+): accepted([, ].*)?$/\1/p' | tr '\n' ' ')"
+report order "$(order | tr '\n' ' ')"
