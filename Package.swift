@@ -11,8 +11,8 @@ let strict: [SwiftSetting] = [
   .enableExperimentalFeature("SuppressedAssociatedTypes"),
 ]
 
-// Most test targets are not optimised, which makes the build shorter: what they test is. The others specialise generic code of the
-// core for stores of their own, and Swift 6.3 has miscompiled such code, for spans over inline storage, in release builds only.
+// Most test targets are not optimised, which makes the build shorter; the modules that they test are. The other test targets
+// specialise generic code of the core, and Swift 6.3 has miscompiled spans over inline storage in release builds only.
 let tests = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
 let package = Package(

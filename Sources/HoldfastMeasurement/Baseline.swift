@@ -85,13 +85,13 @@ public enum ComponentState: Sendable, Equatable {
 /// It contains neither digests nor other data from which IM or DM could be computed.
 public struct ComponentChanges: Sendable {
   /// One component of the baseline.
-  package struct Entry: Sendable, Equatable {
+  public struct Entry: Sendable, Equatable {
     /// The id of the component.
-    package let id: ComponentID
+    public let id: ComponentID
     /// Whether the component has device scope: it describes the prover's host.
-    package let isOfDevice: Bool
+    public let isOfDevice: Bool
     /// The state of the component compared with its baseline.
-    package let state: ComponentState
+    public let state: ComponentState
 
     package init(id: ComponentID, isOfDevice: Bool, state: ComponentState) {
       (self.id, self.isOfDevice, self.state) = (id, isOfDevice, state)
@@ -99,9 +99,9 @@ public struct ComponentChanges: Sendable {
   }
 
   /// The components of app scope, then those of device scope, each sorted by the bytes of their ids.
-  package var entries: [Entry] = []
+  public internal(set) var entries: [Entry] = []
   /// The present findings about the process.
-  package var findings: Set<Finding> = []
+  public internal(set) var findings: Set<Finding> = []
 }
 
 extension Measurer {

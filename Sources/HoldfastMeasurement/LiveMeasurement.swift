@@ -12,30 +12,30 @@ public struct LiveMeasurement: Sendable {
   }
 
   /// The components of app scope that were measured, sorted by the bytes of id.
-  public package(set) var app: [Component] = []
+  public internal(set) var app: [Component] = []
   /// The components of device scope that were measured, sorted by the bytes of id.
-  public package(set) var device: [Component] = []
+  public internal(set) var device: [Component] = []
   /// The observations for the attestation service: `agent`, `debugger`, `injection`; sorted.
-  public package(set) var properties: [BoundedText<32>] = []
+  public internal(set) var properties: [BoundedText<32>] = []
   /// Whether only `device.secret` distinguishes this host from others of its kind, as in most containers.
-  public package(set) var restsOnDeviceSecretAlone = false
+  public internal(set) var restsOnDeviceSecretAlone = false
   /// The durations of the components in the order of their completion. A separate thread measures `app.image` at the same time.
   /// The time for data that several components need is part of the first one's duration.
-  public package(set) var durations: [Duration] = []
+  public internal(set) var durations: [Duration] = []
 
   /// The findings about the process.
-  public package(set) var findings: Set<Finding> = []
+  public internal(set) var findings: Set<Finding> = []
   /// The extent to which the kernel's fs-verity replaced the reading of bytes.
-  public package(set) var verity = VerityUse()
+  public internal(set) var verity = VerityUse()
 
   /// The extent to which the kernel's fs-verity replaced the reading of a file's bytes.
   public struct VerityUse: Sendable, Equatable {
     /// Whether the executable file has fs-verity.
-    public package(set) var hasImage = false
+    public internal(set) var hasImage = false
     /// The number of executable segments whose files have fs-verity and that are unchanged in memory.
-    public package(set) var segmentCount = 0
+    public internal(set) var segmentCount = 0
     /// The number of all executable segments.
-    public package(set) var allSegmentCount = 0
+    public internal(set) var allSegmentCount = 0
   }
 
   mutating func note(_ property: StaticString) {

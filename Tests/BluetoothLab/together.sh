@@ -19,7 +19,7 @@ have_had() { [ "$(order | sort | uniq -c | awk -v rounds="$1" '$1 >= rounds' | w
 within 60 have_had 20
 for prover in $provers; do
   kill "$prover"
-  report going "$?"
   wait "$prover"
+  report ended "$?"
 done
 report order "$(order | tr '\n' ' ')"

@@ -23,8 +23,8 @@ package enum Survival: Sendable, Hashable {
 
 /// Files and folders by their paths below the watched folder.
 package struct DiskImage: Sendable, Hashable {
-  package var folders: [String]
-  package var files: [String: [UInt8]]
+  package internal(set) var folders: [String]
+  package internal(set) var files: [String: [UInt8]]
 
   package init(folders: [String] = [], files: [String: [UInt8]] = [:]) {
     (self.folders, self.files) = (folders, files)

@@ -21,29 +21,29 @@ package struct Record: Sendable, Equatable {
   /// The method that makes codes from the secret.
   package let method: CodeMethod
   /// The first counter that has not been used.
-  package var nextCounter: UInt64
+  package internal(set) var nextCounter: UInt64
   /// The first counter that the device is not known to have seen.
-  package var acknowledgedCounter: UInt64
+  package internal(set) var acknowledgedCounter: UInt64
   /// The difference of the device's clock from this one, in seconds; positive if it is ahead.
-  package var clockOffsetSeconds: Int64
+  package internal(set) var clockOffsetSeconds: Int64
   /// The last time step for which a code was shown.
-  package var lastTimeStep: UInt64?
+  package internal(set) var lastTimeStep: UInt64?
   /// The time of the last synchronisation with the device, in Unix seconds of this clock.
-  package var lastSynchronised: UInt64?
+  package internal(set) var lastSynchronised: UInt64?
   /// The device's look-ahead window, in codes; nil if it is not known.
   package let lookAheadWindow: UInt64?
   /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
   package let sealFieldByteLimit: Int?
   /// The kind of protection of the stored secret.
-  package var protection: ProtectionKind
+  package internal(set) var protection: ProtectionKind
   /// The number of the group of records that were stored together and therefore share a PIN or key.
   package let protectionGroup: UInt64
   /// Whether the device is known to have the secret.
-  package var isConfirmed: Bool
+  package internal(set) var isConfirmed: Bool
   /// The progress of a change of the record's protection.
-  package var change: ChangeProgress
+  package internal(set) var change: ChangeProgress
   /// The first counter or time step whose code can only have been shown after the last change; nil without a change.
-  package var changePosition: UInt64?
+  package internal(set) var changePosition: UInt64?
 }
 
 /// The progress of a change of a record's protection. The raw value is the one in the file.

@@ -69,21 +69,21 @@ package struct ActivationKeys: ~Copyable {
 /// The three secrets of a user, 32 bytes each.
 public struct UserSecrets: ~Copyable, Sendable {
   /// The secret of the user's one-time passwords.
-  package let otp: Secret<32>
+  public let otp: Secret<32>
   /// The secret of the user's seals.
-  package let seal: Secret<32>
+  public let seal: Secret<32>
   /// The secret of the device's host codes for this user.
-  package let host: Secret<32>
+  public let host: Secret<32>
 
   /// Takes over the three secrets.
-  package init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
+  public init(otp: consuming Secret<32>, seal: consuming Secret<32>, host: consuming Secret<32>) {
     self.otp = otp
     self.seal = seal
     self.host = host
   }
 
   /// Calls `body` with the secret of one purpose, 32 bytes.
-  package borrowing func withBytes<Failure: Error>(
+  public borrowing func withBytes<Failure: Error>(
     of purpose: CodePurpose, _ body: (Span<UInt8>) throws(Failure) -> Void
   ) throws(Failure) {
     switch purpose {

@@ -108,20 +108,20 @@ public struct OneUseCode: ~Copyable {
 /// A device's record of a ``OneUseCode``. It holds the key of the MACs instead of the code.
 public struct OneUseCodeRecord: ~Copyable, Sendable {
   /// The number of the code in the store.
-  package let id: UInt64
+  public let id: UInt64
   /// The purpose of the code.
-  package let purpose: OneUseCode.Purpose
+  public let purpose: OneUseCode.Purpose
   /// The key of the MACs, 32 bytes: see ``OneUseCode/key(for:using:)``.
-  package let key: Secret<32>
+  public let key: Secret<32>
   /// The name of the user for whom the code is, at most 32 bytes.
-  package let user: BoundedText<32>
+  public let user: BoundedText<32>
   /// The time at which the code expires, in Unix seconds.
-  package let expires: UInt64
+  public let expires: UInt64
   /// The methods of the user's codes; none for a code that unlocks.
-  package let methods: ByPurpose<CodeMethod>
+  public let methods: ByPurpose<CodeMethod>
 
   /// Creates a record from its parts.
-  package init(
+  public init(
     id: UInt64, purpose: OneUseCode.Purpose, key: consuming Secret<32>, user: BoundedText<32>, expires: UInt64,
     methods: ByPurpose<CodeMethod> = ByPurpose()
   ) {

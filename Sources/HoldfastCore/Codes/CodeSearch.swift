@@ -127,7 +127,7 @@ extension UserRecord {
 }
 
 /// The result of searching for a given code.
-package enum CodeMatch: Sendable, Equatable {
+public enum CodeMatch: Sendable, Equatable {
   /// The code was not found.
   case none
   /// The code was found at a position where it is enough.
@@ -139,12 +139,12 @@ package enum CodeMatch: Sendable, Equatable {
 /// The results of comparing a user's codes.
 public struct CodeMatches: Sendable, Equatable {
   /// The number of the user whose codes were compared.
-  package let userID: UInt64
+  public let userID: UInt64
   /// The results, one for each kind of code that was compared.
-  package var results = ByPurpose<CodeMatch>()
+  public var results = ByPurpose<CodeMatch>()
 
   /// Creates results in which no code was compared.
-  package init(userID: UInt64) {
+  public init(userID: UInt64) {
     self.userID = userID
   }
 }
@@ -152,23 +152,23 @@ public struct CodeMatches: Sendable, Equatable {
 /// The limits of a device's search for codes. Policy may change the members that are not `static`.
 public struct CodeLimits: Sendable, Equatable {
   /// The number of counters that are tried, from the high-water mark on. Source: RFC 4226 §7.4.
-  package var counterLookAhead: UInt64
+  public var counterLookAhead: UInt64
   /// The most that a user's clock may be off just after an accepted code, in seconds. Source: RFC 6238 §6.
-  package var clockToleranceSeconds: UInt64
+  public var clockToleranceSeconds: UInt64
   /// The most characters (Unicode scalars) of a parameter in a command that needs a seal.
-  package var sealParameterLength: Int
+  public var sealParameterLength: Int
 
   /// The number of counters that are tried for two codes in a row.
-  package static let resynchronisingLookAhead: UInt64 = 200
+  public static let resynchronisingLookAhead: UInt64 = 200
   /// The most that a clock may be off if two codes in a row are given, in seconds.
-  package static let resynchronisingToleranceSeconds: UInt64 = 3600
+  public static let resynchronisingToleranceSeconds: UInt64 = 3600
   /// The growth of the tolerance with each day without an accepted code, in seconds: the drift of a quartz clock.
   static let driftSecondsPerDay: UInt64 = 2
   /// The most that the tolerance grows to, in seconds.
   static let greatestToleranceSeconds: UInt64 = 600
 
   /// Creates limits; the defaults are those of docs/protocol.md, Codes.
-  package init(counterLookAhead: UInt64 = 10, clockToleranceSeconds: UInt64 = 30, sealParameterLength: Int = 16) {
+  public init(counterLookAhead: UInt64 = 10, clockToleranceSeconds: UInt64 = 30, sealParameterLength: Int = 16) {
     self.counterLookAhead = counterLookAhead
     self.clockToleranceSeconds = clockToleranceSeconds
     self.sealParameterLength = sealParameterLength

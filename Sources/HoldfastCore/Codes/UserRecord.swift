@@ -31,15 +31,15 @@ public struct UserRecord: Sendable, Equatable {
 /// A device's challenge to one user, which came with a host code and is good for one seal.
 public struct IssuedChallenge: Sendable, Equatable {
   /// The time within which a challenge may be answered, in seconds.
-  package static let lifetimeSeconds: UInt64 = 300
+  public static let lifetimeSeconds: UInt64 = 300
 
   /// The challenge, 8 random bytes.
-  package let bytes: FixedBytes<8>
+  public let bytes: FixedBytes<8>
   /// The time at which the challenge expires, in Unix seconds.
-  package let expires: UInt64
+  public let expires: UInt64
 
   /// Creates a challenge from its parts.
-  package init(bytes: FixedBytes<8>, expires: UInt64) {
+  public init(bytes: FixedBytes<8>, expires: UInt64) {
     self.bytes = bytes
     self.expires = expires
   }
@@ -50,15 +50,15 @@ public struct IssuedChallenge: Sendable, Equatable {
 /// A *position* is the input of a code in addition to the secret: a counter, or a time step.
 public struct CodeAccount: Sendable, Equatable {
   /// The method of the account's codes.
-  package let method: CodeMethod
+  public let method: CodeMethod
   /// The high-water mark: the first position whose code is not used up.
-  package var nextPosition: UInt64
+  public var nextPosition: UInt64
   /// The position after that of the last code, if that code was found in the far window. A code at this position, if it
   /// comes next, resynchronises the account.
-  package var resynchronisingPosition: UInt64?
+  public var resynchronisingPosition: UInt64?
 
   /// Creates an account whose codes are unused from `nextPosition` on.
-  package init(method: CodeMethod, nextPosition: UInt64 = 0) {
+  public init(method: CodeMethod, nextPosition: UInt64 = 0) {
     self.method = method
     self.nextPosition = nextPosition
   }
@@ -71,7 +71,7 @@ public struct CodeAccount: Sendable, Equatable {
   /// One-time passwords need HOTP or TOTP. Seals need an OCRA suite with digits, without PIN and session information,
   /// whose question takes 64 hexadecimal digits, and that does not have both a counter and the time. A suite with
   /// neither takes a device challenge.
-  package static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
+  public static func canVerify(_ method: CodeMethod, for purpose: CodePurpose) -> Bool {
     switch (purpose, method) {
     case (.otp, .hotp), (.otp, .totp): return true
     case (.seal, .ocra(let suite)):
@@ -140,7 +140,7 @@ extension CodeAccount {
   ///   - secret: the secret of this account.
   ///   - known: the account that the user has now.
   ///   - knownSecret: the secret of `known`.
-  package mutating func carryOn(
+  public mutating func carryOn(
     with secret: Span<UInt8>, after known: CodeAccount, _ knownSecret: Span<UInt8>
   ) {
     let isSameSecret = constantTimeEqual(secret, knownSecret)
@@ -234,17 +234,17 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
 }
 
 /// One value for each kind of code that a user gives (``CodePurpose/given``); nil for a kind that has none.
-package struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
+public struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
   private var otp: Value?
   private var seal: Value?
 
   /// Creates a collection of these values.
-  package init(otp: Value? = nil, seal: Value? = nil) {
+  public init(otp: Value? = nil, seal: Value? = nil) {
     (self.otp, self.seal) = (otp, seal)
   }
 
   /// The value of a purpose; nil if there is none. Host codes never have one: the device makes them itself.
-  package subscript(_ purpose: CodePurpose) -> Value? {
+  public subscript(_ purpose: CodePurpose) -> Value? {
     get {
       switch purpose {
       case .otp: otp
@@ -262,10 +262,10 @@ package struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
   }
 
   /// The number of values.
-  package var count: Int { (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) }
+  public var count: Int { (otp == nil ? 0 : 1) + (seal == nil ? 0 : 1) }
 
   /// Returns a collection with the results of `transform` for each value.
-  package func map<Other>(_ transform: (Value) -> Other) -> ByPurpose<Other> {
+  public func map<Other>(_ transform: (Value) -> Other) -> ByPurpose<Other> {
     ByPurpose<Other>(otp: otp.map(transform), seal: seal.map(transform))
   }
 }

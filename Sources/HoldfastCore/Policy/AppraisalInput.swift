@@ -137,12 +137,12 @@ public struct LedgerSnapshot: ~Copyable, Sendable {
 /// The number of rounds that were accepted with one token that has `max`.
 public struct UseRecord: Sendable, Equatable {
   /// The number of accepted rounds, at most 2^53 - 1.
-  package let count: UInt64
+  public let count: UInt64
   /// The latest `exp` with which the token came, in Unix seconds. Until then, the store keeps the record.
-  package let expires: UInt64
+  public let expires: UInt64
 
   /// Creates a record from the parts that a store kept.
-  package init(count: UInt64, expires: UInt64) {
+  public init(count: UInt64, expires: UInt64) {
     (self.count, self.expires) = (count, expires)
   }
 }

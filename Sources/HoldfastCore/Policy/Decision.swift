@@ -35,26 +35,26 @@ public struct Decision: ~Copyable, Sendable {
 /// An attempt with codes, which is recorded as a failure until the codes are compared.
 public struct CodeAttempt: Sendable, Equatable {
   /// The challenge that the seal must cover, if its suite needs one. The attempt uses it up.
-  package let challenge: IssuedChallenge?
+  public let challenge: IssuedChallenge?
 }
 
 /// The optional parts of a sealed M3.
 public struct Notice: Sendable, Equatable {
   /// The device's time, in Unix seconds.
-  package var clock: UInt64?
+  public var clock: UInt64?
   /// The least generation that the device accepts.
-  package var generationFloor: UInt64?
+  public var generationFloor: UInt64?
   /// The seconds until the device looks at codes again.
-  package var retryAfterSeconds: UInt64?
+  public var retryAfterSeconds: UInt64?
   /// The factors that the command needs and that were not given.
-  package var missingFactors: Factors?
+  public var missingFactors: Factors?
   /// The highest request number that was accepted with the token; present only in the answer to a repetition.
-  package var highestRequestNumber: UInt64?
+  public var highestRequestNumber: UInt64?
   /// The reason why the command was refused. M3 carries it in its result.
-  package var refusal: Refusal?
+  public var refusal: Refusal?
 
   /// Creates a notice without any part.
-  package init() {}
+  public init() {}
 }
 
 extension Decision {

@@ -4,34 +4,34 @@
 /// Source: RFC 4303 §3.4.3, the anti-replay window of IPsec.
 public struct RequestRecord: Sendable, Equatable {
   /// The number of request numbers below the highest one that the window covers.
-  package static var windowLength: UInt64 { 64 }
+  public static var windowLength: UInt64 { 64 }
 
   /// The highest number that was accepted, at most 2^53 - 1.
-  package let highest: UInt64
+  public let highest: UInt64
   /// The numbers below ``highest``: bit n is set if `highest - 1 - n` was accepted.
-  package let window: UInt64
+  public let window: UInt64
   /// The digest that identifies the command and the parameters of the request with the highest number: see
   /// ``AppraisalInput/requestDigest``.
-  package let digest: FixedBytes<16>
+  public let digest: FixedBytes<16>
   /// The latest `exp` with which the token came, in Unix seconds. The record counts until the clock floor reaches it.
-  package let expires: UInt64
+  public let expires: UInt64
   /// The outcome of that request: `accepted` if the actuator carried it out, `internal` if it failed, nil while neither
   /// is known.
-  package var outcome: Status?
+  public var outcome: Status?
 
   /// Creates a record from the parts that a store kept.
-  package init(highest: UInt64, window: UInt64, digest: FixedBytes<16>, expires: UInt64, outcome: Status?) {
+  public init(highest: UInt64, window: UInt64, digest: FixedBytes<16>, expires: UInt64, outcome: Status?) {
     (self.highest, self.window, self.digest, self.expires, self.outcome) = (highest, window, digest, expires, outcome)
   }
 
   /// Creates the record of a token's first request that has a number.
-  package init(first number: UInt64, digest: FixedBytes<16>, expires: UInt64) {
+  public init(first number: UInt64, digest: FixedBytes<16>, expires: UInt64) {
     self.init(highest: number, window: 0, digest: digest, expires: expires, outcome: nil)
   }
 
   /// Returns whether `number` was accepted before, or lies below the window. A record that the clock floor has reached
   /// covers nothing: a token with the same id may come again.
-  package func covers(_ number: UInt64, clockFloor: UInt64) -> Bool {
+  public func covers(_ number: UInt64, clockFloor: UInt64) -> Bool {
     guard expires > clockFloor, number <= highest else { return false }
     let distance = highest - number
     guard distance > 0 else { return true }

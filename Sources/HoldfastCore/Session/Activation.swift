@@ -147,18 +147,18 @@ extension DeviceSession {
 /// The facts that the device's store holds about one of the owner's codes, read in the transaction that uses it up.
 public struct CodeFacts: ~Copyable {
   /// The record of the code.
-  package let code: OneUseCodeRecord
+  public let code: OneUseCodeRecord
   /// The record of the code's user; nil for an unknown user.
-  package let user: UserRecord?
+  public let user: UserRecord?
   /// The number of users.
-  package let userCount: Int
+  public let userCount: Int
   /// The most users that the store has room for.
-  package let userCapacity: Int
+  public let userCapacity: Int
   /// The clock floor, in Unix seconds.
-  package let clockFloor: UInt64
+  public let clockFloor: UInt64
 
   /// Creates the facts from what a store holds.
-  package init(
+  public init(
     code: consuming OneUseCodeRecord, user: UserRecord?, userCount: Int, userCapacity: Int, clockFloor: UInt64
   ) {
     (self.user, self.userCount, self.userCapacity, self.clockFloor) = (user, userCount, userCapacity, clockFloor)

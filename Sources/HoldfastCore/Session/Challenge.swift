@@ -69,14 +69,14 @@ public struct ChallengeSource: ~Copyable {
   ///   - seed: a secret of the device, made with its key.
   ///   - bootCount: the number of the device's starts, counted durably.
   ///   - connection: the number of connections since the start.
-  package init(seed: consuming Secret<32>, bootCount: UInt64, connection: UInt64) {
+  public init(seed: consuming Secret<32>, bootCount: UInt64, connection: UInt64) {
     self.seed = seed
     self.bootCount = bootCount
     self.connection = connection
   }
 
   /// Derives the seed from a device's private key, `scalar`, which is big-endian.
-  package static func seed<Crypto: Cryptography & ~Copyable>(
+  public static func seed<Crypto: Cryptography & ~Copyable>(
     from scalar: borrowing Secret<32>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) -> Secret<32> {
     try derivedSecret("holdfast/1 challenge seed", from: scalar, using: &cryptography)

@@ -144,23 +144,23 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
 /// The outcome of a round, from which the caller learns how to send M3.
 public struct RoundOutcome: Sendable, Equatable {
   /// The status in M3, or `accepted` for an activation or an unlocking.
-  package let status: Status
+  public let status: Status
   /// Whether the peer has just proved that it holds a token's keys or an owner's code: the answer is sealed or carries
   /// a MAC, or a compatibility round was accepted. A denied compatibility round proves nothing, since it may be a
   /// recorded one that comes again.
-  package let isPeerAuthenticated: Bool
+  public let isPeerAuthenticated: Bool
   /// The credential by which the round was accepted; nil if it was not accepted, and for a repetition.
-  package let credential: RoundCredential?
+  public let credential: RoundCredential?
   /// Whether the caller must end the connection after M3.
-  package let closesConnection: Bool
+  public let closesConnection: Bool
   /// Whether the same round continues: the peer confirms an activation, without another challenge.
-  package let awaitsConfirmation: Bool
+  public let awaitsConfirmation: Bool
   /// The time that the caller must wait before it sends M3, in milliseconds.
-  package let delayMilliseconds: UInt64
+  public let delayMilliseconds: UInt64
 }
 
 /// The credential by which a round was accepted. A server counts the places that each credential keeps.
-package enum RoundCredential: Sendable, Equatable {
+public enum RoundCredential: Sendable, Equatable {
   /// A token, by the id of the key that checked its signature or tag (nil for an unsigned token), and by its `cti` or
   /// `jti`.
   case token(verifyingKey: KeyID?, TokenID)

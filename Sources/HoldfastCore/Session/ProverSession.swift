@@ -143,16 +143,16 @@ public enum ProverStep: Sendable {
 /// The outcome of a round for the prover.
 public struct ProverOutcome: Sendable {
   /// The status in M3.
-  package let status: Status
+  public let status: Status
   /// Whether the device proved by its seal that it could open the token. If not, the prover must not change anything
   /// that it stores.
-  package let isAuthenticated: Bool
+  public let isAuthenticated: Bool
   /// The details under the device's seal; empty if there was none.
-  package var notice = Notice()
+  public var notice = Notice()
 
   /// Whether the device had accepted the request before this round, and did not act on it again. ``status`` is then the
   /// outcome of the earlier round as far as the device knows it.
-  package var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
+  public var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
 }
 
 /// The reason why a prover ends a session without a verdict.

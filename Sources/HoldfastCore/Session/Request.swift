@@ -1,12 +1,12 @@
 /// A code and its user.
-package struct UserCode: Sendable, Equatable {
+public struct UserCode: Sendable, Equatable {
   /// The name of the user whose code it is, at most 32 bytes.
-  package let user: BoundedText<32>
+  public let user: BoundedText<32>
   /// The code, at most 16 bytes.
-  package let code: BoundedText<16>
+  public let code: BoundedText<16>
 
   /// Creates a code from its parts.
-  package init(user: BoundedText<32>, code: BoundedText<16>) {
+  public init(user: BoundedText<32>, code: BoundedText<16>) {
     self.user = user
     self.code = code
   }
@@ -15,24 +15,24 @@ package struct UserCode: Sendable, Equatable {
 /// A prover's request: a command of at most 32 bytes, at most 8 parameters of at most 64 bytes, and codes.
 public struct Request: ~Copyable, Sendable {
   /// The name of the command, at most 32 bytes.
-  package private(set) var command: BoundedText<32>
+  public private(set) var command: BoundedText<32>
   private var parameters = InlineArray<8, BoundedText<64>>(repeating: BoundedText())
   /// The number of parameters; nil if the list itself is absent.
-  package private(set) var parameterCount: Int?
+  public private(set) var parameterCount: Int?
   /// The codes that the user gives.
-  package var codes = ByPurpose<UserCode>()
+  public var codes = ByPurpose<UserCode>()
   /// The number of the request, larger than that of every earlier request to the device and at most 2^53 - 1; nil for a
   /// request without one. The device carries out no number twice.
-  package var number: UInt64?
+  public var number: UInt64?
   private let pin = Pinned()
 
   /// Creates a request without parameters, codes and number.
-  package init(command: BoundedText<32>) {
+  public init(command: BoundedText<32>) {
     self.command = command
   }
 
   /// Returns a second copy, for another round.
-  package borrowing func copy() -> Request {
+  public borrowing func copy() -> Request {
     var other = Request(command: command)
     (other.parameters, other.parameterCount) = (parameters, parameterCount)
     (other.codes, other.number) = (codes, number)
@@ -40,7 +40,7 @@ public struct Request: ~Copyable, Sendable {
   }
 
   /// Appends a parameter. Throws `unexpected` if there are 8 already.
-  package mutating func append(parameter: BoundedText<64>) throws(EncodingFault) {
+  public mutating func append(parameter: BoundedText<64>) throws(EncodingFault) {
     let count = parameterCount ?? 0
     guard count < parameters.count else { throw .unexpected }
     parameters[count] = parameter
@@ -48,7 +48,7 @@ public struct Request: ~Copyable, Sendable {
   }
 
   /// Returns the parameter at `index`, below ``parameterCount``.
-  package borrowing func parameter(_ index: Int) -> BoundedText<64> {
+  public borrowing func parameter(_ index: Int) -> BoundedText<64> {
     precondition(index < parameterCount ?? 0)
     return parameters[index]
   }
@@ -59,7 +59,7 @@ extension Request {
   /// required.
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure.
-  package init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     self.init(command: BoundedText())
     try decode(plaintext)
   }
@@ -88,7 +88,7 @@ extension Request {
   }
 
   /// Writes the request as deterministic CBOR.
-  package borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     try sink.appendCBOR(
       map: 1 + (parameterCount == nil ? 0 : 1) + codes.count + (number == nil ? 0 : 1))
     try sink.appendCBOR(unsigned: 1)

@@ -50,15 +50,15 @@ package struct VerdictMessage: ~Escapable {
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
 public struct VerdictBody: ~Copyable {
   /// The length of the longest result, in bytes.
-  package static var maximumResultByteCount: Int { ResultBuffer.capacity }
+  public static var maximumResultByteCount: Int { ResultBuffer.capacity }
 
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing.
-  package var result = ResultBuffer()
+  public var result = ResultBuffer()
   /// The optional parts of the reply.
-  package var notice: Notice
+  public var notice: Notice
 
   /// Creates a reply with an empty result.
-  package init(notice: Notice = Notice()) {
+  public init(notice: Notice = Notice()) {
     self.notice = notice
   }
 
@@ -67,7 +67,7 @@ public struct VerdictBody: ~Copyable {
   ///
   /// - Throws: `malformed` if it is not deterministic CBOR, `unexpected` for another structure, `tooLong` for a result
   ///   above 1024 bytes.
-  package init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
+  public init(_ plaintext: Span<UInt8>) throws(EncodingFault) {
     notice = Notice()
     var reader = CBORReader(plaintext)
     var order = CBORLabelOrder()
@@ -92,7 +92,7 @@ public struct VerdictBody: ~Copyable {
   }
 
   /// Writes the reply as deterministic CBOR.
-  package borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
+  public borrowing func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
     let missing = notice.missingFactors.map { UInt64($0.rawValue) }
     var count = 1
     if notice.clock != nil { count += 1 }

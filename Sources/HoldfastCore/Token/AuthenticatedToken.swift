@@ -5,9 +5,9 @@
 /// trusted, and that the claims apply now.
 public struct AuthenticatedToken: ~Copyable, Sendable {
   /// The claims of the token.
-  public package(set) var claims = MeasurementClaims()
+  public internal(set) var claims = MeasurementClaims()
   /// The key that signed or authenticated the token; nil for an unsigned one.
-  public package(set) var verifyingKey: KeyID?
+  public internal(set) var verifyingKey: KeyID?
 
   /// Creates an empty token, which has no issuer and has expired.
   public init() {}

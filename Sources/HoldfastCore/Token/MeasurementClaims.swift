@@ -100,9 +100,9 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   private var presence: UInt32 = 0
 
   /// The id of the device that the token is for (`aud`), 16 bytes.
-  public package(set) var audience = DeviceID()
+  public internal(set) var audience = DeviceID()
   /// The token's id (`jti`), 16 bytes.
-  public package(set) var tokenID = TokenID()
+  public internal(set) var tokenID = TokenID()
   /// The integrity measurement, IM (`imh`), 32 bytes.
   public package(set) var integrity: Secret<32>
   /// The device measurement, DM, of the prover's host (`dmh`), 32 bytes.
@@ -110,7 +110,7 @@ public struct MeasurementClaims: ~Copyable, Sendable {
   /// The measurement proof key, MPK (`mpk`), 16 bytes.
   public package(set) var proofKey: Secret<16>
   /// The app version (`ver`); 0.0.0 if it is absent.
-  public package(set) var version = AppVersion.zero
+  public internal(set) var version = AppVersion.zero
   private let pin = Pinned()
 
   /// The issuer's name (`iss`), at most 64 bytes; informative.
@@ -293,21 +293,21 @@ public struct AppVersion: Sendable, Hashable, Comparable {
 public struct CommandList: ~Copyable, Sendable {
   private var commands = InlineArray<16, BoundedText<32>>(repeating: BoundedText())
   /// The number of commands.
-  package private(set) var count = 0
+  public private(set) var count = 0
   private let pin = Pinned()
 
   /// Creates an empty list.
-  package init() {}
+  public init() {}
 
   /// Appends a command. Throws `unexpected` if there are 16 already.
-  package mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
+  public mutating func append(_ command: BoundedText<32>) throws(EncodingFault) {
     guard count < commands.count else { throw .unexpected }
     commands[count] = command
     count += 1
   }
 
   /// The command at `index`, below ``count``.
-  package subscript(index: Int) -> BoundedText<32> {
+  public subscript(index: Int) -> BoundedText<32> {
     precondition(index < count)
     return commands[index]
   }
@@ -320,7 +320,7 @@ public struct CommandList: ~Copyable, Sendable {
   }
 
   /// Returns whether the list contains `command`.
-  package func contains(_ command: BoundedText<32>) -> Bool {
+  public func contains(_ command: BoundedText<32>) -> Bool {
     for index in 0..<count where commands[index] == command { return true }
     return false
   }

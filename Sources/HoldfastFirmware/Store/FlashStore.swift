@@ -11,7 +11,7 @@ public struct FlashStore<Flash: FlashMemory & ~Copyable, Crypto: Cryptography & 
   package var index = StoreIndex()
   package var state = StoreState()
   /// The number of audit entries so far and the head of their hash chain.
-  package var audit = AuditChain()
+  package internal(set) var audit = AuditChain()
   private var tokens = TokenSlots()
   /// The transaction that is being drafted.
   package var draft = ByteBuffer<1024>()

@@ -128,9 +128,9 @@ package struct COSEClaimsWriter {
   }
 
   /// Appends the input of the signature or MAC to `sink`, a hash or a MAC.
-  package func append<Sink: ByteSink & ~Copyable>(contextOf payload: Span<UInt8>, to sink: inout Sink) throws(Sink
-    .Failure)
-  {
+  package func append<Sink: ByteSink & ~Copyable>(
+    contextOf payload: Span<UInt8>, to sink: inout Sink
+  ) throws(Sink.Failure) {
     let header = protectedHeader()
     try sink.appendCOSEClaimsContext(
       isMAC ? COSE.macContext : COSE.signatureContext, protected: header.span, payload: payload)

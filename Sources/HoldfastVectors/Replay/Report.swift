@@ -21,7 +21,7 @@ package struct Report: Sendable, Equatable {
     /// The reason, such as `IV of 8 bytes` or `type KeywrapTest is not replayed`.
     package let reason: String
     /// The number of tests.
-    package var count: Int
+    package internal(set) var count: Int
   }
 
   /// The number of tests that gave the expected result.
