@@ -4,12 +4,18 @@ SWIFT ?= swift
 # The program is stripped and linked with lld, because the prover hashes every byte of it for each proof.
 # ArgumentParser gets the little that it uses of FoundationEssentials from Tools/FoundationEssentials (5.1 MB less). Nobody looks
 # up symbols of a program by name, so none is exported (0.6 MB less). The linker keeps one of several equal functions (0.2 MB less).
-RELEASE = --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker -s \
-  -Xlinker --no-export-dynamic -Xlinker --icf=all -Xswiftc -I$(CURDIR)/$(ESSENTIALS) \
+# The C library is compiled with the same flags, so that both are made of the same objects.
+COMPILE = --configuration release --static-swift-stdlib -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
+  -Xswiftc -I$(CURDIR)/$(ESSENTIALS)
+RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all \
   -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a --product holdfast
+# The version of the C interface. The first number is that of incompatible changes, and part of the library's name.
+LIBRARY_VERSION = 1.0.0
+LIBRARY_NAME = libholdfast.so.1
+LIBRARY = .build/library
 ESSENTIALS = .build/essentials
 PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.
@@ -17,8 +23,8 @@ FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # Debian has no ruff: pip installs this version below .build.
 RUFF_VERSION = 0.17.6
 RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
-PYTHON_SOURCES = conftest.py $(wildcard Tests Tools Demo firmware-sim)
-SWIFT_SOURCES = Sources Tests Plugins Tools Package.swift firmware-sim/Sources firmware-sim/Package.swift
+PYTHON_SOURCES = conftest.py $(wildcard Tests Tools Demo Examples firmware-sim)
+SWIFT_SOURCES = Sources Tests Plugins Tools Examples Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
 # The target of `make install`. DESTDIR is the root of a package that is being built, and is empty otherwise.
 PREFIX = /usr/local
@@ -26,13 +32,30 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build install uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report check test bench soak soak-bluetooth fuzz vectors format lint packages clean
+.PHONY: help build libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the command line at .build/release/holdfast.
 	@$(SWIFT) build --quiet $(RELEASE)
+
+# The same flags link the tools of the build's plugins, which have none of the symbols: hence --undefined-version.
+library: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the C library in .build/library.
+	@$(SWIFT) build --quiet $(COMPILE) -Xlinker -s -Xlinker --gc-sections -Xlinker -soname=$(LIBRARY_NAME) \
+	  -Xlinker --version-script=$(CURDIR)/Tools/library/holdfast.map -Xlinker --undefined-version --product holdfast-c
+	@$(MAKE) --no-print-directory install-library DESTDIR=$(CURDIR)/$(LIBRARY) PREFIX=
+
+# Installs the library that was built, its header, holdfast.pc and the Python module.
+install-library:
+	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast/python
+	@install -m 755 .build/release/libholdfast-c.so $(DESTDIR)$(PREFIX)/lib/libholdfast.so.$(LIBRARY_VERSION)
+	@ln -sf libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/$(LIBRARY_NAME)
+	@ln -sf $(LIBRARY_NAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
+	@install -m 644 Sources/CHoldfast/holdfast.h $(DESTDIR)$(PREFIX)/include/holdfast.h
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' Tools/library/holdfast.pc.in \
+	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	@install -m 644 Tools/python/holdfast.py $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 
 # Made anew for another compiler, too.
 $(ESSENTIALS)/libFoundationEssentials.a: Tools/FoundationEssentials/JSONEncoder.swift $(realpath $(shell command -v $(SWIFT)c))
@@ -50,7 +73,8 @@ man: build ## Write manual pages to .build/man: holdfast.1 and one page for each
 	@rm -rf $(MANUAL)
 	@Tools/manual-pages --holdfast .build/release/holdfast --out $(MANUAL)
 
-install: build man completions ## Install the command line, its manual pages and completions under PREFIX (/usr/local).
+install: build library man completions ## Install the command line, the C library, manual pages and completions under PREFIX (/usr/local).
+	@$(MAKE) --no-print-directory install-library
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	@install -m 755 .build/release/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
 	@install -m 644 $(MANUAL)/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
@@ -60,6 +84,9 @@ install: build man completions ## Install the command line, its manual pages and
 	@install -D -m 644 $(COMPLETIONS)/holdfast.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
 
 uninstall: ## Remove the files that install wrote under PREFIX.
+	@rm -f $(DESTDIR)$(PREFIX)/lib/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(LIBRARY_NAME) \
+	  $(DESTDIR)$(PREFIX)/lib/libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc \
+	  $(DESTDIR)$(PREFIX)/include/holdfast.h $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast-*.1 $(DESTDIR)$(PREFIX)/share/man/man7/holdfast-*.7 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast \
@@ -84,6 +111,15 @@ firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 firmware-report: firmware build ## Measure the size and speed of the firmware, and compare them with the limits.
 	@Tests/install-packages python3-pytest
 	@/usr/bin/python3 -m pytest Tests/Firmware/test_report.py --measure
+
+docs: libraries ## Build the documentation of the libraries in .build/docs.
+	@Tools/docs
+
+api: libraries ## Write the lists of public declarations in docs/api anew.
+	@Tools/api --renew
+
+libraries: packages # Compile the libraries for the tools that read them.
+	@$(SWIFT) build --quiet
 
 check: packages ## Check format, unit tests and vectors, for quick feedback.
 	@Tests/run check
@@ -131,4 +167,4 @@ packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-embedded .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-embedded .build-examples .build-tests firmware-sim/.build firmware-sim/.bearssl

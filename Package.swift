@@ -23,6 +23,16 @@ let package = Package(
     .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
     .library(name: "HoldfastReplay", targets: ["HoldfastReplay"]),
     .library(name: "HoldfastMeasurement", targets: ["HoldfastMeasurement"]),
+    .library(name: "HoldfastLinux", targets: ["HoldfastLinux"]),
+    .library(name: "HoldfastOpenSSL", targets: ["HoldfastOpenSSL"]),
+    .library(name: "HoldfastTransport", targets: ["HoldfastTransport"]),
+    .library(name: "HoldfastProver", targets: ["HoldfastProver"]),
+    .library(name: "HoldfastDevice", targets: ["HoldfastDevice"]),
+    .plugin(name: "HoldfastProofKeys", targets: ["HoldfastProofKeys"]),
+    .library(name: "HoldfastAuthenticator", targets: ["HoldfastAuthenticator"]),
+    .library(name: "HoldfastIssuer", targets: ["HoldfastIssuer"]),
+    // The C interface. `make library` links it as libholdfast.so.1.
+    .library(name: "holdfast-c", type: .dynamic, targets: ["HoldfastC"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -52,12 +62,12 @@ let package = Package(
     .target(
       name: "HoldfastFormats", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
-    .target(name: "HoldfastStorage", dependencies: ["HoldfastLinux", "CSQLite", "CHost"], swiftSettings: strict),
+    .target(name: "HoldfastStorage", dependencies: ["HoldfastLinux", "CSQLite"], swiftSettings: strict),
     .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
     .target(
       name: "HoldfastTransport", dependencies: ["HoldfastCore", "HoldfastLinux", "CBlueZ"], swiftSettings: strict),
 
-    // The attestation service and the backend, simulated.
+    // The issuer, with stores and keys of one's own; and an attestation service and a backend in a folder.
     .target(
       name: "HoldfastIssuer",
       dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage"],
@@ -83,14 +93,18 @@ let package = Package(
       swiftSettings: strict),
 
     // The prover.
-    .plugin(
-      name: "MeasurementProofKeyPlugin", capability: .buildTool(), dependencies: ["MeasurementProofKeyTool"]),
-    .executableTarget(
-      name: "MeasurementProofKeyTool", dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL"],
-      swiftSettings: strict),
+    .plugin(name: "HoldfastProofKeys", capability: .buildTool(), dependencies: ["ProofKeysTool"]),
+    .executableTarget(name: "ProofKeysTool", dependencies: ["HoldfastFormats"], swiftSettings: strict),
     .target(
       name: "HoldfastMeasurement", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "CHost"],
-      swiftSettings: strict, plugins: ["MeasurementProofKeyPlugin"]),
+      swiftSettings: strict),
+    .target(
+      name: "HoldfastProver",
+      dependencies: [
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOpenSSL",
+        "HoldfastTransport",
+      ],
+      swiftSettings: strict),
 
     // Test vectors: a device that replays them anywhere, and their files on Linux.
     .target(
@@ -104,21 +118,33 @@ let package = Package(
     .plugin(name: "VersionPlugin", capability: .buildTool(), exclude: ["describe"]),
     .target(name: "HoldfastVersion", swiftSettings: strict, plugins: ["VersionPlugin"]),
 
+    // The C interface, which holdfast.h declares and the compiler compares with it.
+    .systemLibrary(name: "CHoldfast"),
+    .target(
+      name: "HoldfastC",
+      dependencies: [
+        "CHoldfast", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastFormats", "HoldfastLinux",
+        "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastProver", "HoldfastStorage", "HoldfastTransport",
+        "HoldfastVersion",
+      ],
+      swiftSettings: strict),
+
     // The command line.
     .executableTarget(
       name: "holdfast",
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
-        "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastStorage",
-        "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
+        "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastProver",
+        "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
-      swiftSettings: strict),
+      swiftSettings: strict, plugins: ["HoldfastProofKeys"]),
 
     // Tests.
     .testTarget(
-      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
+      name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: strict
+    ),
     .testTarget(
       name: "HoldfastFirmwareTests",
       dependencies: [
@@ -128,7 +154,7 @@ let package = Package(
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastOpenSSLTests",
-      dependencies: ["HoldfastLinux", "HoldfastOpenSSL", "HoldfastCore", "HoldfastFormats"],
+      dependencies: ["HoldfastLinux", "HoldfastOpenSSL", "HoldfastCore", "HoldfastFormats", "TestSupport"],
       swiftSettings: strict),
     .testTarget(
       name: "HoldfastIssuerTests",
@@ -169,18 +195,23 @@ let package = Package(
       swiftSettings: tests),
     .testTarget(
       name: "HoldfastVectorsTests",
-      dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats"], swiftSettings: tests),
-    .testTarget(name: "HoldfastLinuxTests", dependencies: ["HoldfastLinux"], swiftSettings: tests),
+      dependencies: ["HoldfastVectors", "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastLinuxTests", dependencies: ["HoldfastLinux", "PowerCut", "TestSupport"], swiftSettings: tests),
     .testTarget(
       name: "HoldfastMeasurementTests",
       dependencies: [
         "HoldfastLinux", "HoldfastMeasurement", "HoldfastCore", "HoldfastOpenSSL", "MeasurementProbe", "ReadmeProver",
-        "PowerCut",
+        "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(
-      name: "MeasurementProofKeyToolTests",
-      dependencies: ["MeasurementProofKeyTool", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL"],
+      name: "HoldfastProverTests",
+      dependencies: [
+        "HoldfastLinux", "HoldfastProver", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOpenSSL",
+        "HoldfastStorage", "HoldfastTransport", "TestSupport",
+      ],
       swiftSettings: tests),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",

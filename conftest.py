@@ -11,6 +11,12 @@ def pytest_addoption(parser):
     group.addoption(
         "--holdfast", type=pathlib.Path, default=ROOT / ".build/release/holdfast", help="the command line under test"
     )
+    group.addoption(
+        "--library",
+        type=pathlib.Path,
+        default=ROOT / ".build/library",
+        help="the C library under test, with its header",
+    )
     group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
     group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
     group.addoption("--keep", action="store_true", help="write reached.json anew")

@@ -8,6 +8,7 @@ import tempfile
 import images
 import pytest
 from board_device import BoardDevice
+from c_library import Library
 from devices import BridgedDevice, LinuxDevice, served
 from holdfast_peer.session import COSE, JOSE
 from sandbox import sandboxes
@@ -22,6 +23,14 @@ def holdfast(request):
     path = request.config.getoption("holdfast").absolute()
     assert path.is_file(), f"there is no {path}: run `make build`, or name another with --holdfast"
     return path
+
+
+@pytest.fixture(scope="session")
+def c_library(request):
+    """The C library under test, as `make library` installs it."""
+    library = Library(request.config.getoption("library"))
+    assert library.file.is_file(), f"there is no {library.file}: run `make library`, or name another with --library"
+    return library
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,7 @@ extension JSONMember {
 }
 
 /// A part of a JSON text that differs from the reader's expectation. It names members and lines, never values.
-package struct JSONMistake: Error, Equatable, Sendable {
+public struct JSONMistake: Error, Equatable, Sendable {
   /// A step from a value to one inside it.
   package enum Step: Equatable, Sendable {
     /// The step to the member with that name.

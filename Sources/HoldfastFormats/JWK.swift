@@ -259,7 +259,7 @@ package func publicJWK(curve: NISTCurve, point: [UInt8]) -> JSONValue {
 }
 
 /// A reason why a key was rejected.
-package enum KeyFault: Error, Equatable {
+public enum KeyFault: Error, Equatable {
   /// The text is not strict JSON, or is too long.
   case malformed
   /// The text is strict JSON, but not such a key: a member is missing or has another kind or length.

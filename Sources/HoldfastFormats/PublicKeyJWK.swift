@@ -85,17 +85,23 @@ package enum MACKeyJWK {
   }
 }
 
-/// The public description of a device, which `enroll` needs to have a token issued for it.
-package struct DeviceDescriptor: Sendable, Equatable {
+/// The public description of a device, which an issuer needs to issue a token for it. `holdfast device show --json` prints it.
+public struct DeviceDescriptor: Sendable, Equatable {
   /// The id of the device, 16 bytes.
-  package let deviceID: DeviceID
+  public let deviceID: DeviceID
   /// The id of the device's public key, 8 bytes.
-  package let keyID: KeyID
+  public let keyID: KeyID
   /// The device's public key.
   package let publicKey: PublicKeyJWK
+  /// The point of the device's public key, 65 bytes.
+  public var publicPoint: P256Point { publicKey.point }
 
   /// Creates a descriptor, and computes the key id; throws if the cryptographic library fails.
-  package init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
+  ///
+  /// - Parameters:
+  ///   - deviceID: The id of the device, 16 bytes.
+  ///   - publicPoint: The device's public key, an uncompressed point of 65 bytes that must be on P-256.
+  public init(deviceID: DeviceID, publicPoint: P256Point) throws(CryptographyFailure) {
     self.deviceID = deviceID
     publicKey = PublicKeyJWK(point: publicPoint)
     var cryptography = OpenSSLCryptography()
@@ -104,8 +110,9 @@ package struct DeviceDescriptor: Sendable, Equatable {
 
   /// Parses `{"device_id": 32 hex digits, "kid": 16 hex digits, "public_key": JWK}`; the key id must match the key.
   ///
+  /// - Parameter bytes: Strict JSON of at most 4096 bytes, with no other members.
   /// - Throws: ``KeyFault``.
-  package init(json bytes: [UInt8]) throws(KeyFault) {
+  public init(json bytes: [UInt8]) throws(KeyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: PublicKeyJWK.maximumByteCount)
@@ -127,6 +134,9 @@ package struct DeviceDescriptor: Sendable, Equatable {
     } catch { throw .notOnCurve }
     guard self.keyID == keyID else { throw .unexpected }
   }
+
+  /// The descriptor as JSON, which ``init(json:)`` and the command line read.
+  public var encodedJSON: [UInt8] { json.pretty() }
 
   /// The descriptor in the form that `device show --json` prints.
   package var json: JSONValue {

@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastOpenSSL
 
 /// Returns public bytes as lower-case hexadecimal digits.
-package func hexadecimal<let count: Int>(_ bytes: FixedBytes<count>) -> String {
+package func hexadecimal<Kind, let count: Int>(_ bytes: TypedBytes<Kind, count>) -> String {
   hexadecimal(bytes.bytes)
 }
 
@@ -23,9 +23,9 @@ package func hexadecimal<let capacity: Int>(_ bytes: borrowing ByteBuffer<capaci
 }
 
 /// Returns exactly `count` bytes from lower-case hexadecimal digits; nil for any other text.
-package func fixedBytes<let count: Int>(hexadecimal text: String) -> FixedBytes<count>? {
+package func fixedBytes<Kind, let count: Int>(hexadecimal text: String) -> TypedBytes<Kind, count>? {
   guard text.utf8.count == 2 * count else { return nil }
-  var bytes = FixedBytes<count>()
+  var bytes = TypedBytes<Kind, count>()
   for (index, digit) in text.utf8.enumerated() {
     guard !(0x41...0x46 ~= digit), let value = hexadecimalValue(digit) else { return nil }
     bytes[index / 2] = bytes[index / 2] << 4 | value
@@ -52,4 +52,9 @@ package func decodePublicBase64URL(_ text: String) throws(EncodingFault) -> [UIn
   let utf8 = Array(text.utf8)
   let bytes = try decodeBase64URL(utf8.span)
   return [UInt8](bytes.bytes)
+}
+
+extension TypedBytes: CustomStringConvertible {
+  /// The bytes as hexadecimal digits.
+  public var description: String { hexadecimal(self) }
 }

@@ -15,38 +15,38 @@ package func monotonicMilliseconds() -> UInt64 {
 }
 
 /// A moment of the monotonic clock by which something has to be done.
-package struct Deadline: Sendable, Comparable {
+public struct Deadline: Sendable, Comparable {
   /// Nanoseconds of `CLOCK_MONOTONIC`, whose epoch is the start of the machine.
   private let nanoseconds: Int64
 
   /// The moment that never comes.
-  package static let never = Deadline(nanoseconds: .max)
+  public static let never = Deadline(nanoseconds: .max)
 
   private init(nanoseconds: Int64) {
     self.nanoseconds = nanoseconds
   }
 
   /// The moment `milliseconds` from now: at once where that is zero or less, never where it is out of range.
-  package init(afterMilliseconds milliseconds: Int) {
+  public init(afterMilliseconds milliseconds: Int) {
     let (delay, delayOverflows) = Int64(max(milliseconds, 0)).multipliedReportingOverflow(by: 1_000_000)
     let (moment, momentOverflows) = Int64(monotonicNanoseconds()).addingReportingOverflow(delay)
     nanoseconds = delayOverflows || momentOverflows ? .max : moment
   }
 
   /// Milliseconds until the moment, rounded up; 0 once it is over, `Int.max` where it never comes.
-  package var remainingMilliseconds: Int {
+  public var remainingMilliseconds: Int {
     guard self != .never else { return .max }
     let remaining = nanoseconds - Int64(monotonicNanoseconds())
     return remaining <= 0 ? 0 : Int((remaining - 1) / 1_000_000) + 1
   }
 
   /// Whether the moment is over.
-  package var hasPassed: Bool {
+  public var hasPassed: Bool {
     remainingMilliseconds == 0
   }
 
   /// Whether `left` comes first.
-  package static func < (left: Deadline, right: Deadline) -> Bool {
+  public static func < (left: Deadline, right: Deadline) -> Bool {
     left.nanoseconds < right.nanoseconds
   }
 }

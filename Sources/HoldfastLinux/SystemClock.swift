@@ -5,17 +5,17 @@ import HoldfastCore
 /// A clock that reads the kernel's clocks.
 ///
 /// Source: clock_gettime(2).
-package struct SystemClock: Clock, Sendable {
+public struct SystemClock: Clock, Sendable {
   /// Creates the clock.
-  package init() {}
+  public init() {}
 
   /// Returns the seconds of `CLOCK_REALTIME` since 1970-01-01T00:00:00Z; nil for an earlier time.
-  package func unixSeconds() -> UInt64? {
+  public func unixSeconds() -> UInt64? {
     UInt64(exactly: read(CLOCK_REALTIME).tv_sec)
   }
 
   /// Returns the milliseconds of `CLOCK_MONOTONIC`, which counts from the start of the machine.
-  package func monotonicMilliseconds() -> UInt64 {
+  public func monotonicMilliseconds() -> UInt64 {
     let time = read(CLOCK_MONOTONIC)
     return UInt64(time.tv_sec) * 1000 + UInt64(time.tv_nsec) / 1_000_000
   }
@@ -30,14 +30,14 @@ package struct SystemClock: Clock, Sendable {
 /// A source of random bytes from the kernel.
 ///
 /// Source: getrandom(2).
-package struct SystemRandom: RandomSource, Sendable {
+public struct SystemRandom: RandomSource, Sendable {
   /// Creates the source.
-  package init() {}
+  public init() {}
 
   /// Fills `bytes` with random bytes; waits until the kernel's generator has been seeded.
   ///
   /// - Throws: `RandomFailure` if the kernel returns an error.
-  package mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
+  public mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
     var filled = 0
     while filled < bytes.count {
       let count = unsafe bytes.withUnsafeMutableBytes { buffer in

@@ -35,16 +35,19 @@ extension Measurer {
   ///
   /// - Parameters:
   ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` returns it.
-  ///   - subject: see ``takeBaseline(subject:version:clock:random:)``, also for the other parameters.
+  ///   - subject: a claim about the app's name, 1 to 64 bytes; nil for no claim.
+  ///   - version: a claim about the app's version; nil for no claim.
+  ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
+  ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if there is no randomness, or the measurement does not fit into evidence.
   public mutating func baseline(
     of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
-    BuiltInKeys.warnOfDevelopmentKey()
-    let salt: FixedBytes<32>
+    keys.warnIfDefault()
+    let salt: ConfigurationSalt
     do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
-    let keyID = try BuiltInKeys.keyID(of: BuiltInKeys.current)
+    let keyID = try keys.currentID()
     let configuration: MeasurementConfiguration
     let evidence: Evidence
     do throws(EncodingFault) {
@@ -65,7 +68,7 @@ extension Measurer {
   private func encode(_ evidence: Evidence) throws(MeasurementError) -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
-      return try evidence.encoded(authenticatedWith: BuiltInKeys.evidenceKey(at: 0), using: &cryptography)
+      return try evidence.encoded(authenticatedWith: keys.evidenceKey(), using: &cryptography)
     } catch {
       throw .cryptography
     }

@@ -70,14 +70,15 @@ public struct LiveMeasurement: Sendable {
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
 ///   - configuration: the complete content of `measurement_config.bin`.
+///   - keys: the keys of the app's releases.
 /// - Returns: `HMAC-SHA-256(MPK, nonce ‖ IM)`, 32 bytes.
 /// - Throws: `nonceLength`, `malformedConfiguration`, `unknownKey`, `unknownComponent`, and another error if a source cannot
 ///   be read.
 public func integrityMeasurementProof(
-  nonce: [UInt8], configuration: [UInt8]
+  nonce: [UInt8], configuration: [UInt8], keys: ProofKeys
 ) throws(MeasurementError) -> [UInt8] {
-  let request = try ProofRequest(nonce: nonce, configuration: configuration)
-  var measurer = Measurer()
+  let request = try ProofRequest(nonce: nonce, configuration: configuration, keys: keys)
+  var measurer = Measurer(keys: keys)
   return try request.proof(of: measurer.integrityMeasurement(for: request.configuration))
 }
 
@@ -88,27 +89,27 @@ public func integrityMeasurementProof(
 /// - Parameters:
 ///   - nonce: 16 bytes, never used before.
 ///   - configuration: the complete content of `measurement_config.bin`.
+///   - keys: the keys of the app's releases.
 /// - Returns: `HMAC-SHA-256(MPK, nonce ‖ DM)`, 32 bytes.
-/// - Throws: the errors of ``integrityMeasurementProof(nonce:configuration:)``.
+/// - Throws: the errors of ``integrityMeasurementProof(nonce:configuration:keys:)``.
 public func deviceMeasurementProof(
-  nonce: [UInt8], configuration: [UInt8]
+  nonce: [UInt8], configuration: [UInt8], keys: ProofKeys
 ) throws(MeasurementError) -> [UInt8] {
-  let request = try ProofRequest(nonce: nonce, configuration: configuration)
-  var measurer = Measurer()
+  let request = try ProofRequest(nonce: nonce, configuration: configuration, keys: keys)
+  var measurer = Measurer(keys: keys)
   return try request.proof(of: measurer.deviceMeasurement(for: request.configuration))
 }
 
 /// The input of a proof, checked before any measurement.
 private struct ProofRequest: ~Copyable {
-  let nonce: FixedBytes<16>
+  let nonce: Nonce
   let configuration: MeasurementConfiguration
   let key: MeasurementProofKey
 
-  init(nonce: [UInt8], configuration: [UInt8]) throws(MeasurementError) {
-    guard let nonce = FixedBytes<16>(nonce.span) else { throw .nonceLength }
+  init(nonce: [UInt8], configuration: [UInt8], keys: ProofKeys) throws(MeasurementError) {
+    guard let nonce = Nonce(nonce.span) else { throw .nonceLength }
     let decoded = try MeasurementConfiguration(read: configuration)
-    BuiltInKeys.warnOfDevelopmentKey()
-    guard let key = try BuiltInKeys.key(named: decoded.mpkID) else { throw .unknownKey }
+    guard let key = try keys.provingKey(named: decoded.mpkID) else { throw .unknownKey }
     self.nonce = nonce
     self.configuration = decoded
     self.key = key

@@ -6,7 +6,7 @@ public enum MeasurementError: Error, Equatable {
   case nonceLength
   /// The bytes are not a measurement configuration.
   case malformedConfiguration(EncodingFault)
-  /// No built-in key has the id that the configuration names.
+  /// No key of the app has the id that the configuration names.
   case unknownKey
   /// The configuration names a component that this platform does not have, or has in the other scope.
   case unknownComponent

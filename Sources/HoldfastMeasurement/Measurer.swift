@@ -6,6 +6,7 @@ import HoldfastOpenSSL
 /// Only one thread at a time may use it. Objects that the app loads after its baseline (by `dlopen`, or when the C library looks
 /// up users or hosts) change the integrity measurement, so the app should load them before.
 public struct Measurer: ~Copyable {
+  let keys: ProofKeys
   private let files: HostFiles
   private var cryptography = OpenSSLCryptography()
   private var chunk = [UInt8](repeating: 0, count: Measurer.chunkByteCount)
@@ -13,11 +14,14 @@ public struct Measurer: ~Copyable {
   /// The number of bytes that are read and hashed at once.
   package static let chunkByteCount = 256 << 10
 
-  /// Creates a measurer.
+  /// Creates a measurer of the running system.
   ///
-  /// - Parameter files: the running system, or a folder laid out like one for a test.
-  public init(_ files: HostFiles = HostFiles()) {
-    self.files = files
+  /// - Parameter keys: the keys of the app's releases. The first authenticates baselines.
+  public init(keys: ProofKeys) { self.init(keys: keys, files: HostFiles()) }
+
+  /// Creates a measurer of the running system, or of a folder laid out like one for a test.
+  package init(keys: ProofKeys, files: HostFiles) {
+    (self.keys, self.files) = (keys, files)
   }
 
   /// Measures every component that Linux has.
@@ -56,7 +60,7 @@ public struct Measurer: ~Copyable {
 
   /// Returns IM, DM and the key that proves them, from one fresh measurement.
   ///
-  /// - Throws: `unknownKey` if the key is not built in, and the errors of ``measure(for:)``.
+  /// - Throws: `unknownKey` if the key is not one of the app's, and the errors of ``measure(for:)``.
   public mutating func provableMeasurements(
     for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
@@ -66,12 +70,14 @@ public struct Measurer: ~Copyable {
   /// Returns IM, DM and the key that proves them, from a recent measurement. One measurement of every component serves for any
   /// configuration.
   ///
-  /// - Parameter measurement: all components that the configuration names; additional ones are ignored.
-  /// - Throws: `unknownKey` if the key is not built in, and `unknownComponent` if a component was not measured.
+  /// - Parameters:
+  ///   - measurement: all components that the configuration names; additional ones are ignored.
+  ///   - configuration: the components that count.
+  /// - Throws: `unknownKey` if the key is not one of the app's, and `unknownComponent` if a component was not measured.
   public mutating func provableMeasurements(
     of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
-    guard let key = try BuiltInKeys.key(named: configuration.mpkID) else { throw .unknownKey }
+    guard let key = try keys.provingKey(named: configuration.mpkID) else { throw .unknownKey }
     let measurement = try measurement.components(named: configuration)
     return try ProvableMeasurements(
       integrity: integrityMeasurement(of: measurement, for: configuration),

@@ -57,7 +57,7 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   /// Encrypts `message` in place with AES-256-GCM and a 12-byte nonce, and writes the tag. Source: SP 800-38D §7.1.
   public mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) throws(CryptographyFailure) {
     if gcm == nil { gcm = try GCMCipher(keyByteCount: 32) }
     try key.withBytes { (key) throws(CryptographyFailure) in
@@ -70,7 +70,7 @@ public struct OpenSSLCryptography: ~Copyable, Cryptography, Sendable {
   /// - Throws: `CryptographyFailure` if the tag is wrong; `message` is then wiped.
   public mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
     if gcm == nil { gcm = try GCMCipher(keyByteCount: 32) }
     try key.withBytes { (key) throws(CryptographyFailure) in

@@ -59,6 +59,7 @@ public struct VectorRound: ~Copyable {
   ///   - head: the head of M2.
   ///   - proofKey: the measurement proof key (MPK), 16 bytes.
   ///   - device: the device measurement (DM) of the prover's host, 32 bytes.
+  ///   - cryptography: an implementation of the primitives.
   public init<Crypto: Cryptography & ~Copyable>(
     challenge: Span<UInt8>, head: Span<UInt8>, proofKey: borrowing MeasurementProofKey, device: borrowing Secret<32>,
     using cryptography: inout Crypto

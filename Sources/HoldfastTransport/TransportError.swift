@@ -1,7 +1,7 @@
 import Glibc
 
 /// A reason why a connection could not be made, or a message could not be sent or received.
-package enum TransportError: Error, Equatable, Sendable {
+public enum TransportError: Error, Equatable, Sendable {
   /// The peer ended the connection between two messages, or an earlier error has already ended this direction of it.
   case closed
   /// The deadline passed before the first byte of a message, or before a connection was made.

@@ -142,6 +142,9 @@ longer() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 # has_at_most COUNT: whether the device has at most this number of open descriptors.
 has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
 
+# connecting: whether the only prover has a socket.
+connecting() { ls -l "/proc/$(pidof holdfast)/fd" | grep -q socket:; }
+
 has_no_link() { ! hcitool con | grep -q handle; }
 
 # low_energy_links: prints the handle of each Low Energy link, one per line.

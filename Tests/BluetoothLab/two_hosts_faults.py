@@ -25,6 +25,7 @@ def observe(lab):
         seen["lost"] = {to: lose(meeting, hosts.air, to) for to in ("verifier", "prover")}
         seen["frozen"] = freeze(meeting, hosts.prover)
         seen["thawed"] = meeting.prove("l2cap", "lock")[0]
+        seen["unconnectable"] = {transport: be_unconnectable(meeting, transport) for transport in ("l2cap", "rfcomm")}
         seen["clean"] = meeting.run(
             "verifier", f"patiently has_at_most {seen['descriptors']} && ls -l /proc/$server/fd"
         )
@@ -79,6 +80,18 @@ def freeze(meeting, host):
     host.run("killall holdfast")
     host.said("frozen")
     return seen
+
+
+def be_unconnectable(meeting, transport):
+    """A proof that began while the device's adapter did not answer, as at the end of a link."""
+    meeting.drop_link()
+    meeting.do("verifier", "hciconfig hci0 noscan")
+    name = f"unconnectable-{transport}"
+    meeting.hosts["prover"].begin(name, meeting.proof(transport, "lock", state="phone"))
+    # A socket is there only while it connects.
+    meeting.do("prover", "patiently connecting")
+    meeting.do("verifier", "hciconfig hci0 piscan")
+    return meeting.hosts["prover"].said(name)
 
 
 def cut(meeting, air):
@@ -138,6 +151,12 @@ def is_clean(seen):
     expect_equal(seen["clean"].status, 0, f"descriptors, {seen['descriptors']} before: {seen['clean'].text}")
 
 
+def tries_again(seen):
+    """two hosts: a proof whose first attempts to connect fail is accepted once the device's adapter answers"""
+    for transport, proof in seen["unconnectable"].items():
+        expect_equal(proof.status, 0, f"exit status over {transport}: {proof.text}")
+
+
 def is_cut(seen):
     """two hosts: when the link is cut for good, rounds end with 69 within their timeout, and so does connecting anew"""
     in_time(*seen["cut"])
@@ -149,4 +168,13 @@ def serves_beside_the_cut(seen):
     expect_equal(seen["beside"].status, 0, f"exit status: {seen['beside'].text}")
 
 
-CHECKS = [comes_late, gives_up, goes_on, serves_beside_the_frozen, is_clean, is_cut, serves_beside_the_cut]
+CHECKS = [
+    comes_late,
+    gives_up,
+    goes_on,
+    serves_beside_the_frozen,
+    is_clean,
+    tries_again,
+    is_cut,
+    serves_beside_the_cut,
+]

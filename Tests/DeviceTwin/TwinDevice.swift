@@ -1,5 +1,5 @@
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 
 import HoldfastCore
@@ -17,7 +17,7 @@ struct TwinDevice: ~Copyable {
   private var session: Session
   private var actuator = LockActuator(MemoryLock())
 
-  private typealias Session = DeviceSession<LinuxEnvironment<NoRandom, TwinClock>>
+  private typealias Session = DeviceSession<LinuxEnvironment<DeviceSecrets, NoRandom, TwinClock>>
 
   /// Reads the image, and makes a ledger at a path where there is none.
   init(image path: String, ledger ledgerPath: String) throws {

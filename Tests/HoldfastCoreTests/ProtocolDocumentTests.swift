@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 /// `docs/protocol.md` says what the code does.

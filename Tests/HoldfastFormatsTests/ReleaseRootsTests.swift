@@ -39,17 +39,17 @@ import Testing
     #expect(throws: KeyFileFault.tooMany) { _ = try parse(String(repeating: "#", count: 65_537)) }
   }
 
-  @Test func `the development root is the first half of a digest that everybody can compute, and says what it is`()
+  @Test func `the default root is the first half of a digest that everybody can compute, and says what it is`()
     throws
   {
-    let roots = try ReleaseRoots.development()
+    let roots = try ReleaseRoots.default()
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     hash.append("holdfast development measurement proof key")
-    let digest = try hash.finish()
-    #expect(roots.count == 1 && roots.isDevelopmentRoot)
+    let digest: Digest = try hash.finish()
+    #expect(roots.count == 1 && roots.isDefault)
     #expect(bytes(roots.root(at: 0)) == (0..<16).map { digest[$0] })
-    #expect(try !parse(first).isDevelopmentRoot)
+    #expect(try !parse(first).isDefault)
   }
 
   private func parse(_ text: String) throws(KeyFileFault) -> ReleaseRoots {

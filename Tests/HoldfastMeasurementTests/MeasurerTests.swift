@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastMeasurement
@@ -27,7 +28,7 @@ import HoldfastMeasurement
 
   @Test func `the measurements that a service computes from evidence are the prover's`() throws {
     let baseline = try takeBaseline()
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let mine = try measurer.provableMeasurements(for: baseline.configuration)
     var cryptography = OpenSSLCryptography()
     let integrity = try baseline.configuration.integrityMeasurement(
@@ -46,7 +47,7 @@ import HoldfastMeasurement
   }
 
   @Test func `one measurement serves for several baselines, each with its own salt`() throws {
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     var measured: [String] = []
     let measurement = try measurer.measure(makingDeviceSecret: true)
     for salt in [UInt8(1), 2] {
@@ -62,7 +63,7 @@ import HoldfastMeasurement
   @Test func `a configuration of fewer components takes its own out of a measurement of all`() throws {
     let configuration = try configuration(app: ["app.image"], device: ["device.cpu", "device.secret"])
     _ = try takeBaseline()
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let shared = try measurer.provableMeasurements(of: measurer.measure(), for: configuration)
     let own = try measurements(configuration)
     #expect(text(shared.integrity) == own.integrity && text(shared.device) == own.device)
@@ -105,7 +106,7 @@ import HoldfastMeasurement
     let configuration = try takeBaseline().configuration
     try host.remove("/usr/bin/program")
     try host.remove("/proc/self")
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     #expect(throws: Never.self) { _ = try measurer.deviceMeasurement(for: configuration) }
     #expect(throws: MeasurementError.self) { _ = try measurer.integrityMeasurement(for: configuration) }
   }
@@ -131,14 +132,14 @@ import HoldfastMeasurement
     app: ComponentID, device: ComponentID
   ) throws {
     let configuration = try configuration(app: [app], device: [device])
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     #expect(throws: MeasurementError.unknownComponent) { try measurer.measure(for: configuration) }
   }
 
   @Test func `only what a configuration names is measured`() throws {
     let configuration = try configuration(app: ["os.release"], device: ["device.cpu"])
     try host.remove("/proc/self")
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let measurement = try measurer.measure(for: configuration)
     #expect(measurement.app.map(\.id) == ["os.release"])
     #expect(measurement.device.map(\.id) == ["device.cpu"])
@@ -149,7 +150,7 @@ import HoldfastMeasurement
     let baseline = try takeBaseline()
     try host.write("/etc/os-release", "ID=other\n")
     try host.addMapping("0000e000-0000f000 r-xp 00000000 00:00 0 ")
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let now = try measurer.fingerprints(of: host.measurement(), for: baseline.configuration)
     #expect(now.changedComponents(since: baseline.fingerprints) == ["app.injected", "os.release"])
   }
@@ -160,7 +161,7 @@ import HoldfastMeasurement
     try host.write("/etc/machine-id", "another machine")
     try host.write("/proc/self/environ", "LD_AUDIT=a\0")
     try host.remove("/usr/bin/program")
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let changes = try measurer.changes(since: baseline.fingerprints, for: baseline.configuration)
     let gone = ComponentState.unmeasured(.unreadable(.executable, code: 2))
     #expect(
@@ -179,52 +180,37 @@ import HoldfastMeasurement
 
   @Test func `a baseline's fingerprint of another component does not do`() throws {
     let baseline = try takeBaseline()
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let none = try BaselineFingerprints(decoding: [0x80].span)
     let changes = try measurer.changes(since: none, for: baseline.configuration)
     #expect(changes.entries.allSatisfy { $0.state == .changed })
   }
 
   private func findKey(_ id: KeyID) -> EvidenceKey? {
-    for index in 0..<BuiltInKeys.count where (try? BuiltInKeys.keyID(of: BuiltInKeys.key(at: index))) == id {
-      return BuiltInKeys.evidenceKey(at: index)
-    }
-    return nil
+    (try? ProofKeys.default.currentID()) == id ? ProofKeys.default.evidenceKey() : nil
   }
 
   private func takeBaseline(salt: UInt8 = 7) throws -> Baseline {
-    var measurer = Measurer(host.files)
-    var random = RepeatingRandom(byte: salt)
+    var measurer = Measurer(keys: .default, files: host.files)
+    var random = RepeatingRandom([salt])
     return try measurer.takeBaseline(
-      subject: "com.example.lock", version: AppVersion(major: 1, minor: 0, patch: 0), clock: StoppedClock(),
+      subject: "com.example.lock", version: AppVersion(major: 1, minor: 0, patch: 0),
+      clock: TestClock(seconds: 1_790_000_000),
       random: &random)
   }
 
   private func configuration(app: [ComponentID], device: [ComponentID]) throws -> MeasurementConfiguration {
     try MeasurementConfiguration(
-      salt: FixedBytes(), mpkID: BuiltInKeys.keyID(of: BuiltInKeys.current), appIDs: app, deviceIDs: device, created: 0)
+      salt: TypedBytes(), mpkID: ProofKeys.default.currentID(), appIDs: app, deviceIDs: device, created: 0)
   }
 
   private func measurements(
     _ configuration: MeasurementConfiguration
   ) throws -> (integrity: String, device: String) {
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let measurements = try measurer.provableMeasurements(for: configuration)
     return (text(measurements.integrity), text(measurements.device))
   }
 
   private func text(_ secret: borrowing Secret<32>) -> String { secret.withBytes { hex($0) } }
-}
-
-private struct StoppedClock: Clock {
-  func unixSeconds() -> UInt64? { 1_790_000_000 }
-  func monotonicMilliseconds() -> UInt64 { 0 }
-}
-
-private struct RepeatingRandom: RandomSource {
-  let byte: UInt8
-
-  mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
-    for index in bytes.indices { bytes[index] = byte }
-  }
 }

@@ -1,12 +1,13 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 
 // The operations on plain arrays; nil where they throw.
 
 func gcmOpen(_ key: [UInt8], _ nonce: [UInt8], _ data: [UInt8], _ sealed: [UInt8], _ tag: [UInt8]) -> [UInt8]? {
   var message = sealed
   var span = message.mutableSpan
-  guard let tag = FixedBytes<16>(tag.span) else { return nil }
+  guard let tag = AuthenticationTag(tag.span) else { return nil }
   do {
     try AESGCM.open(key: key.span, nonce: nonce.span, authenticating: data.span, message: &span, tag: tag)
   } catch {
@@ -18,7 +19,7 @@ func gcmOpen(_ key: [UInt8], _ nonce: [UInt8], _ data: [UInt8], _ sealed: [UInt8
 /// The message and then the tag.
 func gcmSeal(_ key: [UInt8], _ nonce: [UInt8], _ data: [UInt8], _ plain: [UInt8]) throws -> [UInt8] {
   var message = plain
-  var tag = FixedBytes<16>()
+  var tag = AuthenticationTag()
   var span = message.mutableSpan
   try AESGCM.seal(key: key.span, nonce: nonce.span, authenticating: data.span, message: &span, tag: &tag)
   return message + tag.bytes.array
@@ -42,7 +43,7 @@ func streamedHMAC(_ key: [UInt8], _ message: [UInt8]) throws -> [UInt8] {
   var cryptography = OpenSSLCryptography()
   var mac = try cryptography.hmacSHA256(key: key.span)
   mac.append(message.span)
-  return try mac.finish().bytes.array
+  return (try mac.finish() as MAC).bytes.array
 }
 
 func hkdf(_ inputKey: [UInt8], _ salt: [UInt8], _ info: [UInt8], _ count: Int) -> [UInt8]? {
@@ -76,7 +77,7 @@ func verifyECDSA(_ point: [UInt8], _ message: [UInt8], _ signature: [UInt8]) thr
   var cryptography = OpenSSLCryptography()
   var hash = cryptography.sha256()
   hash.append(message.span)
-  let digest = try hash.finish()
+  let digest: Digest = try hash.finish()
   do {
     try cryptography.p256Verify(key: point, digest: digest, signature: signature)
     return true

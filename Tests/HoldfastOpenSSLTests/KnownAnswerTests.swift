@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @Suite struct KnownAnswerTests {

@@ -14,7 +14,7 @@ import Testing
   @Test func `filling nothing succeeds`() throws {
     var random = SystemRandom()
     let nothing: FixedBytes<0> = try random.fixedBytes()
-    #expect(nothing == FixedBytes())
+    #expect(nothing == TypedBytes())
   }
 
   @Test func `the clock is past the day this was written, and the other one does not go back`() {

@@ -1,5 +1,6 @@
 import Glibc
 import HoldfastFormats
+import TestSupport
 
 /// One file of Wycheproof, from the folder that the environment variable HOLDFAST_WYCHEPROOF names.
 struct WycheproofFile {
@@ -16,8 +17,7 @@ struct WycheproofFile {
 
   /// Reads a file; throws as well when it does not hold as many tests as it says.
   init(_ name: String) throws {
-    guard let folder = Self.folder, let bytes = readFile("\(folder)/\(name)") else { throw Unreadable() }
-    let root = try JSONValue(parsing: bytes, byteLimit: 1 << 20)
+    let root = try JSONValue(parsing: readFile("\(Self.folder ?? "")/\(name)"), byteLimit: 1 << 20)
     guard let groups = root["testGroups"]?.elements, let count = root["numberOfTests"]?.number else {
       throw Unreadable()
     }
@@ -39,17 +39,5 @@ struct WycheproofTest {
   func bytes(_ name: String) throws -> [UInt8] {
     guard let text = value[name]?.text else { throw WycheproofFile.Unreadable() }
     return hex(text)
-  }
-}
-
-private func readFile(_ path: String) -> [UInt8]? {
-  guard let file = unsafe fopen(path, "rb") else { return nil }
-  defer { unsafe fclose(file) }
-  var bytes: [UInt8] = []
-  var chunk = [UInt8](repeating: 0, count: 65536)
-  while true {
-    let count = unsafe fread(&chunk, 1, chunk.count, file)
-    if count == 0 { return bytes }
-    bytes += chunk.prefix(count)
   }
 }

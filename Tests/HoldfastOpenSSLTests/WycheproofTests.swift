@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 @Suite(.enabled(if: WycheproofFile.isPresent, "HOLDFAST_WYCHEPROOF names no folder"))

@@ -30,6 +30,15 @@ struct MessageTests {
     #expect(try right.receiveBytes() == [1])
   }
 
+  @Test func `an empty frame is refused where messages are packets, and nothing is sent`() throws {
+    let (left, right) = try Connection.pair()
+    #expect(throws: TransportError.truncated) {
+      try left.sendEmptyFrame(by: Deadline(afterMilliseconds: generousMilliseconds))
+    }
+    try left.send([1].span, by: Deadline(afterMilliseconds: generousMilliseconds))
+    #expect(try right.receive(by: .never, wholeWithin: generousMilliseconds).bytes == [1])
+  }
+
   @Test func `a stream carries the length big-endian before the message`() throws {
     let (left, right) = try Connection.pair(framing: .stream)
     try left.sendBytes(pattern(0x0203))

@@ -1,4 +1,5 @@
 import HoldfastVectors
+import TestSupport
 import Testing
 
 /// The files that an independent implementation made.

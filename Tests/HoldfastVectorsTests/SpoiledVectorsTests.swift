@@ -1,5 +1,6 @@
 import HoldfastFormats
 import HoldfastVectors
+import TestSupport
 import Testing
 
 /// A replay that passes says something only if it fails for every wrong value.

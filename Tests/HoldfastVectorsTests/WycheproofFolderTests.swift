@@ -1,4 +1,5 @@
 import HoldfastVectors
+import TestSupport
 import Testing
 
 /// Whatever files of Wycheproof are in the folder that HOLDFAST_WYCHEPROOF names.

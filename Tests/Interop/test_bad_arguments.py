@@ -33,6 +33,8 @@ USAGE_ERRORS = {
     "no command": PROVE,
     "empty command": [*PROVE, "--command", ""],
     "33 byte command": [*PROVE, "--command", "c" * 33],
+    "proof-keys with two files": ["proof-keys", "--new", "a", "--c", "b"],
+    "proof-keys onto standard output": ["proof-keys", "--new", "-"],
     "17 two-byte letters": [*PROVE, "--command", "é" * 17],
     "65 byte parameter": [*STATUS, "--parameter", "p" * 65],
     "9 parameters": [*STATUS, *["--parameter", "p"] * 9],

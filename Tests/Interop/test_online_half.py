@@ -2,7 +2,10 @@
 
 import json
 import pathlib
+import re
 import secrets
+import subprocess
+import sys
 import time
 
 import pytest
@@ -18,7 +21,7 @@ OK, DENIED, MALFORMED, USAGE = 0, 1, 2, 64
 APP = ["app.debug", "app.image", "app.injected", "app.text", "os.release"]
 DEVICE = ["device.cpu", "device.machine", "device.secret"]
 # The root that everybody knows.
-DEVELOPMENT_ROOT = sha256(b"holdfast development measurement proof key")[:16]
+DEFAULT_ROOT = sha256(b"holdfast development measurement proof key")[:16]
 
 
 class Backend:
@@ -103,13 +106,13 @@ def status_is(done, status, *words):
         assert word in said, f"'{word}' is not in: {said}"
 
 
-def forged(backend, key, **claims):
-    """Evidence of an app that never ran, with the approved image's public digest; what its holder would have to prove."""
-    image = bytes.fromhex(next(iter(backend.policy()["images"])))
+def forged(backend, key, root=DEFAULT_ROOT, image=None, **claims):
+    """Evidence of an app that never ran, with an approved image's public digest; what its holder would have to prove."""
+    image = image or bytes.fromhex(next(iter(backend.policy()["images"])))
     app = [(name, image if name == "app.image" else secrets.token_bytes(32)) for name in APP]
     device = [(name, secrets.token_bytes(32)) for name in DEVICE]
     salt = secrets.token_bytes(32)
-    _, proof_key = measurement.release_keys(DEVELOPMENT_ROOT)
+    _, proof_key = measurement.release_keys(root)
     configuration = measurement.configuration(salt, measurement.proof_key_id(proof_key), APP, DEVICE, int(time.time()))
     evidence = measurement.evidence(key, configuration, app, device, **claims)
     proved = {
@@ -143,7 +146,7 @@ def test_the_key_in_a_token_forges_no_evidence(backend, admission):
         # The attacker owns a device, which the service's owner has registered.
         status_is(backend.own("device", "add", descriptor), OK)
     proof_key = key_from_a_token(backend, key, device_id, descriptor)
-    assert proof_key == measurement.release_keys(DEVELOPMENT_ROOT)[1], "the key in the token"
+    assert proof_key == measurement.release_keys(DEFAULT_ROOT)[1], "the key in the token"
     evidence_key, derived = measurement.release_keys(proof_key)
     for what, forgery in (
         ("the key of the token", proof_key),
@@ -162,7 +165,7 @@ def test_the_key_in_a_token_forges_no_evidence(backend, admission):
 def test_the_same_forgery_with_the_evidence_key_itself_goes_through_so_that_the_others_fail_for_their_key_alone(
     backend,
 ):
-    evidence, proved = forged(backend, measurement.release_keys(DEVELOPMENT_ROOT)[0])
+    evidence, proved = forged(backend, measurement.release_keys(DEFAULT_ROOT)[0])
     done, out = backend.attest(evidence, backend.lock_file)
     status_is(done, OK)
     state = backend.name("state")
@@ -182,11 +185,11 @@ def test_no_token_holds_the_evidence_key_and_the_services_files_hold_the_root_no
     state = backend.name("state")
     status_is(backend.enroll(descriptor, state), OK)
     token = (enrolment(state) / "measurement_token.cose").read_bytes()
-    evidence_key, proof_key = measurement.release_keys(DEVELOPMENT_ROOT)
+    evidence_key, proof_key = measurement.release_keys(DEFAULT_ROOT)
     plaintext = repr(cose.open_token(token, key, [backend.issuer], device_id))
     assert repr(proof_key) in plaintext and repr(evidence_key)[2:-1] not in plaintext, "the token's claims"
     for file in backend.service.iterdir():
-        assert DEVELOPMENT_ROOT not in file.read_bytes(), f"{file.name} holds the root"
+        assert DEFAULT_ROOT not in file.read_bytes(), f"{file.name} holds the root"
 
 
 def test_a_devices_id_cannot_be_taken_by_who_enrols_first_the_owners_word_counts_and_revokes(backend):
@@ -356,11 +359,16 @@ def test_what_is_no_program_or_has_no_name_or_version_is_not_approved(backend):
     assert backend.policy() == before, "the policy"
 
 
+def key_file(backend, *roots):
+    return backend.write(backend.name("mpk.key").name, "".join(root.hex() + "\n" for root in roots).encode())
+
+
 def test_a_key_file_registers_the_keys_of_another_build_and_only_those_that_it_holds(backend):
     root = secrets.token_bytes(16)
-    named = ("approve", "/bin/ls", "--subject", "files", "--version", "1.2.3", "--mpk-key")
+    named = ("approve", "/bin/ls", "--subject", "files", "--version", "1.2.3", "--proof-keys")
     before = (backend.service / "release.keys").read_bytes()
-    for text in (b"", b"# nothing\n", b"00\n", root.hex().encode() + b"\n" + root.hex().encode(), b"0" * 70_000):
+    many = "".join(f"{number:032x}\n" for number in range(1, 66)).encode()
+    for text in (b"", b"# nothing\n", b"00\n", root.hex().encode() + b"\n" + root.hex().encode(), b"0" * 70_000, many):
         status_is(backend.own(*named, backend.write("mpk.key", text)), MALFORMED, "mpk.key")
     status_is(backend.own(*named, backend.name("none")), MALFORMED)
     open_file = backend.write("mpk.key", root.hex().encode())
@@ -372,7 +380,126 @@ def test_a_key_file_registers_the_keys_of_another_build_and_only_those_that_it_h
         status_is(backend.own(*named, open_file), OK)
     evidence_key, proof_key = measurement.release_keys(root)
     assert (backend.service / "release.keys").read_bytes() == before + proof_key + evidence_key, "the keys"
+    images = {entry["image"]: entry for entry in json.loads(backend.own("images", "--json").stdout)["images"]}
+    digest = sha256(pathlib.Path("/bin/ls").read_bytes()).hex()
+    assert images[digest]["proof_key"] == measurement.proof_key_id(proof_key).hex(), "the image's release"
     status_is(backend.own("unapprove", "/bin/ls"), OK)
+
+
+def test_evidence_counts_only_for_the_images_of_the_release_whose_keys_it_has(backend):
+    newer, older, others = (secrets.token_bytes(16) for _ in range(3))
+    images = {name: sha256(pathlib.Path(f"/bin/{name}").read_bytes()) for name in ("ls", "cat", "cp")}
+    own = bytes.fromhex(next(iter(backend.policy()["images"])))
+    for name, *roots in (("ls", newer, older), ("cat", older), ("cp", others)):
+        named = ("approve", f"/bin/{name}", "--subject", name, "--version", "1.2.3")
+        status_is(backend.own(*named, "--proof-keys", key_file(backend, *roots)), OK)
+    releases = {newer: images["ls"], older: images["cat"], others: images["cp"], DEFAULT_ROOT: own}
+    for root, own_image in releases.items():
+        for image in releases.values():
+            evidence, _ = forged(backend, measurement.release_keys(root)[0], root, image)
+            done, _ = backend.attest(evidence, backend.lock_file)
+            if image == own_image:
+                status_is(done, OK)
+            else:
+                status_is(done, DENIED, "in another one", "--proof-keys")
+        # The key of another release does not authenticate evidence that names this one.
+        stranger = next(other for other in releases if other != root)
+        evidence, _ = forged(backend, measurement.release_keys(stranger)[0], root, own_image)
+        status_is(backend.attest(evidence, backend.lock_file)[0], DENIED, "evidence key")
+    for name in images:
+        status_is(backend.own("unapprove", f"/bin/{name}"), OK)
+
+
+@pytest.mark.parametrize("program, kind", [(sys.executable, "Python"), ("/bin/sh", "shell"), ("/bin/bash", "shell")])
+def test_an_interpreter_can_be_approved_only_with_the_default_key(backend, program, kind):
+    root = secrets.token_bytes(16)
+    before = (backend.service / "release.keys").read_bytes()
+    copy = backend.name("harmless")
+    copy.write_bytes(pathlib.Path(program).read_bytes())
+    for path in (program, copy):
+        named = ("approve", path, "--subject", "script", "--version", "1.2.3")
+        done = backend.own(*named, "--proof-keys", key_file(backend, root))
+        status_is(done, MALFORMED, "interpreter", kind, "default key")
+        assert (backend.service / "release.keys").read_bytes() == before, "the keys"
+        status_is(backend.own(*named), OK)
+    image = sha256(copy.read_bytes())
+    assert "proof_key" not in backend.policy()["images"][image.hex()], "the image's release"
+    evidence, _ = forged(backend, measurement.release_keys(DEFAULT_ROOT)[0], image=image)
+    status_is(backend.attest(evidence, backend.lock_file)[0], OK)
+    status_is(backend.own("unapprove", copy), OK)
+
+
+def test_a_key_file_is_created_once_with_a_root_and_for_this_user_only(backend):
+    files = [backend.name("mpk.key") for _ in range(2)]
+    for file in files:
+        status_is(backend.line.run("proof-keys", "--new", file), OK)
+        assert re.fullmatch("[0-9a-f]{32}\n", file.read_text()), "the file"
+        assert file.stat().st_mode & 0o777 == 0o600, "its mode"
+    first = files[0].read_bytes()
+    assert first != files[1].read_bytes(), "the roots"
+    done = backend.line.run("proof-keys", "--new", files[0])
+    status_is(done, MALFORMED, str(files[0]))
+    assert files[0].read_bytes() == first, "the file was overwritten"
+    for words in ((), ("--new", "-"), ("--new", backend.name("a"), "--c", files[0])):
+        status_is(backend.line.run("proof-keys", *words), USAGE)
+
+
+HEADER = """#include <stdint.h>
+typedef struct hf_proof_keys {
+  uint32_t count;
+  uint32_t is_default;
+  void (*measurement_proof_key)(uint32_t index, uint8_t out[16]);
+  void (*evidence_key)(uint32_t index, uint8_t out[32]);
+} hf_proof_keys_t;
+"""
+PROGRAM = """#include <stdio.h>
+#include <holdfast.h>
+extern const hf_proof_keys_t hf_proof_keys;
+int main(void) {
+  uint8_t key[32];
+  printf("%u %u\\n", (unsigned)hf_proof_keys.count, (unsigned)hf_proof_keys.is_default);
+  for (uint32_t index = 0; index < hf_proof_keys.count; index++) {
+    hf_proof_keys.measurement_proof_key(index, key);
+    for (int i = 0; i < 16; i++) printf("%02x", key[i]);
+    hf_proof_keys.evidence_key(index, key);
+    for (int i = 0; i < 32; i++) printf("%02x", key[i]);
+    printf("\\n");
+  }
+  return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("count", [1, 64])
+def test_a_c_program_has_the_keys_of_its_releases_and_none_in_one_piece(backend, count):
+    folder = backend.name("c")
+    folder.mkdir()
+    (folder / "holdfast.h").write_text(HEADER)
+    (folder / "main.c").write_text(PROGRAM)
+    roots = [secrets.token_bytes(16) for _ in range(count)]
+    source = backend.line.succeed("proof-keys", "--c", key_file(backend, *roots))
+    assert (
+        json.loads(backend.line.succeed("proof-keys", "--json", "--c", key_file(backend, *roots)))["c"].encode()
+        == source
+    )
+    (folder / "keys.c").write_bytes(source)
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-pedantic", "-I", folder]
+    compiled = subprocess.run(
+        ["gcc", *flags, folder / "main.c", folder / "keys.c", "-o", folder / "program"],
+        capture_output=True,
+        check=False,
+    )
+    assert compiled.returncode == 0, compiled.stderr.decode()
+    lines = subprocess.run([folder / "program"], capture_output=True, text=True, check=True).stdout.splitlines()
+    assert lines[0] == f"{count} 0", "count"
+    keys = [measurement.release_keys(root) for root in roots]
+    assert lines[1:] == [proof_key.hex() + evidence_key.hex() for evidence_key, proof_key in keys], "the keys"
+    program = (folder / "program").read_bytes()
+    for root, pair in zip(roots, keys, strict=True):
+        for secret in (root, *pair):
+            for part in (secret[:8], secret[-8:]):
+                assert part not in program and part[::-1] not in program, "a key in one piece"
+            assert secret.hex()[:16].encode() not in source, "a key as text"
 
 
 def test_a_policy_of_the_earlier_shape_and_one_that_is_wrong_is_refused_by_the_members_name(backend):
@@ -385,6 +512,10 @@ def test_a_policy_of_the_earlier_shape_and_one_that_is_wrong_is_refused_by_the_m
         ({"images": {digest: {"subject": "a"}}}, f"images.{digest}.version"),
         ({"images": {digest: {"subject": 1, "version": [1, 2, 3]}}}, f"images.{digest}.subject"),
         ({"images": {digest: {"subject": "a", "version": "1.2.3"}}}, f"images.{digest}.version"),
+        (
+            {"images": {digest: {"subject": "a", "version": [1, 2, 3], "proof_key": "0A" * 8}}},
+            f"images.{digest}.proof_key",
+        ),
         ({"images": {digest: {"subject": "a", "version": [1, 2, 3], "more": 1}}}, f"images.{digest}.more"),
         ({"devices": "all"}, "devices"),
         ({"devices": 1}, "devices"),

@@ -94,7 +94,7 @@ func save(_ bytes: [UInt8], _ path: String) {
 }
 
 func takeBaseline(_ path: String) throws {
-  var measurer = Measurer()
+  var measurer = Measurer(keys: .default)
   var random = SystemRandom()
   let baseline = try measurer.takeBaseline(
     subject: BoundedText("probe"), version: AppVersion(major: 1, minor: 0, patch: 0), clock: SystemClock(),
@@ -109,14 +109,14 @@ func printMeasurement(_ measurement: LiveMeasurement) {
 }
 
 func measure(_ path: String) throws {
-  var measurer = Measurer()
+  var measurer = Measurer(keys: .default)
   let measurements = try measurer.provableMeasurements(for: load(path))
   printHexadecimal("im", measurements.integrity)
   printHexadecimal("dm", measurements.device)
 }
 
 func printChanges(_ path: String, _ disturbance: String?) throws {
-  var measurer = Measurer()
+  var measurer = Measurer(keys: .default)
   let configuration = load(path)
   let before = try measurer.measure(for: configuration)
   if let disturbance { disturb(disturbance) }
@@ -132,14 +132,14 @@ func explain(_ path: String, _ disturbance: String?) throws {
   let encoded = read(path + ".fingerprints")
   let baseline = try BaselineFingerprints(decoding: encoded.span)
   if let disturbance { disturb(disturbance) }
-  var measurer = Measurer()
+  var measurer = Measurer(keys: .default)
   let changes = try measurer.changes(since: baseline, for: configuration)
   for entry in changes.entries where entry.state != .unchanged { print("\(entry.state) \(entry.id)") }
   printMeasurement(try measurer.measure(for: configuration))
 }
 
 func printTimes() throws {
-  var measurer = Measurer()
+  var measurer = Measurer(keys: .default)
   for round in ["first", "second", "third"] {
     let start = SystemClock().nanoseconds
     let measurement = try measurer.measure(makingDeviceSecret: true)

@@ -1,17 +1,17 @@
 import HoldfastCore
 import HoldfastLinux
-import HoldfastOpenSSL
 import Synchronization
 
 /// A clock that stands still until a test moves it, or lets it run.
 package final class TestClock: Clock, Sendable {
-  private let unix = Mutex<UInt64?>(testTime)
+  private let unix: Mutex<UInt64?>
   private let milliseconds = Mutex<UInt64>(1_000_000)
   private let isRunning = Atomic(false)
   private let step: UInt64
 
-  /// The monotonic time advances by `stepMilliseconds` with every call.
-  package init(stepMilliseconds: UInt64 = 0) {
+  /// Creates a clock whose monotonic time advances by `stepMilliseconds` with every call.
+  package init(seconds: UInt64? = testTime, stepMilliseconds: UInt64 = 0) {
+    unix = Mutex(seconds)
     step = stepMilliseconds
   }
 
@@ -37,16 +37,4 @@ package final class TestClock: Clock, Sendable {
   package func advance(milliseconds count: UInt64) {
     milliseconds.withLock { $0 += count }
   }
-}
-
-/// A clock that never moves; nil means no clock.
-package struct StillClock: Clock {
-  private let seconds: UInt64?
-
-  package init(seconds: UInt64? = testTime) {
-    self.seconds = seconds
-  }
-
-  package func unixSeconds() -> UInt64? { seconds }
-  package func monotonicMilliseconds() -> UInt64 { 0 }
 }

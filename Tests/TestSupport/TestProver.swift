@@ -35,11 +35,9 @@ package final class TestProver {
   ) throws -> TestAnswer {
     var head: [UInt8] = []
     let isReference = flaws.contains(.asReference)
-    let random = fixed16(try randomBytes(16))
     let sent = isReference ? try reference() : token
     ProofMessageHead.encode(
-      random: random, encoding: isReference ? .reference : .cose,
-      token: sent.span, into: &head)
+      random: fixed(try randomBytes(16)), encoding: isReference ? .reference : .cose, token: sent.span, into: &head)
     let transcript = try Transcript(challenge: challenge.span, head: head.span, using: &cryptography)
     var request = Request(command: BoundedText<32>(command)!)
     for parameter in parameters { try request.append(parameter: BoundedText(parameter)!) }
@@ -66,7 +64,7 @@ package final class TestProver {
     message.appendCBOR(unsigned: isReference ? 0 : 1)
     let sent = isReference ? try reference() : token
     message.appendCBOR(bytes: sent.span)
-    try appendProofs(nonce: fixed16(nonce), flaws: flaws, to: &message)
+    try appendProofs(nonce: fixed(nonce), flaws: flaws, to: &message)
     message.appendCBOR(text: Array(command.utf8).span)
     return message
   }
@@ -85,7 +83,7 @@ package final class TestProver {
       using: &cryptography)
     let reply = try VerdictBody(buffer.bytes)
     return TestVerdict(
-      status: verdict.status, result: String(decoding: Array(copying: reply.result.bytes), as: UTF8.self),
+      status: verdict.status, result: String(decoding: Array(reply.result.bytes), as: UTF8.self),
       notice: reply.notice)
   }
 
@@ -95,7 +93,7 @@ package final class TestProver {
     return Array(reference)
   }
 
-  private func appendProofs(nonce: FixedBytes<16>, flaws: Flaws, to message: inout [UInt8]) throws {
+  private func appendProofs(nonce: Nonce, flaws: Flaws, to message: inout [UInt8]) throws {
     try appendProof(
       of: claims.integrity, nonce: nonce, isAbsent: flaws.contains(.noIntegrity),
       isWrong: flaws.contains(.wrongIntegrity), to: &message)
@@ -105,7 +103,7 @@ package final class TestProver {
   }
 
   private func appendProof(
-    of measurement: [UInt8], nonce: FixedBytes<16>, isAbsent: Bool, isWrong: Bool, to message: inout [UInt8]
+    of measurement: [UInt8], nonce: Nonce, isAbsent: Bool, isWrong: Bool, to message: inout [UInt8]
   ) throws {
     guard !isAbsent else { return message.appendCBORNull() }
     let key = MeasurementProofKey(copying: claims.proofKey.span) ?? MeasurementProofKey()
@@ -127,7 +125,7 @@ package final class TestProver {
       try buffer.seal(
         key: keys.proverToDevice, nonce: zero.bytes, authenticating: transcript.hash.bytes, using: &cryptography)
     }
-    request = Array(copying: buffer.bytes)
+    request = Array(buffer.bytes)
   }
 
   private func sessionKeys(_ transcript: Transcript) throws -> SessionKeys {
@@ -153,11 +151,4 @@ package struct TestVerdict: Equatable {
   package init(status: Status, result: String?, notice: Notice?) {
     (self.status, self.result, self.notice) = (status, result, notice)
   }
-}
-
-/// Returns the first 16 bytes of `bytes`.
-package func fixed16(_ bytes: [UInt8]) -> FixedBytes<16> {
-  var fixed = FixedBytes<16>()
-  for index in 0..<16 { fixed[index] = bytes[index] }
-  return fixed
 }

@@ -16,16 +16,17 @@ package struct TestRandom: RandomSource, Sendable {
   }
 }
 
-/// A random source that always gives the same byte: a device must be safe even with this.
-package struct PoorRandom: RandomSource, Sendable {
-  /// The byte is not 0, because a key of zeros is invalid.
-  private let byte: UInt8
+/// A random source that fills each request with the same bytes, from the first one on: a device must be safe even with
+/// this.
+package struct RepeatingRandom: RandomSource, Sendable {
+  private let bytes: [UInt8]
 
-  package init(byte: UInt8 = 1) {
-    self.byte = byte
+  /// `bytes` are 1 by default, because a key of zeros is invalid.
+  package init(_ bytes: [UInt8] = [1]) {
+    self.bytes = bytes
   }
 
-  package mutating func fill(_ bytes: inout MutableSpan<UInt8>) throws(RandomFailure) {
-    for index in bytes.indices { bytes[index] = byte }
+  package mutating func fill(_ output: inout MutableSpan<UInt8>) {
+    for index in output.indices { output[index] = bytes[index % bytes.count] }
   }
 }

@@ -1,8 +1,8 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-package let ann: BoundedText<32> = BoundedText("ann")
-package let bob: BoundedText<32> = BoundedText("bob")
+package let ann: BoundedText<32> = "ann"
+package let bob: BoundedText<32> = "bob"
 package let hotpMethod = CodeMethod.hotp(.sha1, .six)
 package let totpMethod = CodeMethod.totp(.sha1, .six, periodSeconds: 30)
 package let counterSealMethod = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:C-QH64")!)
@@ -19,27 +19,26 @@ package func password(_ position: UInt64, secret: [UInt8] = usersSecret, user: B
     code: try HOTP.code(counter: position, key: secret.span, hash: .sha1, length: .six, using: &cryptography))
 }
 
-/// Returns a user's seal over a command without parameters.
+/// Returns a user's seal over a command, at a counter or time step where the method has one.
 package func seal(
-  _ method: CodeMethod, _ counter: UInt64? = nil, challenge: String = "", _ command: String = "lock",
-  secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
+  _ method: CodeMethod, _ position: UInt64 = 0, challenge: [UInt8] = [], _ command: BoundedText<32> = "lock",
+  _ parameters: [BoundedText<64>] = [], secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
 ) throws -> UserCode {
   var cryptography = OpenSSLCryptography()
   guard case .ocra(let suite) = method else { throw CryptographyFailure() }
   let digest = try sealQuestion(
-    command: BoundedText(command)!, parameterCount: 0, parameter: { _ in BoundedText() }, using: &cryptography)
-  let text = Array(challenge.utf8) + Array(digest)
-  let question = OCRAQuestion(text.span, for: suite)!
+    command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
+  let text = Array(hex(challenge).utf8) + Array(digest)
+  let input = OCRAInput(
+    counter: suite.hasCounter ? position : nil, question: OCRAQuestion(text.span, for: suite)!,
+    timeStep: suite.timeStepSeconds == nil ? nil : position)
   return UserCode(
-    user: user,
-    code: try OCRA.code(
-      suite: suite, key: secret.span, input: OCRAInput(counter: counter, question: question),
-      using: &cryptography))
+    user: user, code: try OCRA.code(suite: suite, key: secret.span, input: input, using: &cryptography))
 }
 
 /// Returns a user's seal from a counter.
 package func counterSeal(
-  _ counter: UInt64, _ command: String, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
+  _ counter: UInt64, _ command: BoundedText<32>, secret: [UInt8] = usersSecret, user: BoundedText<32> = ann
 ) throws -> UserCode {
   try seal(counterSealMethod, counter, command, secret: secret, user: user)
 }

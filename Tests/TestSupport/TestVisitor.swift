@@ -1,6 +1,15 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
+extension OneUseCode {
+  /// The code as the owner reads it to the user.
+  package var text: String {
+    var bytes: [UInt8] = []
+    write(into: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
 /// A user with one of the owner's codes at a device, message by message.
 package struct TestVisitor {
   /// The device's last refusal.
@@ -27,7 +36,7 @@ package struct TestVisitor {
         case .send: break
         case .store:
           let given: [CodePurpose: [UInt8]]? = session.withSecrets { secrets in
-            [.otp: secrets.otp.withBytes { Array(copying: $0) }, .seal: secrets.seal.withBytes { Array(copying: $0) }]
+            [.otp: secrets.otp.withBytes { Array($0) }, .seal: secrets.seal.withBytes { Array($0) }]
           }
           secrets = given ?? [:]
           try session.confirm()
@@ -37,7 +46,7 @@ package struct TestVisitor {
         if case .refused(let refused) = error { status = refused }
         return false
       }
-      message = try respond(Array(copying: session.outgoing.bytes))
+      message = try respond(Array(session.outgoing.bytes))
     }
   }
 }

@@ -50,6 +50,24 @@ package struct TestClaims {
   }
 }
 
+/// The deliberate faults of a token under test; at first, there are none.
+package struct TokenFlaws {
+  /// Whether the claims are signed, or authenticated by a MAC.
+  package var isSigned = true
+  /// The label of the key id in the recipient's header.
+  package var recipientKeyLabel = COSE.keyIDLabel
+  /// The unprotected header of the signature or MAC.
+  package var unprotectedHeader: [UInt8] = [0xa0]
+  /// Changes the claims before they are signed.
+  package var changeClaims: (inout [UInt8]) throws -> Void = { _ in }
+  /// Changes the plaintext before it is encrypted.
+  package var changePlaintext: (inout [UInt8]) throws -> Void = { _ in }
+
+  package init(isSigned: Bool = true) {
+    self.isSigned = isSigned
+  }
+}
+
 /// An issuer of tokens, as COSE.
 package final class TestIssuer {
   private var key: P256PrivateKey
@@ -60,6 +78,11 @@ package final class TestIssuer {
   package init(sharing macKey: [UInt8]? = nil) throws {
     key = try P256PrivateKey()
     self.macKey = macKey
+  }
+
+  package init(scalar: [UInt8]) throws {
+    key = try P256PrivateKey(scalar: secret(scalar))
+    macKey = nil
   }
 
   package var point: P256Point { key.publicPoint }
@@ -75,11 +98,17 @@ package final class TestIssuer {
   }
 
   /// Returns a `COSE_Encrypt` to `recipient` around a `COSE_Sign1`, a `COSE_Mac0` or bare claims.
-  package func token(_ claims: TestClaims, to recipient: P256Point, isSigned: Bool = true) throws -> [UInt8] {
-    try encrypt(isSigned ? vouch(for: claims.encoded()) : claims.encoded(), to: recipient)
+  package func token(
+    _ claims: TestClaims, to recipient: P256Point, flaws: TokenFlaws = TokenFlaws()
+  ) throws -> [UInt8] {
+    var plaintext = claims.encoded()
+    try flaws.changeClaims(&plaintext)
+    if flaws.isSigned { plaintext = try vouch(for: plaintext, flaws) }
+    try flaws.changePlaintext(&plaintext)
+    return try encrypt(plaintext, to: recipient, keyLabel: flaws.recipientKeyLabel)
   }
 
-  private func vouch(for payload: [UInt8]) throws -> [UInt8] {
+  private func vouch(for payload: [UInt8], _ flaws: TokenFlaws) throws -> [UInt8] {
     var protected: [UInt8] = []
     protected.appendCBOR(map: 3)
     protected.appendCBOR(integer: COSE.algorithmLabel)
@@ -91,12 +120,12 @@ package final class TestIssuer {
     message.appendCBOR(tag: macKey == nil ? COSE.sign1Tag : COSE.mac0Tag)
     message.appendCBOR(array: 4)
     message.appendCBOR(bytes: protected.span)
-    message.appendCBOR(map: 0)
+    message += flaws.unprotectedHeader
     message.appendCBOR(bytes: payload.span)
     if let macKey {
       var mac = try cryptography.hmacSHA256(key: macKey.span)
       mac.appendCOSEClaimsContext(COSE.macContext, protected: protected.span, payload: payload.span)
-      message.appendCBOR(bytes: try mac.finish().bytes)
+      message.appendCBOR(bytes: (try mac.finish() as MAC).bytes)
     } else {
       var hash = cryptography.sha256()
       hash.appendCOSEClaimsContext(COSE.signatureContext, protected: protected.span, payload: payload.span)
@@ -105,18 +134,19 @@ package final class TestIssuer {
     return message
   }
 
-  private func encrypt(_ plaintext: [UInt8], to recipient: P256Point) throws -> [UInt8] {
+  private func encrypt(_ plaintext: [UInt8], to recipient: P256Point, keyLabel: Int64) throws -> [UInt8] {
     var ephemeral = try P256PrivateKey()
     var recipientProtected: [UInt8] = []
     recipientProtected.appendCBOR(map: 2)
     recipientProtected.appendCBOR(integer: COSE.algorithmLabel)
     recipientProtected.appendCBOR(integer: COSE.ecdhHKDF256)
     let recipientID = try HoldfastCore.keyID(of: recipient, using: &cryptography)
-    recipientProtected.appendBytes(COSE.keyIDLabel, Array(recipientID))
+    recipientProtected.appendBytes(keyLabel, Array(recipientID))
     let contentKey = try contentKey(&ephemeral, recipient, recipientProtected)
-    let iv = try randomBytes(12)
+    // The key is used only once.
+    let iv = [UInt8](repeating: 0, count: 12)
     var ciphertext = plaintext
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     var context: [UInt8] = []
     context.appendCOSEEncryptionContext()
     var message = ciphertext.mutableSpan

@@ -33,14 +33,14 @@ struct StubCryptography: Cryptography {
 
   mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) {
     for index in message.indices { message[index] ^= stubResult() }
   }
 
   mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
     for index in message.indices { message[index] ^= stubResult() }
     if stubResult() == 0 { throw CryptographyFailure() }
@@ -110,7 +110,7 @@ private struct StubStore: ~Copyable, DeviceStore {
     var snapshot = LedgerSnapshot(clockFloor: UInt64(stubResult()), user: user)
     let number = UInt64(stubResult())
     snapshot.request = RequestRecord(
-      highest: number, window: number, digest: FixedBytes(), expires: UInt64(stubResult()), outcome: nil)
+      highest: number, window: number, digest: TypedBytes(), expires: UInt64(stubResult()), outcome: nil)
     decide(round, snapshot, &decision)
   }
   mutating func codeSecret(of userID: UInt64, _ purpose: CodePurpose) -> CodeSecret? {

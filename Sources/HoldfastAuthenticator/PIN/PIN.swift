@@ -4,7 +4,7 @@ import HoldfastOpenSSL
 /// A PIN of 4 to 6 digits, which is wiped when it goes out of scope.
 ///
 /// The authenticator cannot determine whether a PIN is correct.
-package struct PIN: ~Copyable, Sendable {
+public struct PIN: ~Copyable, Sendable {
   /// The digits in ASCII.
   let digits: SecretBytes
   /// The rule for new PINs that this PIN breaks; nil if it breaks none.
@@ -15,7 +15,7 @@ package struct PIN: ~Copyable, Sendable {
   /// Timing: reveals only the number of digits, whether all are digits, and the rule that they break.
   ///
   /// - Throws: `length` or `notDigits`.
-  package init(_ digits: Span<UInt8>) throws(PINFault) {
+  public init(_ digits: Span<UInt8>) throws(PINFault) {
     guard (4...6).contains(digits.count) else { throw .length }
     var strange: Int32 = 0
     for index in digits.indices {
@@ -79,7 +79,7 @@ extension PIN {
 }
 
 /// The reasons why text is not a PIN or is too weak for a new one.
-package enum PINFault: Error, Sendable, Equatable, CaseIterable {
+public enum PINFault: Error, Sendable, Equatable, CaseIterable {
   /// The text has fewer than 4 or more than 6 digits.
   case length
   /// The text has characters other than the digits 0 to 9.
@@ -93,7 +93,7 @@ package enum PINFault: Error, Sendable, Equatable, CaseIterable {
 }
 
 /// The input that the use of a record's secret requires.
-package enum PINMode: Sendable, Equatable {
+public enum PINMode: Sendable, Equatable {
   /// No input: the secret is stored unprotected.
   case none
   /// The PIN that blinds the secret.

@@ -90,7 +90,7 @@ extension ProtectionSecret {
 }
 
 /// The input with which a user blinds a record's secret or uses it.
-package enum ProtectionSecret: ~Copyable, Sendable {
+public enum ProtectionSecret: ~Copyable, Sendable {
   /// No input: the secret is stored unprotected.
   case none
   /// A PIN.
@@ -138,14 +138,14 @@ package enum ProtectionKind: UInt8, Sendable, Equatable {
 }
 
 /// A key from another authenticator, such as a fingerprint reader, a smart card or a key ring, which replaces the PIN.
-package struct ExternalKey: ~Copyable, Sendable {
+public struct ExternalKey: ~Copyable, Sendable {
   /// The permitted lengths of a key, in bytes. A shorter key could be guessed.
-  package static let byteCounts = 16...1024
+  public static let byteCounts = 16...1024
 
   let bytes: SecretBytes
 
   /// Copies `bytes`. Returns nil unless there are 16 to 1,024 of them.
-  package init?(_ bytes: Span<UInt8>) {
+  public init?(_ bytes: Span<UInt8>) {
     guard Self.byteCounts.contains(bytes.count) else { return nil }
     self.bytes = SecretBytes(copying: bytes)
   }

@@ -97,7 +97,7 @@ enum UndoCopy {
     secret.bytes.withBytes { message.appendCBOR(bytes: $0) }
     let nonce: FixedBytes<12>
     do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw .failed }
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     do throws(CryptographyFailure) {
       let key = try code.key(using: &cryptography)
       var span = message.mutableSpan
@@ -112,7 +112,7 @@ enum UndoCopy {
     _ copy: [UInt8], for record: Record, under code: borrowing UndoCode,
     using cryptography: inout OpenSSLCryptography
   ) -> BlindedSecret? {
-    guard copy.count > 28, let tag = FixedBytes<16>(copy.span.extracting(last: 16)) else { return nil }
+    guard copy.count > 28, let tag = AuthenticationTag(copy.span.extracting(last: 16)) else { return nil }
     var message = SecretBytes(copying: copy.span.extracting(12..<copy.count - 16))
     do throws(CryptographyFailure) {
       let key = try code.key(using: &cryptography)

@@ -8,10 +8,11 @@ extension Authenticator {
   ///   - record: A record of purpose `otp`, as ``record(user:index:purpose:)`` returns it.
   ///   - protector: The input that the record's protection requires. A wrong PIN yields a wrong code.
   ///   - challenge: The question, only for an OCRA method.
+  ///   - clock: The clock by which a time-based code is made.
   /// - Throws: `notSynchronised` beyond the device's look-ahead window, `counterExhausted`, `clockOutOfRange`,
   ///   `badQuestion`, `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod`; `busy`, `diskFull`,
   ///   `failed`.
-  package func code<Time: Clock & ~Copyable>(
+  public func code<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, challenge: String? = nil, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
     try codes(for: record, count: 1, with: protector, challenge: challenge, clock: clock)[0]
@@ -183,11 +184,11 @@ extension Record {
 }
 
 /// A code for display.
-package struct Code: Sendable, Equatable {
+public struct Code: Sendable, Equatable {
   /// The code, 4 to 10 decimal digits.
-  package let text: String
+  public let text: String
   /// The remaining validity by the given clock, in seconds; nil for methods that do not use the time.
-  package let secondsRemaining: UInt64?
+  public let secondsRemaining: UInt64?
 
   package init(text: String, secondsRemaining: UInt64?) {
     (self.text, self.secondsRemaining) = (text, secondsRemaining)

@@ -10,7 +10,7 @@ extension Authenticator {
   ///
   /// `record` has the purpose `host`. An unconfirmed record is accepted too, because the answer shows whether the
   /// device has it.
-  package func challengeDevice<Random: RandomSource & ~Copyable>(
+  public func challengeDevice<Random: RandomSource & ~Copyable>(
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
     guard record.purpose == .host else { throw .unsuitableMethod }
@@ -34,7 +34,7 @@ extension Authenticator {
   /// up the challenge. Timing: the comparison does not reveal where the codes differ.
   ///
   /// - Throws: `noChallenge`, `unsuitableMethod`, `badQuestion`, `interrupted`; `busy`, `diskFull`, `failed`.
-  package func checkHostCode(
+  public func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
   ) throws(AuthenticatorFault) -> Bool {
     guard record.purpose == .host, case .ocra(let suite) = record.method else { throw .unsuitableMethod }
@@ -69,9 +69,10 @@ extension Authenticator {
   ///   - record: A record of purpose `seal`.
   ///   - challenge: The device's challenge, only for a suite with neither counter nor time.
   ///   - protector: The input that the record's protection requires. A wrong PIN yields a wrong seal.
+  ///   - clock: The clock by which a time-based seal is made.
   /// - Throws: `badQuestion` if a challenge is missing or superfluous; otherwise the errors of
   ///   ``code(for:with:challenge:clock:)``.
-  package func seal<Time: Clock & ~Copyable>(
+  public func seal<Time: Clock & ~Copyable>(
     _ request: SealRequest, for record: Record, challenge: DeviceChallenge? = nil,
     with protector: borrowing ProtectionSecret, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
@@ -101,18 +102,18 @@ extension Authenticator {
 extension Record {
   /// Whether the record's seals need a challenge of the device, because neither a counter nor the time makes each seal
   /// fresh.
-  package var needsChallenge: Bool {
+  public var needsChallenge: Bool {
     purpose == .seal && !method.isCounted && method.timeStepSeconds == nil
   }
 }
 
 /// A challenge to or from a device: 16 hexadecimal digits.
-package struct DeviceChallenge: Sendable, Equatable {
+public struct DeviceChallenge: Sendable, Equatable {
   /// The digits, in lower case.
-  package let digits: String
+  public let digits: String
 
   /// Creates a challenge from 16 hexadecimal digits in either case; nil for anything else.
-  package init?(_ text: String) {
+  public init?(_ text: String) {
     guard text.utf8.count == 16 else { return nil }
     var digits = ""
     for byte in text.utf8 {
@@ -127,11 +128,11 @@ package struct DeviceChallenge: Sendable, Equatable {
 }
 
 /// A command and its parameters in the form that is sealed: normalised, bounded, and without control characters.
-package struct SealRequest: Sendable, Equatable {
+public struct SealRequest: Sendable, Equatable {
   /// The command, 1 to 32 UTF-8 bytes, normalised.
-  package let command: String
+  public let command: String
   /// The parameters, at most 8, each normalised.
-  package let parameters: [String]
+  public let parameters: [String]
 
   /// The largest number of parameters.
   package static let maximumParameterCount = 8
@@ -140,7 +141,7 @@ package struct SealRequest: Sendable, Equatable {
 
   /// Normalises the texts to NFC and checks them. `fieldByteLimit` is the record's limit: the largest length of a
   /// parameter in UTF-8 bytes, or nil for 16 characters of at most 64 bytes.
-  package init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
+  public init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
     self.command = command.normalised
     if let fault = self.command.fieldFault(byteLimit: 32) { throw .command(fault) }
     guard parameters.count <= Self.maximumParameterCount else { throw .tooManyParameters }
@@ -157,7 +158,7 @@ package struct SealRequest: Sendable, Equatable {
 }
 
 /// The reasons why a command cannot be sealed.
-package enum SealFault: Error, Sendable, Equatable {
+public enum SealFault: Error, Sendable, Equatable {
   case command(SealFieldFault)
   case tooManyParameters
   /// A parameter, counted from 1, is not valid.
@@ -165,7 +166,7 @@ package enum SealFault: Error, Sendable, Equatable {
 }
 
 /// The reasons why a field is not valid.
-package enum SealFieldFault: Sendable, Equatable {
+public enum SealFieldFault: Sendable, Equatable {
   case empty
   case tooLong
   /// The field has control characters, invisible characters, or characters that change the direction of text. Two

@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// A shared secret's record in the authenticator, without the secret.
-package struct Record: Sendable, Equatable {
+public struct Record: Sendable, Equatable {
   /// The permitted indices of a user's records.
   package static let indices = 1...8
 
@@ -9,15 +9,15 @@ package struct Record: Sendable, Equatable {
   static let clockOffsetBounds = -Int64(UInt32.max)...Int64(UInt32.max)
 
   /// The name of the user, at most 32 UTF-8 bytes.
-  package let user: String
+  public let user: String
   /// The index among the user's records, 1 to 8.
-  package let index: Int
+  public let index: Int
   /// The purpose of the record's codes.
-  package let purpose: RecordPurpose
+  public let purpose: RecordPurpose
   /// The name of the issuer; may be empty.
-  package let issuer: String
+  public let issuer: String
   /// The device that has the same secret; nil if it is not known.
-  package let deviceID: DeviceID?
+  public let deviceID: DeviceID?
   /// The method that makes codes from the secret.
   package let method: CodeMethod
   /// The first counter that has not been used.
@@ -33,7 +33,7 @@ package struct Record: Sendable, Equatable {
   /// The device's look-ahead window, in codes; nil if it is not known.
   package let lookAheadWindow: UInt64?
   /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
-  package let sealFieldByteLimit: Int?
+  public let sealFieldByteLimit: Int?
   /// The kind of protection of the stored secret.
   package internal(set) var protection: ProtectionKind
   /// The number of the group of records that were stored together and therefore share a PIN or key.
@@ -61,7 +61,7 @@ package enum ChangeProgress: UInt8, Sendable, Equatable {
 }
 
 /// The purpose of a record's codes. The raw value is the one in the file.
-package enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
+public enum RecordPurpose: UInt8, Sendable, Equatable, CaseIterable {
   /// One-time passwords.
   case otp = 1
   /// Seals over a command and its parameters.

@@ -2,13 +2,12 @@ import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 
 /// A user's authenticator: the secrets that the user shares with devices, and the codes and seals made from them.
 ///
 /// It serves one thread at a time; other processes may use the same folder. Each change is one transaction, which is
 /// durable before any result that depends on it is returned.
-package final class Authenticator {
+public final class Authenticator {
   package let tables: AuthenticatorTables
   /// The scrypt cost of a new blinding by a PIN.
   let cost: ScryptCost
@@ -22,7 +21,7 @@ package final class Authenticator {
   /// Returns all records, or those of one user, ordered by user and index.
   ///
   /// - Throws: `busy`, `corrupt`, `failed`.
-  package func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
+  public func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
     try tables.records(of: user).map(\.record)
   }
 
@@ -30,7 +29,7 @@ package final class Authenticator {
   ///
   /// - Throws: `noRecords` if there is none at all, `unknownRecord`, and `severalUsers` or `severalRecords` if the
   ///   caller must choose.
-  package func record(
+  public func record(
     user: String? = nil, index: Int? = nil, purpose: RecordPurpose
   ) throws(AuthenticatorFault) -> Record {
     let all = try records()
@@ -61,21 +60,21 @@ package final class Authenticator {
 }
 
 /// The folder of a user's authenticator. Its mode is 0700, that of the file in it 0600.
-package enum AuthenticatorFolder {
+public enum AuthenticatorFolder {
   /// The name of the database file in the folder.
   package static let fileName = "authenticator.sqlite"
 
   /// Opens the authenticator in a folder.
   ///
   /// - Throws: `missing` if there is none, `folder` if the folder is of another kind, and the errors of the file.
-  package static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
+  public static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try open(at: path, cost: .interactive)
   }
 
   /// Opens the authenticator in a folder, after creating the folder and the file if necessary.
   ///
   /// - Throws: `folder` with the fault of the folder or its parent, and the errors of the file.
-  package static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
+  public static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try create(at: path, cost: .interactive)
   }
 

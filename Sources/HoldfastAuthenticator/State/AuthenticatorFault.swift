@@ -1,7 +1,8 @@
+import HoldfastLinux
 import HoldfastStorage
 
 /// The reasons why the authenticator refused an operation. It then showed no code, and no secret was lost.
-package enum AuthenticatorFault: Error, Equatable {
+public enum AuthenticatorFault: Error, Equatable {
   // The folder and its file.
 
   /// There is no authenticator in the folder.

@@ -26,7 +26,7 @@ enum StateString {
     let header = body
     var message: [UInt8] = []
     message.append(state.bytes)
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     do throws(CryptographyFailure) {
       let key = try key(header, passphrase, cost)
       let data = prefix + header
@@ -49,7 +49,7 @@ enum StateString {
   ) throws(AuthenticatorFault) -> SecretBytes {
     let (body, cost) = try parse(text)
     let header = Array(body[..<headerByteCount])
-    guard let tag = FixedBytes<16>(body.span.extracting(last: tagByteCount)) else { throw .malformedState }
+    guard let tag = AuthenticationTag(body.span.extracting(last: tagByteCount)) else { throw .malformedState }
     let key: Secret<32>
     do throws(CryptographyFailure) { key = try self.key(header, passphrase, cost) } catch { throw .failed }
     var message = SecretBytes(copying: body.span.extracting(headerByteCount..<body.count - tagByteCount))

@@ -21,7 +21,7 @@ package struct ActivationKeys: ~Copyable {
     var hash = try cryptography.sha256()
     hash.append(opening.bytes)
     hash.append(devicePoint.bytes)
-    let transcript = try hash.finish()
+    let transcript: Digest = try hash.finish()
     var input = Secret<64>()
     input.withMutableBytes { (bytes: inout MutableSpan<UInt8>) in
       shared.withBytes { for index in $0.indices { bytes[index] = $0[index] } }
@@ -97,7 +97,7 @@ public struct UserSecrets: ~Copyable, Sendable {
 /// Returns `HMAC(key, prefix ‖ digest)`, all 32 bytes of it.
 package func authenticationCode<Crypto: Cryptography & ~Copyable>(
   key: borrowing Secret<32>, prefix: StaticString = "", _ digest: Digest, using cryptography: inout Crypto
-) throws(CryptographyFailure) -> FixedBytes<32> {
+) throws(CryptographyFailure) -> MAC {
   try key.withBytes { (key) throws(CryptographyFailure) in
     var mac = try cryptography.hmacSHA256(key: key)
     mac.append(prefix)

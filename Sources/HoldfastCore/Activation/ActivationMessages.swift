@@ -3,11 +3,11 @@
 /// Source: `docs/protocol.md`, "Activation" and "Unlocking".
 package enum ActivationMessage {
   /// The request for a user's secrets: `[21, client point, mac]`.
-  case activate(P256Point, mac: FixedBytes<32>)
+  case activate(P256Point, mac: MAC)
   /// The user's confirmation that the secrets are durable: `[23, mac]`.
-  case confirm(mac: FixedBytes<32>)
+  case confirm(mac: MAC)
   /// The request to end a user's lockout: `[25, mac]`.
-  case unlock(mac: FixedBytes<32>)
+  case unlock(mac: MAC)
 
   /// Decodes `message`; nil for a message of any other type.
   package init?(_ message: Span<UInt8>) throws(EncodingFault) {
@@ -42,9 +42,9 @@ package enum ActivationReply: ~Escapable {
   /// message.
   case grant(P256Point, sealed: Span<UInt8>)
   /// The device's answer that the user can use the secrets: `[24, mac]`.
-  case activated(mac: FixedBytes<32>)
+  case activated(mac: MAC)
   /// The device's answer that the lockout has ended: `[26, mac]`.
-  case unlocked(mac: FixedBytes<32>)
+  case unlocked(mac: MAC)
 
   /// Decodes `message`.
   ///
@@ -67,7 +67,7 @@ package enum ActivationReply: ~Escapable {
 
 extension ByteSink where Self: ~Copyable {
   /// Writes `[type, mac]`.
-  mutating func appendMAC(_ type: UInt64, _ mac: FixedBytes<32>) throws(Failure) {
+  mutating func appendMAC(_ type: UInt64, _ mac: MAC) throws(Failure) {
     try appendCBOR(array: 2)
     try appendCBOR(unsigned: type)
     try appendCBOR(bytes: mac.bytes)

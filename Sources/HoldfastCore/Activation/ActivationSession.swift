@@ -136,7 +136,7 @@ package struct ActivationSession<Crypto: Cryptography & ~Copyable, Random: Rando
     do throws(EncodingFault) { return try VerdictMessage(message).status } catch { return nil }
   }
 
-  private static func mac(_ message: Span<UInt8>, type: UInt64) throws(ActivationFault) -> FixedBytes<32>? {
+  private static func mac(_ message: Span<UInt8>, type: UInt64) throws(ActivationFault) -> MAC? {
     let reply: ActivationReply
     do throws(EncodingFault) { reply = try ActivationReply(message) } catch { throw .malformed }
     switch reply {
@@ -159,7 +159,7 @@ package enum ActivationStep: Sendable {
 }
 
 /// The reason why an activation or an unlocking ended. A message of the device without a MAC proves nothing.
-package enum ActivationFault: Error, Equatable {
+public enum ActivationFault: Error, Equatable {
   /// The message is not one of this protocol.
   case malformed
   /// The device refused: the code is wrong, used up or expired, or the device has no room.
@@ -175,7 +175,7 @@ enum UserSessionState: ~Copyable {
   case start
   case opened(FreshKey, codeKey: Secret<32>, opening: Digest)
   case granted(ActivationKeys)
-  case awaiting(type: UInt64, mac: FixedBytes<32>)
+  case awaiting(type: UInt64, mac: MAC)
   case ended
 
   /// Returns the state, and leaves ``ended``.

@@ -111,7 +111,7 @@ public struct OneUseCodeRecord: ~Copyable, Sendable {
   public let id: UInt64
   /// The purpose of the code.
   public let purpose: OneUseCode.Purpose
-  /// The key of the MACs, 32 bytes: see ``OneUseCode/key(for:using:)``.
+  /// The key of the MACs, 32 bytes: see `OneUseCode.key(for:using:)`.
   public let key: Secret<32>
   /// The name of the user for whom the code is, at most 32 bytes.
   public let user: BoundedText<32>

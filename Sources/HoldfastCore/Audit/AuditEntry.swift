@@ -23,7 +23,8 @@ extension AuditEntry {
   /// floor moved, `[…, 10, device id]` reset, `[…, 11, 1 activation | 2 unlock, user]` code issued, `[…, 12, user]`
   /// activated, `[…, 13, user]` added, `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` like 0, followed
   /// by the user, `[…, 17, status, kid / null, jti / null, count]` denied rounds, `[…, 18, count, head]` log cut after
-  /// this entry.
+  /// this entry, `[…, 19, round, index, SHA-256 / text]` parameter of an accepted round, `[…, 20, round, reason, text]`
+  /// accepted round whose command failed; `round` is the number of the round's entry.
   ///
   /// Source: docs/audit-log.md.
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -57,7 +58,7 @@ extension AuditEvent {
   fileprivate var detailCount: Int {
     switch self {
     case .round(let round): round.user == nil ? 6 : 7
-    case .generationFloorMoved: 3
+    case .generationFloorMoved, .parameter, .failed: 3
     case .denied: 4
     case .clockFloorMoved, .codeIssued, .logCut: 2
     case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
@@ -118,6 +119,8 @@ extension AuditEvent {
       try sink.appendCBOR(unsigned: 18)
       try sink.appendCBOR(unsigned: chain.count)
       try sink.appendCBOR(bytes: chain.head.bytes)
+    case .parameter(let parameter): try parameter.encode(into: &sink)
+    case .failed(let failure): try failure.encode(into: &sink)
     }
   }
 
@@ -151,6 +154,8 @@ extension AuditEvent {
     case 15: self = .userRemoved(try reader.text())
     case 17: self = .denied(try DeniedRounds(&reader))
     case 18: self = .logCut(AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes()))
+    case 19: self = .parameter(try AuditedParameter(&reader))
+    case 20: self = .failed(try AuditedFailure(&reader))
     default: throw .unexpected
     }
   }
@@ -187,7 +192,7 @@ extension ByteSink where Self: ~Copyable {
 }
 
 extension CBORReader {
-  fileprivate mutating func text<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
+  mutating func text<let capacity: Int>() throws(EncodingFault) -> BoundedText<capacity> {
     guard let text = BoundedText<capacity>(try textString()) else { throw .unexpected }
     return text
   }
@@ -233,6 +238,10 @@ package enum AuditEvent: Sendable, Equatable {
   case denied(DeniedRounds)
   /// The log no longer keeps the entries up to this point of the chain.
   case logCut(AuditChain)
+  /// A parameter of an accepted round.
+  case parameter(AuditedParameter)
+  /// The command of an accepted round failed.
+  case failed(AuditedFailure)
 }
 
 /// The audit log's record of a round. It holds no secret.

@@ -233,7 +233,7 @@ public enum CodePurpose: UInt8, Sendable, CaseIterable {
   var rejection: Status { self == .seal ? .sealRejected : .otpRejected }
 }
 
-/// One value for each kind of code that a user gives (``CodePurpose/given``); nil for a kind that has none.
+/// One value for each kind of code that a user gives (``CodePurpose``); nil for a kind that has none.
 public struct ByPurpose<Value: Sendable & Equatable>: Sendable, Equatable {
   private var otp: Value?
   private var seal: Value?

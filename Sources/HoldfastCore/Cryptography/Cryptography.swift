@@ -43,14 +43,14 @@ public protocol Cryptography: ~Copyable {
   /// Encrypts `message` in place with AES-256-GCM and writes the 16-byte tag. `nonce` is 12 bytes. Source: SP 800-38D §7.1.
   mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) throws(CryptographyFailure)
 
   /// Decrypts `message` in place with AES-256-GCM. `nonce` is 12 bytes. It throws on a wrong tag, and the contents of
   /// `message` must then not be used. Source: SP 800-38D §7.2.
   mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure)
 
   /// Unwraps a 256-bit key from the 40 bytes of `wrapped`. Source: RFC 3394 §2.2.2.
@@ -95,12 +95,12 @@ public protocol StreamingDigest: ByteSink where Failure == Never {
 }
 
 extension StreamingDigest {
-  /// Ends a SHA-256 hash or its HMAC, and returns the result as public bytes.
-  public mutating func finish() throws(CryptographyFailure) -> Digest {
-    var digest = Digest()
-    var bytes = digest.mutableBytes
+  /// Ends a SHA-256 hash or its HMAC, and returns the result as public bytes, such as a ``Digest`` or a ``MAC``.
+  public mutating func finish<Kind>() throws(CryptographyFailure) -> TypedBytes<Kind, 32> {
+    var result = TypedBytes<Kind, 32>()
+    var bytes = result.mutableBytes
     try finish(into: &bytes)
-    return digest
+    return result
   }
 
   /// Ends a SHA-256 hash or its HMAC, and returns the result as a secret.
@@ -133,8 +133,8 @@ public struct RandomFailure: Error {
 
 extension RandomSource where Self: ~Copyable {
   /// Returns `count` fresh random bytes that are public, for a challenge, an identifier or a nonce.
-  public mutating func fixedBytes<let count: Int>() throws(RandomFailure) -> FixedBytes<count> {
-    var fresh = FixedBytes<count>()
+  public mutating func fixedBytes<Kind, let count: Int>() throws(RandomFailure) -> TypedBytes<Kind, count> {
+    var fresh = TypedBytes<Kind, count>()
     var bytes = fresh.mutableBytes
     try fill(&bytes)
     return fresh
@@ -158,7 +158,7 @@ extension ByteBuffer {
   package mutating func seal<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     var message = mutableBytes
     try cryptography.aes256GCMSeal(key: key, nonce: nonce, authenticating: data, message: &message, tag: &tag)
     do throws(EncodingFault) { try append(tag.bytes) } catch { throw CryptographyFailure() }
@@ -170,7 +170,7 @@ extension ByteBuffer {
   package mutating func open<Crypto: Cryptography & ~Copyable>(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>, using cryptography: inout Crypto
   ) throws(CryptographyFailure) {
-    guard count >= 16, let tag = FixedBytes<16>(bytes.extracting(last: 16)) else { throw CryptographyFailure() }
+    guard count >= 16, let tag = AuthenticationTag(bytes.extracting(last: 16)) else { throw CryptographyFailure() }
     truncate(to: count - 16)
     do throws(CryptographyFailure) {
       var message = mutableBytes

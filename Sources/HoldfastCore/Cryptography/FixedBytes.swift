@@ -1,7 +1,10 @@
 /// An array of `count` public bytes, stored inline, for identifiers, nonces, digests and proofs on the wire.
 ///
+/// `Kind` says what the bytes are, and has no value: a ``Nonce`` is not a ``DeviceID``, although both have 16 bytes. To make one of
+/// the other, write `DeviceID(nonce.bytes)`.
+///
 /// `==` is not constant-time: keep secrets in ``Secret``.
-public struct FixedBytes<let count: Int>: Sendable {
+public struct TypedBytes<Kind, let count: Int>: Sendable {
   @usableFromInline var storage: InlineArray<count, UInt8>
 
   /// Creates a value whose bytes are all zero.
@@ -38,9 +41,9 @@ public struct FixedBytes<let count: Int>: Sendable {
   }
 }
 
-extension FixedBytes: Hashable {
+extension TypedBytes: Hashable {
   /// Returns whether both hold the same bytes. Not constant-time.
-  public static func == (left: FixedBytes, right: FixedBytes) -> Bool {
+  public static func == (left: Self, right: Self) -> Bool {
     left.bytes.elementsEqual(right.bytes)
   }
 
@@ -50,15 +53,52 @@ extension FixedBytes: Hashable {
   }
 }
 
+/// Bytes that are nothing more special.
+public typealias FixedBytes<let count: Int> = TypedBytes<Bytes, count>
+
 /// The id of a key, 8 bytes. For a public key, it is the first 8 bytes of SHA-256 over the SEC 1 uncompressed point;
 /// for other keys, see the function that returns the id.
-public typealias KeyID = FixedBytes<8>
+public typealias KeyID = TypedBytes<Bytes.KeyID, 8>
 /// The id of a device: 16 random bytes.
-public typealias DeviceID = FixedBytes<16>
+public typealias DeviceID = TypedBytes<Bytes.DeviceID, 16>
 /// The id (`jti`) of a measurement token, 16 bytes.
-public typealias TokenID = FixedBytes<16>
+public typealias TokenID = TypedBytes<Bytes.TokenID, 16>
+/// A reference to a token: the first 16 bytes of SHA-256 over the whole token.
+public typealias TokenReference = TypedBytes<Bytes.TokenReference, 16>
+/// A nonce of a challenge or a measurement proof, 16 random bytes.
+public typealias Nonce = TypedBytes<Bytes.Nonce, 16>
+/// The tag of AES-GCM, 16 bytes. Source: NIST SP 800-38D, section 5.2.1.2.
+public typealias AuthenticationTag = TypedBytes<Bytes.AuthenticationTag, 16>
 /// A SHA-256 digest, 32 bytes.
-public typealias Digest = FixedBytes<32>
+public typealias Digest = TypedBytes<Bytes.Digest, 32>
+/// An HMAC-SHA-256, 32 bytes: a measurement proof, or the proof that the sender of a message knows a key.
+public typealias MAC = TypedBytes<Bytes.MAC, 32>
+/// The salt of a measurement configuration, 32 random bytes.
+public typealias ConfigurationSalt = TypedBytes<Bytes.ConfigurationSalt, 32>
+
+/// The kinds of ``TypedBytes``.
+public enum Bytes {
+  /// See the type of this name.
+  public enum KeyID {}
+  /// See the type of this name.
+  public enum DeviceID {}
+  /// See the type of this name.
+  public enum TokenID {}
+  /// See the type of this name.
+  public enum TokenReference {}
+  /// See the type of this name.
+  public enum Nonce {}
+  /// See the type of this name.
+  public enum AuthenticationTag {}
+  /// See the type of this name.
+  public enum Digest {}
+  /// See the type of this name.
+  public enum MAC {}
+  /// See the type of this name.
+  public enum ConfigurationSalt {}
+  /// See the type of this name.
+  public enum P256Point {}
+}
 
 extension Span where Element == UInt8 {
   /// Returns whether both hold the same bytes. Not constant-time, so for public bytes only.
@@ -87,7 +127,7 @@ public func keyID(
   return KeyID(startOf: try hash.finish())
 }
 
-extension FixedBytes where count == 8 {
+extension KeyID {
   /// Copies the first 8 bytes of a digest.
   public init(startOf digest: Digest) {
     self.init()
@@ -96,9 +136,9 @@ extension FixedBytes where count == 8 {
 }
 
 /// A P-256 point in SEC 1 uncompressed form: 0x04 ‖ x ‖ y, big-endian, 65 bytes. Source: SEC 1 §2.3.3.
-public typealias P256Point = FixedBytes<65>
+public typealias P256Point = TypedBytes<Bytes.P256Point, 65>
 
-extension FixedBytes where count == 65 {
+extension P256Point {
   /// Creates the uncompressed point with these coordinates, big-endian.
   public init(x: FixedBytes<32>, y: FixedBytes<32>) {
     storage = InlineArray { index in

@@ -36,8 +36,8 @@ public struct CBORReader: ~Escapable {
   }
 
   /// Reads a byte string of exactly `count` bytes. Throws `unexpected` for any other length.
-  package mutating func fixedBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
-    guard let fixed = FixedBytes<count>(try byteString()) else { throw .unexpected }
+  package mutating func fixedBytes<Kind, let count: Int>() throws(EncodingFault) -> TypedBytes<Kind, count> {
+    guard let fixed = TypedBytes<Kind, count>(try byteString()) else { throw .unexpected }
     return fixed
   }
 

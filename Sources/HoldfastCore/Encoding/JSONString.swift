@@ -48,12 +48,12 @@ package struct JSONString: ~Escapable {
   ///
   /// - Throws: `malformed` if it is not base64url, `unexpected` for another number of bytes, `tooLong` above 96
   ///   characters.
-  package func base64URLBytes<let count: Int>() throws(EncodingFault) -> FixedBytes<count> {
+  package func base64URLBytes<Kind, let count: Int>() throws(EncodingFault) -> TypedBytes<Kind, count> {
     var text = ByteBuffer<96>()
     try unescape(into: &text)
     var bytes = ByteBuffer<72>()
     try bytes.append(base64URL: text.bytes)
-    guard let fixed = FixedBytes<count>(bytes.bytes) else { throw .unexpected }
+    guard let fixed = TypedBytes<Kind, count>(bytes.bytes) else { throw .unexpected }
     return fixed
   }
 

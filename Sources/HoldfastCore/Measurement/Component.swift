@@ -76,14 +76,14 @@ public struct ComponentFingerprint: Sendable, Hashable {
   ///
   /// - Throws: if the cryptographic library fails.
   public init<Backend: Cryptography & ~Copyable>(
-    of component: Component, salt: FixedBytes<32>, using cryptography: inout Backend
+    of component: Component, salt: ConfigurationSalt, using cryptography: inout Backend
   ) throws(CryptographyFailure) {
     var mac = try cryptography.hmacSHA256(key: salt.bytes)
     mac.append(domain: "holdfast/1 explain")
     mac.append(component.id.bytes)
     mac.append(0)
     mac.append(component.digest.bytes)
-    let whole = try mac.finish()
+    let whole: Digest = try mac.finish()
     var fingerprint = FixedBytes<8>()
     for index in 0..<8 { fingerprint[index] = whole[index] }
     self.init(id: component.id, fingerprint: fingerprint)
@@ -99,7 +99,7 @@ public struct BaselineFingerprints: Sendable, Hashable {
   ///
   /// - Throws: if the cryptographic library fails.
   public init<Backend: Cryptography & ~Copyable>(
-    of components: [Component], salt: FixedBytes<32>, using cryptography: inout Backend
+    of components: [Component], salt: ConfigurationSalt, using cryptography: inout Backend
   ) throws(CryptographyFailure) {
     var fingerprints: [ComponentFingerprint] = []
     for component in components.sorted(by: { $0.id.precedes($1.id) }) {

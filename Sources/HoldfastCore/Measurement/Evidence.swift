@@ -47,6 +47,11 @@ package struct Evidence: Sendable, Hashable {
 }
 
 extension Evidence {
+  private static let imageID = ComponentID("app.image" as StaticString)
+
+  /// The digest of the app's executable, the component `app.image`; nil if it is missing.
+  package var image: Digest? { app.first { $0.id == Self.imageID }?.digest }
+
   /// The label that begins the bytes under the MAC.
   static let domain: StaticString = "holdfast/1 evidence"
 
@@ -72,7 +77,7 @@ extension Evidence {
 
   func mac<Backend: Cryptography & ~Copyable>(
     _ key: borrowing EvidenceKey, using cryptography: inout Backend
-  ) throws(CryptographyFailure) -> FixedBytes<32> {
+  ) throws(CryptographyFailure) -> MAC {
     var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
       try cryptography.hmacSHA256(key: bytes)
     }
@@ -141,10 +146,47 @@ extension Evidence {
   }
 }
 
+/// Evidence whose form was checked, but not yet its MAC: anyone may have made it.
+package struct UnverifiedEvidence: Sendable {
+  private let evidence: Evidence
+  private let mac: MAC
+
+  /// Decodes evidence.
+  ///
+  /// - Parameter bytes: the result of ``Evidence/encoded(authenticatedWith:using:)``.
+  package init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
+    var reader = CBORReader(bytes)
+    try reader.array(of: 8)
+    evidence = try Evidence(from: &reader)
+    mac = try reader.fixedBytes()
+    try reader.finish()
+  }
+
+  /// The id of the measurement proof key of the release that the evidence names, 8 bytes.
+  package var releaseID: KeyID { evidence.configuration.mpkID }
+
+  /// The digest of the app's executable that the evidence states; nil if the component is missing.
+  package var image: Digest? { evidence.image }
+
+  /// Checks the MAC, in constant time.
+  ///
+  /// - Parameter key: the evidence key of the release that the evidence names.
+  /// - Throws: if the MAC is wrong, or the library failed.
+  package func verified<Backend: Cryptography & ~Copyable>(
+    with key: borrowing EvidenceKey, using cryptography: inout Backend
+  ) throws(CryptographyFailure) -> AuthenticEvidence {
+    let expected = try evidence.mac(key, using: &cryptography)
+    guard constantTimeEqual(expected.bytes, mac.bytes) else { throw CryptographyFailure() }
+    return AuthenticEvidence(evidence)
+  }
+}
+
 /// Evidence whose MAC was checked: it was made by an app that holds the evidence key of the release that it names.
 package struct AuthenticEvidence: Sendable {
   /// The app's statement.
   package let evidence: Evidence
+
+  fileprivate init(_ evidence: Evidence) { self.evidence = evidence }
 
   /// Decodes evidence and checks its MAC.
   ///
@@ -158,25 +200,12 @@ package struct AuthenticEvidence: Sendable {
   package init<Backend: Cryptography & ~Copyable>(
     opening bytes: Span<UInt8>, using cryptography: inout Backend, findKey: (KeyID) -> EvidenceKey?
   ) throws(EvidenceFault) {
-    let evidence: Evidence
-    let mac: FixedBytes<32>
-    do throws(EncodingFault) {
-      var reader = CBORReader(bytes)
-      try reader.array(of: 8)
-      evidence = try Evidence(from: &reader)
-      mac = try reader.fixedBytes()
-      try reader.finish()
-    } catch {
-      throw .malformed(error)
-    }
-    guard let key = findKey(evidence.configuration.mpkID) else { throw .unknownKey }
-    do throws(CryptographyFailure) {
-      let expected = try evidence.mac(key, using: &cryptography)
-      guard constantTimeEqual(expected.bytes, mac.bytes) else { throw CryptographyFailure() }
-    } catch {
+    let unverified: UnverifiedEvidence
+    do throws(EncodingFault) { unverified = try UnverifiedEvidence(decoding: bytes) } catch { throw .malformed(error) }
+    guard let key = findKey(unverified.releaseID) else { throw .unknownKey }
+    do throws(CryptographyFailure) { self = try unverified.verified(with: key, using: &cryptography) } catch {
       throw .notAuthentic
     }
-    self.evidence = evidence
   }
 }
 

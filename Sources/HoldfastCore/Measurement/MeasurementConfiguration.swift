@@ -7,7 +7,7 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   public static let maximumComponentCount = 64
 
   /// 32 random bytes, fresh at each baseline.
-  public let salt: FixedBytes<32>
+  public let salt: ConfigurationSalt
   /// The id of the measurement proof key that proves the measurements, 8 bytes.
   public let mpkID: KeyID
   /// The ids of the components of app scope, sorted by their bytes.
@@ -27,7 +27,7 @@ public struct MeasurementConfiguration: Sendable, Hashable {
   ///   - created: Unix seconds, at most 2^53 - 1.
   /// - Throws: `unexpected` if a list breaks these rules or `created` is too large, `tooLong` for too many ids.
   public init(
-    salt: FixedBytes<32>, mpkID: KeyID, appIDs: [ComponentID], deviceIDs: [ComponentID], created: UInt64
+    salt: ConfigurationSalt, mpkID: KeyID, appIDs: [ComponentID], deviceIDs: [ComponentID], created: UInt64
   ) throws(EncodingFault) {
     guard appIDs.count <= Self.maximumComponentCount, deviceIDs.count <= Self.maximumComponentCount - appIDs.count
     else { throw .tooLong }
@@ -64,7 +64,7 @@ extension MeasurementConfiguration {
     try reader.label(1, &order)
     guard try reader.unsigned() == 1 else { throw .unexpected }
     try reader.label(2, &order)
-    let salt: FixedBytes<32> = try reader.fixedBytes()
+    let salt: ConfigurationSalt = try reader.fixedBytes()
     try reader.label(3, &order)
     let mpkID: KeyID = try reader.fixedBytes()
     try reader.label(4, &order)
@@ -122,6 +122,7 @@ extension MeasurementConfiguration {
   /// - Parameters:
   ///   - app: one component for each of ``appIDs``, in the same order.
   ///   - device: one component for each of ``deviceIDs``, in the same order.
+  ///   - cryptography: an implementation of the primitives.
   /// - Returns: 32 secret bytes.
   /// - Throws: `componentsDiffer` if an id is missing, superfluous or out of order; `cryptography` if the library
   ///   fails.
@@ -138,7 +139,9 @@ extension MeasurementConfiguration {
   /// `HMAC-SHA-256(salt, "holdfast/1 device" ‖ 0x00 ‖ SHA-256(configuration) ‖ C)`, where `C` holds only the components
   /// of device scope.
   ///
-  /// - Parameter device: one component for each of ``deviceIDs``, in the same order.
+  /// - Parameters:
+  ///   - device: one component for each of ``deviceIDs``, in the same order.
+  ///   - cryptography: an implementation of the primitives.
   /// - Returns: 32 secret bytes.
   /// - Throws: `componentsDiffer` if an id is missing, superfluous or out of order; `cryptography` if the library
   ///   fails.

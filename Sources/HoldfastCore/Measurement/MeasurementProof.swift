@@ -22,12 +22,13 @@ public func measurementProofKeyID<Backend: Cryptography & ~Copyable>(
 ///   - key: the measurement proof key, 16 bytes.
 ///   - nonce: 16 bytes, never used before.
 ///   - measurement: IM or DM, 32 bytes.
+///   - cryptography: an implementation of the primitives.
 /// - Returns: the proof, 32 bytes.
 /// - Throws: if the cryptographic library fails.
 public func measurementProof<Backend: Cryptography & ~Copyable>(
-  key: borrowing MeasurementProofKey, nonce: FixedBytes<16>, measurement: borrowing Secret<32>,
+  key: borrowing MeasurementProofKey, nonce: Nonce, measurement: borrowing Secret<32>,
   using cryptography: inout Backend
-) throws(CryptographyFailure) -> FixedBytes<32> {
+) throws(CryptographyFailure) -> MAC {
   var mac = try key.withBytes { (bytes: Span<UInt8>) throws(CryptographyFailure) in
     try cryptography.hmacSHA256(key: bytes)
   }

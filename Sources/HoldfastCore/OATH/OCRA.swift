@@ -243,7 +243,7 @@ package func sealQuestion<Crypto: Cryptography & ~Copyable>(
 /// `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])`, 32 bytes.
 ///
 /// Seals cover it, and a device compares it to find out whether a repeated request is the same one. The parameters are
-/// those of ``sealQuestion(command:parameterCount:parameter:using:)``.
+/// those of `sealQuestion`.
 @inline(never)
 public func commandDigest<Crypto: Cryptography & ~Copyable>(
   command: BoundedText<32>, parameterCount: Int, parameter: (Int) -> BoundedText<64>, using cryptography: inout Crypto

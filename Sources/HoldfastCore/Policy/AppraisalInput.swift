@@ -5,87 +5,67 @@ public enum ProofResult: Sendable, Equatable {
 }
 
 /// The facts by which one round is judged, after its token was opened and its proofs were compared. It holds no secret.
+/// The core makes them from the token, the request and the policy; tests change single ones.
 public struct AppraisalInput: ~Copyable, Sendable {
   /// The key that signed or authenticated the token; nil for an unsigned one.
-  public let verifyingKey: KeyID?
+  public package(set) var verifyingKey: KeyID?
   /// The token's id (`jti`), 16 bytes.
-  public let tokenID: TokenID
+  public package(set) var tokenID: TokenID
   /// The app that the token names (`sub`), at most 64 bytes.
-  public let subject: BoundedText<64>
+  public package(set) var subject: BoundedText<64>
   /// The time when the token was issued (`iat`), in Unix seconds.
-  public let issuedAt: UInt64
+  public package(set) var issuedAt: UInt64
   /// The time at which the token expires (`exp`), in Unix seconds.
-  public let expires: UInt64
+  public package(set) var expires: UInt64
   /// The token's generation (`gen`).
-  public let generation: UInt64
+  public package(set) var generation: UInt64
   /// The number of rounds that may be accepted with the token (`max`); nil for no limit.
-  public let maximumUses: UInt64?
+  public package(set) var maximumUses: UInt64?
   /// The app version in the token (`ver`).
-  public let version: AppVersion
+  public package(set) var version: AppVersion
   /// The result of the integrity proof (IMP).
-  public let integrity: ProofResult
+  public package(set) var integrity: ProofResult
   /// The result of the device proof (DMP), for the prover's host.
-  public let device: ProofResult
+  public package(set) var device: ProofResult
   /// The command that the prover requests, at most 32 bytes.
-  public let command: BoundedText<32>
+  public package(set) var command: BoundedText<32>
   /// Whether the token allows the command: it has no list of commands, or one that names it.
-  public let isCommandInToken: Bool
+  public package(set) var isCommandInToken: Bool
   /// The factors that the command needs; nil for a command that policy does not know.
-  public let factors: Factors?
+  public package(set) var factors: Factors?
+  /// Whether any part of the device carries out the command.
+  public package(set) var isCarriedOut: Bool
   /// Whether policy allows the command in a compatibility round.
-  public let allowsCompatibility: Bool
+  public package(set) var allowsCompatibility: Bool
   /// The limits that the token must keep.
-  public let limits: TokenLimits
+  public package(set) var limits: TokenLimits
   /// The factors that were given as codes.
-  public let codes: Factors
+  public package(set) var codes: Factors
   /// Whether a code that the command needs, or the user that `host-code` or `user-sync` names, belongs to another user
   /// than the token's `usr` or the other code.
-  public let isAnotherUsersCode: Bool
+  public package(set) var isAnotherUsersCode: Bool
   /// The user whose codes the command needs, or that `host-code` or `user-sync` names; nil if there is none.
-  public let codeUser: BoundedText<32>?
+  public package(set) var codeUser: BoundedText<32>?
   /// The challenge that `host-code` gives to ``codeUser``; nil for any other command, and if its parameters are
   /// malformed.
-  public var freshChallenge: FixedBytes<8>?
+  public package(set) var freshChallenge: FixedBytes<8>?
   /// The results of comparing the codes; nil until they are compared.
-  public var matches: CodeMatches?
+  public package(set) var matches: CodeMatches?
   /// The policy's limits of the search for codes.
-  public let codeLimits: CodeLimits
+  public package(set) var codeLimits: CodeLimits
   /// The length of the longest parameter, in characters (Unicode scalars).
-  public let longestParameterLength: Int
+  public package(set) var longestParameterLength: Int
   /// The nonce of a compatibility round; nil in a session round.
-  public let compatibilityNonce: FixedBytes<16>?
+  public package(set) var compatibilityNonce: Nonce?
   /// The number of the request, at most 2^53 - 1; nil for a request without one.
-  public let requestNumber: UInt64?
+  public package(set) var requestNumber: UInt64?
   /// The first 16 bytes of ``commandDigest(command:parameterCount:parameter:using:)``; zero for a request without a number.
-  public let requestDigest: FixedBytes<16>
+  public package(set) var requestDigest: FixedBytes<16>
   /// The real clock, in Unix seconds; nil if there is none.
-  public let realClock: UInt64?
+  public package(set) var realClock: UInt64?
   /// The monotonic clock, in milliseconds.
-  public let monotonicMilliseconds: UInt64
+  public package(set) var monotonicMilliseconds: UInt64
   let pin = Pinned()
-
-  package init(
-    verifyingKey: KeyID?, tokenID: TokenID, subject: BoundedText<64>, issuedAt: UInt64, expires: UInt64,
-    generation: UInt64, maximumUses: UInt64?, version: AppVersion, integrity: ProofResult, device: ProofResult,
-    command: BoundedText<32>, isCommandInToken: Bool, factors: Factors?, allowsCompatibility: Bool, limits: TokenLimits,
-    codes: Factors, isAnotherUsersCode: Bool, codeUser: BoundedText<32>?, freshChallenge: FixedBytes<8>? = nil,
-    matches: CodeMatches? = nil, codeLimits: CodeLimits, longestParameterLength: Int,
-    compatibilityNonce: FixedBytes<16>?, requestNumber: UInt64?, requestDigest: FixedBytes<16>, realClock: UInt64?,
-    monotonicMilliseconds: UInt64
-  ) {
-    (
-      self.verifyingKey, self.tokenID, self.subject, self.issuedAt, self.expires, self.generation, self.maximumUses,
-      self.version, self.integrity, self.device, self.command, self.isCommandInToken, self.factors,
-      self.allowsCompatibility, self.limits, self.codes, self.isAnotherUsersCode, self.codeUser, self.freshChallenge,
-      self.matches, self.codeLimits, self.longestParameterLength, self.compatibilityNonce, self.requestNumber,
-      self.requestDigest, self.realClock, self.monotonicMilliseconds
-    ) = (
-      verifyingKey, tokenID, subject, issuedAt, expires, generation, maximumUses, version, integrity, device, command,
-      isCommandInToken, factors, allowsCompatibility, limits, codes, isAnotherUsersCode, codeUser, freshChallenge,
-      matches, codeLimits, longestParameterLength, compatibilityNonce, requestNumber, requestDigest, realClock,
-      monotonicMilliseconds
-    )
-  }
 }
 
 /// The facts that the device's store holds about one round, read in the transaction that will record the round. The rules
@@ -167,7 +147,7 @@ extension AppraisalInput {
   package init<Rules: Policy & ~Copyable>(
     token: borrowing AuthenticatedToken, proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request,
-    digest: FixedBytes<16>, policy: borrowing Rules, nonce: FixedBytes<16>?, realClock: UInt64?,
+    digest: FixedBytes<16>, policy: borrowing Rules, nonce: Nonce?, realClock: UInt64?,
     monotonicMilliseconds: UInt64
   ) {
     verifyingKey = token.verifyingKey
@@ -182,6 +162,7 @@ extension AppraisalInput {
     device = proofs.device
     command = request.command
     isCommandInToken = token.claims.allows(request.command)
+    isCarriedOut = true
     let rule = policy.rule(for: request.command)
     factors = rule?.factors
     allowsCompatibility = rule?.allowsCompatibility ?? false
@@ -208,7 +189,7 @@ extension Request {
   }
 
   /// Returns the user whose code the command needs; that of the one-time password takes precedence.
-  fileprivate func codeUser(for factors: Factors) -> BoundedText<32>? {
+  func codeUser(for factors: Factors) -> BoundedText<32>? {
     for purpose in CodePurpose.given where factors.contains(purpose.factor) {
       if let code = codes[purpose] { return code.user }
     }

@@ -19,6 +19,8 @@ public struct Decision: ~Copyable, Sendable {
   /// The attempt whose codes must be compared with those of ``user``, after which the round is judged again. Until
   /// then, the round is denied.
   public var attempt: CodeAttempt?
+  /// The number of the round's entry in the audit log, which the store sets; 0 if there is no entry.
+  public var auditSequence: UInt64 = 0
   private let pin = Pinned()
 
   /// Creates a decision. `clockFloor` is in Unix seconds.
@@ -62,10 +64,21 @@ extension Decision {
   /// known, and the device must neither act nor write anything.
   public var isRepetition: Bool { notice.highestRequestNumber != nil }
 
+  /// Whether the actuator may have to act, once the codes are compared, so that it needs a place.
+  package var mayAct: Bool { (status == .accepted && !isRepetition) || attempt != nil }
+
+  /// Turns the decision into `busy`, because the actuator has no place. Nothing of it is recorded except a compatibility
+  /// nonce: otherwise a copy of the message could be accepted later.
+  package mutating func refuseForLackOfPlace(over ledger: borrowing LedgerSnapshot) {
+    let keepsNonce = keepsNonce
+    self = Decision(status: .busy, clockFloor: ledger.clockFloor)
+    self.keepsNonce = keepsNonce
+  }
+
   /// Returns whether anything must be made durable: an acceptance, a floor that rises, a code that was looked at, a
   /// nonce.
   ///
-  /// Any other denial is only counted (see ``DeniedRounds``), so that the holder of a useless token can neither fill a
+  /// Any other denial is only counted (by `DeniedRounds`), so that the holder of a useless token can neither fill a
   /// log nor wear out a flash. `ledger` is the snapshot from which the decision was made.
   public borrowing func isRecorded(over ledger: borrowing LedgerSnapshot, _ round: borrowing AppraisalInput) -> Bool {
     guard !isRepetition else { return false }

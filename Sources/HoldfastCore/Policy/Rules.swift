@@ -89,7 +89,8 @@ extension Decision {
   }
 
   /// Denies a command that policy does not know or does not allow in a compatibility round, that the token does not
-  /// allow, or that concerns another user. Denies a parameter under a seal that is too long for a person to read.
+  /// allow, that concerns another user, or that no part of the device carries out. Denies a parameter under a seal that
+  /// is too long for a person to read.
   static func checkCommand(_ round: borrowing AppraisalInput) -> Denial? {
     guard let factors = round.factors, round.compatibilityNonce == nil || round.allowsCompatibility else {
       return Denial(refusal: .notInPolicy)
@@ -99,7 +100,7 @@ extension Decision {
     guard !factors.contains(.seal) || round.longestParameterLength <= round.codeLimits.sealParameterLength else {
       return Denial(refusal: .parameterTooLong)
     }
-    return nil
+    return round.isCarriedOut ? nil : Denial(refusal: .unknownToActuator)
   }
 
   /// Denies a command if one of its factors is missing. Codes that the command does not need are not looked at.

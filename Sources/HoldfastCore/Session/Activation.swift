@@ -25,7 +25,7 @@ extension DeviceSession {
 
   /// Returns the owner's code whose key made `mac`, if there is one that is still good. It tries all codes.
   private mutating func findCode(
-    _ purpose: OneUseCode.Purpose, mac: FixedBytes<32>, over digest: Digest
+    _ purpose: OneUseCode.Purpose, mac: MAC, over digest: Digest
   ) throws(DeviceFault) -> OneUseCodeRecord? {
     let now = try now()
     var found: OneUseCodeRecord?
@@ -33,7 +33,7 @@ extension DeviceSession {
     while true {
       guard let record = try store.oneUseCode(at: index) else { return found }
       index += 1
-      let expected: FixedBytes<32>
+      let expected: MAC
       do throws(CryptographyFailure) {
         expected = try authenticationCode(key: record.key, digest, using: &cryptography)
       } catch { throw .cryptography }
@@ -44,7 +44,7 @@ extension DeviceSession {
   }
 
   @inline(never)
-  private mutating func grant(_ clientPoint: P256Point, _ mac: FixedBytes<32>) throws(DeviceFault) -> Status {
+  private mutating func grant(_ clientPoint: P256Point, _ mac: MAC) throws(DeviceFault) -> Status {
     let opening: Digest
     do throws(CryptographyFailure) {
       opening = try ActivationKeys.opening(
@@ -94,10 +94,10 @@ extension DeviceSession {
   /// Makes the secrets valid and uses up the code, since the user has stored the secrets.
   @inline(never)
   private mutating func confirm(
-    _ mac: FixedBytes<32>, _ pending: consuming PendingActivation
+    _ mac: MAC, _ pending: consuming PendingActivation
   ) throws(DeviceFault) -> Status {
-    let expected: FixedBytes<32>
-    let answer: FixedBytes<32>
+    let expected: MAC
+    let answer: MAC
     do throws(CryptographyFailure) {
       expected = try authenticationCode(key: pending.keys.client, pending.keys.transcript, using: &cryptography)
       answer = try authenticationCode(key: pending.keys.device, pending.keys.transcript, using: &cryptography)
@@ -114,13 +114,13 @@ extension DeviceSession {
   }
 
   @inline(never)
-  private mutating func unlock(_ mac: FixedBytes<32>) throws(DeviceFault) -> Status {
+  private mutating func unlock(_ mac: MAC) throws(DeviceFault) -> Status {
     let digest: Digest
     do throws(CryptographyFailure) {
       digest = try ActivationKeys.unlocking(challenge: challenge.bytes, using: &cryptography)
     } catch { return .internal }
     guard let code = try findCode(.unlock, mac: mac, over: digest) else { return .otpRejected }
-    let answer: FixedBytes<32>
+    let answer: MAC
     do throws(CryptographyFailure) {
       answer = try authenticationCode(key: code.key, prefix: "\u{1}", digest, using: &cryptography)
     } catch { return .internal }
@@ -133,7 +133,7 @@ extension DeviceSession {
     return reply(Message.unlockedType, answer)
   }
 
-  private mutating func reply(_ type: UInt64, _ mac: FixedBytes<32>) -> Status {
+  private mutating func reply(_ type: UInt64, _ mac: MAC) -> Status {
     do throws(EncodingFault) {
       try outgoing.appendMAC(type, mac)
       return .accepted

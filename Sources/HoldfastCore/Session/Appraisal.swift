@@ -40,7 +40,7 @@ extension DeviceSession {
     var request = Request(command: BoundedText())
     guard open(&request, from: sealed, keys: keys, transcript: transcript) else { return .malformed }
     remember(token, from: answer)
-    let recorded = record(token, proofs, request: request, nonce: nil)
+    let recorded = record(token, proofs, request: request, nonce: nil, actuator: &actuator)
     // Trust ended while the round was under way, so the peer has proved nothing.
     if recorded.status == .tokenInvalid { return .tokenInvalid }
     return actAndAnswer(recorded, request, token, keys: keys, transcript: transcript, actuator: &actuator)
@@ -48,7 +48,7 @@ extension DeviceSession {
 
   @inline(never)
   private mutating func appraiseCompatibility<Machine: Actuator & ~Copyable>(
-    _ answer: borrowing ProofMessage, nonce: FixedBytes<16>, command: BoundedText<32>,
+    _ answer: borrowing ProofMessage, nonce: Nonce, command: BoundedText<32>,
     token: borrowing AuthenticatedToken,
     actuator: inout Machine
   ) -> Status {
@@ -63,8 +63,8 @@ extension DeviceSession {
     case (.right, .absent): break
     }
     let request = Request(command: command)
-    let recorded = record(token, proofs, request: request, nonce: nonce)
-    return recorded.isToBePerformed ? performSilently(request, on: &actuator) : recorded.status
+    let recorded = record(token, proofs, request: request, nonce: nonce, actuator: &actuator)
+    return recorded.isToBePerformed ? performSilently(request, of: token, recorded, on: &actuator) : recorded.status
   }
 }
 
@@ -109,7 +109,7 @@ extension DeviceSession {
 
   /// Computes both proofs, whether or not they were given, and compares them in constant time.
   private mutating func compareProofs(
-    _ answer: borrowing ProofMessage, nonce: FixedBytes<16>, token: borrowing AuthenticatedToken
+    _ answer: borrowing ProofMessage, nonce: Nonce, token: borrowing AuthenticatedToken
   ) throws(CryptographyFailure) -> (integrity: ProofResult, device: ProofResult) {
     let integrity = try measurementProof(
       key: token.claims.proofKey, nonce: nonce, measurement: token.claims.integrity, using: &cryptography)
@@ -146,37 +146,53 @@ extension DeviceSession {
   }
 
   /// Lets the store record the decision of the rules. If the store fails, the status is `internal`.
-  private mutating func record(
+  ///
+  /// The actuator reserves its place within the transaction, so that a round which the rules deny never takes one.
+  private mutating func record<Machine: Actuator & ~Copyable>(
     _ token: borrowing AuthenticatedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
-    request: borrowing Request, nonce: FixedBytes<16>?
+    request: borrowing Request, nonce: Nonce?, actuator: inout Machine
   ) -> RecordedRound {
+    var needsPlace = !UserCommandName.contains(request.command)
+    var hasPlace = false
     do throws(DeviceFault) {
       let milliseconds = clock.monotonicMilliseconds()
       var round = AppraisalInput(
         token: token, proofs: proofs, request: request, digest: try digest(of: request), policy: policy, nonce: nonce,
         realClock: try realClock(at: milliseconds), monotonicMilliseconds: milliseconds)
+      round.isCarriedOut = !needsPlace || actuator.carriesOut(request.command)
       round.freshChallenge = try freshChallenge(for: request)
+      store.noteParameters(of: request)
       var decision = Decision()
-      try store.record(round, &decision) { $2.decide($0, against: $1) }
+      try store.record(round, &decision) { (round, ledger, decision) in
+        decision.decide(round, against: ledger)
+        guard needsPlace, decision.mayAct else { return }
+        hasPlace = actuator.reservePlace()
+        needsPlace = !hasPlace
+        if !hasPlace { decision.refuseForLackOfPlace(over: ledger) }
+      }
       if decision.attempt != nil {
         round.matches = try compareCodes(request, decision, round: round)
         try store.record(round, &decision) { $2.decide($0, against: $1) }
       }
       isRecorded = true
-      return RecordedRound(status: decision.status, notice: decision.notice)
-    } catch { return RecordedRound(status: .internal, notice: Notice()) }
+      if hasPlace, !decision.mayAct { actuator.releasePlace() }
+      return RecordedRound(status: decision.status, notice: decision.notice, sequence: decision.auditSequence)
+    } catch {
+      if hasPlace { actuator.releasePlace() }
+      return RecordedRound(status: .internal, notice: Notice(), sequence: 0)
+    }
   }
 
   /// Returns the bytes that identify the command and parameters of a numbered request; zero for a request without a
   /// number.
   @inline(never)
   private mutating func digest(of request: borrowing Request) throws(DeviceFault) -> FixedBytes<16> {
-    guard request.number != nil else { return FixedBytes() }
+    guard request.number != nil else { return TypedBytes() }
     do throws(CryptographyFailure) {
       let digest = try commandDigest(
         command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
         using: &cryptography)
-      return FixedBytes(digest.bytes.extracting(0..<16))!
+      return TypedBytes(digest.bytes.extracting(0..<16))!
     } catch { throw .cryptography }
   }
 
@@ -190,7 +206,7 @@ extension DeviceSession {
     if let refusal = recorded.notice.refusal { reply.result.append(refusal) }
     var status = recorded.status
     if recorded.isToBePerformed {
-      status = perform(request, on: &actuator, result: &reply.result)
+      status = perform(request, of: token, recorded, on: &actuator, result: &reply.result)
       if let number = request.number {
         store.keepOutcome(status, of: RequestIdentity(token, number: number))
       }
@@ -202,26 +218,54 @@ extension DeviceSession {
   }
 
   private mutating func perform<Machine: Actuator & ~Copyable>(
-    _ request: borrowing Request, on actuator: inout Machine, result: inout ResultBuffer
+    _ request: borrowing Request, of token: borrowing AuthenticatedToken, _ recorded: borrowing RecordedRound,
+    on actuator: inout Machine, result: inout ResultBuffer
   ) -> Status {
     do throws(ActuatorFailure) {
       if try performUserCommand(request, result: &result) { return .accepted }
-      try actuator.perform(request, result: &result)
+    } catch { return fail(error, round(of: token, request, recorded), result: &result) }
+    return act(upon: request, of: token, recorded, on: &actuator, result: &result)
+  }
+
+  @inline(never)
+  private mutating func act<Machine: Actuator & ~Copyable>(
+    upon request: borrowing Request, of token: borrowing AuthenticatedToken, _ recorded: borrowing RecordedRound,
+    on actuator: inout Machine, result: inout ResultBuffer
+  ) -> Status {
+    let round = round(of: token, request, recorded)
+    do throws(ActuatorFailure) {
+      try actuator.perform(request, of: round, result: &result)
       return .accepted
-    } catch {
-      result.removeAll()
-      if error.isUnknownCommand { result.append(Refusal.unknownToActuator) }
-      return .internal
-    }
+    } catch { return fail(error, round, result: &result) }
+  }
+
+  private mutating func fail(
+    _ failure: ActuatorFailure, _ round: AcceptedRound, result: inout ResultBuffer
+  ) -> Status {
+    result.removeAll()
+    result.append(failure)
+    store.recordFailure(failure, of: round)
+    return .internal
+  }
+
+  /// Returns the accepted round, for the actuator. It is made this late because the stack of a microcontroller has no room
+  /// for it while codes are compared.
+  private func round(
+    of token: borrowing AuthenticatedToken, _ request: borrowing Request, _ recorded: borrowing RecordedRound
+  ) -> AcceptedRound {
+    AcceptedRound(
+      sequence: recorded.sequence, user: request.codeUser(for: policy.rule(for: request.command)?.factors ?? []),
+      subject: token.claims.subject)
   }
 
   /// Carries out the command and drops its result, which no message of a compatibility round carries.
   @inline(never)
   private mutating func performSilently<Machine: Actuator & ~Copyable>(
-    _ request: borrowing Request, on actuator: inout Machine
+    _ request: borrowing Request, of token: borrowing AuthenticatedToken, _ recorded: borrowing RecordedRound,
+    on actuator: inout Machine
   ) -> Status {
     var result = ResultBuffer()
-    return perform(request, on: &actuator, result: &result)
+    return perform(request, of: token, recorded, on: &actuator, result: &result)
   }
 
   /// Leaves the sealed M3 in `outgoing` and returns its status. If that fails, `outgoing` stays empty and the status is
@@ -252,78 +296,19 @@ extension DeviceSession {
   }
 }
 
-extension DeviceSession {
-  /// Compares the codes that the command needs with those of the user. The attempt is recorded already.
-  @inline(never)
-  private mutating func compareCodes(
-    _ request: borrowing Request, _ decision: borrowing Decision, round: borrowing AppraisalInput
-  ) throws(DeviceFault) -> CodeMatches? {
-    guard let user = decision.user else { return nil }
-    var matches = CodeMatches(userID: user.id)
-    let needed = round.factors ?? []
-    let now = try now()
-    for purpose in CodePurpose.given where needed.contains(purpose.factor) {
-      guard let given = request.codes[purpose], let account = user.accounts[purpose] else { continue }
-      guard case .ocra = account.method else {
-        matches.results[purpose] = try find(given.code, account, purpose, of: user, question: nil, now: now)
-        continue
-      }
-      if let question = try question(of: request, account, challenge: decision.attempt?.challenge) {
-        matches.results[purpose] = try find(
-          given.code, account, purpose, of: user, question: question.bytes.bytes, now: now)
-      } else {
-        matches.results[purpose] = CodeMatch.none
-      }
-    }
-    return matches
-  }
-
-  @inline(never)
-  private mutating func find(
-    _ given: BoundedText<16>, _ account: CodeAccount, _ purpose: CodePurpose, of user: UserRecord,
-    question: Span<UInt8>?, now: UInt64
-  ) throws(DeviceFault) -> CodeMatch {
-    // A user whose secret is missing was removed after the attempt was recorded.
-    guard let secret = try store.codeSecret(of: user.id, purpose) else { return .none }
-    let search = CodeSearch(
-      account: account, window: CodeWindow(account, of: user, now: now, limits: policy.codeLimits), question: question)
-    do throws(CryptographyFailure) {
-      return try search.find(given, key: secret.bytes, using: &cryptography)
-    } catch { throw .cryptography }
-  }
-
-  /// Returns the question of a seal over `request`: the device's challenge, if the suite needs one, and the digest.
-  @inline(never)
-  private mutating func question(
-    of request: borrowing Request, _ account: CodeAccount, challenge: IssuedChallenge?
-  ) throws(DeviceFault) -> OCRAQuestion? {
-    guard case .ocra(let suite) = account.method else { return nil }
-    let digest: FixedBytes<64>
-    do throws(CryptographyFailure) {
-      digest = try sealQuestion(
-        command: request.command, parameterCount: request.parameterCount ?? 0, parameter: { request.parameter($0) },
-        using: &cryptography)
-    } catch { throw .cryptography }
-    var text = ByteBuffer<80>()
-    do throws(EncodingFault) {
-      if account.needsChallenge, let challenge { try text.appendHexadecimal(challenge.bytes.bytes) }
-      try text.append(digest.bytes)
-    } catch { throw .encoding }
-    return OCRAQuestion(text.bytes, for: suite)
-  }
-}
-
 /// The outcome of a round, as the store recorded it.
 struct RecordedRound {
   let status: Status
   let notice: Notice
+  /// The number of the round's entry in the audit log; 0 if there is none.
+  let sequence: UInt64
 
   /// Whether the actuator must act. The answer to a repetition may also be `accepted`.
   var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }
 }
 
 extension ProofResult {
-  fileprivate init(given: FixedBytes<32>?, expected: FixedBytes<32>) {
+  fileprivate init(given: MAC?, expected: MAC) {
     guard let given else {
       self = .absent
       return

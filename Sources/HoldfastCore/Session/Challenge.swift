@@ -3,7 +3,7 @@ package struct Challenge: Sendable {
   /// The id of the device, 16 bytes.
   package let deviceID: DeviceID
   /// The challenge: 16 bytes that this device never repeats.
-  package let nonce: FixedBytes<16>
+  package let nonce: Nonce
   /// The id of the device's key, 8 bytes.
   public let keyID: KeyID
   /// The factors that every command needs: a hint, which proves nothing.
@@ -12,7 +12,7 @@ package struct Challenge: Sendable {
   package let clock: UInt64?
 
   /// Creates a challenge from its parts.
-  package init(deviceID: DeviceID, nonce: FixedBytes<16>, keyID: KeyID, required: Factors, clock: UInt64?) {
+  package init(deviceID: DeviceID, nonce: Nonce, keyID: KeyID, required: Factors, clock: UInt64?) {
     self.deviceID = deviceID
     self.nonce = nonce
     self.keyID = keyID
@@ -84,7 +84,7 @@ public struct ChallengeSource: ~Copyable {
 
   package mutating func next<Crypto: Cryptography & ~Copyable>(
     entropy: borrowing Secret<32>, using cryptography: inout Crypto
-  ) throws(CryptographyFailure) -> FixedBytes<16> {
+  ) throws(CryptographyFailure) -> Nonce {
     round += 1
     var mac = try seed.withBytes { (key: Span<UInt8>) throws(CryptographyFailure) in
       try cryptography.hmacSHA256(key: key)
@@ -94,8 +94,8 @@ public struct ChallengeSource: ~Copyable {
     mac.append(bigEndian: connection)
     mac.append(bigEndian: round)
     entropy.withBytes { mac.append($0) }
-    let digest = try mac.finish()
-    var challenge = FixedBytes<16>()
+    let digest: Digest = try mac.finish()
+    var challenge = Nonce()
     for index in 0..<16 { challenge[index] = digest[index] }
     return challenge
   }

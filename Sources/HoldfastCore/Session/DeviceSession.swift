@@ -62,7 +62,7 @@ public struct DeviceSession<Environment: DeviceEnvironment>: ~Copyable {
     challenge.removeAll()
     let entropy: Secret<32>
     do throws(RandomFailure) { entropy = try random.secret() } catch { throw .random }
-    let nonce: FixedBytes<16>
+    let nonce: Nonce
     do throws(CryptographyFailure) {
       nonce = try challenges.next(entropy: entropy, using: &cryptography)
     } catch { throw .cryptography }

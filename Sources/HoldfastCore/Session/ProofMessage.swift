@@ -6,7 +6,7 @@ package struct ProofMessage: ~Escapable {
     /// A session round. The transcript covers `head`; `sealed` is the encrypted request and its tag.
     case session(head: Span<UInt8>, sealed: Span<UInt8>)
     /// A compatibility round. The app chose the nonce, and the command is in the clear.
-    case compatibility(nonce: FixedBytes<16>, command: BoundedText<32>)
+    case compatibility(nonce: Nonce, command: BoundedText<32>)
   }
 
   /// The form of the message, with the parts that only this form has.
@@ -16,9 +16,9 @@ package struct ProofMessage: ~Escapable {
   /// The token, at most 3072 bytes, or a reference of 16 bytes.
   package let token: Span<UInt8>
   /// The integrity proof (IMP), 32 bytes; nil if none was given.
-  package let integrityProof: FixedBytes<32>?
+  package let integrityProof: MAC?
   /// The device proof (DMP), 32 bytes; nil if none was given.
-  package let deviceProof: FixedBytes<32>?
+  package let deviceProof: MAC?
 
   /// Decodes M2.
   ///
@@ -42,7 +42,7 @@ package struct ProofMessage: ~Escapable {
       deviceProof = try reader.proof()
       form = .session(head: head, sealed: try reader.byteString())
     case (Message.compatibilityType, 7):
-      let nonce: FixedBytes<16> = try reader.fixedBytes()
+      let nonce: Nonce = try reader.fixedBytes()
       guard nonce[0] & 0x80 == 0 else { throw .unexpected }
       encoding = try reader.tokenEncoding()
       token = try reader.token(encoding)
@@ -59,7 +59,7 @@ package struct ProofMessage: ~Escapable {
 extension ProofMessage {
   /// Writes M2 of a session round.
   package static func encode<Sink: ByteSink & ~Copyable>(
-    head: Span<UInt8>, integrityProof: FixedBytes<32>?, deviceProof: FixedBytes<32>?, sealed: Span<UInt8>,
+    head: Span<UInt8>, integrityProof: MAC?, deviceProof: MAC?, sealed: Span<UInt8>,
     into sink: inout Sink
   ) throws(Sink.Failure) {
     try sink.appendCBOR(array: 5)
@@ -89,7 +89,7 @@ extension CBORReader {
     return token
   }
 
-  fileprivate mutating func proof() throws(EncodingFault) -> FixedBytes<32>? {
+  fileprivate mutating func proof() throws(EncodingFault) -> MAC? {
     null() ? nil : try fixedBytes()
   }
 }

@@ -56,8 +56,13 @@ public struct ProverSession<Crypto: Cryptography & ~Copyable, Random: RandomSour
   /// Creates a session for one request.
   ///
   /// - Parameters:
-  ///   - token: the measurement token, at most 3072 bytes, in `encoding`.
+  ///   - identity: the device that is expected, the proof key and the measurements.
+  ///   - request: the command, its parameters and codes.
+  ///   - token: the measurement token, at most 3072 bytes.
+  ///   - encoding: the format of the token.
   ///   - isRemembered: whether this device accepted the token before, so that a reference may be enough.
+  ///   - cryptography: an implementation of the primitives.
+  ///   - random: the source of the ephemeral key.
   /// - Throws: `tooLong` for a longer token, or if `encoding` is a reference.
   public init(
     identity: consuming Identity, request: consuming Request, token: Span<UInt8>, encoding: TokenEncoding,
@@ -210,7 +215,7 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     head: Span<UInt8>, transcript: Transcript, keys: borrowing SessionKeys
   ) throws(CryptographyFailure) {
     let nonce = transcript.proofNonce
-    let integrity: FixedBytes<32>? =
+    let integrity: MAC? =
       sendsIntegrity
       ? try measurementProof(
         key: identity.proofKey, nonce: nonce, measurement: identity.integrity, using: &cryptography) : nil
@@ -259,6 +264,8 @@ extension ProverSession where Crypto: ~Copyable, Random: ~Copyable {
     try openReply(verdict, round)
     var notice = reply.notice
     if verdict.status != .accepted { notice.refusal = Refusal(word: reply.result.bytes) }
+    // Any other word under `internal` is the actuator's own. The command was not denied.
+    if verdict.status == .internal, notice.refusal != .unknownToActuator { notice.refusal = nil }
     return afterSealed(ProverOutcome(status: verdict.status, isAuthenticated: true, notice: notice), round)
   }
 

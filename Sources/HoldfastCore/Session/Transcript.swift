@@ -21,8 +21,8 @@ package struct Transcript {
 
   /// The nonce of the proofs: the first 16 bytes of ``hash`` with the top bit set, which no compatibility round may
   /// use.
-  package var proofNonce: FixedBytes<16> {
-    var nonce = FixedBytes<16>()
+  package var proofNonce: Nonce {
+    var nonce = Nonce()
     for index in 0..<16 { nonce[index] = hash[index] }
     nonce[0] |= 0x80
     return nonce

@@ -8,6 +8,10 @@ package enum UserCommandName {
   package static let synchronise: BoundedText<32> = BoundedText("user-sync")
   /// `host-code`, whose parameters are a user and a challenge of 16 hexadecimal digits.
   package static let hostCode: BoundedText<32> = BoundedText("host-code")
+
+  /// Returns whether `command` is one of them, which the device itself carries out.
+  @inline(never)
+  package static func contains(_ command: BoundedText<32>) -> Bool { command == synchronise || command == hostCode }
 }
 
 extension DeviceSession {

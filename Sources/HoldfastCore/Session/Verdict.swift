@@ -52,7 +52,8 @@ public struct VerdictBody: ~Copyable {
   /// The length of the longest result, in bytes.
   public static var maximumResultByteCount: Int { ResultBuffer.capacity }
 
-  /// The command's result; for a denial, the word of a ``Refusal`` or nothing.
+  /// The command's result; for a denial, the word of a ``Refusal`` or nothing; for a command that failed, the words of
+  /// the actuator.
   public var result = ResultBuffer()
   /// The optional parts of the reply.
   public var notice: Notice
@@ -115,6 +116,12 @@ extension ResultBuffer {
   /// Appends the word of `refusal`, which always fits into an empty buffer.
   mutating func append(_ refusal: Refusal) {
     do throws(EncodingFault) { try append(refusal.word) } catch { return }
+  }
+
+  /// Appends the words of `failure`, which always fit into an empty buffer.
+  mutating func append(_ failure: ActuatorFailure) {
+    guard !failure.isUnknownCommand else { return append(Refusal.unknownToActuator) }
+    do throws(EncodingFault) { try append(failure.text.bytes) } catch { return }
   }
 }
 

@@ -18,10 +18,17 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 
   /// Reads its data for `round`, lets `decide` make `decision`, and records the decision and its audit entry, all in one
   /// transaction that is durable before this returns. A decision that changes nothing
-  /// (``Decision/isRecorded(over:_:)``) is counted in memory instead. If this throws, the device must not act upon
-  /// `decision`.
+  /// (``Decision/isRecorded(over:_:)``) is counted in memory instead. A store with an audit log sets
+  /// ``Decision/auditSequence``. If this throws, the device must not act upon `decision`.
   mutating func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide)
     throws(DeviceFault)
+
+  /// Takes note of the request of the round that is recorded next, for a store that records its parameters.
+  mutating func noteParameters(of request: borrowing Request)
+
+  /// Records that the command of an accepted round failed. The device calls it before
+  /// ``keepOutcome(_:of:)``, and answers whether or not the record could be written.
+  mutating func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound)
 
   /// Records the outcome of an accepted round whose request has a number: `accepted`, or `internal` if the actuator
   /// failed. The device calls it once the actuator has acted, and answers without waiting until the outcome is durable.
@@ -57,6 +64,12 @@ public protocol DeviceStore: IssuerTrust, ~Copyable {
 extension DeviceStore where Self: ~Copyable {
   /// Returns the clock floor.
   public mutating func knownTime() throws(DeviceFault) -> UInt64 { try clockFloor() }
+
+  /// Does nothing: the store does not record parameters.
+  @inlinable public mutating func noteParameters(of request: borrowing Request) {}
+
+  /// Does nothing: the store does not record failures.
+  @inlinable public mutating func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound) {}
 }
 
 /// A function that makes a decision on a round from the store's data.

@@ -54,16 +54,13 @@ public enum TokenEncoding: UInt8, Sendable {
   case jose = 2
 }
 
-/// A reference to a token: the first 16 bytes of SHA-256 over the whole token.
-public typealias TokenReference = FixedBytes<16>
-
 /// Returns the reference under which a token is remembered.
 public func tokenReference<Crypto: Cryptography & ~Copyable>(
   _ token: Span<UInt8>, using cryptography: inout Crypto
 ) throws(CryptographyFailure) -> TokenReference {
   var hash = try cryptography.sha256()
   hash.append(token)
-  let digest = try hash.finish()
+  let digest: Digest = try hash.finish()
   var reference = TokenReference()
   for index in 0..<TokenReference.byteCount { reference[index] = digest[index] }
   return reference

@@ -94,12 +94,12 @@ package struct JOSEEnvelope: ~Copyable {
 }
 
 /// Decodes exactly `count` bytes, at most 64, from base64url.
-func decodeFixed<let count: Int>(
-  _ text: Span<UInt8>, as type: FixedBytes<count>.Type = FixedBytes<count>.self
-) throws(EncodingFault) -> FixedBytes<count> {
+func decodeFixed<Kind, let count: Int>(
+  _ text: Span<UInt8>, as type: TypedBytes<Kind, count>.Type = TypedBytes<Kind, count>.self
+) throws(EncodingFault) -> TypedBytes<Kind, count> {
   var buffer = ByteBuffer<64>()
   try buffer.append(base64URL: text)
-  guard let fixed = FixedBytes<count>(buffer.bytes) else { throw .unexpected }
+  guard let fixed = TypedBytes<Kind, count>(buffer.bytes) else { throw .unexpected }
   return fixed
 }
 

@@ -253,13 +253,13 @@ extension MeasurementClaims {
   }
 }
 
-extension FixedBytes where count == 16 {
+extension DeviceID {
   /// Decodes a device id from `aud`: 22 characters of base64url.
   public init(audience text: Span<UInt8>) throws(EncodingFault) {
     guard text.count == 22 else { throw .unexpected }
     var buffer = ByteBuffer<16>()
     try buffer.append(base64URL: text)
-    guard let id = FixedBytes(buffer.bytes) else { throw .unexpected }
+    guard let id = DeviceID(buffer.bytes) else { throw .unexpected }
     self = id
   }
 }
@@ -267,14 +267,14 @@ extension FixedBytes where count == 16 {
 /// An app's version: three numbers, compared from the left.
 public struct AppVersion: Sendable, Hashable, Comparable {
   /// The first number.
-  package let major: UInt64
+  public let major: UInt64
   /// The second number.
-  package let minor: UInt64
+  public let minor: UInt64
   /// The third number.
-  package let patch: UInt64
+  public let patch: UInt64
 
-  /// Creates a version from its three numbers.
-  package init(major: UInt64, minor: UInt64, patch: UInt64) {
+  /// Creates a version from its three numbers, each at most 2^53 - 1.
+  public init(major: UInt64, minor: UInt64, patch: UInt64) {
     (self.major, self.minor, self.patch) = (major, minor, patch)
   }
 

@@ -17,10 +17,12 @@ public struct TokenOpener: ~Copyable {
   /// - Parameters:
   ///   - token: `COSE_Encrypt` or a compact JWE, at most 3072 bytes.
   ///   - encoding: one of these two encodings; a reference is `malformed`.
-  ///   - key: the device's key; `keyID` is its id, which the token must name.
+  ///   - key: the device's key.
+  ///   - keyID: the id of that key, which the token must name.
   ///   - trust: the issuer keys whose signatures and MACs count.
   ///   - acceptsUnsigned: whether bare claims (COSE only) are accepted, too.
   ///   - acceptsMAC: whether claims under a MAC (COSE only) are accepted, too.
+  ///   - cryptography: an implementation of the primitives.
   ///   - verified: becomes the token, whose audience and times are not checked yet; not to be used if this throws.
   /// - Throws: the first fault that is found; see ``TokenFault``.
   public mutating func open<

@@ -1,6 +1,6 @@
 import HoldfastCore
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 
 /// The counter of one device, which can only be raised, and the secret that authorizes its use.
@@ -50,7 +50,7 @@ extension DeviceSecrets {
 }
 
 /// The reason that the counter that anchors a device could not be used.
-package enum CounterFault: Error, Equatable, Sendable {
+public enum CounterFault: Error, Equatable, Sendable {
   /// There is no TPM: nothing exists at its path, or something else, or no process listens there.
   case notThere
   /// This user has no permission to use the TPM.

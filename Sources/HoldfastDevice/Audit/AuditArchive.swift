@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 /// Entries that were cut off from an audit log into a file. They are not secret, but name users and tokens.
 ///

@@ -48,7 +48,7 @@ package final class Bridge: Sendable {
   }
 
   /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
-  package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
+  package var endpoints: [Endpoint] { reception.endpoints }
 
   /// Carries messages until ``stop()``, then ends every connection. Call it only once.
   ///
@@ -61,7 +61,9 @@ package final class Bridge: Sendable {
       carrier.run()
     }
     guard isStarted else { throw .server(.noDescriptors) }
-    reception.run(admit: { self.admit($0) }, report: { self.notify(.acceptFault($0)) })
+    reception.run(
+      admit: { if let connection = $0 as? Connection { self.admit(connection) } },
+      report: { self.notify(.acceptFault($0)) })
     stop()
     carriers.closeAndWait()
     if let fault = reception.fault { throw .server(fault) }

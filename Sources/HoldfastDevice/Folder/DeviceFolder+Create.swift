@@ -1,9 +1,35 @@
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
 extension DeviceFolder {
+  /// Creates a device with a new key and id. Its lock is locked, and it trusts no issuer yet.
+  ///
+  /// - Parameters:
+  ///   - path: the folder, which does not exist or is empty.
+  ///   - policy: the commands that may be carried out, and how.
+  /// - Throws: a ``DeviceFolderFault``.
+  public static func create(at path: String, policy: DevicePolicy) throws(DeviceFolderFault) -> DeviceFolder {
+    var random = SystemRandom()
+    return try create(at: path, policy: policy, random: &random, clock: SystemClock())
+  }
+
+  /// Creates a device whose key is not in the folder, such as one in hardware: ``OpenDevice`` is given it.
+  ///
+  /// - Parameters:
+  ///   - path: the folder, which does not exist or is empty.
+  ///   - publicPoint: the public half of the key, an uncompressed point of 65 bytes.
+  ///   - policy: the commands that may be carried out, and how.
+  /// - Throws: a ``DeviceFolderFault``.
+  public static func create(
+    at path: String, publicPoint: P256Point, policy: DevicePolicy
+  ) throws(DeviceFolderFault) -> DeviceFolder {
+    var random = SystemRandom()
+    return try create(at: path, publicPoint: publicPoint, policy: policy, random: &random, clock: SystemClock())
+  }
+
   /// Creates a device: a new key and id, a policy, and a lock that is locked. The clock floor starts at the real clock.
   ///
   /// If `tpm` is the path of a TPM, a counter in it anchors the device, and older copies of its ledger are then refused.
@@ -26,6 +52,36 @@ extension DeviceFolder {
     clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
+    return try makeFolder(at: path) { () throws(DeviceFolderFault) in
+      let key = try newKey(&random)
+      let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
+      try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm) { () throws(DeviceFolderFault) in
+        try folder.complete(with: key)
+      }
+      return folder
+    }
+  }
+
+  /// Creates a device whose key is not in the folder, without a counter.
+  package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
+    at path: String, publicPoint: P256Point, policy: DevicePolicy, random: inout Random, clock: borrowing Time
+  ) throws(DeviceFolderFault) -> DeviceFolder {
+    guard let now = clock.unixSeconds() else { throw .failed }
+    return try makeFolder(at: path) { () throws(DeviceFolderFault) in
+      let descriptor = try newDescriptor(publicPoint, &random)
+      let folder = DeviceFolder(
+        path: path, descriptor: descriptor, hasKey: false, counter: nil, operations: .tpm)
+      try folder.fill(policy, realClock: now, epoch: nil, tpm: nil) { () throws(DeviceFolderFault) in
+        try folder.complete()
+      }
+      return folder
+    }
+  }
+
+  /// Makes the folder, and has `fill` make the device in it. A folder in which that failed is empty again.
+  private static func makeFolder(
+    at path: String, fill: () throws(DeviceFolderFault) -> DeviceFolder
+  ) throws(DeviceFolderFault) -> DeviceFolder {
     do throws(FileError) {
       try Files.createPrivateDirectory(at: path)
       try FolderKind.device.require(ofFolder: path)
@@ -35,15 +91,10 @@ extension DeviceFolder {
     if try isHalfMade(path) { try clear(path) }
     guard try !DeviceFile.description.isPresent(in: path) else { throw .alreadyMade }
     for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
-    let key = try newKey(&random)
     do throws(FileError) { try IncompleteFolder.mark(path, as: .device) } catch {
       throw .folder(error)
     }
-    do throws(DeviceFolderFault) {
-      let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
-      try folder.fill(with: key, policy: policy, realClock: now, epoch: epoch, tpm: tpm)
-      return folder
-    } catch {
+    do throws(DeviceFolderFault) { return try fill() } catch {
       // If this fails as well, the mark stays, and the next call clears the folder.
       do throws(DeviceFolderFault) { try clear(path) } catch {}
       throw error
@@ -51,8 +102,11 @@ extension DeviceFolder {
   }
 
   /// Writes every file into a marked folder, then removes the mark. On failure it removes the counter that was made for it.
+  ///
+  /// - Parameter complete: writes the files that depend on the device's id and key.
   private func fill(
-    with key: borrowing P256PrivateKey, policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?
+    _ policy: DevicePolicy, realClock: UInt64, epoch: UInt64?, tpm: String?,
+    complete: () throws(DeviceFolderFault) -> Void
   ) throws(DeviceFolderFault) {
     do throws(DeviceFolderFault) {
       try put(policy.json().span, in: .policy)
@@ -61,7 +115,7 @@ extension DeviceFolder {
           path: DeviceFile.ledger.path(in: path), deviceID: descriptor.deviceID, realClock: realClock, epoch: epoch,
           tpm: tpm)
       } catch { throw DeviceFolderFault.file(.ledger, .database(error)) }
-      try complete(with: key)
+      try complete()
       do throws(FileError) { try IncompleteFolder.unmark(path) } catch {
         throw .folder(error)
       }
@@ -139,7 +193,7 @@ extension DeviceFolder {
     return folder
   }
 
-  private static func takeLock(of path: String) throws(DeviceFolderFault) -> DirectoryLock {
+  static func takeLock(of path: String) throws(DeviceFolderFault) -> DirectoryLock {
     do throws(FileError) { return try DirectoryLock(directory: path) } catch {
       throw .folder(error)
     }
@@ -157,7 +211,7 @@ extension DeviceFolder {
     _ random: inout Random
   ) throws(DeviceFolderFault) -> (folder: DeviceFolder, epoch: UInt64?) {
     for _ in 0..<8 {
-      let descriptor = try newDescriptor(key, &random)
+      let descriptor = try newDescriptor(key.publicPoint, &random)
       guard let tpm else {
         return (DeviceFolder(path: path, descriptor: descriptor, counter: nil, operations: operations), nil)
       }
@@ -175,9 +229,11 @@ extension DeviceFolder {
   }
 
   private static func newDescriptor<Random: RandomSource & ~Copyable>(
-    _ key: borrowing P256PrivateKey, _ random: inout Random
+    _ publicPoint: P256Point, _ random: inout Random
   ) throws(DeviceFolderFault) -> DeviceDescriptor {
-    do throws(CryptographyFailure) { return try DeviceDescriptor(of: key, random: &random) } catch { throw .failed }
+    do throws(CryptographyFailure) { return try DeviceDescriptor(of: publicPoint, random: &random) } catch {
+      throw .failed
+    }
   }
 
   /// Returns the TPM's path in the description of the device at `path`. The owner may have changed it.
@@ -190,6 +246,11 @@ extension DeviceFolder {
     var keyText = ByteBuffer<512>()
     do throws(KeyFault) { try DeviceKeyFile.encode(key, into: &keyText) } catch { throw .failed }
     try put(keyText.bytes, in: .key)
+    try complete()
+  }
+
+  /// Writes the state of the lock, and the description last.
+  private func complete() throws(DeviceFolderFault) {
     do throws(DeviceFileFault) { try lockStateFile.write(.locked) } catch { throw .file(.actuator, error) }
     try put(description().span, in: .description)
   }
@@ -208,7 +269,9 @@ extension DeviceFolder {
 
   private func description() -> [UInt8] {
     let anchor = counter.map { [("counter", $0.json)] } ?? []
-    return JSONValue.object([("version", .integer(Self.version))] + (descriptor.json.members ?? []) + anchor).pretty()
+    let key: [(String, JSONValue)] = hasKey ? [] : [("key", .string("elsewhere"))]
+    let members = [("version", .integer(Self.version))] + (descriptor.json.members ?? []) + key + anchor
+    return JSONValue.object(members).pretty()
   }
 }
 
@@ -236,10 +299,10 @@ extension DeviceDescriptor {
   ///
   /// - Throws: `CryptographyFailure`, also if the random source fails.
   init<Random: RandomSource & ~Copyable>(
-    of key: borrowing P256PrivateKey, random: inout Random
+    of publicPoint: P256Point, random: inout Random
   ) throws(CryptographyFailure) {
     let deviceID: DeviceID
     do throws(RandomFailure) { deviceID = try random.fixedBytes() } catch { throw CryptographyFailure() }
-    try self.init(deviceID: deviceID, publicPoint: key.publicPoint)
+    try self.init(deviceID: deviceID, publicPoint: publicPoint)
   }
 }

@@ -5,24 +5,35 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
+/// The public description of a device: its id and public key.
+public typealias DeviceDescriptor = HoldfastFormats.DeviceDescriptor
+/// The reasons why a key or a description of a device is refused.
+public typealias KeyFault = HoldfastFormats.KeyFault
+
 /// A folder that holds one device: key, ledger, policy and the simulated lock. It has mode 0700, its files 0600.
-package struct DeviceFolder: Sendable {
+public struct DeviceFolder: Sendable {
   /// The path of the folder.
-  package let path: String
+  public let path: String
   /// The public facts about the device: its id and public key.
-  package let descriptor: DeviceDescriptor
+  public let descriptor: DeviceDescriptor
+  /// Whether the private key is in the folder.
+  package let hasKey: Bool
   /// The place of the counter that anchors the device's ledger; nil if the ledger is not anchored.
   package let counter: CounterPlace?
   let operations: CounterOperations
 
-  package init(path: String, descriptor: DeviceDescriptor, counter: CounterPlace?, operations: CounterOperations) {
-    (self.path, self.descriptor, self.counter, self.operations) = (path, descriptor, counter, operations)
+  package init(
+    path: String, descriptor: DeviceDescriptor, hasKey: Bool = true, counter: CounterPlace?,
+    operations: CounterOperations
+  ) {
+    (self.path, self.descriptor, self.hasKey) = (path, descriptor, hasKey)
+    (self.counter, self.operations) = (counter, operations)
   }
 
   /// Opens a folder and checks its description and key.
   ///
   /// - Throws: `missing`, `folder` with the fault of the folder, `halfMade`, `incomplete`, or `file` with the file and its fault.
-  package static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
+  public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
 
@@ -33,8 +44,10 @@ package struct DeviceFolder: Sendable {
       for file in DeviceFile.allCases where try file.isPresent(in: path) { throw .incomplete }
       throw .missing
     }
-    let (descriptor, counter) = try readDescription(path)
-    let folder = DeviceFolder(path: path, descriptor: descriptor, counter: counter, operations: operations)
+    let (descriptor, hasKey, counter) = try readDescription(path)
+    let folder = DeviceFolder(
+      path: path, descriptor: descriptor, hasKey: hasKey, counter: counter, operations: operations)
+    guard hasKey else { return folder }
     let secrets = try folder.secrets()
     guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     return folder
@@ -81,16 +94,36 @@ package struct DeviceFolder: Sendable {
   /// Replaces the policy file atomically.
   ///
   /// - Throws: `file` if it cannot be written.
-  package func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
+  public func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)
     } catch { throw .file(.policy, .file(error)) }
   }
 
+  /// Trusts an issuer from the next round on, also while the device is served.
+  ///
+  /// - Parameter publicPoint: the key that verifies the issuer's signatures (ES256), an uncompressed point of 65 bytes.
+  /// - Returns: false if the issuer was trusted already.
+  /// - Throws: a ``DeviceFolderFault``, or a ``LedgerFault``, such as ``LedgerFault/tooManyIssuers``.
+  @discardableResult
+  public func trust(issuer publicPoint: P256Point) throws -> Bool {
+    try openLedger().trust(.signing(publicPoint), realClock: SystemClock().unixSeconds())
+  }
+
+  /// Trusts an issuer in the same way.
+  ///
+  /// - Parameter json: the issuer's public key as a JWK (RFC 7517), as an issuer gives it.
+  /// - Returns: false if the issuer was trusted already.
+  /// - Throws: ``KeyFault``, and the errors of ``trust(issuer:)-(P256Point)``.
+  @discardableResult
+  public func trust(issuer json: [UInt8]) throws -> Bool {
+    try trust(issuer: PublicKeyJWK(json: json).point)
+  }
+
   /// Opens the simulated lock at its recorded state.
   ///
   /// - Throws: `file` if the state cannot be read.
-  package func openLock() throws(DeviceFolderFault) -> SimulatedLock {
+  public func openLock() throws(DeviceFolderFault) -> SimulatedLock {
     do throws(DeviceFileFault) {
       return try SimulatedLock(lockStateFile)
     } catch { throw .file(.actuator, error) }
@@ -123,7 +156,7 @@ extension DeviceFolder {
 
   static func readDescription(
     _ path: String
-  ) throws(DeviceFolderFault) -> (descriptor: DeviceDescriptor, counter: CounterPlace?) {
+  ) throws(DeviceFolderFault) -> (descriptor: DeviceDescriptor, hasKey: Bool, counter: CounterPlace?) {
     let bytes: [UInt8]
     do throws(FileError) {
       bytes = try Files.readFile(
@@ -139,11 +172,13 @@ extension DeviceFolder {
     guard version == Self.version else { throw .file(.description, .olderVersion) }
     let descriptor: DeviceDescriptor
     do throws(KeyFault) { descriptor = try DeviceDescriptor(value) } catch { throw .file(.description, .corrupt) }
-    guard let member = value["counter"] else { return (descriptor, nil) }
-    guard let counter = CounterPlace(member, deviceID: descriptor.deviceID) else {
+    let key = value["key"]
+    guard key == nil || key?.text == "elsewhere" else { throw .file(.description, .corrupt) }
+    guard let member = value["counter"] else { return (descriptor, key == nil, nil) }
+    guard key == nil, let counter = CounterPlace(member, deviceID: descriptor.deviceID) else {
       throw .file(.description, .corrupt)
     }
-    return (descriptor, counter)
+    return (descriptor, true, counter)
   }
 
   /// Checks that the folder belongs to this user, gives others no access, and is not a symbolic link.
@@ -163,7 +198,7 @@ extension DeviceFile {
 }
 
 /// A file of a device's folder.
-package enum DeviceFile: String, Sendable, CaseIterable {
+public enum DeviceFile: String, Sendable, CaseIterable {
   /// The device's id and public key, and the version of the folder. It is written last, so a folder without it is incomplete.
   case description = "device.json"
   /// The device's private key, as a JWK.
@@ -182,7 +217,7 @@ package enum DeviceFile: String, Sendable, CaseIterable {
 }
 
 /// The fault of a file of the folder.
-package enum DeviceFileFault: Error, Equatable {
+public enum DeviceFileFault: Error, Equatable {
   /// The file could not be read or written.
   case file(FileError)
   /// The file is a database that could not be read or written.
@@ -200,7 +235,7 @@ package enum DeviceFileFault: Error, Equatable {
 }
 
 /// The reason that a device's folder could not be made or opened.
-package enum DeviceFolderFault: Error, Equatable {
+public enum DeviceFolderFault: Error, Equatable {
   /// The folder holds no device.
   case missing
   /// The folder, or a file in it other than those of ``DeviceFile``, could not be used: `locked` if another process serves or

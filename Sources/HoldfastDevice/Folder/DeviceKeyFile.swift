@@ -33,11 +33,12 @@ package enum DeviceKeyFile {
   }
 }
 
-/// The secrets of a device, kept in one place while it is served.
-package final class DeviceSecrets: Sendable {
-  package let publicPoint: P256Point
+/// The secrets of a device whose key is in its folder, kept in one place while it is served.
+public final class DeviceSecrets: DeviceKeys {
+  /// The public half of the key, an uncompressed point of 65 bytes.
+  public let publicPoint: P256Point
   private let scalar: Secret<32>
-  private let challengeSeed: Secret<32>
+  private let seed: Secret<32>
 
   /// Derives the secrets from the private key's scalar.
   ///
@@ -45,19 +46,17 @@ package final class DeviceSecrets: Sendable {
   package init(scalar: consuming Secret<32>) throws(CryptographyFailure) {
     publicPoint = try P256PrivateKey(scalar: scalar).publicPoint
     var cryptography = OpenSSLCryptography()
-    challengeSeed = try ChallengeSource.seed(from: scalar, using: &cryptography)
+    seed = try ChallengeSource.seed(from: scalar, using: &cryptography)
     self.scalar = scalar
   }
 
   /// Makes a key object for use by one thread.
-  package func key() throws(CryptographyFailure) -> P256PrivateKey {
+  public func key() throws(CryptographyFailure) -> P256PrivateKey {
     try P256PrivateKey(scalar: scalar)
   }
 
-  /// Makes the challenge source of one connection.
-  package func challenges(bootCount: UInt64, connection: UInt64) -> ChallengeSource {
-    ChallengeSource(seed: challengeSeed.copy(), bootCount: bootCount, connection: connection)
-  }
+  /// Returns the seed that follows from the private key.
+  public func challengeSeed() -> Secret<32> { seed.copy() }
 
   /// Derives the secret that authorizes the use of the counter that anchors the device.
   package func counterAuthorization() throws(CryptographyFailure) -> Secret<32> {

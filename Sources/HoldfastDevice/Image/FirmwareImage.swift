@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFirmware
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 /// The image of a microcontroller's NOR flash, with one device. The file has mode 0600, because it holds the private key.
 ///
@@ -158,7 +158,7 @@ extension FirmwareImage {
     let provision: Provision
     do throws(CryptographyFailure) {
       let key = try P256PrivateKey(random: &random)
-      descriptor = try DeviceDescriptor(of: key, random: &random)
+      descriptor = try DeviceDescriptor(of: key.publicPoint, random: &random)
       provision = Provision(
         deviceID: descriptor.deviceID, scalar: try key.scalar(), publicPoint: key.publicPoint, issuers: IssuerTable(),
         policy: rules)

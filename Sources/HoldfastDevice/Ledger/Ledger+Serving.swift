@@ -26,9 +26,10 @@ extension Ledger {
   }
 
   /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
-  /// changes nothing is counted instead.
-  package func record(_ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide) throws(LedgerError)
-  {
+  /// changes nothing is counted instead. If the round is accepted, its `parameters` are recorded as well.
+  package func record(
+    _ round: borrowing AppraisalInput, parameters: [AuditedParameter] = [], _ decision: inout Decision, decide: Decide
+  ) throws(LedgerError) {
     if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
     let isRecorded: Bool
@@ -47,7 +48,14 @@ extension Ledger {
         // audit log keeps that decision.
         guard decision.attempt == nil else { return true }
         let event = AuditEvent.round(AuditedRound(round, status: decision.status))
-        try tables.append(event, time: state.time(realClock: round.realClock), to: &state)
+        let time = state.time(realClock: round.realClock)
+        decision.auditSequence = state.audit.count + 1
+        try tables.append(event, time: time, to: &state)
+        guard decision.status == .accepted else { return true }
+        for var parameter in parameters {
+          parameter.round = decision.auditSequence
+          try tables.append(.parameter(parameter), time: time, to: &state)
+        }
         return true
       }
     } catch {
@@ -166,9 +174,13 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   private let clock: Time
   /// The event that the ledger recorded for the current round; nil if there is none yet.
   package var event: AuditEvent?
+  private let policy: SessionPolicy?
+  /// The parameters of the round that is recorded next, as the audit log keeps them; nil if they could not be hashed.
+  private var parameters: [AuditedParameter]? = []
 
-  package init(ledger: Ledger, memory: TokenMemory, clock: Time) {
-    (self.ledger, self.memory, self.clock) = (ledger, memory, clock)
+  /// Makes the view of one connection. `policy` says how the audit log keeps parameters; without one, it keeps none.
+  package init(ledger: Ledger, memory: TokenMemory, clock: Time, policy: SessionPolicy? = nil) {
+    (self.ledger, self.memory, self.clock, self.policy) = (ledger, memory, clock, policy)
   }
 
   package func clockFloor() throws(DeviceFault) -> UInt64 {
@@ -194,13 +206,26 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   package mutating func record(
     _ round: borrowing AppraisalInput, _ decision: inout Decision, decide: Decide
   ) throws(DeviceFault) {
-    do throws(LedgerError) { try ledger.record(round, &decision, decide: decide) } catch { throw .store }
+    guard let parameters else { throw .cryptography }
+    do throws(LedgerError) {
+      try ledger.record(round, parameters: parameters, &decision, decide: decide)
+    } catch { throw .store }
     if decision.attempt == nil {
       var judged = AuditedRound(round, status: decision.status)
       judged.isRepetition = decision.isRepetition
       event = .round(judged)
     }
     recordTotals()
+  }
+
+  package mutating func noteParameters(of request: borrowing Request) {
+    guard let policy else { return }
+    parameters = try? policy.current.auditedParameters(of: request)
+  }
+
+  package func recordFailure(_ failure: ActuatorFailure, of round: borrowing AcceptedRound) {
+    // If this fails, the server's log still has the failure.
+    try? ledger.record(.failed(AuditedFailure(round: round.sequence, failure)), realClock: clock.unixSeconds())
   }
 
   package func keepOutcome(_ outcome: Status, of request: RequestIdentity) {

@@ -120,9 +120,9 @@ extension Row {
   /// Reads a blob of exactly `count` bytes.
   ///
   /// - Throws: `corrupt` for another length.
-  borrowing func fixedBytes<let count: Int>(_ column: Int) throws(DatabaseError) -> FixedBytes<count> {
+  borrowing func fixedBytes<Kind, let count: Int>(_ column: Int) throws(DatabaseError) -> TypedBytes<Kind, count> {
     let copy = try bytes(column)
-    guard let bytes = FixedBytes<count>(copy.span) else { throw .corrupt }
+    guard let bytes = TypedBytes<Kind, count>(copy.span) else { throw .corrupt }
     return bytes
   }
 }

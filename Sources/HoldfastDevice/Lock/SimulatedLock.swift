@@ -1,10 +1,10 @@
 import HoldfastCore
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 
 /// A lock that only records its state, in a file of the device's folder, so that it keeps the state after a restart.
-package final class SimulatedLock: Lock, Sendable {
+public final class SimulatedLock: Lock, Sendable {
   private let file: LockStateFile
   private let position: Mutex<Position>
 
@@ -24,14 +24,14 @@ package final class SimulatedLock: Lock, Sendable {
   }
 
   /// The state of the lock.
-  package var current: LockState {
+  public var current: LockState {
     position.withLock { $0.state }
   }
 
   /// Moves the lock and records its state durably. If the file cannot be written, the state is the one in the file.
   ///
   /// - Throws: `ActuatorFailure` if the file cannot be written.
-  package func move(to target: LockState) throws(ActuatorFailure) {
+  public func move(to target: LockState) throws(ActuatorFailure) {
     let isMoved = position.withLock { position in
       if position.state == target, position.isDurable { return true }
       do throws(DeviceFileFault) {

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 /// The owner's access to a device's durable state: in a folder's ``Ledger``, or in the image of a microcontroller's flash.
 /// Each change is durable when the call returns, and audited. Real clocks are in Unix seconds.
@@ -73,7 +73,7 @@ package struct LedgerSummary: Sendable, Equatable {
 }
 
 /// The reason that a ledger could not be read or changed.
-package enum LedgerFault: Error, Equatable {
+public enum LedgerFault: Error, Equatable {
   /// The ledger's file could not be read or written.
   case failed
   /// The ledger holds invalid bytes: its file was damaged, or changed by another program.

@@ -10,7 +10,7 @@ extension DevicePolicy {
   /// refused.
   ///
   /// - Throws: ``PolicyFault`` with the member that is wrong, and its line.
-  package init(json bytes: [UInt8]) throws(PolicyFault) {
+  public init(json bytes: [UInt8]) throws(PolicyFault) {
     let value: JSONValue
     do throws(JSONFault) {
       value = try JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount)
@@ -47,11 +47,12 @@ extension DevicePolicy {
     for (name, rule) in try policy.required("commands").members(atMost: Self.maximumCommandCount) {
       guard let command = BoundedText<32>(name), !command.isEmpty else { throw rule.mistake(.byteCount(1...32)) }
       commands[command] = try CommandRule(rule, limits: limits)
+      if try rule.isAuditedAsText { commandsAuditedAsText.insert(command) }
     }
   }
 
   /// Returns the text of `policy.json`. It has every member, except `issuer` and `audit` if they have their defaults.
-  package func json() -> [UInt8] {
+  public func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
         + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()
@@ -60,7 +61,14 @@ extension DevicePolicy {
         ]
         + (auditEntryCount.map { [("audit", .object([("entries", .integer($0))]))] } ?? [])
         + [
-          ("commands", .object(sortedCommands.map { ($0.name.description, $0.rule.json(fileLimits: limits)) }))
+          (
+            "commands",
+            .object(
+              sortedCommands.map {
+                let isText = commandsAuditedAsText.contains($0.name)
+                return ($0.name.description, $0.rule.json(fileLimits: limits, isAuditedAsText: isText))
+              })
+          )
         ]
     ).pretty()
   }
@@ -79,7 +87,9 @@ extension DevicePolicy {
 extension CommandRule {
   /// Reads a rule. A limit that the command names overrides the file's limit.
   fileprivate init(_ rule: JSONMember, limits: TokenLimits) throws(JSONMistake) {
-    try rule.checkMembers(["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility"])
+    try rule.checkMembers([
+      "factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility", "audit",
+    ])
     var factors: Factors = []
     for name in try rule.required("factors").elements() {
       guard let factor = Factors.named.first(where: { name.value.text == $0.name })?.factor,
@@ -91,11 +101,11 @@ extension CommandRule {
       allowsCompatibility: try rule.member("compatibility")?.flag() ?? false)
   }
 
-  fileprivate func json(fileLimits: TokenLimits) -> JSONValue {
+  fileprivate func json(fileLimits: TokenLimits, isAuditedAsText: Bool) -> JSONValue {
     let names = factors.names.map { JSONValue.string($0) }
     return .object(
       [("factors", .array(names))] + limits.members(differingFrom: fileLimits)
-        + [("compatibility", .bool(allowsCompatibility))])
+        + [("compatibility", .bool(allowsCompatibility))] + (isAuditedAsText ? [("audit", .string("text"))] : []))
   }
 }
 
@@ -143,6 +153,18 @@ extension TokenLimits {
 }
 
 extension JSONMember {
+  /// Whether the member `audit` of a rule is `"text"`. By default it is `"digest"`.
+  fileprivate var isAuditedAsText: Bool {
+    get throws(JSONMistake) {
+      guard let audit = member("audit") else { return false }
+      switch audit.value.text {
+      case "text": return true
+      case "digest": return false
+      default: throw audit.mistake(.text(of: ["digest", "text"]))
+      }
+    }
+  }
+
   fileprivate func limits(otherwise other: TokenLimits) throws(JSONMistake) -> TokenLimits {
     var limits = other
     limits.generationFloor = try member("generation_floor")?.integer() ?? other.generationFloor

@@ -3,7 +3,7 @@ import HoldfastFirmware
 import HoldfastFormats
 
 /// A policy of a device's owner, as in `policy.json`. Commands that it does not name are refused.
-package struct DevicePolicy: Policy, Sendable, Equatable {
+public struct DevicePolicy: Policy, Sendable, Equatable {
   /// The most commands that a policy may name.
   package static let maximumCommandCount = Limit.commands.linux
   /// The default of ``maximumIssueAdvanceDays``.
@@ -14,19 +14,28 @@ package struct DevicePolicy: Policy, Sendable, Equatable {
   package static let leastAuditEntryCount: UInt64 = 1000
 
   /// Whether tokens without a signature are accepted.
-  package var acceptsUnsigned: Bool
+  public var acceptsUnsigned: Bool
   /// Whether tokens are accepted whose issuer shares a MAC key with the device.
-  package var acceptsMAC: Bool
+  public var acceptsMAC: Bool
   /// The limits for commands without limits in their rules, and for commands that are not in the policy.
-  package var limits: TokenLimits
+  public var limits: TokenLimits
   /// The most days by which a token's `iat` may be ahead of the clock floor.
   package var maximumIssueAdvanceDays: UInt64
   /// The limits of the search for codes.
-  package var codeLimits: CodeLimits
+  public var codeLimits: CodeLimits
   /// The number of audit entries that a served folder keeps; nil for all. A microcontroller has a separate bound.
   package var auditEntryCount: UInt64?
   /// The rules of the commands, with the limits that apply to each.
   package var commands: [BoundedText<32>: CommandRule]
+  /// The commands whose parameters the audit log keeps as text. Of other parameters it keeps SHA-256.
+  package var commandsAuditedAsText: Set<BoundedText<32>> = []
+
+  /// Creates a policy that accepts only signed tokens.
+  ///
+  /// - Parameter commands: the rules of the commands, at most 256, by the commands' names.
+  public init(commands: [BoundedText<32>: CommandRule]) {
+    self.init(commands: commands, limits: TokenLimits())
+  }
 
   /// Makes a policy. By default it names no command and accepts only signed tokens.
   package init(
@@ -44,19 +53,40 @@ package struct DevicePolicy: Policy, Sendable, Equatable {
   }
 
   /// Returns the rule of a command; nil if the policy does not name it.
-  package func rule(for command: BoundedText<32>) -> CommandRule? {
+  public func rule(for command: BoundedText<32>) -> CommandRule? {
     commands[command]
   }
 
   /// The factors that every command of the policy needs; none if the policy names no command.
-  package var commonFactors: Factors {
+  public var commonFactors: Factors {
     guard !commands.isEmpty else { return [] }
     return commands.values.reduce(.all) { $0.intersection($1.factors) }
   }
 
   /// The most seconds by which a token's `iat` may be ahead of the clock floor.
-  package var maximumIssueAdvanceSeconds: UInt64 {
+  public var maximumIssueAdvanceSeconds: UInt64 {
     min(maximumIssueAdvanceDays, Self.greatestIssueAdvanceDays) * 86_400
+  }
+
+  /// Returns the records of the parameters of a request, for the audit log. The commands of users have none, as the entry of
+  /// their round names the user.
+  package func auditedParameters(of request: borrowing Request) throws(CryptographyFailure) -> [AuditedParameter] {
+    guard let count = request.parameterCount, !UserCommandName.contains(request.command) else { return [] }
+    let isText = commandsAuditedAsText.contains(request.command)
+    var parameters: [AuditedParameter] = []
+    for index in 0..<count {
+      let parameter = request.parameter(index)
+      parameters.append(
+        AuditedParameter(index: UInt8(index), isText ? .text(parameter) : .digest(try sha256(parameter.bytes))))
+    }
+    return parameters
+  }
+
+  /// Returns the commands that the policy names although neither the device nor `actuator` carries them out, sorted.
+  package func commandsNotCarriedOut<Machine: Actuator & ~Copyable>(
+    by actuator: borrowing Machine
+  ) -> [BoundedText<32>] {
+    sortedCommands.map(\.name).filter { !UserCommandName.contains($0) && !actuator.carriesOut($0) }
   }
 
   /// Whether any command may come in a compatibility round.
@@ -70,7 +100,7 @@ extension DevicePolicy {
   package static let denyAll = DevicePolicy()
 
   /// The policy that `device init` writes for the simulated lock.
-  package static let forSimulatedLock = DevicePolicy(commands: [
+  public static let forSimulatedLock = DevicePolicy(commands: [
     BoundedText("lock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("unlock"): CommandRule(factors: [.integrity, .device]),
     BoundedText("status"): CommandRule(factors: [.device]),
@@ -82,7 +112,7 @@ extension DevicePolicy {
 }
 
 /// The reason that a policy file was refused as a whole.
-package enum PolicyFault: Error, Equatable {
+public enum PolicyFault: Error, Equatable {
   /// The file does not exist, is not a regular file of the owner's, or cannot be read.
   case unreadable
   /// The file is not strict JSON, or is longer than 256 KiB. The mistake names the place.

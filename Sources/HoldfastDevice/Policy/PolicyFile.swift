@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 
 /// The file `policy.json`, which is read again in every round. While it is invalid, nothing is allowed.
@@ -37,7 +37,7 @@ package final class PolicyFile: Sendable {
 }
 
 /// The result of reading the policy file.
-package struct PolicyReading: Sendable, Equatable {
+public struct PolicyReading: Sendable, Equatable {
   /// The policy in force. It allows nothing if there is a fault.
   package let policy: DevicePolicy
   /// The reason that the file was refused; nil if it was not.
@@ -59,19 +59,22 @@ package struct PolicyReading: Sendable, Equatable {
   }
 
   package init(_ bytes: [UInt8]) {
-    do throws(PolicyFault) {
-      self.init(policy: try DevicePolicy(json: bytes), digest: try sha256(bytes))
-    } catch {
+    let digest: Digest
+    do throws(CryptographyFailure) { digest = try sha256(bytes.span) } catch {
+      self.init(fault: .unreadable)
+      return
+    }
+    do throws(PolicyFault) { self.init(policy: try DevicePolicy(json: bytes), digest: digest) } catch {
       self.init(fault: error)
     }
   }
 }
 
-private func sha256(_ bytes: [UInt8]) throws(PolicyFault) -> Digest {
+func sha256(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> Digest {
   var cryptography = OpenSSLCryptography()
   var hash = cryptography.sha256()
-  hash.append(bytes.span)
-  do throws(CryptographyFailure) { return try hash.finish() } catch { throw .unreadable }
+  hash.append(bytes)
+  return try hash.finish()
 }
 
 /// The policy file of a running server. Each change of it is audited and announced once.

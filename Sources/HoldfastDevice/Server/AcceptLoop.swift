@@ -3,31 +3,45 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// The acceptor of peers at several endpoints, each on a separate thread.
+/// The acceptor of peers of several listeners, each on a separate thread.
 final class AcceptLoop: Sendable {
-  let listeners: [Listener]
+  let listeners: [any ChannelListener]
   private let stopFlag: WakeUp
   /// The gate of the threads that accept, except the one that calls ``run(admit:report:)``.
   private let acceptors: WorkerGate
   /// The reason that an endpoint was lost. The first loss stops all of them.
   private let loss = Mutex<ServerFault?>(nil)
 
-  /// Begins to listen. Peers wait until ``run(admit:report:)``.
+  /// Takes listeners, at least one. Peers wait until ``run(admit:report:)``.
+  ///
+  /// - Throws: `noDescriptors`.
+  init(_ listeners: [any ChannelListener]) throws(ServerFault) {
+    precondition(!listeners.isEmpty)
+    guard let stopFlag = try? WakeUp(), let acceptors = WorkerGate(limit: listeners.count) else { throw .noDescriptors }
+    (self.stopFlag, self.acceptors, self.listeners) = (stopFlag, acceptors, listeners)
+  }
+
+  /// Begins to listen at endpoints, and takes further listeners.
   ///
   /// - Throws: `endpoint`, `noDescriptors`.
-  init(at endpoints: [Endpoint], waitingCount: Int) throws(ServerFault) {
-    precondition(!endpoints.isEmpty)
-    guard let stopFlag = try? WakeUp(), let acceptors = WorkerGate(limit: endpoints.count) else { throw .noDescriptors }
-    (self.stopFlag, self.acceptors) = (stopFlag, acceptors)
-    listeners = try endpoints.map { endpoint throws(ServerFault) in
+  convenience init(
+    at endpoints: [Endpoint], waitingCount: Int, and others: [any ChannelListener] = []
+  ) throws(ServerFault) {
+    let listeners = try endpoints.map { endpoint throws(ServerFault) -> any ChannelListener in
       do throws(TransportError) { return try Listener(endpoint, backlog: waitingCount) } catch {
         throw .endpoint(endpoint, error)
       }
     }
+    try self.init(listeners + others)
   }
 
+  /// The endpoints at which it listens. A Bluetooth port that was left open is filled in.
+  var endpoints: [Endpoint] { listeners.compactMap { ($0 as? Listener)?.endpoint } }
+
   /// Accepts peers until it is stopped or an endpoint is lost.
-  func run(admit: @escaping @Sendable (Connection) -> Void, report: @escaping @Sendable (TransportError) -> Void) {
+  func run(
+    admit: @escaping @Sendable (any MessageChannel) -> Void, report: @escaping @Sendable (TransportError) -> Void
+  ) {
     for listener in listeners.dropFirst() {
       guard acceptors.enter() else { break }
       let isStarted = Thread.detach { [self] in
@@ -59,11 +73,11 @@ final class AcceptLoop: Sendable {
   }
 
   private func accept(
-    at listener: Listener, _ admit: (Connection) -> Void, _ report: (TransportError) -> Void
+    at listener: any ChannelListener, _ admit: (any MessageChannel) -> Void, _ report: (TransportError) -> Void
   ) {
     while !stopFlag.isRaised {
       do throws(TransportError) {
-        admit(try listener.accept())
+        admit(try listener.acceptChannel())
       } catch {
         switch error {
         case .cancelled: return
@@ -76,8 +90,8 @@ final class AcceptLoop: Sendable {
     }
   }
 
-  private func lose(_ listener: Listener, _ error: TransportError) {
-    loss.withLock { $0 = $0 ?? .endpoint(listener.endpoint, error) }
+  private func lose(_ listener: any ChannelListener, _ error: TransportError) {
+    loss.withLock { $0 = $0 ?? (listener as? Listener).map { .endpoint($0.endpoint, error) } ?? .listener(error) }
     stop()
   }
 }

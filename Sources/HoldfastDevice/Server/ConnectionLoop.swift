@@ -1,36 +1,22 @@
 import HoldfastCore
 import HoldfastLinux
-import HoldfastOpenSSL
 import HoldfastTransport
 
-/// The parts of a device on Linux.
-package enum LinuxEnvironment<Random: RandomSource & Sendable, Time: Clock & Sendable>: DeviceEnvironment {
-  package typealias Crypto = OpenSSLCryptography
-  package typealias Key = P256PrivateKey
-  package typealias Store = SessionStore<Time>
-  package typealias Rules = SessionPolicy
-}
-
-/// The loop that serves one peer on a separate thread, round after round.
-struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: ~Copyable {
-  typealias Session = DeviceSession<LinuxEnvironment<Random, Time>>
-
-  let connection: Connection
-  let number: UInt64
+/// The loop that serves one peer on the calling thread, round after round.
+struct ConnectionLoop<
+  Machine: Actuator, Keys: DeviceKeys, Random: RandomSource & Sendable, Time: Clock & Sendable
+>: ~Copyable {
+  let channel: any MessageChannel
   let timing: ServerTiming
-  let clock: Time
-  let watch: PolicyWatch
-  let table: ConnectionTable
-  let notify: @Sendable (ServerNotice) -> Void
-  let policy: SessionPolicy
-  var session: Session
-  var actuator: LockActuator<SimulatedLock>
+  /// The place of the connection in a server; nil for a connection that is served by itself.
+  let place: (table: ConnectionTable, number: UInt64)?
+  var session: VerifierSession<Machine, Keys, Random, Time>
   /// Whether the peer's next message belongs to the round that is under way.
   private var awaitsConfirmation = false
 
   /// The result of waiting for M2.
   private enum Arrival {
-    case message(byteCount: Int, waitedMilliseconds: UInt64)
+    case message([UInt8], waitedMilliseconds: UInt64)
     /// No byte came in time.
     case silence
     /// The bytes were not a whole message.
@@ -42,42 +28,37 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   }
 
   init(
-    connection: Connection, number: UInt64, timing: ServerTiming, clock: Time, watch: PolicyWatch,
-    table: ConnectionTable,
-    notify: @escaping @Sendable (ServerNotice) -> Void, policy: SessionPolicy, session: consuming Session,
-    actuator: LockActuator<SimulatedLock>
+    _ channel: any MessageChannel, timing: ServerTiming, place: (table: ConnectionTable, number: UInt64)?,
+    session: consuming VerifierSession<Machine, Keys, Random, Time>
   ) {
-    self.connection = connection
-    self.number = number
-    self.timing = timing
-    self.clock = clock
-    self.watch = watch
-    self.table = table
-    self.notify = notify
-    self.policy = policy
+    (self.channel, self.timing, self.place) = (channel, timing, place)
     self.session = session
-    self.actuator = actuator
   }
 
   /// Serves until the peer disconnects, sends something that is not a message, lets two challenges in a row expire, or the
   /// server stops.
   mutating func run() {
-    var buffer = [UInt8](repeating: 0, count: Message.maximumByteCount)
+    serveRounds()
+    channel.linger(milliseconds: timing.farewellMilliseconds)
+    channel.shutdown()
+  }
+
+  private mutating func serveRounds() {
     var silenceCount = 0
     while silenceCount < 2 {
       if !awaitsConfirmation {
         guard challenge() else { return }
       }
       awaitsConfirmation = false
-      switch receive(into: &buffer) {
-      case .message(let byteCount, let waitedMilliseconds):
+      switch receive() {
+      case .message(let message, let waitedMilliseconds):
         silenceCount = 0
-        guard answer(buffer.span.extracting(0..<byteCount), waitedMilliseconds: waitedMilliseconds) else { return }
+        guard answer(message, waitedMilliseconds: waitedMilliseconds) else { return }
       case .silence:
         silenceCount += 1
-        guard refuse(.challengeExpired) else { return }
+        guard send(session.refuse(.challengeExpired)) else { return }
       case .unusable:
-        _ = refuse(.malformed)
+        _ = send(session.refuse(.malformed))
         return
       case .emptyFrame:
         silenceCount = 0
@@ -90,30 +71,21 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
 
   /// Begins a round. Returns whether the connection goes on.
   private mutating func challenge() -> Bool {
-    renewPolicy()
-    do throws(DeviceFault) { try session.makeChallenge() } catch {
-      notify(.fault(connection: number, error))
+    do throws(DeviceFault) { return send(try session.challenge()) } catch {
+      session.device.notify(.fault(connection: session.connection, error))
       return false
     }
-    return send(session.challenge.bytes)
   }
 
-  /// Reads the policy again. A file that changes between M1 and M2 applies to M2.
-  private func renewPolicy() {
-    policy.current = watch.policy(realClock: clock.unixSeconds())
-  }
-
-  private func receive(into buffer: inout [UInt8]) -> Arrival {
+  private func receive() -> Arrival {
+    let clock = session.device.clock
     let start = clock.monotonicMilliseconds()
     do throws(TransportError) {
-      var span = buffer.mutableSpan
-      let received = try connection.receive(
-        into: &span, firstByteBy: Deadline(afterMilliseconds: timing.answerMilliseconds),
-        wholeWithin: timing.messageMilliseconds)
-      let sinceFirstByte = max(timing.messageMilliseconds - received.deadline.remainingMilliseconds, 0)
+      let received = try channel.receive(
+        by: Deadline(afterMilliseconds: timing.answerMilliseconds), wholeWithin: timing.messageMilliseconds)
       let waited = clock.monotonicMilliseconds() - start
-      return .message(
-        byteCount: received.byteCount, waitedMilliseconds: waited - min(UInt64(sinceFirstByte), waited))
+      let transfer = UInt64(max(received.transferMilliseconds, 0))
+      return .message(received.bytes, waitedMilliseconds: waited - min(transfer, waited))
     } catch {
       switch error {
       case .timedOutWaiting: return .silence
@@ -125,74 +97,44 @@ struct ConnectionLoop<Random: RandomSource & Sendable, Time: Clock & Sendable>: 
   }
 
   /// Answers a message. Returns whether the connection goes on.
-  private mutating func answer(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> Bool {
-    renewPolicy()
-    guard table.beginJudging(number) else { return false }
-    var reporting = ReportingActuator(actuator) { [notify, number] in
-      notify(.unknownToActuator(connection: number, command: $0))
-    }
-    session.store.event = nil
-    let response = session.respond(to: message, waitedMilliseconds: waitedMilliseconds, actuator: &reporting)
-    table.endJudging(number, acceptedBy: response.credential)
-    awaitsConfirmation = response.awaitsConfirmation
-    if !awaitsConfirmation { report(response) }
-    let delay = min(response.delayMilliseconds, timing.greatestDelayMilliseconds)
-    if delay > 0, connection.isEnded(withinMilliseconds: Int(delay)) { return false }
-    return send(session.outgoing.bytes) && !response.closesConnection
-  }
-
-  /// Reports a round. A compatibility round's answer has no seal, even if its peer has proved itself, but the ledger has
-  /// recorded the round.
-  private func report(_ response: RoundOutcome) {
-    let event = session.store.event
-    let isRecordedSilently = if case .round(let round) = event { round.isCompatibility } else { false }
-    if response.isPeerAuthenticated || isRecordedSilently {
-      notify(.judged(JudgedRound(connection: number, status: response.status, event: event)))
-    } else {
-      notify(.answered(connection: number, response.status))
-    }
+  private mutating func answer(_ message: [UInt8], waitedMilliseconds: UInt64) -> Bool {
+    if let place, !place.table.beginJudging(place.number) { return false }
+    let answer = session.judge(message.span, waitedMilliseconds: waitedMilliseconds)
+    let outcome = answer.outcome
+    place?.table.endJudging(place?.number ?? 0, acceptedBy: outcome.credential)
+    awaitsConfirmation = outcome.awaitsConfirmation
+    session.report(outcome)
+    let delay = min(outcome.delayMilliseconds, timing.greatestDelayMilliseconds)
+    if delay > 0, channel.isEnded(withinMilliseconds: Int(delay)) { return false }
+    return send(answer.message) && !outcome.closesConnection
   }
 
   /// Answers an empty frame with one: the messages after it are fresh. Returns whether the peer has taken it.
   private func beginAnew() -> Bool {
     do throws(TransportError) {
-      try connection.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
+      try channel.sendEmptyFrame(by: Deadline(afterMilliseconds: timing.sendMilliseconds))
       return true
     } catch { return false }
   }
 
-  private mutating func refuse(_ status: Status) -> Bool {
-    session.refuse(status)
-    notify(.answered(connection: number, status))
-    return send(session.outgoing.bytes)
-  }
-
   /// Sends a message. Returns whether the peer has taken it.
-  private func send(_ message: Span<UInt8>) -> Bool {
+  private func send(_ message: [UInt8]) -> Bool {
     do throws(TransportError) {
-      try connection.send(message, timeoutMilliseconds: timing.sendMilliseconds)
+      try channel.send(message.span, by: Deadline(afterMilliseconds: timing.sendMilliseconds))
       return true
     } catch { return false }
   }
 }
 
-/// An actuator that reports commands that the policy allows and the lock does not know, so that the owner finds the mistake.
-/// The prover's user could only ask about it.
-struct ReportingActuator: Actuator {
-  private var lock: LockActuator<SimulatedLock>
-  private let report: (BoundedText<32>) -> Void
-
-  /// Wraps `lock`. `report` gets the unknown command.
-  init(_ lock: LockActuator<SimulatedLock>, report: @escaping (BoundedText<32>) -> Void) {
-    (self.lock, self.report) = (lock, report)
-  }
-
-  mutating func perform(
-    _ request: borrowing Request, result: inout ResultBuffer
-  ) throws(ActuatorFailure) {
-    do throws(ActuatorFailure) { try lock.perform(request, result: &result) } catch {
-      if error.isUnknownCommand { report(request.command) }
-      throw error
-    }
+extension OpenDevice {
+  /// Serves one connection that you own, on the calling thread, until the peer disconnects, sends something that is not a
+  /// message, lets two challenges in a row expire, or the channel is shut down.
+  ///
+  /// - Throws: as ``session(actuator:)``; a fault after that is a notice, and ends the connection.
+  public func serve<Machine: Actuator>(
+    _ channel: any MessageChannel, actuator: Machine, timing: ServerTiming = ServerTiming()
+  ) throws(DeviceFault) {
+    var loop = ConnectionLoop(channel, timing: timing, place: nil, session: try session(actuator: actuator))
+    loop.run()
   }
 }

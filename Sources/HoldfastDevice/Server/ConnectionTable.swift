@@ -26,7 +26,7 @@ package final class ConnectionTable: Sendable {
   private let state = Mutex(State())
 
   private struct Place {
-    let connection: Connection
+    let connection: any MessageChannel
     /// The time at which the connection got the place, in monotonic milliseconds.
     let takenAt: UInt64
     /// The credential that keeps the place; nil while a newcomer may take it.
@@ -53,7 +53,7 @@ package final class ConnectionTable: Sendable {
   /// Gives a connection a place. If all are taken, a connection that may lose its place is ended.
   ///
   /// - Returns: the number of the connection, counted from 1; nil if there is no place.
-  package func add(_ connection: Connection, atMilliseconds now: UInt64) -> UInt64? {
+  package func add(_ connection: any MessageChannel, atMilliseconds now: UInt64) -> UInt64? {
     state.withLock { state in
       guard !state.isClosed else { return nil }
       if state.places.count >= limit {
@@ -99,7 +99,9 @@ package final class ConnectionTable: Sendable {
   ///   - now: the monotonic clock, in milliseconds.
   package func standing(of host: BluetoothAddress, atMilliseconds now: UInt64) -> LinkStanding {
     state.withLock { state in
-      let places = state.places.values.filter { $0.connection.isLowEnergy && $0.connection.peer == .bluetooth(host) }
+      let places = state.places.values.filter {
+        ($0.connection as? Connection)?.isLowEnergy == true && $0.connection.peer == .bluetooth(host)
+      }
       if places.contains(where: { $0.credential != nil || $0.isJudged }) { return .proved }
       guard let first = places.map(\.takenAt).min() else { return .absent }
       return .connected(milliseconds: Int(clamping: now - min(first, now)))

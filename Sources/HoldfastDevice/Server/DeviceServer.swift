@@ -1,88 +1,67 @@
 import HoldfastCore
 import HoldfastLinux
-import HoldfastOpenSSL
-import HoldfastStorage
 import HoldfastTransport
 import Synchronization
 
-/// A server of a device's folder. One thread for each endpoint accepts peers, and each connection has a thread.
+/// A server of an open device. One thread for each endpoint accepts peers, and each connection has a thread.
 ///
-/// Only one process serves a folder at a time. ``run()`` blocks; ``stop()`` ends it from any other thread.
-package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & Sendable>: Sendable {
-  /// The folder that the server serves.
-  package let folder: DeviceFolder
-  let options: ServerOptions
-  let random: Random
-  let clock: Time
-  let notify: @Sendable (ServerNotice) -> Void
-  let secrets: DeviceSecrets
-  let ledger: Ledger
-  package let memory: TokenMemory
-  let lock: SimulatedLock
-  let watch: PolicyWatch
-  let reception: AcceptLoop
-  let bootCount: UInt64
-  let connections: ConnectionTable
+/// ``run()`` blocks; ``stop()`` ends it from any other thread. Each connection gets a copy of the actuator; what they share, the
+/// actuator refers to.
+public final class DeviceServer<
+  Machine: Actuator & Sendable, Keys: DeviceKeys, Random: RandomSource & Sendable, Time: Clock & Sendable
+>: Sendable {
+  /// The device that is served.
+  public let device: OpenDevice<Keys, Random, Time>
+  private let actuator: Machine
+  private let options: ServerOptions
+  private let reception: AcceptLoop
+  private let connections: ConnectionTable
   /// The gate that counts threads. The thread of an ended connection lives a moment longer than its place.
-  let gate: WorkerGate
-  /// The lock on the folder; nil once the server has run.
-  private let serving: Mutex<DirectoryLock?>
+  private let gate: WorkerGate
+  private let hasRun = Atomic(false)
 
-  /// Locks the folder, begins to listen, and counts the start. Peers wait until ``run()``.
+  /// Begins to listen, and counts the start. Peers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - folder: the folder of the device.
-  ///   - endpoints: the addresses at which provers connect, at least one.
-  ///   - notify: called from any thread; it must not block for long.
-  /// - Throws: `folder` (a fault `locked` if another process serves it), `endpoint`, `ledger`, `noDescriptors` (also if fewer are
-  ///   allowed than its connections may need).
-  package init(
-    folder: DeviceFolder, endpoints: [Endpoint], options: ServerOptions = ServerOptions(), random: Random, clock: Time,
-    notify: @escaping @Sendable (ServerNotice) -> Void = { _ in }
+  ///   - device: the device, which the server closes when it ends.
+  ///   - actuator: carries out accepted commands.
+  ///   - endpoints: the addresses at which provers connect.
+  ///   - listeners: sources of peers over other transports. There is at least one endpoint or listener.
+  ///   - options: the limits of its load.
+  /// - Throws: `endpoint`, `ledger`, `noDescriptors` (also if fewer are allowed than its connections may need).
+  public init(
+    _ device: OpenDevice<Keys, Random, Time>, actuator: Machine, at endpoints: [Endpoint],
+    listeners: [any ChannelListener] = [], options: ServerOptions = ServerOptions()
   ) throws(ServerFault) {
-    do throws(FileError) {
-      serving = Mutex(try DirectoryLock(directory: folder.path))
-    } catch { throw .folder(.folder(error)) }
-    do throws(DeviceFolderFault) {
-      secrets = try folder.secrets()
-      ledger = try folder.openLedger(limits: options.ledgerLimits)
-      lock = try folder.openLock()
-    } catch { throw .folder(error) }
     // Each thread may need two, and the rest is a reserve: a flood of peers must not keep the policy from being read.
     guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
       let gate = WorkerGate(limit: 2 * options.connectionCount)
     else {
       throw .noDescriptors
     }
-    reception = try AcceptLoop(at: endpoints, waitingCount: options.waitingCount)
-    do throws(LedgerError) {
-      bootCount = try ledger.start(realClock: clock.unixSeconds())
-    } catch { throw .ledger(LedgerFault(error)) }
-    (self.folder, self.options, self.random, self.clock) = (folder, options, random, clock)
-    (self.notify, self.gate) = (notify, gate)
+    reception = try AcceptLoop(at: endpoints, waitingCount: options.waitingCount, and: listeners)
+    do throws(LedgerError) { try device.start() } catch { throw .ledger(LedgerFault(error)) }
+    (self.device, self.actuator, self.options, self.gate) = (device, actuator, options, gate)
     connections = ConnectionTable(
       limit: options.connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
-    memory = TokenMemory(capacity: options.rememberedTokenCount)
-    watch = PolicyWatch(folder.policy, ledger: ledger, notify: notify)
   }
 
   /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
-  package var endpoints: [Endpoint] { reception.listeners.map(\.endpoint) }
+  public var endpoints: [Endpoint] { reception.endpoints }
 
-  /// Serves until ``stop()``. Then it ends every connection, completes the ledger, and unlocks the folder. A second call does
+  /// Serves until ``stop()``. Then it ends every connection, completes the ledger, and closes the device. A second call does
   /// nothing.
   ///
-  /// - Throws: `endpoint` if an endpoint is lost. Everything else is ended before that.
-  package func run() throws(ServerFault) {
-    guard let serving = serving.withLock({ $0.take() }) else { return }
-    _ = watch.policy(realClock: clock.unixSeconds())
+  /// - Throws: `endpoint` or `listener` if one is lost. Everything else is ended before that.
+  public func run() throws(ServerFault) {
+    guard !hasRun.exchange(true, ordering: .relaxed) else { return }
+    _ = device.watch.policy(realClock: device.clock.unixSeconds())
     let recorder = startRecorder()
-    reception.run(admit: { self.admit($0) }, report: { self.notify(.acceptFault($0)) })
+    reception.run(admit: { self.admit($0) }, report: { self.device.notify(.acceptFault($0)) })
     connections.endAll()
     gate.closeAndWait()
     recorder?.closeAndWait()
-    finishLedger()
-    _ = consume serving
+    device.close()
     if let fault = reception.fault { throw fault }
   }
 
@@ -92,11 +71,11 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
   /// - Parameters:
   ///   - host: the address of the host's adapter.
   package func standing(of host: BluetoothAddress) -> LinkStanding {
-    connections.standing(of: host, atMilliseconds: clock.monotonicMilliseconds())
+    connections.standing(of: host, atMilliseconds: device.clock.monotonicMilliseconds())
   }
 
   /// Ends ``run()``. It may be called from any thread, any number of times, also before ``run()``.
-  package func stop() {
+  public func stop() {
     reception.stop()
   }
 
@@ -107,142 +86,101 @@ package final class DeviceServer<Random: RandomSource & Sendable, Time: Clock & 
     let isStarted = Thread.detach { [self] in
       defer { gate.leave() }
       while !reception.waitForStop(milliseconds: DeniedCounter.intervalMilliseconds) {
-        ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
-        ledger.dropCutEntries()
+        device.recordTotals()
+        device.ledger.dropCutEntries()
       }
     }
     if isStarted { return gate }
     gate.leave()
     return nil
   }
-
-  private func finishLedger() {
-    let realClock = clock.unixSeconds()
-    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: realClock, isForced: true)
-    do throws(LedgerError) {
-      try ledger.record(.stopped, realClock: realClock)
-      try ledger.checkpoint()
-    } catch {
-      notify(.ledgerFault(LedgerFault(error)))
-    }
-  }
 }
 
 extension DeviceServer {
   /// Gives a peer a place and a thread, or refuses it.
-  func admit(_ connection: Connection) {
-    guard gate.enter() else { return sendAway(connection) }
-    guard let number = connections.add(connection, atMilliseconds: clock.monotonicMilliseconds()) else {
+  private func admit(_ channel: any MessageChannel) {
+    guard gate.enter() else { return sendAway(channel) }
+    guard let number = connections.add(channel, atMilliseconds: device.clock.monotonicMilliseconds()) else {
       gate.leave()
-      return sendAway(connection)
+      return sendAway(channel)
     }
+    // Counted here, in the order in which the peers came.
+    let session = device.nextSession()
     let isStarted = Thread.detach { [self] in
       defer { gate.leave() }
-      serve(connection, number: number)
+      serve(channel, number: number, session: session)
     }
     if !isStarted {
       _ = connections.remove(number)
       gate.leave()
-      sendAway(connection)
+      sendAway(channel)
     }
   }
 
-  /// Answers `busy`. It must not delay the thread that accepts, so the answer is dropped if the socket does not take it at
+  /// Answers `busy`. It must not delay the thread that accepts, so the answer is dropped if the channel does not take it at
   /// once.
-  private func sendAway(_ connection: Connection) {
+  private func sendAway(_ channel: any MessageChannel) {
     var message = ByteBuffer<8>()
     do throws(EncodingFault) { try VerdictMessage.encode(unsealed: .busy, into: &message) } catch { return }
-    try? connection.send(message.bytes, timeoutMilliseconds: 0)
-    notify(.busy)
+    device.notify(.busy)
+    try? channel.send(message.bytes, by: Deadline(afterMilliseconds: 0))
+    channel.shutdown()
     countBusy()
   }
 
   private func countBusy() {
-    ledger.unproved.add(.busy)
-    ledger.recordTotals(milliseconds: clock.monotonicMilliseconds(), realClock: clock.unixSeconds())
+    device.ledger.unproved.add(.busy)
+    device.recordTotals()
   }
 
-  private func serve(_ connection: Connection, number: UInt64) {
+  private func serve(_ channel: any MessageChannel, number: UInt64, session sessionNumber: UInt64) {
     defer { release(number) }
-    let key: P256PrivateKey
-    do throws(CryptographyFailure) { key = try secrets.key() } catch {
-      return notify(.fault(connection: number, .cryptography))
-    }
-    notify(.connected(connection: number, connection.peer))
-    let policy = SessionPolicy()
-    let session = DeviceSession<LinuxEnvironment>(
-      deviceID: folder.descriptor.deviceID, keyID: folder.descriptor.keyID, cryptography: OpenSSLCryptography(),
-      key: key, store: SessionStore(ledger: ledger, memory: memory, clock: clock), policy: policy, random: random,
-      clock: clock, challenges: secrets.challenges(bootCount: bootCount, connection: number))
+    let session: VerifierSession<Machine, Keys, Random, Time>
+    do throws(DeviceFault) {
+      session = try device.session(sessionNumber, connection: number, actuator: actuator)
+    } catch { return device.notify(.fault(connection: number, error)) }
+    device.notify(.connected(connection: number, channel.peer))
     var loop = ConnectionLoop(
-      connection: connection, number: number, timing: options.timing, clock: clock, watch: watch, table: connections,
-      notify: notify, policy: policy, session: session,
-      actuator: LockActuator(lock))
+      channel, timing: options.timing, place: (table: connections, number: number), session: session)
     loop.run()
-    connection.linger(milliseconds: options.timing.farewellMilliseconds)
   }
 
   private func release(_ number: UInt64) {
-    if connections.remove(number) { return notify(.disconnected(connection: number)) }
-    notify(.displaced(connection: number))
+    if connections.remove(number) { return device.notify(.disconnected(connection: number)) }
+    device.notify(.displaced(connection: number))
     countBusy()
   }
 }
 
 /// The timeouts of a server, in milliseconds. The defaults are those of docs/protocol.md where it has one.
-package struct ServerTiming: Sendable {
+public struct ServerTiming: Sendable {
   /// The timeout from M1 to the first byte of M2.
-  package var answerMilliseconds: Int
+  public var answerMilliseconds = Limit.answer.linux
   /// The timeout from the first byte of M2 to its last.
-  package var messageMilliseconds: Int
+  public var messageMilliseconds = Limit.wholeMessage.linux
   /// The timeout for a peer to take a message.
-  package var sendMilliseconds: Int
+  public var sendMilliseconds = 10_000
   /// The longest delay of an answer to failed proofs.
-  package var greatestDelayMilliseconds: UInt64
+  public var greatestDelayMilliseconds: UInt64 = 1000
   /// The time that a peer has to read the last message before its connection is closed, where closing could discard it.
-  package var farewellMilliseconds: Int
+  public var farewellMilliseconds = 1000
   /// The time that a new peer has to prove itself before a newcomer may take its place.
-  package var provingMilliseconds: UInt64
+  public var provingMilliseconds: UInt64 = 2000
 
-  /// Makes the timeouts, in milliseconds.
-  package init(
-    answerMilliseconds: Int = Limit.answer.linux, messageMilliseconds: Int = Limit.wholeMessage.linux,
-    sendMilliseconds: Int = 10_000,
-    greatestDelayMilliseconds: UInt64 = 1000, farewellMilliseconds: Int = 1000, provingMilliseconds: UInt64 = 2000
-  ) {
-    self.answerMilliseconds = answerMilliseconds
-    self.messageMilliseconds = messageMilliseconds
-    self.sendMilliseconds = sendMilliseconds
-    self.greatestDelayMilliseconds = greatestDelayMilliseconds
-    self.farewellMilliseconds = farewellMilliseconds
-    self.provingMilliseconds = provingMilliseconds
-  }
+  /// Creates the default timeouts.
+  public init() {}
 }
 
 /// The limits of a server's load. The defaults are the limits for a host in docs/protocol.md, Limits.
-package struct ServerOptions: Sendable {
+public struct ServerOptions: Sendable {
   /// The most connections that are served at once. If all places are taken, a new peer gets that of one that has not proved
   /// itself in time, or else is answered with `busy`.
-  package var connectionCount: Int
+  public var connectionCount = Limit.connections.linux
   /// The most peers that may wait to be accepted.
-  package var waitingCount: Int
-  /// The most opened tokens that are remembered.
-  package var rememberedTokenCount: Int
-  /// The limits of the ledger's size.
-  package var ledgerLimits: LedgerLimits
+  public var waitingCount = Limit.waitingPeers.linux
   /// The timeouts.
-  package var timing: ServerTiming
+  public var timing = ServerTiming()
 
-  /// Makes the limits.
-  package init(
-    connectionCount: Int = Limit.connections.linux, waitingCount: Int = Limit.waitingPeers.linux,
-    rememberedTokenCount: Int = TokenMemory.usualCapacity,
-    ledgerLimits: LedgerLimits = LedgerLimits(), timing: ServerTiming = ServerTiming()
-  ) {
-    self.connectionCount = connectionCount
-    self.waitingCount = waitingCount
-    self.rememberedTokenCount = rememberedTokenCount
-    self.ledgerLimits = ledgerLimits
-    self.timing = timing
-  }
+  /// Creates the default limits.
+  public init() {}
 }

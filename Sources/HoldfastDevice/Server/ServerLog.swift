@@ -82,7 +82,7 @@ package struct StrangerTotals: Sendable, Equatable {
   /// The answers to such peers, by status.
   package var answers = UnauthenticatedTotals()
   /// The number of connections that the answers went to.
-  package var connectionCount: UInt64 = 0
+  public var connectionCount: UInt64 = 0
   /// The peer, if there was only one connection.
   package var peer: Peer?
   /// The number of peers that were refused, because all places were taken.
@@ -150,7 +150,7 @@ private struct LogState {
     case .unknownToActuator(_, let command):
       // A mistake of the owner's is one entry, however often it has an effect.
       if unknownCommands.count < capacity, unknownCommands.insert(command).inserted { return .notice(notice) }
-    case .policy, .ledgerFault: return .notice(notice)
+    case .commandFailed, .policy, .ledgerFault: return .notice(notice)
     }
     return nil
   }
@@ -248,7 +248,7 @@ private struct DenialKey: Hashable {
 private func copy(_ bytes: Span<UInt8>) -> [UInt8] { bytes.indices.map { bytes[$0] } }
 
 /// An event for the operator of a server. It may come from any thread.
-package enum ServerNotice: Sendable, Equatable {
+public enum ServerNotice: Sendable, Equatable {
   /// The policy that is in force from now on: at the start, and after each change of the file.
   case policy(PolicyReading)
   /// A peer was accepted. `connection` counts connections from 1. The peer is nil if the transport does not know it.
@@ -257,8 +257,10 @@ package enum ServerNotice: Sendable, Equatable {
   case answered(connection: UInt64, Status)
   /// A message was answered whose peer has proved itself, or used one of the owner's codes.
   case judged(JudgedRound)
-  /// Policy and token allow a command that the actuator does not know. It was answered with `internal`.
+  /// The policy allows a command that the actuator does not know. It was refused.
   case unknownToActuator(connection: UInt64, command: BoundedText<32>)
+  /// The command of an accepted round failed. It was answered with `internal`.
+  case commandFailed(connection: UInt64, command: BoundedText<32>, ActuatorFailure)
   /// A connection ended, by the peer or by this end.
   case disconnected(connection: UInt64)
   /// A connection was ended, because all places were taken and its peer had not proved itself.
@@ -274,11 +276,11 @@ package enum ServerNotice: Sendable, Equatable {
 }
 
 /// The end of a round of a peer that has proved itself.
-package struct JudgedRound: Sendable, Equatable {
+public struct JudgedRound: Sendable, Equatable {
   /// The number of the connection.
-  package var connection: UInt64
+  public var connection: UInt64
   /// The status of the answer.
-  package var status: Status
+  public var status: Status
   /// The event that the ledger recorded: a round, or a user who was activated or unlocked; nil if the round ended before.
   package var event: AuditEvent?
 
@@ -295,11 +297,11 @@ package struct JudgedRound: Sendable, Equatable {
 }
 
 /// The reason that a server could not start, or stopped unexpectedly.
-package enum ServerFault: Error, Equatable {
-  /// The device's folder cannot be served.
-  case folder(DeviceFolderFault)
+public enum ServerFault: Error, Equatable {
   /// The server cannot listen at an endpoint, or has lost it.
   case endpoint(Endpoint, TransportError)
+  /// A listener of another kind can accept no more peers.
+  case listener(TransportError)
   /// The ledger could not be written.
   case ledger(LedgerFault)
   /// The process has no descriptors left, or may not have as many as its connections may need.

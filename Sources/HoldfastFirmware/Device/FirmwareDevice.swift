@@ -30,8 +30,13 @@ public struct FirmwareDevice<Environment: FirmwareEnvironment>: ~Copyable {
 
   /// Takes the parts of a device. Call ``start()`` before ``run()``.
   ///
-  /// - Parameter cryptography: makes an implementation of the cryptography. It is called twice: the session and the store
-  ///   have one each.
+  /// - Parameters:
+  ///   - parts: the parts that were read from flash.
+  ///   - board: the serial line.
+  ///   - machine: the actuator.
+  ///   - clock: the clocks.
+  ///   - cryptography: makes an implementation of the cryptography. It is called twice: the session and the store have one
+  ///     each.
   public init(
     _ parts: consuming FirmwareParts<Environment.Flash, Environment.Key, Environment.Random>,
     board: consuming Environment.Hardware, machine: consuming Environment.Machine, clock: Environment.Time,

@@ -17,6 +17,8 @@ public struct FirmwareParts<
   /// Reads and checks the provision, and finds the end of the journal.
   ///
   /// - Parameters:
+  ///   - flash: the device's flash, of which nothing is written.
+  ///   - cryptography: an implementation of the primitives.
   ///   - key: makes the device's key from its scalar, 32 bytes, big-endian.
   ///   - random: makes the device's random source from a separate 32-byte secret and the number of this start. Both together
   ///     keep its output from repeating when the entropy is poor.

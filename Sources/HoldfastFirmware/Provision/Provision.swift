@@ -75,7 +75,7 @@ extension Provision {
     do throws(CryptographyFailure) {
       var hash = try cryptography.sha256()
       hash.append(bytes.extracting(0..<digestOffset))
-      let digest = try hash.finish()
+      let digest: Digest = try hash.finish()
       guard digest.bytes.elementsEqual(bytes.extracting(digestOffset..<digestOffset + 32)) else {
         throw CryptographyFailure()
       }
@@ -106,7 +106,7 @@ extension Provision {
     do throws(CryptographyFailure) {
       var hash = try cryptography.sha256()
       hash.append(image.bytes)
-      let digest = try hash.finish()
+      let digest: Digest = try hash.finish()
       do throws(EncodingFault) { try image.append(digest.bytes) } catch { throw CryptographyFailure() }
     } catch { throw .tooLarge }
     do throws(FlashFailure) {

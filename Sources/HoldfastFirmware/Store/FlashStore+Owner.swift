@@ -72,7 +72,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     }
   }
 
-  /// Returns the user at a place below ``userLimit``; nil if the place is free.
+  /// Returns the user at a place below `userLimit`; nil if the place is free.
   ///
   /// - Throws: `DeviceFault.store` if the user cannot be read.
   public func user(at place: Int) throws(DeviceFault) -> (name: BoundedText<32>, record: UserRecord)? {

@@ -165,7 +165,7 @@ package struct ReplayRecord: Equatable {
 
   package enum Content: Equatable {
     case uses(UInt64)
-    case nonce(FixedBytes<16>)
+    case nonce(Nonce)
   }
 
   /// Returns whether both are the uses of one token, or the same nonce with one token.

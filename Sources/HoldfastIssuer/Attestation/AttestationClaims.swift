@@ -11,7 +11,7 @@ package struct AttestationClaims: ~Copyable {
   package var issuedAt: UInt64
   package var expires: UInt64
   /// The claim `did`: an identifier of the prover's host that only the attestation service can derive.
-  package var deviceID: FixedBytes<16>
+  package var deviceID: HostID
   /// The claim `arc`: the response code for logs.
   package var responseCode: BoundedText<16>
   /// The claim `pay`: the result of ``deviceBinding(_:using:)``.
@@ -111,8 +111,8 @@ private struct PartialAttestationClaims: ~Copyable {
     else { throw .unexpected }
     return AttestationClaims(
       issuer: issuer, audience: audience, issuedAt: issuedAt, expires: expires,
-      deviceID: deviceID.withBytes { FixedBytes($0) } ?? FixedBytes(), responseCode: responseCode,
-      binding: binding.withBytes { FixedBytes($0) } ?? FixedBytes(), integrity: integrity, device: device,
+      deviceID: deviceID.withBytes { TypedBytes($0) } ?? TypedBytes(), responseCode: responseCode,
+      binding: binding.withBytes { TypedBytes($0) } ?? TypedBytes(), integrity: integrity, device: device,
       proofKey: proofKey, subject: subject, version: version)
   }
 }
@@ -166,3 +166,8 @@ private func paddedBase64(_ bytes: Span<UInt8>) -> String {
   text.append(asPaddedBase64: bytes)
   return String(decoding: text, as: UTF8.self)
 }
+
+/// The id of a prover's host (`did`), 16 bytes: see ``AccountDerivations/deviceID(of:using:)``.
+package typealias HostID = TypedBytes<HostIDKind, 16>
+/// The kind of ``HostID``.
+package enum HostIDKind {}

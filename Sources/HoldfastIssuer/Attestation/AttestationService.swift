@@ -60,11 +60,17 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
       case .notAuthentic: return .refused(.notAuthentic)
       }
     }
+    let digest = authentic.image
     let image: ApprovedImage
-    switch policy.appraise(authentic, now: now) {
-    case .success(let approved): image = approved
-    case .failure(let refusal): return .refused(refusal)
+    let defaultKey: KeyID
+    do throws(CryptographyFailure) { defaultKey = try ReleaseKeys(of: ReleaseRoots.default().root(at: 0)).id } catch {
+      throw .cryptography
     }
+    do throws(AttestationRefusal) {
+      image = try authentic.approval(
+        policy.images.first { $0.digest == digest }, defaultKey: defaultKey, refusing: policy.refusedProperties,
+        now: now)
+    } catch { return .refused(error) }
     do throws(ServiceLedgerFault) {
       let configuration = authentic.configuration
       guard try seen.take(configuration.salt, created: configuration.created) else { return .refused(.repeated) }
@@ -81,25 +87,16 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     for evidence: Evidence, of image: ApprovedImage, device: DeviceDescriptor, now: UInt64,
     using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> AttestationClaims {
-    let configuration = evidence.configuration
-    guard let proofKey = releases.proofKey(configuration.mpkID) else { throw CryptographyFailure() }
-    let integrity: Secret<32>
-    do throws(MeasurementFault) {
-      integrity = try configuration.integrityMeasurement(
-        app: evidence.app, device: evidence.device, using: &cryptography)
-    } catch { throw CryptographyFailure() }
-    let deviceMeasurement: Secret<32>
-    do throws(MeasurementFault) {
-      deviceMeasurement = try configuration.deviceMeasurement(device: evidence.device, using: &cryptography)
-    } catch { throw CryptographyFailure() }
+    guard let proofKey = releases.proofKey(evidence.configuration.mpkID) else { throw CryptographyFailure() }
+    let app = try AppraisedApp(evidence, of: image, proofKey: proofKey, using: &cryptography)
     let attestedID = try account.deviceID(of: evidence.device, using: &cryptography)
     return AttestationClaims(
       issuer: policy.attestationIssuer, audience: policy.audience, issuedAt: now,
       expires: now + policy.attestationSeconds, deviceID: attestedID,
       responseCode: try account.responseCode(
         device: attestedID, properties: evidence.properties, using: &cryptography),
-      binding: try deviceBinding(device, using: &cryptography), integrity: integrity, device: deviceMeasurement,
-      proofKey: proofKey, subject: image.subject, version: image.version)
+      binding: try deviceBinding(device, using: &cryptography), integrity: app.integrity.copy(),
+      device: app.device.copy(), proofKey: app.proofKey.copy(), subject: image.subject, version: image.version)
   }
 
   /// Signs the claims, then encrypts them to the backend.
@@ -124,28 +121,6 @@ package enum Appraisal: Sendable, Equatable {
   case refused(AttestationRefusal)
 }
 
-/// The reasons why an app is not approved. The first that applies is reported.
-package enum AttestationRefusal: Error, Equatable {
-  /// The keys of the app's release are not registered.
-  case unknownProofKey
-  /// The evidence is not authenticated with the evidence key of the release that it names.
-  case notAuthentic
-  /// The time of the baseline differs from the service's clock by more than five minutes.
-  case notFresh
-  /// Components that every baseline must have are missing.
-  case incomplete
-  /// The app's image is not approved.
-  case unknownImage
-  /// The app claims a name other than the one that the policy gives its image.
-  case subject(claimed: BoundedText<64>, approved: BoundedText<64>)
-  /// The app claims a version other than the one that the policy gives its image.
-  case version(claimed: AppVersion, approved: AppVersion)
-  /// The evidence has a property that the policy refuses.
-  case property(BoundedText<32>)
-  /// The configuration was appraised before.
-  case repeated
-}
-
 /// The reasons why the service could not appraise evidence.
 package enum AttestationFault: Error, Equatable {
   /// The bytes are not evidence.
@@ -156,45 +131,6 @@ package enum AttestationFault: Error, Equatable {
   case ledger(ServiceLedgerFault)
   /// libcrypto or the random source failed.
   case cryptography
-}
-
-extension ServicePolicy {
-  /// The components that every baseline must have. Source: docs/measurement.md.
-  private static let requiredAppIDs: [ComponentID] = [
-    "app.debug", "app.image", "app.injected", "app.text", "os.release",
-  ].compactMap { BoundedText($0) }
-  private static let requiredDeviceIDs: [ComponentID] = [
-    "device.cpu", "device.machine", "device.secret",
-  ].compactMap { BoundedText($0) }
-
-  /// The largest difference between a baseline's time and the present, in seconds.
-  private static let freshnessSeconds: UInt64 = 5 * 60
-  private static let imageID = ComponentID("app.image" as StaticString)
-
-  /// Appraises authentic evidence. Returns the approved image that made it, or the reason for refusal.
-  ///
-  /// The policy's entry for the image determines the name and the version. A claim in the evidence must agree with
-  /// them.
-  func appraise(_ evidence: Evidence, now: UInt64) -> Result<ApprovedImage, AttestationRefusal> {
-    let created = evidence.configuration.created
-    guard max(now, created) - min(now, created) <= Self.freshnessSeconds else { return .failure(.notFresh) }
-    guard Self.requiredAppIDs.allSatisfy(evidence.configuration.appIDs.contains),
-      Self.requiredDeviceIDs.allSatisfy(evidence.configuration.deviceIDs.contains)
-    else { return .failure(.incomplete) }
-    guard let digest = evidence.app.first(where: { $0.id == Self.imageID })?.digest,
-      let image = images.first(where: { $0.digest == digest })
-    else { return .failure(.unknownImage) }
-    if let claimed = evidence.subject, claimed != image.subject {
-      return .failure(.subject(claimed: claimed, approved: image.subject))
-    }
-    if let claimed = evidence.version, claimed != image.version {
-      return .failure(.version(claimed: claimed, approved: image.version))
-    }
-    if let property = evidence.properties.first(where: refusedProperties.contains) {
-      return .failure(.property(property))
-    }
-    return .success(image)
-  }
 }
 
 /// Computes the claim `pay`, which binds an attestation token to the device that the app asks for: SHA-256 of device id
@@ -219,7 +155,7 @@ package struct AccountDerivations: ~Copyable {
   /// Derives the claim `did`: 16 bytes that are always the same for the same prover's host.
   package borrowing func deviceID(
     of components: [Component], using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> FixedBytes<16> {
+  ) throws(CryptographyFailure) -> HostID {
     var mac = try cryptography.hmacSHA256(key: account.bytes)
     mac.append(domain: "holdfast/1 attested device")
     mac.appendCBOR(array: components.count)
@@ -228,8 +164,8 @@ package struct AccountDerivations: ~Copyable {
       mac.appendCBOR(text: component.id.bytes)
       mac.appendCBOR(bytes: component.digest.bytes)
     }
-    let code = try mac.finish()
-    return FixedBytes<16>(code.bytes.extracting(first: 16)) ?? FixedBytes()
+    let code: MAC = try mac.finish()
+    return HostID(code.bytes.extracting(first: 16)) ?? HostID()
   }
 
   /// Derives the claim `arc`: ten base32 characters that represent the prover's host and the properties, for use in
@@ -237,14 +173,14 @@ package struct AccountDerivations: ~Copyable {
   ///
   /// Source: RFC 4648 §6 for the alphabet.
   package borrowing func responseCode(
-    device: FixedBytes<16>, properties: [BoundedText<32>], using cryptography: inout OpenSSLCryptography
+    device: HostID, properties: [BoundedText<32>], using cryptography: inout OpenSSLCryptography
   ) throws(CryptographyFailure) -> BoundedText<16> {
     var mac = try cryptography.hmacSHA256(key: account.bytes)
     mac.append(domain: "holdfast/1 attestation response code")
     mac.append(device.bytes)
     mac.appendCBOR(array: properties.count)
     for property in properties { mac.appendCBOR(text: property.bytes) }
-    let code = try mac.finish()
+    let code: MAC = try mac.finish()
     var bits: UInt64 = 0
     for index in 0..<8 { bits = bits << 8 | UInt64(code[index]) }
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)

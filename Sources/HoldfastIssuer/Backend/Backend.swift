@@ -8,7 +8,7 @@ import HoldfastOpenSSL
 package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   var encryption: JWEKey
   let signing: JWSKey
-  var issuer: IssuerSecrets
+  var issuer: IssuerSecrets<P256PrivateKey>
   /// The owner's rules.
   package let policy: ServicePolicy
   var issued: Issued
@@ -22,8 +22,8 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   ///   - policy: The owner's rules.
   ///   - issued: The durable record of the tokens issued.
   package init(
-    encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets, policy: ServicePolicy,
-    issued: consuming Issued
+    encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets<P256PrivateKey>,
+    policy: ServicePolicy, issued: consuming Issued
   ) {
     self.encryption = encryption
     self.signing = signing
@@ -56,22 +56,26 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
       claims = try open(token, using: &cryptography)
     } catch { return .refused(.attestation(error)) }
     let binding: Digest
-    let baseline: Digest
+    let app: AppraisedApp
     do throws(CryptographyFailure) {
       binding = try deviceBinding(device, using: &cryptography)
-      baseline = try baselineDigest(claims.integrity, using: &cryptography)
+      app = try AppraisedApp(
+        subject: claims.subject ?? policy.subject ?? BoundedText(), version: claims.version ?? .zero,
+        integrity: claims.integrity.copy(), device: claims.device.copy(), proofKey: claims.proofKey.copy(),
+        using: &cryptography)
     } catch { throw .writing(.cryptography) }
     if let refusal = refusal(of: claims, binding: binding, now: now) { return .refused(refusal) }
     let generation: UInt64
     do throws(ServiceLedgerFault) {
       if let refusal = try refusal(of: device) { return .refused(refusal) }
       guard try issued.bind(device.deviceID, to: binding) else { return .refused(.anotherKey) }
-      guard try issued.claim(baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
+      guard try issued.claim(app.baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }
-    let measurement = try measurementClaims(
-      claims, for: device, options: options, now: now, generation: generation, random: &random)
     do throws(TokenWritingFault) {
+      let measurement = try MeasurementClaims.forToken(
+        of: app, from: policy.issuer, for: device.deviceID, options: options.completed(by: policy),
+        generation: generation, now: now, random: &random)
       let token = try MeasurementTokenWriter(format: options.format).write(
         measurement, to: device.publicKey.point, issuer: &issuer, random: &random, using: &cryptography)
       return .issued(IssuedToken(token, measurement))
@@ -114,72 +118,12 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   }
 }
 
-extension Backend where Issued: ~Copyable {
-  /// Makes the claims of the measurement token.
-  func measurementClaims(
-    _ attestation: borrowing AttestationClaims, for device: DeviceDescriptor, options: IssuanceOptions, now: UInt64,
-    generation: UInt64, random: inout some RandomSource & ~Copyable
-  ) throws(IssuanceFault) -> MeasurementClaims {
-    let tokenID: TokenID
-    do throws(RandomFailure) { tokenID = try random.fixedBytes() } catch { throw .writing(.cryptography) }
-    var claims = MeasurementClaims(
-      issuer: policy.issuer, subject: attestation.subject ?? policy.subject ?? BoundedText(), audience: device.deviceID,
-      expires: now + min(options.validitySeconds ?? policy.tokenSeconds, maximumInteger - min(now, maximumInteger)),
-      issuedAt: now, tokenID: tokenID, integrity: attestation.integrity.copy(), device: attestation.device.copy(),
-      proofKey: attestation.proofKey.copy(), generation: generation)
-    claims.set(version: attestation.version ?? .zero)
-    for (claim, value) in policy.claims.merging(options.claims, uniquingKeysWith: { $1 }) {
-      do throws(EncodingFault) { try claims.set(claim, to: value) } catch {
-        throw claim == .commands ? .tooManyCommands : .writing(.claims)
-      }
-    }
-    return claims
-  }
-}
-
-/// Computes the digest under which a baseline is recorded. The measurement cannot be derived from it.
-func baselineDigest(
-  _ integrity: borrowing Secret<32>, using cryptography: inout OpenSSLCryptography
-) throws(CryptographyFailure) -> Digest {
-  var hash = cryptography.sha256()
-  hash.append(domain: "holdfast/1 issued baseline")
-  integrity.withBytes { hash.append($0) }
-  return try hash.finish()
-}
-
-/// The requested properties of a measurement token. The backend's policy determines those that are nil.
-package struct IssuanceOptions: Sendable {
-  /// The format of the measurement token.
-  package var format: MeasurementTokenFormat = .cose
-  /// The validity, in seconds.
-  package var validitySeconds: UInt64?
-  /// The optional claims that the token must have, in place of those that the policy names.
-  package var claims: [Claim: ClaimValue] = [:]
-
-  /// Creates options that leave everything to the policy, with the format `cose`.
-  package init() {}
-}
-
 /// The backend's answer to a request.
 package enum Issuance: Sendable, Equatable {
   /// A measurement token was issued.
   case issued(IssuedToken)
   /// The request was refused, and nothing was issued.
   case refused(IssuanceRefusal)
-}
-
-/// A measurement token with the claims that the prover may know. The prover cannot read them in the token, which is
-/// encrypted to the device.
-package struct IssuedToken: Sendable, Equatable {
-  /// The token in its format.
-  package let bytes: [UInt8]
-  /// The claims, except the secret ones.
-  package let claims: [Claim: ClaimValue]
-
-  /// Creates a token from its bytes and the claims in it.
-  init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
-    (self.bytes, self.claims) = (bytes, claims.values)
-  }
 }
 
 /// The reasons why nothing was issued. The first that applies is reported.
@@ -212,8 +156,6 @@ package enum IssuanceRefusal: Sendable, Equatable {
 package enum IssuanceFault: Error, Equatable {
   /// There is no clock.
   case noClock
-  /// There are more commands than a token can carry.
-  case tooManyCommands
   /// The durable record failed.
   case ledger(ServiceLedgerFault)
   /// The token could not be written.

@@ -52,7 +52,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
     guard key.count == keyByteCount, vector.count == vectorByteCount else { throw CryptographyFailure() }
     guard let hash else {
       var sealed = [UInt8](message)
-      var tag = FixedBytes<16>()
+      var tag = AuthenticationTag()
       var bytes = sealed.mutableSpan
       try AESGCM.seal(key: key, nonce: vector, authenticating: data, message: &bytes, tag: &tag)
       return (sealed, [UInt8](tag.bytes))
@@ -77,7 +77,7 @@ package enum JWEContentEncryption: String, Sendable, CaseIterable {
       throw CryptographyFailure()
     }
     guard let hash else {
-      guard let tag = FixedBytes<16>(tag) else { throw CryptographyFailure() }
+      guard let tag = AuthenticationTag(tag) else { throw CryptographyFailure() }
       var message = SecretBytes(copying: ciphertext)
       var bytes = message.mutableBytes
       try AESGCM.open(key: key, nonce: vector, authenticating: data, message: &bytes, tag: tag)

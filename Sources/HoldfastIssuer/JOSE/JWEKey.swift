@@ -142,7 +142,7 @@ extension JWEKey {
   /// Unwraps a content key with AES-GCM. Source: RFC 7518 §4.7.
   private func gcmUnwrapped(header: HeaderParameters, wrapped: Span<UInt8>) throws(JOSEFault) -> SecretBytes {
     guard wrapped.count == encryption.keyByteCount, let nonce = try header.bytes("iv"), nonce.count == 12,
-      let tagBytes = try header.bytes("tag"), let tag = FixedBytes<16>(tagBytes.span)
+      let tagBytes = try header.bytes("tag"), let tag = AuthenticationTag(tagBytes.span)
     else { throw .unexpected }
     return try material.withOctets { (key) throws(JOSEFault) in
       var contentKey = SecretBytes(copying: wrapped)
@@ -217,7 +217,7 @@ extension JWEKey {
     var nonce = FixedBytes<12>()
     do throws(RandomFailure) { nonce = try random.fixedBytes() } catch { throw .cryptography }
     var wrapped = [UInt8](contentKey)
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     do throws(CryptographyFailure) {
       var bytes = wrapped.mutableSpan
       try AESGCM.seal(key: key, nonce: nonce.bytes, authenticating: Span(), message: &bytes, tag: &tag)

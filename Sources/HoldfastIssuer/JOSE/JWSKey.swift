@@ -70,7 +70,8 @@ package enum JWSKey: ~Copyable {
 
 /// Signs `payload` with ES256 under a header of `alg`, `typ` and `kid`. Source: RFC 7518 §3.4.
 func signES256(
-  _ payload: Span<UInt8>, type: String, key: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+  _ payload: Span<UInt8>, type: String, key: inout some SigningKey & ~Copyable,
+  using cryptography: inout OpenSSLCryptography
 ) throws(JOSEFault) -> JWSText {
   let id: KeyID
   do throws(CryptographyFailure) {

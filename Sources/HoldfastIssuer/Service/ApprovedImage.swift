@@ -13,32 +13,45 @@ package struct ApprovedImage: Sendable, Equatable {
   /// The claim `ver` of its tokens, three numbers of at most 2^53 - 1.
   package let version: AppVersion
 
+  /// The id of the measurement proof key of the image's release, whose keys its evidence must have; nil for the default key.
+  package let proofKey: KeyID?
+
   /// Creates an approved image.
-  package init(digest: Digest, subject: BoundedText<64>, version: AppVersion) {
-    (self.digest, self.subject, self.version) = (digest, subject, version)
+  package init(digest: Digest, subject: BoundedText<64>, version: AppVersion, proofKey: KeyID? = nil) {
+    (self.digest, self.subject, self.version, self.proofKey) = (digest, subject, version, proofKey)
   }
 
-  /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3]}` of a policy's `images`.
+  /// Reads the member `"<64 hex digits>": {"subject": …, "version": [1, 2, 3], "proof_key": "<16 hex digits>"}` of a policy's
+  /// `images`. Without `proof_key`, the image has the default key.
   ///
   /// - Throws: The first mistake in the member.
   init(_ name: String, _ image: JSONMember) throws(JSONMistake) {
     guard let digest: Digest = fixedBytes(hexadecimal: name) else { throw image.mistake(.hexadecimal(digitCount: 64)) }
-    try image.checkMembers(["subject", "version"])
+    try image.checkMembers(["subject", "version", "proof_key"])
     let subject: BoundedText<64> = try image.required("subject").boundedText()
     var numbers: [UInt64] = []
     for number in try image.required("version").elements(count: 3) { numbers.append(try number.integer()) }
+    var proofKey: KeyID?
+    if let member = image.member("proof_key") {
+      guard let id: KeyID = fixedBytes(hexadecimal: try member.text(byteCounts: 16...16)) else {
+        throw member.mistake(.hexadecimal(digitCount: 16))
+      }
+      proofKey = id
+    }
     self.init(
-      digest: digest, subject: subject, version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]))
+      digest: digest, subject: subject, version: AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2]),
+      proofKey: proofKey)
   }
 
   /// The image as a member of `images`.
   var member: (String, JSONValue) {
     (
       hexadecimal(digest),
-      .object([
-        ("subject", .string(subject.description)),
-        ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-      ])
+      .object(
+        [
+          ("subject", .string(subject.description)),
+          ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
+        ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? []))
     )
   }
 }

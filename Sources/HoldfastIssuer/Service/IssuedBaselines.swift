@@ -102,7 +102,7 @@ package struct IssuedBaselinesDatabase: IssuedBaselines {
 package protocol SeenConfigurations: ~Copyable {
   /// Durably records the salt of a configuration. Returns false, and changes nothing, if the salt is already recorded.
   /// `created` is the time of the configuration, in Unix seconds.
-  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool
+  mutating func take(_ salt: ConfigurationSalt, created: UInt64) throws(ServiceLedgerFault) -> Bool
 }
 
 /// An attestation service's durable record in SQLite.
@@ -124,7 +124,7 @@ package struct SeenConfigurationsDatabase: SeenConfigurations {
   }
 
   /// Durably records the salt of a configuration. Returns false if the salt is already recorded.
-  package mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool {
+  package mutating func take(_ salt: ConfigurationSalt, created: UInt64) throws(ServiceLedgerFault) -> Bool {
     do throws(DatabaseError) {
       return try database.run(
         "INSERT OR IGNORE INTO configuration (salt, created) VALUES (?, ?)", .copying(salt.bytes), .unsigned(created))

@@ -3,7 +3,6 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 
 extension ServiceFolder {
   /// The algorithm that signs attestation tokens.

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 /// The folder with the keys and records of the simulated attestation service and backend. Its mode is 0700.
 package struct ServiceFolder: Sendable {
@@ -138,7 +138,7 @@ extension ServiceFolder {
   }
 
   /// Returns the keys with which the issuer authenticates measurement tokens.
-  func issuerSecrets() throws(ServiceFolderFault) -> IssuerSecrets {
+  func issuerSecrets() throws(ServiceFolderFault) -> IssuerSecrets<P256PrivateKey> {
     IssuerSecrets(signing: try signingKey(.issuer), macSecret: try has(.mac) ? try macSecret() : nil)
   }
 

@@ -52,7 +52,7 @@ package struct COSEEncrypter {
     let key = try contentKey(ephemeral: &ephemeral, using: &cryptography)
     var context: [UInt8] = []
     context.appendCOSEEncryptionContext()
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     var bytes = plaintext.mutableBytes
     try cryptography.aes256GCMSeal(
       key: key, nonce: initializationVector.bytes, authenticating: context.span, message: &bytes, tag: &tag)
@@ -62,7 +62,7 @@ package struct COSEEncrypter {
   }
 
   private func assemble(
-    ciphertext: Span<UInt8>, tag: FixedBytes<16>, ephemeral: P256Point, initializationVector: FixedBytes<12>
+    ciphertext: Span<UInt8>, tag: AuthenticationTag, ephemeral: P256Point, initializationVector: FixedBytes<12>
   ) -> [UInt8] {
     let header = recipientHeader()
     var token: [UInt8] = []
@@ -151,18 +151,20 @@ package struct COSEClaimsWriter {
 }
 
 /// The keys with which an issuer authenticates measurement tokens, and nothing else.
-package struct IssuerSecrets: ~Copyable {
+package struct IssuerSecrets<Key: SigningKey & ~Copyable>: ~Copyable {
   /// The key that signs tokens for every device.
-  package var signing: P256PrivateKey
+  package var signing: Key
   /// The secret from which the MAC key of each device is derived; nil if the issuer shares no such keys.
   package let macSecret: Secret<32>?
 
   /// Creates the secrets of an issuer.
-  package init(signing: consuming P256PrivateKey, macSecret: consuming Secret<32>? = nil) {
+  package init(signing: consuming Key, macSecret: consuming Secret<32>? = nil) {
     self.signing = signing
     self.macSecret = macSecret
   }
+}
 
+extension IssuerSecrets where Key: ~Copyable {
   /// Derives the key that the issuer shares with a device; nil if it shares none.
   borrowing func macKey(
     for deviceID: DeviceID, _ point: P256Point, using cryptography: inout OpenSSLCryptography

@@ -27,8 +27,10 @@ package enum MeasurementTokenFormat: Sendable, Hashable {
 
 /// The reasons why a token could not be written.
 package enum TokenWritingFault: Error, Equatable {
-  /// A time or a number is out of range, or `iat` is not below `exp`.
+  /// A time, a number or a text is out of range, or `iat` is not below `exp`.
   case claims
+  /// There are more commands than a token can carry.
+  case tooManyCommands
   /// The token is longer than the 3072 bytes that a device accepts.
   case tooLong
   /// The issuer shares no MAC keys.
@@ -58,11 +60,11 @@ package struct MeasurementTokenWriter: Sendable {
   ///   - random: The source of the ephemeral key (32 bytes), with key wrap the content key (32 bytes), and the
   ///     initialization vector (12 bytes), in this order.
   /// - Returns: The token, at most 3072 bytes.
-  package func write(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
+  package func write<Key: SigningKey & ~Copyable>(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets<Key>,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
-    try check(claims)
+    try claims.checkRanges()
     let token =
       switch format {
       case .cose, .macCOSE, .unsignedCOSE:
@@ -74,20 +76,8 @@ package struct MeasurementTokenWriter: Sendable {
     return token
   }
 
-  private func check(_ claims: borrowing MeasurementClaims) throws(TokenWritingFault) {
-    for claim in Claim.all {
-      switch claims[claim] {
-      case .number(let number): guard number <= maximumInteger else { throw .claims }
-      case .version(let version):
-        guard max(version.major, version.minor, version.patch) <= maximumInteger else { throw .claims }
-      case .text, .texts, .bytes, nil: break
-      }
-    }
-    guard claims.issuedAt < claims.expires else { throw .claims }
-  }
-
-  private func writeCOSE(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
+  private func writeCOSE<Key: SigningKey & ~Copyable>(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets<Key>,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
     var plaintext = try cosePlaintext(claims, to: device, issuer: &issuer, using: &cryptography)
@@ -101,8 +91,8 @@ package struct MeasurementTokenWriter: Sendable {
     } catch { throw .cryptography }
   }
 
-  private func cosePlaintext(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets,
+  private func cosePlaintext<Key: SigningKey & ~Copyable>(
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout IssuerSecrets<Key>,
     using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> COSEText {
     var payload = COSEText()
@@ -121,7 +111,7 @@ package struct MeasurementTokenWriter: Sendable {
   }
 
   private func sign(
-    _ payload: borrowing COSEText, key: inout P256PrivateKey, using cryptography: inout OpenSSLCryptography
+    _ payload: borrowing COSEText, key: inout some SigningKey & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> COSEText {
     let writer: COSEClaimsWriter
     let signature: FixedBytes<64>
@@ -155,7 +145,7 @@ package struct MeasurementTokenWriter: Sendable {
   }
 
   private func writeJOSE(
-    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout P256PrivateKey,
+    _ claims: borrowing MeasurementClaims, to device: P256Point, issuer: inout some SigningKey & ~Copyable,
     random: inout some RandomSource & ~Copyable, using cryptography: inout OpenSSLCryptography
   ) throws(TokenWritingFault) -> [UInt8] {
     var payload = TokenPartBuffer()

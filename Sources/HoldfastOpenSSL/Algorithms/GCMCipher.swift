@@ -27,7 +27,7 @@ struct GCMCipher: ~Copyable {
   /// Encrypts `message` in place and writes its tag.
   mutating func seal(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) throws(CryptographyFailure) {
     try begin(encrypting: true, key: key, nonce: nonce)
     try update(authenticating: data)
@@ -41,7 +41,7 @@ struct GCMCipher: ~Copyable {
   /// Timing: libcrypto compares the tag in constant time.
   mutating func open(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
     try begin(encrypting: false, key: key, nonce: nonce)
     var tag = tag
@@ -87,7 +87,7 @@ struct GCMCipher: ~Copyable {
   }
 
   private func end() throws(CryptographyFailure) {
-    var nothing = FixedBytes<16>()
+    var nothing = AuthenticationTag()
     var bytes = nothing.mutableBytes
     var written: CInt = 0
     let result = unsafe bytes.withUnsafeMutableBufferPointer {
@@ -96,7 +96,7 @@ struct GCMCipher: ~Copyable {
     try check(result)
   }
 
-  private func control(_ command: CInt, _ tag: inout FixedBytes<16>) -> CInt {
+  private func control(_ command: CInt, _ tag: inout AuthenticationTag) -> CInt {
     var bytes = tag.mutableBytes
     return unsafe bytes.withUnsafeMutableBufferPointer {
       unsafe EVP_CIPHER_CTX_ctrl(context.pointer, command, 16, $0.baseAddress)
@@ -111,7 +111,7 @@ package enum AESGCM {
   /// Encrypts `message` in place under a key of 16, 24 or 32 bytes and writes its tag.
   package static func seal(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) throws(CryptographyFailure) {
     var cipher = try GCMCipher(keyByteCount: key.count)
     try cipher.seal(key: key, nonce: nonce, authenticating: data, message: &message, tag: &tag)
@@ -122,7 +122,7 @@ package enum AESGCM {
   /// Timing: libcrypto compares the tag in constant time.
   package static func open(
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
     var cipher = try GCMCipher(keyByteCount: key.count)
     try cipher.open(key: key, nonce: nonce, authenticating: data, message: &message, tag: tag)

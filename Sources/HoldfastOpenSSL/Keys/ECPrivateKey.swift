@@ -87,19 +87,19 @@ private func encodedPoint(of key: borrowing Handle, byteCount: Int) throws(Crypt
 ///
 /// Only one thread at a time may use it.
 @safe
-package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
+public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// The public point: x and y, 32 bytes each.
-  package let publicPoint: P256Point
+  public let publicPoint: P256Point
   private var key: ECPrivateKey
   private var signer: Signer?
 
   /// Generates a key with libcrypto's generator. Source: FIPS 186-5 §A.2.2.
-  package init() throws(CryptographyFailure) {
+  public init() throws(CryptographyFailure) {
     try self.init(ECPrivateKey(generatingOn: .p256))
   }
 
   /// Imports a big-endian scalar; throws unless it is in 1 ..< n.
-  package init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
+  public init(scalar: borrowing Secret<32>) throws(CryptographyFailure) {
     let key = try scalar.withBytes { (scalar) throws(CryptographyFailure) in
       try ECPrivateKey(curve: .p256, scalar: scalar)
     }
@@ -113,7 +113,7 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   }
 
   /// Returns the scalar, big-endian, for a key file.
-  package borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
+  public borrowing func scalar() throws(CryptographyFailure) -> Secret<32> {
     var scalar = Secret<32>()
     try scalar.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.writeScalar(into: &bytes)
@@ -124,7 +124,7 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// Performs ECDH: writes the x coordinate of this key times `peer`, 32 bytes. Source: SP 800-56A §5.7.1.2.
   ///
   /// - Throws: `CryptographyFailure` if `peer` is not on the curve.
-  package mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
+  public mutating func agree(with peer: P256Point, into shared: inout Secret<32>) throws(CryptographyFailure) {
     try shared.withMutableBytes { (bytes: inout MutableSpan<UInt8>) throws(CryptographyFailure) in
       try key.agree(with: peer.bytes, into: &bytes)
     }
@@ -133,7 +133,7 @@ package struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
   /// Returns an ECDSA signature, r ‖ s of 64 bytes, over a SHA-256 digest. Source: FIPS 186-5 §6.4.1.
   ///
   /// Timing: libcrypto signs in constant time, with a random nonce.
-  package mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
+  public mutating func sign(_ digest: Digest) throws(CryptographyFailure) -> FixedBytes<64> {
     if signer == nil { signer = try Signer(key: key.key) }
     return try signer!.sign(digest)
   }

@@ -4,28 +4,15 @@ import HoldfastLinux
 
 extension Connection {
   /// Connects to a Bluetooth peer, over the adapter and with the security of `endpoint`. If the port is open, it asks the peer.
-  ///
-  /// A Low Energy peer may have lost its link to another host a moment ago and not advertise again yet. Therefore the attempt is
-  /// repeated until `deadline`, unless another attempt cannot help.
   package static func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
   ) throws(TransportError) -> Connection {
     let port = try port.isOpen ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline) : port
-    guard port.scheme.radio == .lowEnergy else { return try attempt(device, port, from: endpoint, by: deadline) }
-    var attemptMilliseconds = 2000
-    while true {
-      do throws(TransportError) {
-        return try attempt(device, port, from: endpoint, by: deadline, attemptMilliseconds: attemptMilliseconds)
-      } catch {
-        guard error.mayPass, !deadline.hasPassed else { throw error }
-      }
-      attemptMilliseconds = 4000
-      try pause(milliseconds: min(retryMilliseconds, deadline.remainingMilliseconds))
+    let radio = port.scheme.radio
+    return try OpenFile.retrying(over: radio, by: deadline) { attemptMilliseconds throws(TransportError) in
+      try attempt(device, port, from: endpoint, by: deadline, attemptMilliseconds: attemptMilliseconds)
     }
   }
-
-  /// The pause between two attempts over Low Energy, in milliseconds.
-  private static let retryMilliseconds = 100
 
   /// Makes one attempt; for `attemptMilliseconds` see ``OpenFile/connect(to:_:by:attemptMilliseconds:)``.
   private static func attempt(
@@ -63,12 +50,44 @@ extension Connection {
   }
 }
 
+extension OpenFile {
+  /// Makes attempts to connect until one succeeds, another one cannot help, or `deadline` has passed.
+  ///
+  /// Over Low Energy, a peer may have lost its link to another host a moment ago and not advertise again yet. Over BR/EDR, a link
+  /// whose last channel was closed ends two seconds later, and takes an attempt with it that has just begun. Such an attempt
+  /// fails quickly; one that a page timeout ends (5.12 s by default) is not repeated, because the peer is absent.
+  ///
+  /// - Parameter attempt: connects; its argument is the maximum time for a link, in milliseconds.
+  static func retrying<Result>(
+    over radio: Scheme.Radio?, by deadline: Deadline, _ attempt: (Int) throws(TransportError) -> Result
+  ) throws(TransportError) -> Result {
+    let isLowEnergy = radio == .lowEnergy
+    var attemptMilliseconds = isLowEnergy ? 2000 : Int.max
+    var reason: TransportError?
+    while true {
+      let quick = Deadline(afterMilliseconds: quickMilliseconds)
+      do throws(TransportError) { return try attempt(attemptMilliseconds) } catch {
+        // The time that is over says less than the reason of an earlier attempt.
+        if error != .timedOutWaiting || reason == nil { reason = error }
+        guard error.mayPass, !deadline.hasPassed, isLowEnergy || !quick.hasPassed else { throw reason ?? error }
+      }
+      if isLowEnergy { attemptMilliseconds = 4000 }
+      try pause(milliseconds: min(retryMilliseconds, deadline.remainingMilliseconds))
+    }
+  }
+
+  /// The pause between two attempts, in milliseconds.
+  private static let retryMilliseconds = 100
+  /// The longest attempt over BR/EDR that is repeated, in milliseconds.
+  private static let quickMilliseconds = 3000
+}
+
 extension TransportError {
-  /// Whether an attempt to connect over Low Energy that failed with this error may succeed a moment later: the peer does not
-  /// advertise yet, the link was lost during the attempt, or the adapter is still busy with another attempt.
-  var mayPass: Bool {
+  /// Whether an attempt to connect over Bluetooth that failed with this error may succeed a moment later: the peer is not
+  /// connectable yet, the link was lost during the attempt, or the adapter is still busy with another attempt.
+  fileprivate var mayPass: Bool {
     switch self {
-    case .unreachable, .linkLost, .closed, .timedOutWaiting, .addressInUse: true
+    case .unreachable, .linkLost, .closed, .timedOutWaiting, .addressInUse, .other(errno: EALREADY): true
     // The kernel's errno for the status "connection failed to be established" (0x3e), which it does not translate.
     case .other(errno: ENOSYS): true
     default: false

@@ -6,7 +6,7 @@ extension Connection {
   /// Reads the two-byte length, rejects an impossible length before reading further, then reads the message.
   func receiveFrame(
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
-  ) throws(TransportError) -> ReceivedMessage {
+  ) throws(TransportError) -> MessageArrival {
     while true {
       try dropUntilSilence(by: deadline)
       var length: UInt16 = 0
@@ -25,7 +25,7 @@ extension Connection {
         continue
       }
       guard try unsafe fill(UnsafeMutableRawBufferPointer(rebasing: buffer[..<byteCount]), by: whole) else { continue }
-      return ReceivedMessage(byteCount: byteCount, deadline: whole)
+      return MessageArrival(byteCount: byteCount, deadline: whole)
     }
   }
 
@@ -98,13 +98,13 @@ extension Connection {
   /// Receives one packet, which is one message. The bytes of a packet above 4096 are never copied out of the kernel.
   func receivePacket(
     into buffer: UnsafeMutableRawBufferPointer, by deadline: Deadline, wholeWithin wholeMilliseconds: Int
-  ) throws(TransportError) -> ReceivedMessage {
+  ) throws(TransportError) -> MessageArrival {
     var hasSeenEnd = false
     while true {
       let (count, isCut) = unsafe readPacket(into: buffer)
       if count > 0 {
         guard !isCut else { throw .tooLong }
-        return ReceivedMessage(byteCount: count, deadline: Deadline(afterMilliseconds: wholeMilliseconds))
+        return MessageArrival(byteCount: count, deadline: Deadline(afterMilliseconds: wholeMilliseconds))
       }
       // Linux reports the end of a packet socket once before packets that arrived earlier: by a read of no bytes on Bluetooth, by
       // a reset on other sockets.
@@ -142,7 +142,7 @@ extension Connection {
 }
 
 /// The result of ``Connection/receive(into:firstByteBy:wholeWithin:)``.
-package struct ReceivedMessage: Sendable {
+package struct MessageArrival: Sendable {
   /// The number of bytes of the message, 1 to 4096.
   package let byteCount: Int
   /// The end of the time for the whole message, which began with its first byte.
@@ -177,7 +177,7 @@ extension Connection {
   /// Parameters and errors are those of ``receive(into:firstByteWithin:wholeWithin:)``.
   package func receive(
     into buffer: inout MutableSpan<UInt8>, firstByteBy deadline: Deadline, wholeWithin wholeMilliseconds: Int
-  ) throws(TransportError) -> ReceivedMessage {
+  ) throws(TransportError) -> MessageArrival {
     precondition(buffer.count >= Connection.maximumMessageByteCount)
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
     guard !hasReceivingEnded.load(ordering: .relaxed) else { throw .closed }
@@ -202,16 +202,18 @@ extension Connection {
   /// - Parameters:
   ///   - message: 1 to 4096 bytes.
   ///   - timeoutMilliseconds: the maximum time for which a peer that does not read can block this call.
-  /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
-  ///   ``TransportError/overPeerLimit`` if the peer accepts only shorter packets; ``TransportError/timedOutSending``;
-  ///   ``TransportError/closed`` if the peer has ended the connection; ``TransportError/cancelled`` after ``shutdown()``.
-  ///   A stream on which only part of a message was sent accepts no further message.
+  /// - Throws: the errors of ``send(_:by:)``.
   package func send(_ message: Span<UInt8>, timeoutMilliseconds: Int) throws(TransportError) {
     try send(message, by: Deadline(afterMilliseconds: timeoutMilliseconds))
   }
 
-  /// Sends one message of 1 to 4096 bytes before `deadline`. Errors are those of ``send(_:timeoutMilliseconds:)``.
-  package func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
+  /// Sends one message of 1 to 4096 bytes before `deadline`.
+  ///
+  /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size, with nothing sent;
+  ///   ``TransportError/overPeerLimit`` if the peer accepts only shorter packets; ``TransportError/timedOutSending``;
+  ///   ``TransportError/closed`` if the peer has ended the connection; ``TransportError/cancelled`` after ``shutdown()``.
+  ///   A stream on which only part of a message was sent accepts no further message.
+  public func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError) {
     guard message.count <= Connection.maximumMessageByteCount else { throw .tooLong }
     guard message.count > 0 else { throw .truncated }
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
@@ -226,9 +228,10 @@ extension Connection {
     }
   }
 
-  /// Sends an empty frame, only on a serial line. Errors are those of ``send(_:timeoutMilliseconds:)``.
-  package func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
-    precondition(isSerial)
+  /// Sends an empty frame on a serial line, with the errors of ``send(_:by:)``. Throws ``TransportError/truncated`` on another
+  /// connection.
+  public func sendEmptyFrame(by deadline: Deadline) throws(TransportError) {
+    guard isSerial else { throw .truncated }
     guard !isShutDown.load(ordering: .sequentiallyConsistent) else { throw .cancelled }
     guard !hasSendingEnded.load(ordering: .relaxed) else { throw .closed }
     try sendFrame(Span(), by: deadline)

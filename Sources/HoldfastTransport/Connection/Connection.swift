@@ -8,11 +8,11 @@ import Synchronization
 ///
 /// One thread may send while another receives, but only one thread at a time may send, and only one may receive.
 /// ``shutdown()`` may be called at any time and from any thread.
-package final class Connection: Sendable {
+public final class Connection: Sendable {
   /// The maximum byte count of a message.
-  package static let maximumMessageByteCount = Limit.message.linux
+  public static let maximumMessageByteCount = Limit.message.linux
   /// The default time for which a terminal must be silent, after bytes that are not a message, before reading resumes.
-  package static let defaultSilenceMilliseconds = Limit.silence.linux
+  public static let defaultSilenceMilliseconds = Limit.silence.linux
 
   let scheme: Scheme
   package let file: OpenFile
@@ -47,7 +47,7 @@ package final class Connection: Sendable {
   /// Ends the connection. A thread that is sending or receiving on it wakes with ``TransportError/cancelled``.
   ///
   /// It may be called from any thread, any number of times. The descriptor stays open until the last owner releases this object.
-  package func shutdown() {
+  public func shutdown() {
     isShutDown.store(true, ordering: .sequentiallyConsistent)
     if let terminal {
       terminal.wake.raise()
@@ -68,7 +68,7 @@ package final class Connection: Sendable {
   /// Returns whether the connection ends within `milliseconds`, by ``shutdown()`` or because the peer ends it.
   ///
   /// It returns at once when the connection ends, otherwise after `milliseconds`.
-  package func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
+  public func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
     do throws(TransportError) {
       // The event mask is empty, because poll(2) reports the end in any case.
       try wait(for: 0, until: Deadline(afterMilliseconds: milliseconds), orThrow: .timedOutWaiting)
@@ -80,7 +80,7 @@ package final class Connection: Sendable {
   ///
   /// It waits only on Bluetooth, where the kernel drops bytes in transit when a channel is closed. It returns at once on other
   /// transports, if the peer has already ended the connection, and after ``shutdown()``.
-  package func linger(milliseconds: Int) {
+  public func linger(milliseconds: Int) {
     if port != nil { _ = isEnded(withinMilliseconds: milliseconds) }
   }
 
@@ -107,7 +107,7 @@ extension Connection {
   ///   and for Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``, ``TransportError/adapterDown``,
   ///   ``TransportError/adapterBlocked``,
   ///   ``TransportError/unreachable``, ``TransportError/notAnnounced``, ``TransportError/notSecured``.
-  package static func connect(
+  public static func connect(
     to endpoint: Endpoint,
     timeoutMilliseconds: Int,
     silenceMilliseconds: Int = defaultSilenceMilliseconds
@@ -143,7 +143,7 @@ extension Connection {
 }
 
 /// The kernel's information about the other end of a connection. It is for logs only: it proves nothing.
-package enum Peer: Sendable, Hashable {
+public enum Peer: Sendable, Hashable {
   /// The process that connected to a socket in the file system, with its ids at that time.
   case process(userID: UInt32, processID: Int32)
   /// A Bluetooth peer, named by the address that it used.
@@ -154,7 +154,7 @@ extension Connection {
   /// The peer of an accepted connection; nil for a serial line, or if the kernel does not report one.
   ///
   /// Source: SO_PEERCRED of unix(7), getpeername(2).
-  package var peer: Peer? {
+  public var peer: Peer? {
     guard terminal == nil else { return nil }
     return switch port {
     case nil: file.peerProcess

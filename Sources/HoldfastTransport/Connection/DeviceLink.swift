@@ -102,9 +102,6 @@ package struct DeviceLink {
   }
 
   private func next(by deadline: Deadline, wholeWithin wholeMilliseconds: Int) throws(TransportError) -> [UInt8] {
-    var buffer = [UInt8](repeating: 0, count: Connection.maximumMessageByteCount)
-    var span = buffer.mutableSpan
-    let received = try connection.receive(into: &span, firstByteBy: deadline, wholeWithin: max(wholeMilliseconds, 1))
-    return Array(buffer[..<received.byteCount])
+    try connection.receive(by: deadline, wholeWithin: max(wholeMilliseconds, 1)).bytes
   }
 }

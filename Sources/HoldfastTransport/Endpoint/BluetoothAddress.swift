@@ -1,7 +1,7 @@
 import HoldfastCore
 
 /// A 48-bit Bluetooth address of an adapter or a peer; `00:00:00:00:00:00` stands for any.
-package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
+public struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   /// The origin of a Bluetooth Low Energy address. Source: Bluetooth Core 5.4, volume 6 part B, section 1.3.
   package enum Kind: String, Sendable, Hashable, CaseIterable {
     /// An address that the manufacturer assigned; it never changes.
@@ -41,7 +41,7 @@ package struct BluetoothAddress: Sendable, Hashable, CustomStringConvertible {
   }
 
   /// The address as text: six pairs of capital hex digits with colons between them.
-  package var description: String {
+  public var description: String {
     stride(from: 40, through: 0, by: -8).map { shift in
       let octet = UInt8(truncatingIfNeeded: value >> UInt64(shift))
       return (octet < 16 ? "0" : "") + String(octet, radix: 16, uppercase: true)

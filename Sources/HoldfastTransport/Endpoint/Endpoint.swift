@@ -5,7 +5,7 @@ import HoldfastCore
 ///
 /// Bluetooth endpoints also take `hci=hci0` and `security=low|medium|high`, and `le` takes `type=public|random`. A listening
 /// socket in the file system takes `mode=660` and `group=lock`.
-package struct Endpoint: Sendable, Hashable {
+public struct Endpoint: Sendable, Hashable {
   /// The minimum security of a Bluetooth connection.
   package enum Security: String, Sendable, Hashable, CaseIterable {
     /// A link that need not be encrypted.
@@ -37,7 +37,7 @@ package struct Endpoint: Sendable, Hashable {
 
 extension Endpoint: CustomStringConvertible {
   /// The endpoint as text. Parsing the text gives the same endpoint.
-  package var description: String {
+  public var description: String {
     var text = "\(scheme.name):\(address)"
     if let adapter { text += ",hci=hci\(adapter)" }
     if let security { text += ",security=\(security.rawValue)" }
@@ -52,7 +52,7 @@ extension Endpoint {
   ///
   /// A comma ends the path or address and begins an option, so a path cannot contain one.
   /// - Throws: ``EndpointError``, which names the part that is wrong.
-  package init(parsing text: String) throws(EndpointError) {
+  public init(parsing text: String) throws(EndpointError) {
     guard let scheme = Scheme(of: text) else { throw .transport }
     let rest = Substring(text.utf8.dropFirst(scheme.name.utf8.count + 1))
     let (place, options) = try EndpointOptions.split(rest, known: scheme.options)
@@ -154,7 +154,7 @@ package struct EndpointOptions {
 }
 
 /// The part of an endpoint that is wrong.
-package enum EndpointError: Error, Equatable, Sendable {
+public enum EndpointError: Error, Equatable, Sendable {
   /// The part before the first colon is missing, or is not the name of a transport.
   case transport
   /// The path is empty.

@@ -3,9 +3,9 @@ import Glibc
 import HoldfastLinux
 
 /// A listener that accepts peers at an endpoint.
-package final class Listener: Sendable {
+public final class Listener: Sendable {
   /// The endpoint at which it listens. An open Bluetooth port is filled in.
-  package let endpoint: Endpoint
+  public let endpoint: Endpoint
   private let cancellation: WakeUp
   private let source: Source
 
@@ -21,7 +21,7 @@ package final class Listener: Sendable {
   /// A socket file is created with mode 0600, and gets the mode and the group of the endpoint before any peer can connect. A
   /// stale socket file, at which no listener answers, is replaced; any other file at the path is left unchanged.
   ///
-  /// A Bluetooth endpoint that names no security requires ``Endpoint/Security/medium``: the kernel accepts no peer whose link is
+  /// A Bluetooth endpoint that names no security requires `security=medium`: the kernel accepts no peer whose link is
   /// not encrypted.
   /// - Parameters:
   ///   - endpoint: the endpoint at which to listen.
@@ -31,7 +31,7 @@ package final class Listener: Sendable {
   ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``,
   ///   ``TransportError/groupNotAllowed``; for Bluetooth ``TransportError/unsupported``, ``TransportError/noAdapter``,
   ///   ``TransportError/adapterDown``, ``TransportError/adapterBlocked``.
-  package init(
+  public init(
     _ endpoint: Endpoint,
     backlog: Int = 128,
     silenceMilliseconds: Int = Connection.defaultSilenceMilliseconds
@@ -67,7 +67,7 @@ package final class Listener: Sendable {
   /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` if the terminal has
   ///   been disconnected, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` if no descriptors are free. In the last
   ///   case the peer continues to wait: release a connection before the next call.
-  package func accept() throws(TransportError) -> Connection {
+  public func accept() throws(TransportError) -> Connection {
     switch source {
     case .socket(let file, _, let port):
       return Connection(file: try nextPeer(of: file), scheme: endpoint.scheme, port: port)
@@ -88,12 +88,12 @@ package final class Listener: Sendable {
   /// Ends every current and future ``accept()``.
   ///
   /// It may be called from any thread, including a signal handler, any number of times.
-  package func cancel() {
+  public func cancel() {
     cancellation.raise()
   }
 
   /// Stops listening. It cancels as ``cancel()`` does, disconnects waiting peers, and removes the socket file if it is unchanged.
-  package func close() {
+  public func close() {
     cancel()
     switch source {
     case .socket(let file, let name, _):

@@ -199,9 +199,9 @@ struct VectorNode {
   }
 
   /// Decodes a string of hexadecimal digits into exactly `count` bytes.
-  func fixed<let count: Int>() throws(VectorFault) -> FixedBytes<count> {
+  func fixed<Kind, let count: Int>() throws(VectorFault) -> TypedBytes<Kind, count> {
     let bytes = try bytes()
-    guard let fixed = FixedBytes<count>(bytes.span) else {
+    guard let fixed = TypedBytes<Kind, count>(bytes.span) else {
       throw fault(.wrongByteCount(expected: count, found: bytes.count))
     }
     return fixed

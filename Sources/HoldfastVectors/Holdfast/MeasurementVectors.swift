@@ -22,7 +22,7 @@ private struct MeasurementVector {
   let proofKey: FixedBytes<16>
   let app: [NamedDigest]
   let device: [NamedDigest]
-  let salt: FixedBytes<32>
+  let salt: ConfigurationSalt
   let created: UInt64
   let configuration: [UInt8]
   let integrity: FixedBytes<32>
@@ -190,7 +190,7 @@ struct ProofVectors: ReplayableGroup {
     guard let key = MeasurementProofKey(copying: keyBytes.span) else {
       return .refused("mpk of \(keyBytes.count) bytes")
     }
-    guard let nonce = FixedBytes<16>(nonceBytes.span) else { return .refused("nonce of \(nonceBytes.count) bytes") }
+    guard let nonce = Nonce(nonceBytes.span) else { return .refused("nonce of \(nonceBytes.count) bytes") }
     guard let measurement = Secret<32>(copying: measurementBytes.span) else {
       return .refused("measurement of \(measurementBytes.count) bytes")
     }

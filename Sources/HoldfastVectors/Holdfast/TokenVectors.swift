@@ -165,7 +165,7 @@ struct Parties {
 }
 
 /// Converts a key of a vector to a secret. The vectors are public, but the functions under test take secrets.
-func secret<let count: Int>(_ bytes: FixedBytes<count>) -> Secret<count> {
+func secret<Kind, let count: Int>(_ bytes: TypedBytes<Kind, count>) -> Secret<count> {
   var secret = Secret<count>()
   secret.withMutableBytes { (output: inout MutableSpan<UInt8>) in
     for index in output.indices { output[index] = bytes[index] }

@@ -38,7 +38,7 @@ extension RoundVector {
   private func checkProofs(_ transcript: Transcript) throws(Refusal) {
     var cryptography = OpenSSLCryptography()
     let key = secret(proofKey)
-    let proofs: (integrity: FixedBytes<32>, device: FixedBytes<32>)
+    let proofs: (integrity: MAC, device: MAC)
     do throws(CryptographyFailure) {
       proofs.integrity = try measurementProof(
         key: key, nonce: transcript.proofNonce, measurement: secret(integrity), using: &cryptography)

@@ -40,11 +40,11 @@ struct RoundVector {
   let device: FixedBytes<32>
   let head: [UInt8]
   let transcriptHash: Digest
-  let nonce: FixedBytes<16>
+  let nonce: Nonce
   let proverToDevice: FixedBytes<32>
   let deviceToProver: FixedBytes<32>
-  let integrityProof: FixedBytes<32>?
-  let deviceProof: FixedBytes<32>
+  let integrityProof: MAC?
+  let deviceProof: MAC
   let request: [UInt8]
   let m2: [UInt8]
   /// The plaintext of M3's sealed part; nil if M3 has none.

@@ -24,11 +24,11 @@ struct AeadTest: ReplayableGroup {
     guard nonce.count == 12 else { return .skipped("IV of \(nonce.count) bytes") }
     guard tagBitCount == 128 else { return .skipped("tag of \(tagBitCount) bits") }
     guard [16, 24, 32].contains(key.count) else { return .skipped("key of \(key.count) bytes") }
-    guard let tag = FixedBytes<16>(tag.span) else { return .refused("tag of \(tag.count) bytes") }
+    guard let tag = AuthenticationTag(tag.span) else { return .refused("tag of \(tag.count) bytes") }
 
     var opened = ciphertext
     var sealed = message
-    var sealedTag = FixedBytes<16>()
+    var sealedTag = AuthenticationTag()
     do throws(CryptographyFailure) {
       var bytes = opened.mutableSpan
       try AESGCM.open(key: key.span, nonce: nonce.span, authenticating: data.span, message: &bytes, tag: tag)

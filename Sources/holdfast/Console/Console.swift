@@ -1,6 +1,6 @@
 import Glibc
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 
 /// The output of a verb: results on standard output, everything else on standard error.

@@ -1,7 +1,7 @@
 import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 
 extension Failure {
   /// Creates the failure for an authenticator that could not be used or refused an operation.

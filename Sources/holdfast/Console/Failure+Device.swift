@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastFirmware
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import HoldfastTransport
 
 extension Failure {
@@ -169,8 +169,8 @@ extension Failure {
   /// Creates the failure for a server that could not start or lost an endpoint.
   package init(_ fault: ServerFault, folder: String = "") {
     switch fault {
-    case .folder(let fault): self.init(fault, folder: folder)
     case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)
+    case .listener: self.init(.fault, "no more provers can connect")
     case .ledger(let fault): self.init(fault)
     case .noDescriptors:
       self.init(

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
-import HoldfastStorage
+import HoldfastLinux
 
 extension Failure {
   /// Creates the failure for a service's folder that could not be created or used.
@@ -84,7 +84,9 @@ extension Failure {
     case .unknownProofKey:
       self.init(
         .denied, "not attested: the keys of the app's release are not registered with the service",
-        hint: "holdfast service approve --dir S IMAGE registers them; add --mpk-key FILE for another build")
+        hint:
+          "approve this build with its key file: holdfast service approve --dir S IMAGE --subject NAME --version 1.2.3 "
+          + "--proof-keys mpk.key")
     case .notAuthentic:
       self.init(
         .denied, "not attested: the evidence was not authenticated with the evidence key of the release that it names")
@@ -95,6 +97,13 @@ extension Failure {
       self.init(
         .denied, "not attested: the service's policy does not contain this app's image",
         hint: "approve this build: holdfast service approve --dir S IMAGE --subject NAME --version 1.2.3")
+    case .anotherRelease:
+      self.init(
+        .denied,
+        "not attested: the evidence has the keys of a release, and the service's policy has this image in another one",
+        hint:
+          "if the image was built with this key, approve it again with the key file: holdfast service approve --dir S "
+          + "IMAGE --subject NAME --version 1.2.3 --proof-keys mpk.key")
     case .subject(let claimed, let approved):
       self.init(
         .denied,
@@ -119,7 +128,7 @@ extension Failure {
   package init(_ fault: IssuanceFault, folder: String) {
     switch fault {
     case .noClock: self.init(.fault, "there is no clock")
-    case .tooManyCommands: self.init(.usage, "a token can carry at most 16 commands")
+    case .writing(.tooManyCommands): self.init(.usage, "a token can carry at most 16 commands")
     case .ledger(let fault): self.init(fault, folder: folder)
     case .writing(.claims): self.init(.usage, "a time or number in the token is out of range")
     case .writing(.tooLong): self.init(.usage, "the token would be too long for a device")

@@ -3,7 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
-import HoldfastStorage
+import HoldfastProver
 import HoldfastTransport
 
 extension Failure {
@@ -147,6 +147,9 @@ extension Failure {
       self.init(
         .malformed, "no baseline in \(folder) is waiting for a token of device \(hexadecimal(device))",
         hint: "measure first: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
+    case .notAToken:
+      self.init(
+        .malformed, "that is not a measurement token", hint: "the backend sends one in exchange for the evidence")
     case .usedBaseline(let device):
       self.init(
         .malformed,
@@ -169,5 +172,100 @@ extension Failure {
     let last = words.removeLast()
     let noun = devices.count == 1 ? "device " : isAlternative ? "one of the devices " : "devices "
     return noun + (words.isEmpty ? "" : words.joined(separator: ", ") + (isAlternative ? " or " : " and ")) + last
+  }
+}
+
+extension Failure {
+  /// Creates the failure of a prover.
+  ///
+  /// - Parameters:
+  ///   - folder: The path of the state folder, if there is one.
+  ///   - endpoint: The endpoint of the device.
+  init(_ error: ProverError, folder: String = "", endpoint: Endpoint) {
+    switch error {
+    case .state(let fault): self.init(fault, folder: folder, endpoint: endpoint)
+    case .measurement(let error): self.init(error)
+    case .transport(let error): self.init(error, endpoint: endpoint)
+    case .session(let fault): self.init(fault, endpoint: endpoint)
+    case .activation(let fault): self.init(fault, endpoint: endpoint)
+    case .requestNumber(let fault): self.init(fault)
+    case .noThread: self.init(.fault, "the system has no thread for the proof")
+    case .cancelled: self.init(TransportError.cancelled, endpoint: endpoint)
+    }
+  }
+
+  /// Creates the failure of a prover that connects to no device.
+  init(_ error: ProverError, folder: String) {
+    switch error {
+    case .state(let fault): self.init(fault, folder: folder)
+    case .measurement(let error): self.init(error)
+    case .requestNumber(let fault): self.init(fault)
+    case .transport, .session, .activation, .noThread, .cancelled:
+      self.init(.fault, "the prover failed in an unexpected way")
+    }
+  }
+
+  fileprivate init(_ fault: RequestNumberFault) {
+    switch fault {
+    case .exhausted(let path):
+      self.init(
+        .malformed, "there is no request number after the one in \(path)", hint: "remove that file and enrol again")
+    case .locked(let path):
+      self.init(.unavailable, "another process holds the lock on \(path)", hint: "try again")
+    case .file(let error): self.init(error)
+    }
+  }
+
+  /// Creates the failure for a session that ended without a verdict.
+  private init(_ fault: ProverFault, endpoint: Endpoint) {
+    switch fault {
+    case .malformed:
+      self.init(
+        .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
+    case .anotherDevice, .anotherKey:
+      self.init(
+        .malformed, "the device that answers at \(endpoint) is not the one of a moment ago; nothing was sent to it",
+        hint: "try again; is there more than one device at that endpoint?")
+    case .impostor:
+      self.init(
+        .impostor, "the other end did not prove that it is the enrolled device",
+        hint: "check that \(endpoint) is the right device; do not use this one")
+    case .random, .cryptography:
+      self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+
+  /// Creates the failure for an exchange that ended early.
+  private init(_ fault: ActivationFault, endpoint: Endpoint) {
+    switch fault {
+    case .malformed:
+      self.init(
+        .malformed, "the other end does not speak this protocol", hint: "is \(endpoint) a Holdfast device?")
+    case .refused(.otpRejected):
+      self.init(
+        .denied, "the device does not accept the code",
+        hint: "a code is valid for ten minutes, one use and one purpose: ask the device's owner for another one")
+    case .refused(let status): self.init(.denied, status.explanation.text, hint: status.explanation.hint)
+    case .impostor:
+      self.init(
+        .impostor, "the other end does not know the code, so it is not the device whose owner issued it",
+        hint: "check that \(endpoint) is the right device; do not use this one")
+    case .random, .cryptography:
+      self.init(.fault, "the cryptographic library or the random source failed")
+    }
+  }
+}
+
+extension Console {
+  /// Prints what a prover warns of.
+  static func warn(_ warning: ProverWarning) {
+    switch warning {
+    case .damagedRequestNumber(let path): self.warning("\(path) is damaged; request numbers continue from the clock")
+    case .unwrittenRequestNumber(let error):
+      self.warning("\(Failure(error).message); request numbers now rise only with the clock")
+    case .unrecordedRequestNumber(let fault): self.warning(Failure(fault).message)
+    case .unrecordedToken(let fault):
+      self.warning("\(Failure(fault, folder: "").message); the next proof sends the whole token again")
+    }
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastAuthenticator
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastStorage
 import HoldfastVectors
 

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastFormats
+import HoldfastProver
 
 extension Status {
   /// The name of the status. Source: docs/protocol.md, Statuses.

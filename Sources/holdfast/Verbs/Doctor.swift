@@ -6,6 +6,7 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
+import HoldfastProver
 import HoldfastTransport
 
 struct Doctor: Verb {
@@ -157,8 +158,11 @@ struct StateDiagnosis {
     } catch { return [FindingText("state-folder", Failure(error, folder: folder.path))] }
     var checks = [folderCheck(entries.count), keyCheck()]
     let measurement: LiveMeasurement?
-    do throws(Failure) { measurement = try Proof.measure() } catch {
-      checks.append(FindingText("measurement", error))
+    do throws(MeasurementError) {
+      var measurer = Measurer(keys: .app)
+      measurement = try measurer.measure()
+    } catch {
+      checks.append(FindingText("measurement", Failure(error)))
       measurement = nil
     }
     for entry in entries { checks += self.checks(of: entry, measurement) }
@@ -177,9 +181,9 @@ struct StateDiagnosis {
   }
 
   private func keyCheck() -> FindingText {
-    BuiltInKeys.isDevelopmentKey
+    ProofKeys.app.isDefault
       ? FindingText(
-        "proof-key", .note, "this build contains the development measurement proof key, which is public",
+        "proof-key", .note, "this build contains the default measurement proof key, which everybody knows",
         hint: "for a release, put your own mpk.key into the root of the package, and build again")
       : FindingText("proof-key", .ok, "this build contains a measurement proof key for its release")
   }
@@ -230,9 +234,9 @@ struct StateDiagnosis {
   private func hostCheck(_ enrolment: Enrolment, _ measurement: LiveMeasurement, _ name: String) -> FindingText {
     let changed: Int
     do throws(MeasurementError) {
-      var measurer = Measurer()
+      var measurer = Measurer(keys: .app)
       let configuration = try enrolment.decodedConfiguration()
-      guard try BuiltInKeys.key(named: configuration.mpkID) != nil else { throw .unknownKey }
+      guard try ProofKeys.app.measurementProofKey(named: configuration.mpkID) != nil else { throw .unknownKey }
       changed = try measurer.changedComponentCount(of: measurement, since: enrolment.fingerprints, for: configuration)
     } catch { return FindingText("measurement", Failure(error).of(name)) }
     return changed == 0

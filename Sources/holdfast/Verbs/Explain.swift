@@ -2,6 +2,7 @@ import ArgumentParser
 import HoldfastCore
 import HoldfastFormats
 import HoldfastMeasurement
+import HoldfastProver
 
 struct Explain: Verb {
   static let configuration = CommandConfiguration(
@@ -27,16 +28,8 @@ struct Explain: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let folder = ProverFolder(path: state)
-    let enrolments = try chosenEnrolments(in: folder)
-    var all: [(device: DeviceID, changes: ComponentChanges)] = []
-    var measurer = Measurer()
-    for enrolment in enrolments {
-      do throws(MeasurementError) {
-        let changes = try measurer.changes(since: enrolment.fingerprints, for: try enrolment.decodedConfiguration())
-        all.append((enrolment.descriptor.deviceID, changes))
-      } catch { throw Failure(error) }
-    }
+    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
+    let all = try reading(state) { (prover) throws(ProverError) in try prover.explain(device: id) }
     report(all)
     if let failure = all.flatMap({ $0.changes.entries }).lazy.compactMap(\.failure).first {
       throw failure.afterResult()
@@ -50,29 +43,12 @@ struct Explain: Verb {
     }
   }
 
-  /// Reads the enrolments to compare with; each must be intact.
-  private func chosenEnrolments(in folder: ProverFolder) throws(Failure) -> [Enrolment] {
-    let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
-    return try reading(folder) { () throws(StateFolderFault) in
-      let entries = if let id { [try folder.requiredEntry(of: id)] } else { try folder.entries() }
-      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
-      var enrolments: [Enrolment] = []
-      for entry in entries {
-        let enrolment = try entry.load()
-        guard enrolment.hasOwnConfiguration else {
-          throw entry.folder.damaged(EnrolmentFolder.configurationName)
-        }
-        enrolments.append(enrolment)
-      }
-      return enrolments
-    }
-  }
-
   /// Reports the baselines. If there are several, each follows the device that it is for.
   private func report(_ all: [(device: DeviceID, changes: ComponentChanges)]) {
     if output.json {
       let objects = all.map { device, changes in
-        JSONValue.object([("device_id", .string(hexadecimal(device)))] + (changes.json.members ?? []))
+        let changes = changes.json { Failure($0).message }
+        return JSONValue.object([("device_id", .string(hexadecimal(device)))] + (changes.members ?? []))
       }
       let union = Set(all.flatMap { $0.changes.changed.map { $0.id.description } }).sorted()
       Console.result(
@@ -89,8 +65,6 @@ struct Explain: Verb {
 }
 
 extension ComponentChanges {
-  fileprivate var changed: [Entry] { entries.filter { $0.state == .changed } }
-
   /// Prints one line for each component and, below each changed one, the causes and the advice.
   fileprivate func report() {
     for entry in entries {
@@ -103,39 +77,6 @@ extension ComponentChanges {
     for finding in sortedFindings { Console.result("now: \(finding.text)") }
     if entries.allSatisfy({ $0.state == .unchanged }) { Console.result("nothing changed since the baseline") }
   }
-
-  fileprivate var json: JSONValue {
-    .object([
-      ("changed", .array(changed.map { .string($0.id.description) })),
-      ("components", .array(entries.map(json(of:)))),
-      ("findings", .array(sortedFindings.map { .string($0.identifier) })),
-    ])
-  }
-
-  private func explanation(of entry: Entry) -> ChangeExplanation {
-    ChangeExplanation(
-      of: entry.id.description, changed: Set(changed.map { $0.id.description }), findings: findings)
-  }
-
-  private func json(of entry: Entry) -> JSONValue {
-    var members: [(String, JSONValue)] = [
-      ("id", .string(entry.id.description)), ("scope", .string(entry.isOfDevice ? "device" : "app")),
-    ]
-    switch entry.state {
-    case .unchanged: members.append(("state", .string("unchanged")))
-    case .changed:
-      let explanation = explanation(of: entry)
-      members.append(("state", .string("changed")))
-      members.append(("causes", .array(explanation.causes.map { .string($0.rawValue) })))
-      members.append(("advice", .string(explanation.advice.rawValue)))
-    case .unmeasured(let error):
-      members.append(("state", .string("unmeasured")))
-      members.append(("error", .string(Failure(error).message)))
-    }
-    return .object(members)
-  }
-
-  private var sortedFindings: [Finding] { Finding.allCases.filter(findings.contains) }
 }
 
 extension ComponentChanges.Entry {

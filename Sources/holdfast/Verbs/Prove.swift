@@ -2,6 +2,7 @@ import ArgumentParser
 import HoldfastCore
 import HoldfastFormats
 import HoldfastMeasurement
+import HoldfastProver
 import HoldfastTransport
 import Synchronization
 
@@ -41,24 +42,15 @@ struct Prove: Verb {
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try codes.request(command: command, parameters: parameter)
     let timeoutMilliseconds = try waiting.milliseconds()
-    let enrolments = try enrolled.choice()
-    BuiltInKeys.warnOfDevelopmentKey()
+    let device = try enrolled.expectedDevice()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    let proof = Proof(
-      enrolments: enrolments, request: request, endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    let outcome = try proof.run()
-    if outcome.verdict.isAuthenticated, let enrolment = outcome.enrolment { remember(enrolment, in: enrolments) }
-    try report(outcome, why: outcome.enrolment.flatMap(enrolments.damage(of:)))
-  }
-
-  /// Records that the device has the token, which only saves bytes the next time. If that fails, the verdict is still
-  /// valid.
-  private func remember(_ enrolment: Enrolment, in enrolments: EnrolmentChoice) {
-    do throws(StateFolderFault) { try enrolments.setRemembered(enrolment) } catch {
-      let failure = Failure(error, folder: enrolled.state)
-      Console.warning("\(failure.message); the next proof sends the whole token again")
+    let prover = Prover(state: enrolled.state, keys: .app, warn: Console.warn)
+    let outcome = try proving(in: enrolled.folder, at: endpoint) { () throws(ProverError) in
+      try prover.prove(
+        request, at: endpoint, options: ProofOptions(device: device, timeoutMilliseconds: timeoutMilliseconds))
     }
+    try report(outcome, why: outcome.damage.map { Failure($0, folder: enrolled.state) })
   }
 
   /// Reports the outcome. `damage` is the damage to the state folder that forces the device to deny.
@@ -70,9 +62,15 @@ struct Prove: Verb {
       let detail = repetition?.text ?? (outcome.result.isEmpty ? nil : printable(outcome.result))
       Console.result("\(command): accepted" + (detail.map { ", \($0)" } ?? ""))
     } else {
-      Console.result("\(command): denied, \(status.name)")
+      // The device had accepted a command that its actuator then failed to carry out.
+      Console.result("\(command): \(outcome.actuatorText == nil ? "denied" : "failed"), \(status.name)")
     }
     guard status == .accepted else {
+      if let text = outcome.actuatorText {
+        let hint = "it may have been carried out in part: look at the device before you send it again"
+        throw Failure(.denied, "the device accepted the command, but its actuator failed: \(text)", hint: hint)
+          .afterResult()
+      }
       if let repetition { throw Failure(.denied, repetition.text, hint: repetition.hint).afterResult() }
       let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
       let text = damage.map { "\(explanation.text): \($0.message)" } ?? explanation.text
@@ -83,6 +81,14 @@ struct Prove: Verb {
 }
 
 extension ProofOutcome {
+  /// The words of the actuator that failed to carry out an accepted command; nil if there are none.
+  fileprivate var actuatorText: String? {
+    guard verdict.status == .internal, verdict.isAuthenticated, verdict.notice.refusal == nil, !result.isEmpty else {
+      return nil
+    }
+    return printable(result)
+  }
+
   fileprivate var missing: String {
     guard let factors = verdict.notice.missingFactors, !factors.isEmpty else { return "" }
     return ": \(factors.names.joined(separator: ", ")) missing"

@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastProver
 
 struct ShowStatus: Verb {
   static let configuration = CommandConfiguration(
@@ -26,18 +27,10 @@ struct ShowStatus: Verb {
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
-    let folder = ProverFolder(path: state)
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
-    let entries = try reading(folder) { () throws(StateFolderFault) in
-      if let id { return [try folder.requiredEntry(of: id)] }
-      let entries = try folder.entries()
-      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
-      return entries
-    }
-    let now = SystemClock().unixSeconds()
-    let states = entries.map { EnrolmentState($0, now: now) }
+    let states = try reading(state) { (prover) throws(ProverError) in try prover.status(device: id) }
     if output.json {
-      Console.result(.object([("devices", .array(states.map(json(of:))))]))
+      Console.result(.object([("devices", .array(states.map { $0.json { Failure($0, folder: state).message } }))]))
     } else {
       for state in states { for line in lines(of: state) { Console.result(line) } }
     }
@@ -65,25 +58,6 @@ struct ShowStatus: Verb {
     }
     return lines
   }
-
-  private func json(of entry: EnrolmentState) -> JSONValue {
-    var members: [(String, JSONValue)] = [
-      ("device_id", .string(hexadecimal(entry.entry.device))), ("state", .string(entry.validity.rawValue)),
-      ("seconds_left", entry.secondsLeft.map { .integer($0) } ?? .null),
-      ("old_layout", .bool(entry.entry.isOfOldLayout)),
-    ]
-    if case .success(let enrolment) = entry.enrolment {
-      members += [
-        ("kid", .string(hexadecimal(enrolment.descriptor.keyID))),
-        ("encoding", .string(enrolment.encoding == .jose ? "jose" : "cose")),
-        ("token_bytes", .integer(UInt64(enrolment.token.count))),
-        ("remembered", .bool(entry.entry.folder.isRemembered(enrolment.token))),
-      ]
-    }
-    members += entry.report?.json.members ?? IssuanceReport.absent
-    if let failure = failure(of: entry) { members.append(("error", .string(failure.message))) }
-    return .object(members)
-  }
 }
 
 extension EnrolmentState {
@@ -103,8 +77,17 @@ extension EnrolmentState {
 }
 
 extension IssuanceReport {
-  /// The members of a report that is absent.
-  fileprivate static var absent: [(String, JSONValue)] { names.map { ($0, .null) } }
+  /// The report for a person: titles and values.
+  fileprivate var lines: [(title: String, value: String)] {
+    let commands = commands.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
+    let uses = number(.maximumUses).map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" }
+    return [
+      ("issuer", text(.issuer) ?? ""), ("subject", "\(text(.subject) ?? ""), version \(version.text)"),
+      ("issued", "\(Timestamp(unixSeconds: issued))"), ("expires", "\(Timestamp(unixSeconds: expires))"),
+      ("commands", commands ?? "all that the device's policy allows"), ("user", text(.user) ?? "any"),
+      ("uses", uses ?? "any number"),
+    ]
+  }
 }
 
 extension UInt64 {

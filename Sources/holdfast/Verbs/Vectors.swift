@@ -1,6 +1,6 @@
 import ArgumentParser
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import HoldfastVectors
 
 struct Vectors: ParsableCommand {

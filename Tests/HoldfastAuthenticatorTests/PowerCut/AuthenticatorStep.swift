@@ -100,18 +100,18 @@ struct AuthenticatorLife {
         ).utf8)
     case .code:
       let record = try authenticator.record(purpose: .otp)
-      let code = try authenticator.code(for: record, with: pinSecret(shown.pin), clock: StillClock())
+      let code = try authenticator.code(for: record, with: pinSecret(shown.pin), clock: TestClock())
       codes.append(code.text)
       shown.otp = record.nextCounter + 1
     case .pair:
       let record = try authenticator.record(purpose: .otp)
-      let pair = try authenticator.codePair(for: record, with: pinSecret(shown.pin), clock: StillClock())
+      let pair = try authenticator.codePair(for: record, with: pinSecret(shown.pin), clock: TestClock())
       codes += pair.map(\.text)
       shown.otp = record.nextCounter + 2
     case .seal:
       let record = try authenticator.record(purpose: .seal)
       let request = try SealRequest(command: "open-safe", parameters: ["1"])
-      _ = try authenticator.seal(request, for: record, with: pinSecret(shown.pin), clock: StillClock())
+      _ = try authenticator.seal(request, for: record, with: pinSecret(shown.pin), clock: TestClock())
       shown.seal = record.nextCounter + 1
     case .prepare:
       let record = try authenticator.record(purpose: .otp)

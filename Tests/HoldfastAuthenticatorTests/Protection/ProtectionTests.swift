@@ -29,7 +29,7 @@ import HoldfastAuthenticator
   private func seal(with protector: borrowing ProtectionSecret) throws -> String {
     let record = try test.authenticator.record(purpose: .seal)
     let request = try SealRequest(command: "open-safe", parameters: [])
-    return try test.authenticator.seal(request, for: record, with: protector, clock: StillClock()).text
+    return try test.authenticator.seal(request, for: record, with: protector, clock: TestClock()).text
   }
 
   @Test func `a new PIN serves all records that shared the old one, and the host's needs none`() throws {

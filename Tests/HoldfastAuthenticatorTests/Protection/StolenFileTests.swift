@@ -25,7 +25,7 @@ import HoldfastAuthenticator
     for number in 0..<10_000 {
       let secret = try pin(String(String(10_000 + number).dropFirst()))
       let counted = try test.authenticator.record(index: 1, purpose: .otp)
-      let code = try test.authenticator.code(for: counted, with: secret, clock: StillClock()).text
+      let code = try test.authenticator.code(for: counted, with: secret, clock: TestClock()).text
       guard code.utf8.count == 6, code.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
         Issue.record("PIN \(number) makes no code")
         continue
@@ -33,11 +33,11 @@ import HoldfastAuthenticator
       codes.insert(code)
       if number % 100 == 0 {
         let timed = try test.authenticator.record(index: 3, purpose: .otp)
-        #expect(try test.authenticator.code(for: timed, with: secret, clock: StillClock()).text.utf8.count == 8)
+        #expect(try test.authenticator.code(for: timed, with: secret, clock: TestClock()).text.utf8.count == 8)
         let sealing = try test.authenticator.record(purpose: .seal)
         let request = try SealRequest(command: "open-safe", parameters: ["1"])
         #expect(
-          try test.authenticator.seal(request, for: sealing, with: secret, clock: StillClock()).text.utf8.count == 8)
+          try test.authenticator.seal(request, for: sealing, with: secret, clock: TestClock()).text.utf8.count == 8)
       }
     }
     // As many as 10,000 draws from a million give.

@@ -20,7 +20,7 @@ import HoldfastAuthenticator
       let authenticator = try test.again()
       let record = try authenticator.record(purpose: .otp)
       #expect(record.nextCounter == UInt64(index))
-      #expect(try authenticator.code(for: record, with: .none, clock: StillClock(seconds: nil)).text == code)
+      #expect(try authenticator.code(for: record, with: .none, clock: TestClock(seconds: nil)).text == code)
     }
   }
 
@@ -32,7 +32,7 @@ import HoldfastAuthenticator
   ) throws {
     try test.add(NewRecord("alice", 1, .otp, .totp))
     let record = try test.authenticator.record(purpose: .otp)
-    let shown = try test.authenticator.code(for: record, with: .none, clock: StillClock(seconds: seconds))
+    let shown = try test.authenticator.code(for: record, with: .none, clock: TestClock(seconds: seconds))
     #expect(shown == Code(text: code, secondsRemaining: remaining))
     // The same step may be shown again.
     #expect(try test.code(at: seconds) == code)
@@ -70,7 +70,7 @@ import HoldfastAuthenticator
     #expect(fault { _ = try test.code() } == .notSynchronised)
     #expect(try test.authenticator.record(purpose: .otp).nextCounter == 3)
     let record = try test.authenticator.record(purpose: .otp)
-    let pair = try test.authenticator.codePair(for: record, with: .none, clock: StillClock())
+    let pair = try test.authenticator.codePair(for: record, with: .none, clock: TestClock())
     #expect(pair.map(\.text) == ["969429", "338314"])
     #expect(try test.authenticator.record(purpose: .otp).nextCounter == 5)
     try test.authenticator.synchronise(user: "alice", offsetSeconds: nil, otpNext: 5, sealNext: nil, now: testTime)
@@ -80,7 +80,7 @@ import HoldfastAuthenticator
   @Test func `two codes in a row from the time are this step's and the next one's`() throws {
     try test.add(NewRecord("alice", 1, .otp, .totp))
     let record = try test.authenticator.record(purpose: .otp)
-    let pair = try test.authenticator.codePair(for: record, with: .none, clock: StillClock(seconds: 29))
+    let pair = try test.authenticator.codePair(for: record, with: .none, clock: TestClock(seconds: 29))
     #expect(pair[1] == Code(text: "94287082", secondsRemaining: 31))
     #expect(pair[0].secondsRemaining == 1)
     #expect(try test.authenticator.record(purpose: .otp).lastTimeStep == 1)
@@ -93,7 +93,7 @@ import HoldfastAuthenticator
 
   @Test func `an OCRA account takes a question, and no other does`() throws {
     try test.add(NewRecord("alice", 1, .otp, .ocra("OCRA-1:HOTP-SHA1-6:QN08")), NewRecord("bob", 1))
-    let clock = StillClock(seconds: nil)
+    let clock = TestClock(seconds: nil)
     let (alice, bob) = (
       try test.authenticator.record(user: "alice", purpose: .otp),
       try test.authenticator.record(user: "bob", purpose: .otp)
@@ -152,7 +152,7 @@ import HoldfastAuthenticator
         guard let authenticator = try? AuthenticatorFolder.open(at: path, cost: .test) else { return }
         for _ in 0..<20 {
           guard let record = try? authenticator.record(purpose: .otp),
-            let code = try? authenticator.code(for: record, with: .none, clock: StillClock())
+            let code = try? authenticator.code(for: record, with: .none, clock: TestClock())
           else { continue }
           codes.withLock { $0.append(code.text) }
         }

@@ -18,7 +18,7 @@ import HoldfastAuthenticator
     let record = try test.authenticator.record(purpose: .seal)
     let request = try SealRequest(command: command, parameters: parameters, fieldByteLimit: record.sealFieldByteLimit)
     return try test.authenticator.seal(
-      request, for: record, challenge: challenge, with: .none, clock: StillClock(seconds: seconds))
+      request, for: record, challenge: challenge, with: .none, clock: TestClock(seconds: seconds))
   }
 
   // The expected values below were made in Python, only from RFC 6287 and docs/protocol.md.

@@ -90,7 +90,7 @@ struct TestAuthenticator {
     _ user: String? = nil, index: Int? = nil, with protector: borrowing ProtectionSecret, at seconds: UInt64? = testTime
   ) throws -> String {
     let record = try authenticator.record(user: user, index: index, purpose: .otp)
-    return try authenticator.code(for: record, with: protector, clock: StillClock(seconds: seconds)).text
+    return try authenticator.code(for: record, with: protector, clock: TestClock(seconds: seconds)).text
   }
 
   func code(_ user: String? = nil, index: Int? = nil, at seconds: UInt64? = testTime) throws -> String {

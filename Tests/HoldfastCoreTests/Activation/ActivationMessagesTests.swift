@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -77,7 +78,7 @@ import HoldfastCore
 
   @Test func `a grant is read as it is written`() throws {
     for (otp, seal) in [
-      (CodedDevice.totp, CodedDevice.timeSeal), (CodedDevice.hotp, nil), (nil, CodedDevice.challengeSeal),
+      (totpMethod, timeSealMethod), (hotpMethod, nil), (nil, challengeSealMethod),
     ] as [(CodeMethod?, CodeMethod?)] {
       let grant = ActivationGrant(
         user: "ann", time: 1_790_000_000, methods: ByPurpose(otp: otp, seal: seal), sealParameterLength: 16)
@@ -108,7 +109,7 @@ import HoldfastCore
           for purpose in purposes {
             bytes.appendCBOR(array: 2)
             bytes.appendCBOR(unsigned: purpose)
-            CodedDevice.hotp.encode(into: &bytes)
+            hotpMethod.encode(into: &bytes)
           }
         case 4: bytes.appendCBOR(unsigned: length)
         default: bytes.appendCBOR(unsigned: 5)

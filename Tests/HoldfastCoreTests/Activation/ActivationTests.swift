@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -20,8 +21,8 @@ import HoldfastCore
     let (message, secrets) = try user.confirmation(of: try granted(device, &user))
     let given = user.grant
     let grant = try #require(given)
-    #expect(grant.user == "ann" && grant.methods == ByPurpose(otp: CodedDevice.totp, seal: CodedDevice.timeSeal))
-    #expect(grant.time == device.clock.unix && grant.sealParameterLength == 16)
+    #expect(grant.user == "ann" && grant.methods == ByPurpose(otp: totpMethod, seal: timeSealMethod))
+    #expect(grant.time == device.clock.seconds && grant.sealParameterLength == 16)
     let deviceID = user.deviceID
     #expect(deviceID == fixed(hex("74348e8af6e1c57c37f453b0c7b78462")))
     let (response, answer) = device.reply(to: message)
@@ -158,9 +159,9 @@ import HoldfastCore
       let opening = try user.answer(challenge)
       let grant = device.reply(to: opening).message
       let confirmation = try user.confirmation(of: grant).message
-      var prover = try Prover.with(try TokenMaker().token())
+      var prover = try Prover.with(try ExampleToken().token())
       guard case .send = try prover.receive(challenge.span) else { return }
-      let round = hex(hex(contentsOf: prover.outgoing))
+      let round = prover.outgoing.array
       let status = device.reply(to: [opening, round, [0x80], []][between]).response.status
       #expect(status == [.challengeExpired, .challengeExpired, .malformed, .malformed][between])
       #expect(device.reply(to: confirmation).response.status == .challengeExpired)

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -13,10 +14,8 @@ import HoldfastCore
   }
 
   private func drawn(_ seed: UInt64) throws -> String {
-    var random = CountingRandom(state: seed)
-    var bytes: [UInt8] = []
-    try OneUseCode.random(using: &random).write(into: &bytes)
-    return String(decoding: bytes, as: UTF8.self)
+    var random = TestRandom(state: seed)
+    return try OneUseCode.random(using: &random).text
   }
 
   private func plain(_ text: String) -> [Character] { text.filter { $0 != "-" } }
@@ -101,7 +100,7 @@ import HoldfastCore
 
   @Test func `a random source that is stuck where there is no check character gives no code, and ends`() {
     let stuck = (UInt8(0)..<32).filter { byte in
-      var random = RepeatingRandom(bytes: [byte])
+      var random = RepeatingRandom([byte])
       do throws(RandomFailure) {
         _ = try OneUseCode.random(using: &random)
         return false
@@ -118,18 +117,6 @@ import HoldfastCore
     #expect(throws: RandomFailure.self) {
       var random = BrokenRandom()
       _ = try OneUseCode.random(using: &random)
-    }
-  }
-}
-
-/// Bytes that differ from draw to draw, and repeat from run to run.
-struct CountingRandom: RandomSource {
-  var state: UInt64
-
-  mutating func fill(_ span: inout MutableSpan<UInt8>) {
-    for index in span.indices {
-      state = (state &+ 1) &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-      span[index] = UInt8(truncatingIfNeeded: state >> 40)
     }
   }
 }

@@ -6,7 +6,7 @@ import HoldfastCore
   private func lockedDevice() throws -> ExampleDevice {
     let device = try ExampleDevice()
     var ann = UserRecord(id: 1, lastAccepted: 0)
-    (ann.failureCount, ann.lockedUntil) = (9, device.clock.unix! + 480)
+    (ann.failureCount, ann.lockedUntil) = (9, device.clock.seconds! + 480)
     device.store.users["ann"] = ann
     return device
   }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -5,7 +6,7 @@ import HoldfastCore
 /// Who is asked for codes, and which status comes first.
 @Suite struct CodeStatusTests {
   private func both() throws -> CodedDevice {
-    try CodedDevice([.device, .otp, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    try CodedDevice([.device, .otp, .seal], otp: hotpMethod, seal: counterSealMethod)
   }
 
   @Test func `the statuses of codes come in their order`() throws {
@@ -82,14 +83,13 @@ import HoldfastCore
   }
 
   @Test func `a compatibility round carries no codes`() {
-    var maker = RoundMaker.compatibility
-    maker.factors = [.integrity, .device, .otp]
+    let maker = RoundMaker.compatibility.with { $0.round.factors = [.integrity, .device, .otp] }
     #expect(maker.status == .factorMissing)
     #expect(maker.decision.attempt == nil)
   }
 
   @Test func `a store that loses a secret rejects, and the failure stays counted`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     coded.device.store.secrets = [:]
     #expect(try coded.ask(otp: coded.otp(0)) == .otpRejected)
     #expect(coded.ann.failureCount == 1 && coded.device.lock.performed.isEmpty)

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -17,38 +18,38 @@ import HoldfastCore
   }
 
   @Test func `counters are looked for from the high-water mark on, and two in a row further`() {
-    #expect(window(CodedDevice.hotp, next: 5) == Ranges(near: 5..<15, far: 5..<205))
+    #expect(window(hotpMethod, next: 5) == Ranges(near: 5..<15, far: 5..<205))
     var wide = limits
     wide.counterLookAhead = 100
-    #expect(window(CodedDevice.hotp, next: 5, limits: wide) == Ranges(near: 5..<105, far: 5..<205))
+    #expect(window(hotpMethod, next: 5, limits: wide) == Ranges(near: 5..<105, far: 5..<205))
   }
 
   @Test func `counters end where integers do`() {
     let last = maximumInteger - 1
-    #expect(window(CodedDevice.hotp, next: last) == Ranges(near: last..<last + 1, far: last..<last + 1))
-    #expect(window(CodedDevice.hotp, next: maximumInteger).far.isEmpty)
+    #expect(window(hotpMethod, next: last) == Ranges(near: last..<last + 1, far: last..<last + 1))
+    #expect(window(hotpMethod, next: maximumInteger).far.isEmpty)
   }
 
   @Test func `a step to each side is near, and an hour to each side is far`() {
     let step = now / 30
-    #expect(window(CodedDevice.totp) == Ranges(near: step - 1..<step + 2, far: step - 120..<step + 121))
+    #expect(window(totpMethod) == Ranges(near: step - 1..<step + 2, far: step - 120..<step + 121))
     let minute = now / 60
-    #expect(window(CodedDevice.timeSeal) == Ranges(near: minute - 1..<minute + 2, far: minute - 60..<minute + 61))
+    #expect(window(timeSealMethod) == Ranges(near: minute - 1..<minute + 2, far: minute - 60..<minute + 61))
   }
 
   @Test func `steps that were used up are in no window`() {
     let step = now / 30
-    #expect(window(CodedDevice.totp, next: step + 1).near == step + 1..<step + 2)
-    #expect(window(CodedDevice.totp, next: step + 2).near.isEmpty)
-    #expect(window(CodedDevice.totp, next: step + 2).far == step + 2..<step + 121)
-    #expect(window(CodedDevice.totp, next: step + 500).far.isEmpty)
+    #expect(window(totpMethod, next: step + 1).near == step + 1..<step + 2)
+    #expect(window(totpMethod, next: step + 2).near.isEmpty)
+    #expect(window(totpMethod, next: step + 2).far == step + 2..<step + 121)
+    #expect(window(totpMethod, next: step + 500).far.isEmpty)
   }
 
   @Test func `the window follows the user's clock, not before 1970`() {
     let step = (now + 300) / 30
-    #expect(window(CodedDevice.totp, offset: 300).near == step - 1..<step + 2)
-    #expect(window(CodedDevice.totp, offset: -1000, now: 500).near == 0..<2)
-    #expect(window(CodedDevice.totp, offset: .min, now: 500).near == 0..<2)
+    #expect(window(totpMethod, offset: 300).near == step - 1..<step + 2)
+    #expect(window(totpMethod, offset: -1000, now: 500).near == 0..<2)
+    #expect(window(totpMethod, offset: .min, now: 500).near == 0..<2)
   }
 
   @Test func `the tolerance grows with silence, by two seconds a day, to ten minutes`() {
@@ -58,8 +59,8 @@ import HoldfastCore
     #expect(limits.toleranceSeconds(silenceSeconds: 86_399) == 30)
     #expect(limits.toleranceSeconds(silenceSeconds: .max) == 600)
     let step = now / 30
-    #expect(window(CodedDevice.totp, silence: 16 * 86_400).near == step - 3..<step + 4)
-    #expect(window(CodedDevice.totp, silence: now).near == step - 20..<step + 21)
+    #expect(window(totpMethod, silence: 16 * 86_400).near == step - 3..<step + 4)
+    #expect(window(totpMethod, silence: now).near == step - 20..<step + 21)
   }
 
   @Test func `a policy that tolerates more than the cap keeps what it says`() {
@@ -70,21 +71,21 @@ import HoldfastCore
 
   @Test func `a clock that went back means no silence`() {
     var user = UserRecord(id: 1, lastAccepted: now + 1_000_000)
-    user.accounts[.otp] = CodeAccount(method: CodedDevice.totp)
-    #expect(Ranges(CodeWindow(user.accounts[.otp]!, of: user, now: now, limits: limits)) == window(CodedDevice.totp))
+    user.accounts[.otp] = CodeAccount(method: totpMethod)
+    #expect(Ranges(CodeWindow(user.accounts[.otp]!, of: user, now: now, limits: limits)) == window(totpMethod))
   }
 
   @Test func `a suite with a challenge of the device has one place`() {
-    #expect(window(CodedDevice.challengeSeal, next: 9) == Ranges(near: 0..<1, far: 0..<1))
+    #expect(window(challengeSealMethod, next: 9) == Ranges(near: 0..<1, far: 0..<1))
   }
 
   @Test func `a device takes passwords from a counter or the time, and seals over a digest alone`() {
-    for method in [CodedDevice.hotp, CodedDevice.totp] {
+    for method in [hotpMethod, totpMethod] {
       #expect(CodeAccount.canVerify(method, for: .otp))
       // It would be good for any command.
       #expect(!CodeAccount.canVerify(method, for: .seal) && !CodeAccount.canVerify(method, for: .host))
     }
-    for method in [CodedDevice.counterSeal, CodedDevice.timeSeal, CodedDevice.challengeSeal] {
+    for method in [counterSealMethod, timeSealMethod, challengeSealMethod] {
       #expect(CodeAccount.canVerify(method, for: .seal))
       #expect(!CodeAccount.canVerify(method, for: .otp) && !CodeAccount.canVerify(method, for: .host))
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -12,7 +13,7 @@ import HoldfastCore
   }
 
   @Test func `five wrong codes lock a user out, and what comes then is not looked at`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     for count: UInt64 in 1...4 {
       #expect(try coded.ask(otp: "000000") == .otpRejected)
       #expect(coded.ann.failureCount == count && coded.ann.lockedUntil == 0 && coded.retryAfterSeconds == nil)
@@ -32,18 +33,18 @@ import HoldfastCore
   }
 
   @Test func `without a clock a lockout begins at the time of the token that came with the failure`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
     let later = coded.now + 1000
     coded.token.issuedAt = later
-    coded.device.clock.unix = nil
+    coded.device.clock.seconds = nil
     #expect(try coded.ask(otp: "000000") == .otpRejected)
     #expect(coded.retryAfterSeconds == 30 && coded.ann.lockedUntil == later + 30)
     #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
   }
 
   @Test func `each failure after a lockout doubles it, and the seal of the verdict says how long it is`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
     for wait: UInt64 in [30, 60, 120, 240] {
       coded.waitOutLockout()
@@ -58,14 +59,14 @@ import HoldfastCore
   }
 
   @Test func `a right code as the fifth is accepted`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     for _ in 0..<4 { _ = try coded.ask(otp: "000000") }
     #expect(try coded.ask(otp: coded.otp(0)) == .accepted)
     #expect(coded.ann.failureCount == 0 && coded.ann.lockedUntil == 0)
   }
 
   @Test func `who knows one secret gets no more guesses at the other by it`() throws {
-    let coded = try CodedDevice([.device, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], otp: hotpMethod, seal: counterSealMethod)
     func guess() throws -> Status {
       coded.device.policy.rules["unlock"]?.factors = [.device, .seal]
       return try coded.ask(seal: "00000000")
@@ -92,7 +93,7 @@ import HoldfastCore
   }
 
   @Test func `a clock that goes back ends no lockout`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     for _ in 0..<5 { _ = try coded.ask(otp: "000000") }
     coded.now -= 50
     #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
@@ -100,16 +101,16 @@ import HoldfastCore
   }
 
   @Test func `one user's failures are not another's`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     coded.device.store.users["bob"] = UserRecord(id: 8, lastAccepted: 0)
-    coded.device.store.users["bob"]?.accounts[.otp] = CodeAccount(method: CodedDevice.hotp)
+    coded.device.store.users["bob"]?.accounts[.otp] = CodeAccount(method: hotpMethod)
     for _ in 0..<5 { _ = try coded.ask(otp: "000000") }
     #expect(try coded.ask(otp: coded.otp(0), user: "bob") == .accepted)
     #expect(try coded.ask(otp: coded.otp(0)) == .lockedOut)
   }
 
   @Test func `a failure is counted before anything is compared, and stays when nothing follows`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod)
     var counts: [UInt64] = []
     coded.device.store.onAttempt = {
       counts.append(coded.ann.failureCount)
@@ -126,10 +127,10 @@ import HoldfastCore
   }
 
   @Test func `a code whose user has no account of its kind counts nothing`() throws {
-    let coded = try CodedDevice([.device, .otp], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .otp], seal: counterSealMethod)
     #expect(try coded.ask(otp: "000000") == .otpRejected)
     #expect(coded.ann.failureCount == 0)
-    let other = try CodedDevice([.device, .seal], otp: CodedDevice.hotp)
+    let other = try CodedDevice([.device, .seal], otp: hotpMethod)
     #expect(try other.ask(seal: "00000000") == .sealRejected)
     #expect(other.ann.failureCount == 0)
   }

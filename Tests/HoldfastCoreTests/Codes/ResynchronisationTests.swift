@@ -1,10 +1,11 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
 
 /// Two codes in a row bring back a counter or a clock that went astray.
 @Suite struct ResynchronisationTests {
-  private func counter() throws -> CodedDevice { try CodedDevice([.device, .otp], otp: CodedDevice.hotp) }
+  private func counter() throws -> CodedDevice { try CodedDevice([.device, .otp], otp: hotpMethod) }
 
   @Test func `two codes in a row resynchronise a counter`() throws {
     for first: UInt64 in [10, 11, 100, 198] {
@@ -71,7 +72,7 @@ import HoldfastCore
 
   @Test func `two codes in a row resynchronise a clock, which is followed from then on`() throws {
     for ahead: Int64 in [-3570, -90, 90, 3540] {
-      let coded = try CodedDevice([.device, .otp], otp: CodedDevice.totp)
+      let coded = try CodedDevice([.device, .otp], otp: totpMethod)
       let first = try coded.otp(ahead: ahead)
       #expect(try coded.ask(otp: first) == .otpRejected)
       #expect(try coded.ask(otp: first) == .otpRejected)
@@ -87,7 +88,7 @@ import HoldfastCore
 
   @Test func `a clock that is more than an hour off stays so`() throws {
     for ahead: Int64 in [-3700, 3700] {
-      let coded = try CodedDevice([.device, .otp], otp: CodedDevice.totp)
+      let coded = try CodedDevice([.device, .otp], otp: totpMethod)
       #expect(try coded.ask(otp: coded.otp(ahead: ahead)) == .otpRejected)
       coded.now += 30
       #expect(try coded.ask(otp: coded.otp(ahead: ahead)) == .otpRejected)
@@ -95,7 +96,7 @@ import HoldfastCore
   }
 
   @Test func `a clock that is brought back an hour makes no code before the high-water mark good`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.totp)
+    let coded = try CodedDevice([.device, .otp], otp: totpMethod)
     let used = try coded.otp(ahead: 0)
     #expect(try coded.ask(otp: used) == .accepted)
     // Those of the hour before were never used, and still are of no use.
@@ -105,7 +106,7 @@ import HoldfastCore
   }
 
   @Test func `no position is ever accepted twice, whatever is given in whatever order`() throws {
-    for method in [CodedDevice.hotp, CodedDevice.totp] {
+    for method in [hotpMethod, totpMethod] {
       var random = Steps(state: 7)
       var user = UserRecord(id: 1, lastAccepted: 1_000_000)
       user.accounts[.otp] = CodeAccount(method: method)
@@ -140,8 +141,8 @@ import HoldfastCore
   @Test func `a password's half minute and a seal's minute share one clock, and neither is good twice`() throws {
     var random = Steps(state: 11)
     var user = UserRecord(id: 1, lastAccepted: 1_790_000_000)
-    user.accounts[.otp] = CodeAccount(method: CodedDevice.totp)
-    user.accounts[.seal] = CodeAccount(method: CodedDevice.timeSeal)
+    user.accounts[.otp] = CodeAccount(method: totpMethod)
+    user.accounts[.seal] = CodeAccount(method: timeSealMethod)
     var now: UInt64 = 1_790_000_000
     var accepted: [CodePurpose: Set<UInt64>] = [.otp: [], .seal: []]
     for round in 0..<20_000 {

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -8,9 +9,9 @@ import HoldfastCore
   private let parameters: [BoundedText<64>] = ["7", "open now"]
 
   @Test func `a seal over exactly this command and its parameters is accepted, once`() throws {
-    for method in [CodedDevice.counterSeal, CodedDevice.timeSeal] {
+    for method in [counterSealMethod, timeSealMethod] {
       let coded = try CodedDevice([.device, .seal], seal: method)
-      let position = method == CodedDevice.counterSeal ? 0 : coded.now / 60
+      let position = method == counterSealMethod ? 0 : coded.now / 60
       let seal = try coded.seal(position, "unlock", parameters)
       #expect(try coded.ask(seal: seal, parameters: parameters) == .accepted)
       #expect(try coded.ask(seal: seal, parameters: parameters) == .sealRejected)
@@ -19,7 +20,7 @@ import HoldfastCore
   }
 
   @Test func `a seal over anything else is refused`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], seal: counterSealMethod)
     let others: [(BoundedText<32>, [BoundedText<64>])] = [
       ("lock", parameters), ("unloc", parameters), ("unlock", []), ("unlock", ["7"]), ("unlock", ["open now", "7"]),
       ("unlock", ["7", "open now", ""]), ("unlock", ["7open now"]), ("unlock", ["7", "open  now"]),
@@ -33,13 +34,13 @@ import HoldfastCore
   }
 
   @Test func `a list of parameters that is absent is sealed as an empty one`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], seal: counterSealMethod)
     #expect(try coded.ask(seal: coded.seal(0), parameters: nil) == .accepted)
     #expect(try coded.ask(seal: coded.seal(1), parameters: []) == .accepted)
   }
 
   @Test func `parameters under a seal have as many characters as policy says, and none without`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], seal: counterSealMethod)
     let sixteen: BoundedText<64> = "ääääääääääääääää"
     let seventeen: BoundedText<64> = "12345678901234567"
     #expect(try coded.ask(seal: coded.seal(0, "unlock", [sixteen]), parameters: [sixteen]) == .accepted)
@@ -54,7 +55,7 @@ import HoldfastCore
   }
 
   @Test func `eight parameters of the greatest length are sealed`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], seal: counterSealMethod)
     coded.device.policy.codeLimits.sealParameterLength = 64
     let long = BoundedText<64>(String(repeating: "x", count: 64))!
     let eight = Array(repeating: long, count: 8)
@@ -62,7 +63,7 @@ import HoldfastCore
   }
 
   @Test func `a seal of a counter far off is accepted with the next one, whatever both are over`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .seal], seal: counterSealMethod)
     #expect(try coded.ask(seal: coded.seal(60, "unlock", ["1"]), parameters: ["1"]) == .sealRejected)
     #expect(try coded.ask(seal: coded.seal(61, "unlock", ["2"]), parameters: ["1"]) == .sealRejected)
     #expect(try coded.ask(seal: coded.seal(62, "unlock", ["1"]), parameters: ["1"]) == .sealRejected)
@@ -70,7 +71,7 @@ import HoldfastCore
   }
 
   @Test func `both codes: one right and one wrong are both used up, and the failure stays`() throws {
-    let coded = try CodedDevice([.device, .otp, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .otp, .seal], otp: hotpMethod, seal: counterSealMethod)
     #expect(try coded.ask(otp: coded.otp(0), seal: "00000000") == .sealRejected)
     #expect(coded.ann.accounts[.otp]?.nextPosition == 1 && coded.ann.failureCount == 1)
     #expect(try coded.ask(otp: "000000", seal: coded.seal(0)) == .otpRejected)
@@ -83,14 +84,14 @@ import HoldfastCore
   }
 
   @Test func `a seal is no one-time password, nor the other way round`() throws {
-    let coded = try CodedDevice([.device, .otp], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    let coded = try CodedDevice([.device, .otp], otp: hotpMethod, seal: counterSealMethod)
     #expect(try coded.ask(otp: coded.seal(0)) == .otpRejected)
-    let other = try CodedDevice([.device, .seal], otp: CodedDevice.hotp, seal: CodedDevice.counterSeal)
+    let other = try CodedDevice([.device, .seal], otp: hotpMethod, seal: counterSealMethod)
     #expect(try other.ask(seal: other.otp(0)) == .sealRejected)
   }
 
   @Test func `a seal over a device's challenge is good for five minutes, and once`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
+    let coded = try CodedDevice([.device, .seal], seal: challengeSealMethod)
     let challenge: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
     func ask() { coded.ann.challenge = IssuedChallenge(bytes: fixed(challenge), expires: coded.now + 300) }
     let seal = try coded.seal(0, "unlock", [], challenge: challenge)
@@ -113,8 +114,8 @@ import HoldfastCore
   }
 
   @Test func `a challenge is used up before anything is compared`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
-    coded.ann.challenge = IssuedChallenge(bytes: FixedBytes(), expires: coded.now + 300)
+    let coded = try CodedDevice([.device, .seal], seal: challengeSealMethod)
+    coded.ann.challenge = IssuedChallenge(bytes: TypedBytes(), expires: coded.now + 300)
     var seen: IssuedChallenge?? = .none
     coded.device.store.onAttempt = { seen = .some(coded.ann.challenge) }
     #expect(try coded.ask(seal: coded.seal(challenge: [UInt8](repeating: 0, count: 8))) == .accepted)
@@ -122,8 +123,8 @@ import HoldfastCore
   }
 
   @Test func `a challenge that came in between is left for the next seal`() throws {
-    let coded = try CodedDevice([.device, .seal], seal: CodedDevice.challengeSeal)
-    coded.ann.challenge = IssuedChallenge(bytes: FixedBytes(), expires: coded.now + 300)
+    let coded = try CodedDevice([.device, .seal], seal: challengeSealMethod)
+    coded.ann.challenge = IssuedChallenge(bytes: TypedBytes(), expires: coded.now + 300)
     let next = IssuedChallenge(bytes: fixed([9, 9, 9, 9, 9, 9, 9, 9]), expires: coded.now + 300)
     coded.device.store.onAttempt = { coded.ann.challenge = next }
     #expect(try coded.ask(seal: coded.seal(challenge: [UInt8](repeating: 0, count: 8))) == .accepted)

@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 /// Strict JSON as headers and claims have it, whoever sent it.

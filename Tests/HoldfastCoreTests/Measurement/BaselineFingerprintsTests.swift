@@ -13,7 +13,7 @@ import HoldfastCore
     var mac = try cryptography.hmacSHA256(key: salt.bytes)
     mac.append("holdfast/1 explain\0app.image\0")
     mac.append(component.digest.bytes)
-    let whole = try mac.finish()
+    let whole: MAC = try mac.finish()
     let entry = try ComponentFingerprint(of: component, salt: salt, using: &cryptography)
     #expect((0..<8).map { entry.fingerprint[$0] } == (0..<8).map { whole[$0] })
   }

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -27,7 +28,7 @@ import HoldfastCore
     var cryptography = OpenSSLCryptography()
     var mac = try ExampleMeasurement.evidenceKey.withBytes { try cryptography.hmacSHA256(key: $0) }
     mac.append(authenticated.span)
-    let expected = try mac.finish()
+    let expected: MAC = try mac.finish()
     #expect(Array(bytes.suffix(34)) == [0x58, 0x20] + (0..<32).map { expected[$0] })
   }
 

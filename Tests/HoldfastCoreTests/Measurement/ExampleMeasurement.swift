@@ -1,3 +1,5 @@
+import TestSupport
+
 import HoldfastCore
 
 /// The worked example's measurement, as values.

@@ -1,9 +1,10 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
 
 @Suite struct MeasurementConfigurationTests {
-  let salt: FixedBytes<32> = fixed([UInt8](repeating: 7, count: 32))
+  let salt: ConfigurationSalt = fixed([UInt8](repeating: 7, count: 32))
   let mpkID: KeyID = fixed([1, 2, 3, 4, 5, 6, 7, 8])
 
   @Test func `the worked example's configuration is read and written`() throws {
@@ -59,7 +60,7 @@ import HoldfastCore
   }
 
   @Test func `a list that claims to be huge is refused before anything is read`() {
-    let start = hex("a601010258200000000000000000000000000000000000000000000000000000000000000000034800000000000000000")
+    let start = hex("a60101025820000000000000000000000000000000000000000000000000000000000000000003480000000000000000")
     let bytes = start + [0x04, 0x9b, 0, 0x1f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]
     #expect(throws: EncodingFault.tooLong) { try MeasurementConfiguration(decoding: bytes.span) }
   }

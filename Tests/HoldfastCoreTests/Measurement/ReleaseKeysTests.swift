@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore

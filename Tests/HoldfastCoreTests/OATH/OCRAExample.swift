@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 
 /// An OCRA computation whose inputs own their bytes.
 struct OCRAExample {
@@ -21,7 +22,8 @@ struct OCRAExample {
   func untruncated() throws -> String {
     var cryptography = OpenSSLCryptography()
     return try withInput { (input) throws(OCRAFault) in
-      hex(contentsOf: try OCRA.untruncated(suite: suite, key: key.span, input: input, using: &cryptography))
+      let code = try OCRA.untruncated(suite: suite, key: key.span, input: input, using: &cryptography)
+      return hex(code.bytes)
     }
   }
 

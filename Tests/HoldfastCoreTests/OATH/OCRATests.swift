@@ -1,4 +1,5 @@
 import HoldfastCore
+import TestSupport
 import Testing
 
 /// What the RFC's tables do not reach. The answers are of `Tests/Interop/holdfast_peer/oath.py`, which shares no code with this.

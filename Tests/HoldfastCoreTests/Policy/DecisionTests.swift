@@ -7,98 +7,99 @@ import HoldfastCore
   let good = RoundMaker()
 
   @Test func `the first rule that objects gives the status, in the order of the protocol`() {
-    var round = good.with {
-      $0.generation = 2
-      $0.expires = 2000
-      $0.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0)
-      $0.maximumUses = 1
+    var facts = good.with {
+      $0.round.generation = 2
+      $0.round.expires = 2000
+      $0.round.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0)
+      $0.round.maximumUses = 1
       $0.ledger.uses = UseRecord(count: 1, expires: 9000)
-      $0.integrity = .wrong
-      $0.isCommandInToken = false
-      $0.factors = [.integrity, .device, .otp]
-    }
-    #expect(round.status == .tokenRevoked)
-    round.generation = 3
-    #expect(round.status == .tokenExpired)
-    round.expires = 9000
-    #expect(round.status == .versionTooOld)
-    round.limits.minimumVersion = .zero
-    #expect(round.status == .usesExhausted)
-    round.ledger.uses = nil
-    #expect(round.status == .integrityMismatch)
-    round.integrity = .absent
-    #expect(round.status == .commandRefused)
-    round.isCommandInToken = true
-    #expect(round.status == .factorMissing)
-    round.integrity = .right
-    round.codes = .otp
-    #expect(round.status == .otpRejected)
-    round.factors = [.integrity, .device]
-    #expect(round.status == .accepted)
+      $0.round.integrity = .wrong
+      $0.round.isCommandInToken = false
+      $0.round.factors = [.integrity, .device, .otp]
+    }.facts
+    #expect(facts.status == .tokenRevoked)
+    facts.round.generation = 3
+    #expect(facts.status == .tokenExpired)
+    facts.round.expires = 9000
+    #expect(facts.status == .versionTooOld)
+    facts.round.limits.minimumVersion = .zero
+    #expect(facts.status == .usesExhausted)
+    facts.ledger.uses = nil
+    #expect(facts.status == .integrityMismatch)
+    facts.round.integrity = .absent
+    #expect(facts.status == .commandRefused)
+    facts.round.isCommandInToken = true
+    #expect(facts.status == .factorMissing)
+    facts.round.integrity = .right
+    facts.round.codes = .otp
+    #expect(facts.status == .otpRejected)
+    facts.round.factors = [.integrity, .device]
+    #expect(facts.status == .accepted)
   }
 
   @Test func `the generation floor is the later of policy and ledger, and an unsigned token has only policy's`() {
     #expect(good.with { $0.ledger.generationFloor = 4 }.status == .tokenRevoked)
-    #expect(good.with { $0.limits.generationFloor = 4 }.status == .tokenRevoked)
-    #expect(good.with { $0.limits.generationFloor = 3 }.status == .accepted)
+    #expect(good.with { $0.round.limits.generationFloor = 4 }.status == .tokenRevoked)
+    #expect(good.with { $0.round.limits.generationFloor = 3 }.status == .accepted)
     let both = good.with {
-      $0.limits.generationFloor = 5
+      $0.round.limits.generationFloor = 5
       $0.ledger.generationFloor = 7
     }
     #expect(both.decision.notice.generationFloor == 7)
-    let unsigned = good.with { $0.isSigned = false }
+    let unsigned = good.with { $0.round.verifyingKey = nil }
     #expect(unsigned.with { $0.ledger.generationFloor = 4 }.status == .accepted)
-    #expect(unsigned.with { $0.limits.generationFloor = 4 }.status == .tokenRevoked)
+    #expect(unsigned.with { $0.round.limits.generationFloor = 4 }.status == .tokenRevoked)
   }
 
   @Test func `a token ends with its exp, or when it is older than policy allows`() {
-    #expect(good.with { $0.expires = 2001 }.status == .accepted)
-    #expect(good.with { $0.expires = 2000 }.status == .tokenExpired)
-    #expect(good.with { $0.limits.maximumAgeSeconds = 1000 }.status == .accepted)
-    let old = good.with { $0.limits.maximumAgeSeconds = 999 }
+    #expect(good.with { $0.round.expires = 2001 }.status == .accepted)
+    #expect(good.with { $0.round.expires = 2000 }.status == .tokenExpired)
+    #expect(good.with { $0.round.limits.maximumAgeSeconds = 1000 }.status == .accepted)
+    let old = good.with { $0.round.limits.maximumAgeSeconds = 999 }
     #expect(old.status == .tokenExpired)
     #expect(old.decision.notice.clock == 2000)
     let fromTheFuture = good.with {
-      $0.issuedAt = 2500
-      $0.limits.maximumAgeSeconds = 0
+      $0.round.issuedAt = 2500
+      $0.round.limits.maximumAgeSeconds = 0
     }
     #expect(fromTheFuture.status == .accepted)
   }
 
   @Test func `now is the later of floor and clock`() {
     let slow = good.with { $0.ledger.clockFloor = 3000 }
-    #expect(slow.with { $0.expires = 3000 }.status == .tokenExpired)
-    #expect(slow.with { $0.expires = 3001 }.status == .accepted)
-    let clockless = good.with { $0.realClock = nil }
-    #expect(clockless.with { $0.expires = 1500 }.status == .tokenExpired)
-    #expect(clockless.with { $0.expires = 1501 }.status == .accepted)
+    #expect(slow.with { $0.round.expires = 3000 }.status == .tokenExpired)
+    #expect(slow.with { $0.round.expires = 3001 }.status == .accepted)
+    let clockless = good.with { $0.round.realClock = nil }
+    #expect(clockless.with { $0.round.expires = 1500 }.status == .tokenExpired)
+    #expect(clockless.with { $0.round.expires = 1501 }.status == .accepted)
   }
 
   @Test(arguments: [
     AppVersion(major: 2, minor: 0, patch: 0), .init(major: 1, minor: 3, patch: 0), .init(major: 1, minor: 2, patch: 4),
   ])
   func `an app below the least version is too old`(least: AppVersion) {
-    #expect(good.with { $0.limits.minimumVersion = least }.status == .versionTooOld)
-    #expect(good.with { ($0.limits.minimumVersion, $0.version) = (least, least) }.status == .accepted)
-    #expect(good.with { ($0.limits.minimumVersion, $0.version) = ($0.version, least) }.status == .accepted)
+    #expect(good.with { $0.round.limits.minimumVersion = least }.status == .versionTooOld)
+    #expect(good.with { ($0.round.limits.minimumVersion, $0.round.version) = (least, least) }.status == .accepted)
+    #expect(
+      good.with { ($0.round.limits.minimumVersion, $0.round.version) = ($0.round.version, least) }.status == .accepted)
   }
 
   @Test func `a command needs policy, the token, its own user and, in a compatibility round, the switch`() {
-    #expect(good.with { $0.factors = nil }.status == .commandRefused)
-    #expect(good.with { $0.isCommandInToken = false }.status == .commandRefused)
-    #expect(good.with { $0.isAnotherUsersCode = true }.status == .commandRefused)
+    #expect(good.with { $0.round.factors = nil }.status == .commandRefused)
+    #expect(good.with { $0.round.isCommandInToken = false }.status == .commandRefused)
+    #expect(good.with { $0.round.isAnotherUsersCode = true }.status == .commandRefused)
     #expect(RoundMaker.compatibility.status == .accepted)
-    #expect(RoundMaker.compatibility.with { $0.allowsCompatibility = false }.status == .commandRefused)
-    #expect(Decision.checkFactors(good.with { $0.factors = nil }.round)?.status == .commandRefused)
+    #expect(RoundMaker.compatibility.with { $0.round.allowsCompatibility = false }.status == .commandRefused)
+    #expect(Decision.checkFactors(good.with { $0.round.factors = nil }.facts.round)?.status == .commandRefused)
   }
 
   @Test func `each factor that is missing is named`() {
     for missing in [Factors.integrity, .device, .otp, .seal] {
       let round = good.with {
-        $0.factors = .all
-        $0.integrity = missing == .integrity ? .absent : .right
-        $0.device = missing == .device ? .absent : .right
-        $0.codes = Factors([.otp, .seal]).subtracting(missing)
+        $0.round.factors = .all
+        $0.round.integrity = missing == .integrity ? .absent : .right
+        $0.round.device = missing == .device ? .absent : .right
+        $0.round.codes = Factors([.otp, .seal]).subtracting(missing)
       }
       #expect(round.status == .factorMissing)
       #expect(round.decision.notice.missingFactors == missing)
@@ -106,37 +107,37 @@ import HoldfastCore
   }
 
   @Test func `a code that cannot be tested is rejected, and one that is not required is ignored`() {
-    let otp = good.with { ($0.factors, $0.codes) = (.otp, .otp) }
+    let otp = good.with { ($0.round.factors, $0.round.codes) = (.otp, .otp) }
     #expect(otp.status == .otpRejected)
-    let seal = good.with { ($0.factors, $0.codes) = (.seal, .seal) }
+    let seal = good.with { ($0.round.factors, $0.round.codes) = (.seal, .seal) }
     #expect(seal.status == .sealRejected)
-    #expect(good.with { $0.codes = [.otp, .seal] }.status == .accepted)
+    #expect(good.with { $0.round.codes = [.otp, .seal] }.status == .accepted)
   }
 
   @Test func `the clock floor rises to the iat of a signed token whose holder proved the device, and never goes back`()
   {
-    let ahead = good.with { $0.issuedAt = 1800 }
+    let ahead = good.with { $0.round.issuedAt = 1800 }
     #expect(ahead.decision.clockFloor == 1800)
     #expect(good.decision.clockFloor == 1500)
-    #expect(ahead.with { $0.isSigned = false }.decision.clockFloor == 1500)
-    let compatibility = RoundMaker.compatibility.with { $0.issuedAt = 1800 }
+    #expect(ahead.with { $0.round.verifyingKey = nil }.decision.clockFloor == 1500)
+    let compatibility = RoundMaker.compatibility.with { $0.round.issuedAt = 1800 }
     #expect(compatibility.decision.clockFloor == 1800)
-    #expect(compatibility.with { $0.device = .absent }.decision.clockFloor == 1500)
-    #expect(ahead.with { $0.generation = 1 }.decision.clockFloor == 1800)
+    #expect(compatibility.with { $0.round.device = .absent }.decision.clockFloor == 1500)
+    #expect(ahead.with { $0.round.generation = 1 }.decision.clockFloor == 1800)
   }
 
   @Test func `only an accepted round counts a use and raises the generation floor of a signed token`() {
     let limited = good.with {
-      $0.maximumUses = 5
-      $0.generation = 9
+      $0.round.maximumUses = 5
+      $0.round.generation = 9
     }
     #expect(limited.decision.uses == UseRecord(count: 1, expires: 9000))
     #expect(limited.decision.generationFloor == 9)
     #expect(good.decision.uses == nil)
-    let denied = limited.with { $0.integrity = .wrong }.decision
+    let denied = limited.with { $0.round.integrity = .wrong }.decision
     #expect(denied.uses == nil)
     #expect(denied.generationFloor == nil)
-    #expect(limited.with { $0.isSigned = false }.decision.generationFloor == nil)
+    #expect(limited.with { $0.round.verifyingKey = nil }.decision.generationFloor == nil)
     let used = limited.with { $0.ledger.uses = UseRecord(count: 4, expires: 9999) }
     #expect(used.status == .accepted)
     #expect(used.decision.uses == UseRecord(count: 5, expires: 9999))
@@ -146,14 +147,14 @@ import HoldfastCore
   @Test func `a token that may have been forgotten counts as used up, unless its record is still there`() {
     let forgotten = good.with { $0.ledger.forgottenThrough = 9000 }
     #expect(forgotten.status == .accepted)
-    #expect(forgotten.with { $0.maximumUses = 5 }.status == .usesExhausted)
-    let known = forgotten.with { ($0.maximumUses, $0.ledger.uses) = (5, UseRecord(count: 4, expires: 1)) }
+    #expect(forgotten.with { $0.round.maximumUses = 5 }.status == .usesExhausted)
+    let known = forgotten.with { ($0.round.maximumUses, $0.ledger.uses) = (5, UseRecord(count: 4, expires: 1)) }
     #expect(known.status == .accepted)
-    #expect(forgotten.with { ($0.maximumUses, $0.expires) = (5, 9001) }.status == .accepted)
+    #expect(forgotten.with { ($0.round.maximumUses, $0.round.expires) = (5, 9001) }.status == .accepted)
     let nonce = RoundMaker.compatibility.with { $0.ledger.forgottenThrough = 9000 }
     #expect(nonce.status == .deviceMismatch)
     #expect(!nonce.decision.keepsNonce)
-    #expect(nonce.with { $0.expires = 9001 }.status == .accepted)
+    #expect(nonce.with { $0.round.expires = 9001 }.status == .accepted)
   }
 
   @Test func `uses take every place, nonces at most half of them, and one token's nonces their quota`() {
@@ -163,7 +164,7 @@ import HoldfastCore
         $0.ledger.nonceCount = nonceCount
       }.status
     }
-    let use = good.with { $0.maximumUses = 5 }
+    let use = good.with { $0.round.maximumUses = 5 }
     #expect(statuses(7, use) == .accepted)
     #expect(statuses(8, use) == .busy)
     // A store whose capacity was lowered has less than no room.
@@ -176,7 +177,7 @@ import HoldfastCore
     #expect(statuses(3, nonceCount: 2, nonce) == .busy)
     // The nonce takes the last place, and none is left for the use.
     let both = nonce.with {
-      $0.maximumUses = 5
+      $0.round.maximumUses = 5
       $0.ledger.replayRoom = ReplayRoom(recordCount: 0, capacity: 1, nonceQuota: 1)
     }
     #expect(both.status == .busy)
@@ -187,17 +188,17 @@ import HoldfastCore
   @Test func `a token whose uses cannot be counted is busy, but no other and no denied one`() {
     let full = good.with { $0.ledger.replayRoom = ReplayRoom(recordCount: 8, capacity: 8, nonceQuota: 2) }
     #expect(full.status == .accepted)
-    #expect(full.with { $0.maximumUses = 5 }.status == .busy)
-    #expect(full.with { $0.maximumUses = 5 }.decision.uses == nil)
+    #expect(full.with { $0.round.maximumUses = 5 }.status == .busy)
+    #expect(full.with { $0.round.maximumUses = 5 }.decision.uses == nil)
     let denied = full.with {
-      $0.maximumUses = 5
-      $0.integrity = .wrong
+      $0.round.maximumUses = 5
+      $0.round.integrity = .wrong
     }
     #expect(denied.status == .integrityMismatch)
   }
 
   @Test func `a compatibility nonce is used up whatever the verdict, and refused before any other reason`() {
-    let denied = RoundMaker.compatibility.with { $0.expires = 2000 }
+    let denied = RoundMaker.compatibility.with { $0.round.expires = 2000 }
     #expect(denied.status == .tokenExpired)
     #expect(denied.decision.keepsNonce)
     let used = denied.with { $0.ledger.isNonceUsed = true }

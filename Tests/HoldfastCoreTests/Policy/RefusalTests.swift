@@ -6,18 +6,20 @@ import HoldfastCore
   private let good = RoundMaker()
 
   @Test func `each cause of commandRefused is named, the first that applies`() {
-    func refusal(_ change: (inout RoundMaker) -> Void) -> Refusal? {
+    func refusal(_ change: @escaping (inout RoundMaker.Facts) -> Void) -> Refusal? {
       let decision = good.with(change).decision
       #expect(decision.status == .commandRefused)
       return decision.notice.refusal
     }
-    #expect(refusal { $0.factors = nil } == .notInPolicy)
-    #expect(refusal { ($0.nonce, $0.allowsCompatibility) = (FixedBytes(), false) } == .notInPolicy)
-    #expect(refusal { $0.isCommandInToken = false } == .notInToken)
-    #expect(refusal { $0.isAnotherUsersCode = true } == .anotherUser)
-    #expect(refusal { ($0.factors, $0.longestParameterLength) = ([.device, .seal], 33) } == .parameterTooLong)
-    #expect(refusal { ($0.factors, $0.isCommandInToken) = (nil, false) } == .notInPolicy)
-    #expect(refusal { ($0.isCommandInToken, $0.isAnotherUsersCode) = (false, true) } == .notInToken)
+    #expect(refusal { $0.round.factors = nil } == .notInPolicy)
+    #expect(
+      refusal { ($0.round.compatibilityNonce, $0.round.allowsCompatibility) = (TypedBytes(), false) } == .notInPolicy)
+    #expect(refusal { $0.round.isCommandInToken = false } == .notInToken)
+    #expect(refusal { $0.round.isAnotherUsersCode = true } == .anotherUser)
+    #expect(
+      refusal { ($0.round.factors, $0.round.longestParameterLength) = ([.device, .seal], 33) } == .parameterTooLong)
+    #expect(refusal { ($0.round.factors, $0.round.isCommandInToken) = (nil, false) } == .notInPolicy)
+    #expect(refusal { ($0.round.isCommandInToken, $0.round.isAnotherUsersCode) = (false, true) } == .notInToken)
     #expect(good.decision.notice.refusal == nil)
   }
 
@@ -55,25 +57,29 @@ import HoldfastCore
 
   @Test func `only what changes something durable is recorded`() {
     func isRecorded(_ maker: RoundMaker) -> Bool {
+      let facts = maker.facts
       var decision = Decision()
-      decision.decide(maker.round, against: maker.ledger.snapshot)
-      return decision.isRecorded(over: maker.ledger.snapshot, maker.round)
+      decision.decide(facts.round, against: facts.ledger)
+      return decision.isRecorded(over: facts.ledger, facts.round)
     }
     #expect(isRecorded(good))
-    for change: (inout RoundMaker) -> Void in [
-      { $0.generation = 2 }, { $0.expires = 1 },
-      { $0.limits.minimumVersion = AppVersion(major: 9, minor: 0, patch: 0) },
-      { $0.maximumUses = 0 }, { $0.integrity = .wrong }, { $0.factors = nil }, { $0.factors = .all },
-      { ($0.maximumUses, $0.ledger.replayRoom) = (1, ReplayRoom(recordCount: 8, capacity: 8, nonceQuota: 2)) },
+    for change: (inout RoundMaker.Facts) -> Void in [
+      { $0.round.generation = 2 }, { $0.round.expires = 1 },
+      { $0.round.limits.minimumVersion = AppVersion(major: 9, minor: 0, patch: 0) },
+      { $0.round.maximumUses = 0 }, { $0.round.integrity = .wrong }, { $0.round.factors = nil },
+      { $0.round.factors = .all },
+      { ($0.round.maximumUses, $0.ledger.replayRoom) = (1, ReplayRoom(recordCount: 8, capacity: 8, nonceQuota: 2)) },
       { $0.ledger.isIssuerTrusted = false },
     ] {
       let denied = good.with(change)
       #expect(denied.status != .accepted && !isRecorded(denied))
       // A fresh token moves the floor, whatever becomes of the round; one whose issuer is trusted no longer does not.
-      let isTrusted = denied.ledger.isIssuerTrusted
-      #expect(isRecorded(denied.with { ($0.issuedAt, $0.expires) = (1501, max($0.expires, 1502)) }) == isTrusted)
+      let isTrusted = denied.facts.ledger.isIssuerTrusted
+      #expect(
+        isRecorded(denied.with { ($0.round.issuedAt, $0.round.expires) = (1501, max($0.round.expires, 1502)) })
+          == isTrusted)
     }
-    let nonce = RoundMaker.compatibility.with { $0.isCommandInToken = false }
+    let nonce = RoundMaker.compatibility.with { $0.round.isCommandInToken = false }
     #expect(nonce.status == .commandRefused && isRecorded(nonce))
     let full = nonce.with { $0.ledger.nonceCount = 2 }
     #expect(full.status == .busy && !isRecorded(full))

@@ -93,7 +93,7 @@ import HoldfastCore
     #expect(record.accepting(9, digest: digest, expires: 9100).expires == 9500)
     #expect(record.covers(11, clockFloor: 9499))
     #expect(!record.covers(11, clockFloor: 9500))
-    let outdated = RoundMaker(requestNumber: 7, requestDigest: digest).with {
+    let outdated = RoundMaker.numbered(7, digest).with {
       $0.ledger.request = RequestRecord(highest: 7, window: 1, digest: otherDigest, expires: 1500, outcome: .accepted)
       $0.ledger.hasRequestRoom = false
     }
@@ -105,18 +105,15 @@ import HoldfastCore
   // MARK: What is answered
 
   /// A round that repeats number 7, of which the ledger knows this.
-  private func repetition(of number: UInt64 = 7, outcome: Status?, _ change: (inout RoundMaker) -> Void = { _ in })
-    -> RoundMaker
-  {
-    var maker = RoundMaker()
-    (maker.requestNumber, maker.requestDigest) = (number, digest)
-    maker.ledger.request = RequestRecord(highest: 7, window: 1, digest: digest, expires: 9000, outcome: outcome)
-    change(&maker)
-    return maker
+  private func repetition(
+    of number: UInt64 = 7, outcome: Status?, _ change: @escaping (inout RoundMaker.Facts) -> Void = { _ in }
+  ) -> RoundMaker {
+    let record = RequestRecord(highest: 7, window: 1, digest: digest, expires: 9000, outcome: outcome)
+    return RoundMaker.numbered(number, digest).with { $0.ledger.request = record }.with(change)
   }
 
   @Test func `a first number is recorded with the round, and so is a higher one`() {
-    let first = RoundMaker(requestNumber: 7, requestDigest: digest).decision
+    let first = RoundMaker.numbered(7, digest).decision
     #expect(first.status == .accepted)
     #expect(first.request == RequestRecord(highest: 7, window: 0, digest: digest, expires: 9000, outcome: nil))
     #expect(!first.isRepetition)
@@ -128,8 +125,8 @@ import HoldfastCore
   @Test func `a repetition is answered with the outcome, and nothing is to be written`() {
     for outcome in [Status.accepted, .internal] {
       let decision = repetition(outcome: outcome) {
-        $0.maximumUses = 5
-        $0.issuedAt = 1999
+        $0.round.maximumUses = 5
+        $0.round.issuedAt = 1999
       }.decision
       #expect(decision.status == outcome)
       #expect(decision.isRepetition)
@@ -151,7 +148,7 @@ import HoldfastCore
 
   @Test func `the highest number with another command is refused, whether or not the outcome is known`() {
     for outcome in [Status.accepted, .internal, nil] {
-      let decision = repetition(outcome: outcome) { $0.requestDigest = otherDigest }.decision
+      let decision = repetition(outcome: outcome) { $0.round.requestDigest = otherDigest }.decision
       #expect(decision.status == .commandRefused)
       #expect(decision.isRepetition)
     }
@@ -159,28 +156,29 @@ import HoldfastCore
 
   @Test func `the number is looked at after the version and before the uses`() {
     let exhausted = repetition(outcome: .accepted) {
-      $0.maximumUses = 1
+      $0.round.maximumUses = 1
       $0.ledger.uses = UseRecord(count: 1, expires: 9000)
-      $0.integrity = .wrong
-      $0.isCommandInToken = false
-      $0.factors = [.integrity, .device, .otp]
+      $0.round.integrity = .wrong
+      $0.round.isCommandInToken = false
+      $0.round.factors = [.integrity, .device, .otp]
     }
     #expect(exhausted.status == .accepted)
-    #expect(exhausted.with { $0.requestNumber = 8 }.status == .usesExhausted)
-    let old = exhausted.with { $0.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0) }
+    #expect(exhausted.with { $0.round.requestNumber = 8 }.status == .usesExhausted)
+    let old = exhausted.with { $0.round.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0) }
     #expect(old.status == .versionTooOld)
     #expect(!old.decision.isRepetition)
-    #expect(old.with { $0.expires = 2000 }.status == .tokenExpired)
-    #expect(old.with { $0.generation = 2 }.status == .tokenRevoked)
+    #expect(old.with { $0.round.expires = 2000 }.status == .tokenExpired)
+    #expect(old.with { $0.round.generation = 2 }.status == .tokenRevoked)
   }
 
   @Test func `only a round that is accepted records its number`() {
     for change in [
-      { $0.integrity = .wrong }, { $0.isCommandInToken = false }, { $0.factors = .all }, { $0.expires = 2000 },
-      { ($0.maximumUses, $0.ledger.uses) = (1, UseRecord(count: 1, expires: 9000)) },
+      { $0.round.integrity = .wrong }, { $0.round.isCommandInToken = false }, { $0.round.factors = .all },
+      { $0.round.expires = 2000 },
+      { ($0.round.maximumUses, $0.ledger.uses) = (1, UseRecord(count: 1, expires: 9000)) },
       { $0.ledger.isIssuerTrusted = false },
-    ] as [(inout RoundMaker) -> Void] {
-      let decision = RoundMaker(requestNumber: 7).with(change).decision
+    ] as [(inout RoundMaker.Facts) -> Void] {
+      let decision = RoundMaker.numbered(7).with(change).decision
       #expect(decision.status != .accepted)
       #expect(decision.request == nil)
     }
@@ -188,11 +186,11 @@ import HoldfastCore
 
   @Test
   func `without room for its number a round is busy before anything is recorded, and one without a number is not`() {
-    let full = RoundMaker(maximumUses: 4, requestNumber: 7).with { $0.ledger.hasRequestRoom = false }
+    let full = RoundMaker.numbered(7).with { ($0.round.maximumUses, $0.ledger.hasRequestRoom) = (4, false) }
     #expect(full.status == .busy)
     #expect(!full.decision.isRepetition)
     #expect(full.decision.uses == nil)
     #expect(full.decision.request == nil)
-    #expect(full.with { $0.requestNumber = nil }.status == .accepted)
+    #expect(full.with { $0.round.requestNumber = nil }.status == .accepted)
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -7,7 +8,7 @@ import HoldfastCore
 @Suite struct ChallengeSourceTests {
   private func challenge(
     seed: UInt8 = 1, boot: UInt64 = 2, connection: UInt64 = 3, entropy: UInt8 = 4
-  ) throws -> FixedBytes<16> {
+  ) throws -> Nonce {
     var cryptography = OpenSSLCryptography()
     var source = ChallengeSource(
       seed: secret([UInt8](repeating: seed, count: 32)), bootCount: boot, connection: connection)
@@ -22,7 +23,7 @@ import HoldfastCore
     for counter in [2, 3, 1] as [UInt64] { mac.append(bigEndian: counter) }
     let entropy = [UInt8](repeating: 4, count: 32)
     mac.append(entropy.span)
-    let digest = try mac.finish()
+    let digest: MAC = try mac.finish()
     let made = try challenge()
     #expect(hex(made.bytes) == hex(digest.bytes.extracting(first: 16)))
   }

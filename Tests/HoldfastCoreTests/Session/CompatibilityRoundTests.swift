@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -13,7 +14,7 @@ import HoldfastCore
   }
 
   private func message(
-    _ token: TokenMaker, nonce: [UInt8]? = nil, integrity: Given = .right, device: Given = .right,
+    _ token: ExampleToken, nonce: [UInt8]? = nil, integrity: Given = .right, device: Given = .right,
     command: String = "unlock"
   ) throws -> [UInt8] {
     let nonce = nonce ?? self.nonce
@@ -46,7 +47,7 @@ import HoldfastCore
     let proof = try measurementProof(
       key: secret(example.bytes("measurement.mpk")), nonce: fixed(nonce),
       measurement: secret(example.bytes("measurement.\(path)")), using: &cryptography)
-    return hex(hex(proof.bytes))
+    return [UInt8](proof.bytes)
   }
 
   private func device(allowing: Bool = true) throws -> ExampleDevice {
@@ -62,63 +63,64 @@ import HoldfastCore
 
   @Test func `it is refused unless policy allows the command`() throws {
     let strict = try device(allowing: false)
-    #expect(try respond(strict, message(TokenMaker())) == .commandRefused)
+    #expect(try respond(strict, message(ExampleToken())) == .commandRefused)
     #expect(strict.lock.performed.isEmpty)
     let lenient = try device()
-    #expect(try respond(lenient, message(TokenMaker(), command: "lock")) == .commandRefused)
-    #expect(try respond(lenient, message(TokenMaker(), nonce: [1] + nonce.dropFirst())) == .accepted)
+    #expect(try respond(lenient, message(ExampleToken(), command: "lock")) == .commandRefused)
+    #expect(try respond(lenient, message(ExampleToken(), nonce: [1] + nonce.dropFirst())) == .accepted)
     #expect(lenient.outgoing == "830300f6")
     #expect(lenient.lock.performed == ["unlock"])
   }
 
   @Test func `a nonce counts once`() throws {
     let device = try device()
-    #expect(try respond(device, message(TokenMaker())) == .accepted)
-    #expect(try respond(device, message(TokenMaker())) == .deviceMismatch)
+    #expect(try respond(device, message(ExampleToken())) == .accepted)
+    #expect(try respond(device, message(ExampleToken())) == .deviceMismatch)
     #expect(device.lock.performed.count == 1)
   }
 
   @Test func `a nonce of a session's kind is malformed`() throws {
     let device = try device()
-    #expect(try respond(device, message(TokenMaker(), nonce: [0x80] + nonce.dropFirst())) == .malformed)
+    #expect(try respond(device, message(ExampleToken(), nonce: [0x80] + nonce.dropFirst())) == .malformed)
   }
 
   @Test func `when no more nonces can be kept all are refused`() throws {
     let device = try device()
     device.store.capacity = 1
-    #expect(try respond(device, message(TokenMaker())) == .accepted)
-    #expect(try respond(device, message(TokenMaker(), nonce: [2] + nonce.dropFirst())) == .busy)
+    #expect(try respond(device, message(ExampleToken())) == .accepted)
+    #expect(try respond(device, message(ExampleToken(), nonce: [2] + nonce.dropFirst())) == .busy)
     #expect(device.lock.performed.count == 1)
   }
 
   @Test func `missing and wrong proofs are refused`() throws {
     let device = try device()
     let wrong = Given.bytes([UInt8](repeating: 1, count: 32))
-    #expect(try respond(device, message(TokenMaker(), integrity: .none, device: .none)) == .deviceMismatch)
-    #expect(try respond(device, message(TokenMaker(), device: wrong)) == .deviceMismatch)
-    #expect(try respond(device, message(TokenMaker(), integrity: wrong, device: .none)) == .integrityMismatch)
-    #expect(try respond(device, message(TokenMaker(), integrity: wrong)) == .integrityMismatch)
-    #expect(try respond(device, message(TokenMaker(), nonce: [3] + nonce.dropFirst(), device: .none)) == .factorMissing)
+    #expect(try respond(device, message(ExampleToken(), integrity: .none, device: .none)) == .deviceMismatch)
+    #expect(try respond(device, message(ExampleToken(), device: wrong)) == .deviceMismatch)
+    #expect(try respond(device, message(ExampleToken(), integrity: wrong, device: .none)) == .integrityMismatch)
+    #expect(try respond(device, message(ExampleToken(), integrity: wrong)) == .integrityMismatch)
+    #expect(
+      try respond(device, message(ExampleToken(), nonce: [3] + nonce.dropFirst(), device: .none)) == .factorMissing)
     #expect(device.lock.performed.isEmpty)
   }
 
   @Test func `a token is remembered once its holder has proved the device, and only then`() throws {
     let device = try device()
-    #expect(try respond(device, message(TokenMaker(), device: .none)) == .factorMissing)
+    #expect(try respond(device, message(ExampleToken(), device: .none)) == .factorMissing)
     #expect(device.store.remembered.isEmpty)
-    #expect(try respond(device, message(TokenMaker(), nonce: [4] + nonce.dropFirst())) == .accepted)
+    #expect(try respond(device, message(ExampleToken(), nonce: [4] + nonce.dropFirst())) == .accepted)
     #expect(device.store.remembered.count == 1)
   }
 
   @Test func `a session's proof is of no use in it`() throws {
     let device = try device()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover)
     // 85 02 59 length(2) head, then 58 20 before each proof.
     let start = 5 + Int(answer[3]) << 8 + Int(answer[4]) + 2
     let integrity = Array(answer[start..<start + 32])
     let proof = Array(answer[start + 34..<start + 66])
-    let moved = try message(TokenMaker(), integrity: .bytes(integrity), device: .bytes(proof))
+    let moved = try message(ExampleToken(), integrity: .bytes(integrity), device: .bytes(proof))
     #expect(try respond(device, moved) == .deviceMismatch)
   }
 }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -19,22 +20,22 @@ import HoldfastCore
 
   @Test func `a code that is required must be there, and is then looked at`() throws {
     let otp = try device([.device, .otp])
-    #expect(try otp.status(of: TokenMaker(), request: request()) == .factorMissing)
-    #expect(try otp.status(of: TokenMaker(), request: request(seal: "ann")) == .factorMissing)
-    #expect(try otp.status(of: TokenMaker(), request: request(otp: "ann")) == .otpRejected)
+    #expect(try otp.status(of: ExampleToken(), request: request()) == .factorMissing)
+    #expect(try otp.status(of: ExampleToken(), request: request(seal: "ann")) == .factorMissing)
+    #expect(try otp.status(of: ExampleToken(), request: request(otp: "ann")) == .otpRejected)
     let seal = try device([.device, .seal])
-    #expect(try seal.status(of: TokenMaker(), request: request()) == .factorMissing)
-    #expect(try seal.status(of: TokenMaker(), request: request(otp: "ann")) == .factorMissing)
-    #expect(try seal.status(of: TokenMaker(), request: request(seal: "ann")) == .sealRejected)
+    #expect(try seal.status(of: ExampleToken(), request: request()) == .factorMissing)
+    #expect(try seal.status(of: ExampleToken(), request: request(otp: "ann")) == .factorMissing)
+    #expect(try seal.status(of: ExampleToken(), request: request(seal: "ann")) == .sealRejected)
     #expect(otp.lock.performed.isEmpty && seal.lock.performed.isEmpty)
   }
 
   @Test func `a code of another user than the token's is refused`() throws {
     let otp = try device([.device, .otp])
-    let token = TokenMaker(user: "ann")
+    let token = ExampleToken { $0.user = "ann" }
     #expect(try otp.status(of: token, request: request(otp: "bob")) == .commandRefused)
     #expect(try otp.status(of: token, request: request(otp: "ann", seal: "bob")) == .otpRejected)
-    #expect(try otp.status(of: TokenMaker(), request: request(otp: "bob")) == .otpRejected)
+    #expect(try otp.status(of: ExampleToken(), request: request(otp: "bob")) == .otpRejected)
     let seal = try device([.device, .seal])
     #expect(try seal.status(of: token, request: request(seal: "bob")) == .commandRefused)
     #expect(try seal.status(of: token, request: request(otp: "bob", seal: "ann")) == .sealRejected)
@@ -42,7 +43,7 @@ import HoldfastCore
 
   @Test func `a token that came by reference keeps its user`() throws {
     let device = try device([.device])
-    let token = try TokenMaker(user: "ann").token()
+    let token = try ExampleToken { $0.user = "ann" }.token()
     var prover = try Prover.with(token)
     #expect(try device.round(&prover).response.status == .accepted)
     device.policy.rules["unlock"]?.factors = [.device, .otp]
@@ -52,7 +53,7 @@ import HoldfastCore
 
   @Test func `a code that is not required is ignored, whoever's it is`() throws {
     let device = try device([.device])
-    let token = TokenMaker(user: "ann")
+    let token = ExampleToken { $0.user = "ann" }
     #expect(try device.status(of: token, request: request(otp: "bob", seal: "eve")) == .accepted)
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -14,7 +15,7 @@ import HoldfastCore
 
   @Test func `a token is remembered only once its holder has proved the device, and once`() throws {
     let device = try ExampleDevice()
-    let token = try TokenMaker().token()
+    let token = try ExampleToken().token()
     var stranger = try Prover.with(token, device: wrong)
     _ = try device.round(&stranger)
     #expect(device.store.remembered.isEmpty)
@@ -28,7 +29,7 @@ import HoldfastCore
 
   @Test func `a session round without a device proof is a device mismatch`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover) { message in
       // 85 02 59 length(2) head, then 58 20 before each proof.
       let start = 5 + Int(message[3]) << 8 + Int(message[4]) + 34
@@ -41,7 +42,7 @@ import HoldfastCore
   @Test func `a remembered unsigned token is invalid once policy no longer takes one`() throws {
     let device = try ExampleDevice()
     device.policy.acceptsUnsigned = true
-    let token = try TokenMaker(isSigned: false).token()
+    let token = try ExampleToken { $0.flaws.isSigned = false }.token()
     var prover = try Prover.with(token)
     #expect(try device.round(&prover).response.status == .accepted)
     device.policy.acceptsUnsigned = false
@@ -51,17 +52,17 @@ import HoldfastCore
 
   @Test func `a device without a clock takes no token from beyond its policy's reach`() throws {
     let device = try ExampleDevice()
-    device.clock.unix = nil
+    device.clock.seconds = nil
     let far = 1_790_000_000 + 400 * 86_400 + 1 as UInt64
-    #expect(try device.status(of: TokenMaker(issuedAt: far, expires: far + 10)) == .tokenInvalid)
+    #expect(try device.status(of: ExampleToken { ($0.issuedAt, $0.expires) = (far, far + 10) }) == .tokenInvalid)
     #expect(device.store.floor == 1_790_000_000)
     device.policy.maximumIssueAdvanceSeconds = .max
-    #expect(try device.status(of: TokenMaker(issuedAt: far, expires: far + 10)) == .accepted)
+    #expect(try device.status(of: ExampleToken { ($0.issuedAt, $0.expires) = (far, far + 10) }) == .accepted)
   }
 
   @Test func `a clock floor that cannot be read is an internal fault`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover)
     device.store.failsToRead = true
     #expect(device.respond(answer).status == .internal)
@@ -70,16 +71,18 @@ import HoldfastCore
 
   @Test func `the store is given what the token and the request say, whole or by reference`() throws {
     let device = try ExampleDevice()
-    let maker = TokenMaker(
-      generation: 7, maximumUses: 5, commands: ["unlock"], version: [1, 2, 3], user: "ann")
+    let maker = ExampleToken {
+      ($0.generation, $0.maximumUses, $0.version) = (7, 5, (1, 2, 3))
+      ($0.commands, $0.user) = (["unlock"], "ann")
+    }
     let token = try maker.token()
     for remembered in [false, true] {
       var prover = try Prover.with(token, remembered: remembered)
       #expect(try device.round(&prover).response.status == .accepted)
       let round = try #require(device.store.rounds.last)
       #expect(round.verifyingKey == device.store.issuers.keys.first)
-      #expect(round.tokenID == fixed(maker.tokenID))
-      #expect(round.subject == "s")
+      #expect(round.tokenID == maker.tokenID)
+      #expect(round.subject == "app.test")
       #expect(round.issuedAt == maker.issuedAt)
       #expect(round.expires == maker.expires)
       #expect(round.generation == 7)
@@ -96,28 +99,28 @@ import HoldfastCore
     let device = try ExampleDevice()
     device.policy.rules["unlock"]?.limits.minimumVersion = AppVersion(major: 2, minor: 0, patch: 0)
     device.policy.limits.generationFloor = 5
-    #expect(try device.status(of: TokenMaker(version: [1, 9, 9])) == .versionTooOld)
-    #expect(try device.status(of: TokenMaker(version: [2, 0, 0])) == .accepted)
-    #expect(try device.status(of: TokenMaker(), command: "lock") == .accepted)
-    #expect(try device.status(of: TokenMaker(), command: "explode") == .tokenRevoked)
+    #expect(try device.status(of: ExampleToken { $0.version = (1, 9, 9) }) == .versionTooOld)
+    #expect(try device.status(of: ExampleToken { $0.version = (2, 0, 0) }) == .accepted)
+    #expect(try device.status(of: ExampleToken(), command: "lock") == .accepted)
+    #expect(try device.status(of: ExampleToken(), command: "explode") == .tokenRevoked)
   }
 
   @Test func `the prover is told why under seal`() throws {
     let device = try ExampleDevice()
-    var late = try Prover.with(try TokenMaker(expires: 1_790_000_100).token())
+    var late = try Prover.with(try ExampleToken { $0.expires = 1_790_000_100 }.token())
     #expect(try verdict(device, &late)?.notice.clock == 1_790_000_100)
     device.policy.rules["unlock"]?.limits.generationFloor = 5
-    var revoked = try Prover.with(try TokenMaker().token())
+    var revoked = try Prover.with(try ExampleToken().token())
     #expect(try verdict(device, &revoked)?.notice.generationFloor == 5)
     device.policy.rules["lock"]?.factors = [.device, .otp]
-    var codeless = try Prover.with(try TokenMaker().token(), command: "lock")
+    var codeless = try Prover.with(try ExampleToken().token(), command: "lock")
     #expect(try verdict(device, &codeless)?.notice.missingFactors == .otp)
   }
 
   @Test func `what a failed actuator said reaches nobody`() throws {
     let device = try ExampleDevice()
     device.lock.fails = true
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     #expect(try device.round(&prover).response.status == .internal)
     #expect(prover.reply.result.count == 0)
   }
@@ -125,8 +128,10 @@ import HoldfastCore
   @Test func `M1 says what every command needs, and the later of floor and clock`() throws {
     let device = try ExampleDevice()
     device.policy.commonFactors = [.integrity, .device]
-    for (floor, unix, expected) in [(50, 70, 70), (90, 70, 90), (90, nil, 90)] as [(UInt64, UInt64?, UInt64)] {
-      (device.store.floor, device.clock.unix) = (floor, unix)
+    for (floor, unix, expected) in [(5000, 7000, 7000), (9000, 7000, 9000), (9000, nil, 9000)]
+      as [(UInt64, UInt64?, UInt64)]
+    {
+      (device.store.floor, device.clock.seconds) = (floor, unix)
       try device.session.makeChallenge()
       let challenge = try Challenge(device.session.challenge.bytes)
       #expect(challenge.clock == expected)
@@ -136,13 +141,13 @@ import HoldfastCore
 
   @Test func `a challenge that could not be made or was given up is good for no answer`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover)
     device.store.failsToRead = true
     #expect(throws: DeviceFault.store) { try device.session.makeChallenge() }
     device.store.failsToRead = false
     #expect(device.respond(answer).status == .challengeExpired)
-    var silent = try Prover.with(try TokenMaker().token())
+    var silent = try Prover.with(try ExampleToken().token())
     let late = try device.answer(from: &silent)
     device.session.refuse(.challengeExpired)
     #expect(device.respond(late).status == .challengeExpired)
@@ -151,9 +156,9 @@ import HoldfastCore
 
   @Test func `answers to peers that proved nothing are counted, and no others`() throws {
     let device = try ExampleDevice()
-    #expect(try device.status(of: TokenMaker(), device: wrong) == .deviceMismatch)
-    #expect(try device.status(of: TokenMaker(), integrity: wrong) == .integrityMismatch)
-    #expect(try device.status(of: TokenMaker()) == .accepted)
+    #expect(try device.status(of: ExampleToken(), device: wrong) == .deviceMismatch)
+    #expect(try device.status(of: ExampleToken(), integrity: wrong) == .integrityMismatch)
+    #expect(try device.status(of: ExampleToken()) == .accepted)
     device.session.refuse(.busy)
     #expect(device.store.unproved == [.deviceMismatch, .busy])
   }
@@ -161,8 +166,10 @@ import HoldfastCore
   @Test(arguments: [Status.tokenInvalid, .deviceMismatch, .integrityMismatch, .tokenExpired, .accepted])
   func `the three failed proofs slow, and no other answer does`(status: Status) throws {
     let device = try ExampleDevice()
-    let token = TokenMaker(
-      expires: status == .tokenExpired ? 1_790_000_001 : 1_790_003_600, isSigned: status != .tokenInvalid)
+    let token = ExampleToken {
+      if status == .tokenExpired { $0.expires = 1_790_000_001 }
+      $0.flaws.isSigned = status != .tokenInvalid
+    }
     for count in 1...10 {
       var prover = try Prover.with(
         try token.token(), integrity: status == .integrityMismatch ? wrong : nil,

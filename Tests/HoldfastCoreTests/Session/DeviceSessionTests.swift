@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -9,7 +10,7 @@ import HoldfastCore
 
   @Test func `a token is taken whole once, and then by its reference`() throws {
     let device = try ExampleDevice()
-    let token = try TokenMaker().token()
+    let token = try ExampleToken().token()
     var prover = try Prover.with(token)
     #expect(try device.round(&prover).response.status == .accepted)
     var again = try Prover.with(token, remembered: true)
@@ -25,7 +26,7 @@ import HoldfastCore
 
   @Test func `a prover sends the token whole when its reference is not known`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token(), remembered: true)
+    var prover = try Prover.with(try ExampleToken().token(), remembered: true)
     let first = try device.round(&prover)
     #expect(first.response.status == .tokenUnknown)
     guard case .awaitChallenge = first.step else {
@@ -37,7 +38,7 @@ import HoldfastCore
 
   @Test func `references that are not known, one after the other, slow the connection`() throws {
     let device = try ExampleDevice()
-    let token = try TokenMaker().token()
+    let token = try ExampleToken().token()
     var delays: [UInt64] = []
     for _ in 0..<12 {
       var prover = try Prover.with(token, remembered: true)
@@ -50,20 +51,20 @@ import HoldfastCore
   @Test func `provers whose tokens are not known and then come whole slow nothing`() throws {
     let device = try ExampleDevice()
     for number: UInt8 in 0..<15 {
-      let token = TokenMaker(tokenID: [UInt8](repeating: number, count: 16))
+      let token = ExampleToken { $0.tokenID = TokenID(filledWith: number) }
       var prover = try Prover.with(try token.token(), remembered: true)
       let unknown = try device.round(&prover).response
       let accepted = try device.round(&prover).response
       #expect(unknown.status == .tokenUnknown && accepted.status == .accepted)
       #expect(unknown.delayMilliseconds == 0 && accepted.delayMilliseconds == 0)
       #expect(unknown.credential == nil)
-      #expect(accepted.credential == .token(verifyingKey: device.store.issuers.keys.first, fixed(token.tokenID)))
+      #expect(accepted.credential == .token(verifyingKey: device.store.issuers.keys.first, token.tokenID))
     }
   }
 
   @Test func `a replayed answer is a device mismatch, and moves nothing`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover)
     #expect(device.respond(answer).status == .accepted)
     try device.session.makeChallenge()
@@ -73,7 +74,7 @@ import HoldfastCore
 
   @Test func `one challenge is good for one answer`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover)
     #expect(device.respond(answer).status == .accepted)
     #expect(device.respond(answer).status == .challengeExpired)
@@ -82,9 +83,9 @@ import HoldfastCore
 
   @Test func `an answer that waited longer than thirty seconds is too late`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     #expect(device.respond(try device.answer(from: &prover), waited: 30_001).status == .challengeExpired)
-    var patient = try Prover.with(try TokenMaker().token())
+    var patient = try Prover.with(try ExampleToken().token())
     #expect(device.respond(try device.answer(from: &patient), waited: 30_000).status == .accepted)
   }
 
@@ -98,26 +99,26 @@ import HoldfastCore
   }
 
   @Test func `each fault of a token gives its status`() throws {
-    let past = TokenMaker(issuedAt: 1_700_000_000, expires: 1_700_000_001)
+    let past = ExampleToken { ($0.issuedAt, $0.expires) = (1_700_000_000, 1_700_000_001) }
     #expect(try ExampleDevice().status(of: past) == .tokenExpired)
-    #expect(try ExampleDevice().status(of: TokenMaker(expires: 1_790_000_100)) == .tokenExpired)
-    #expect(try ExampleDevice().status(of: TokenMaker(expires: 1_790_000_101)) == .accepted)
-    #expect(try ExampleDevice().status(of: TokenMaker(audience: Array(repeating: 1, count: 16))) == .tokenInvalid)
-    #expect(try ExampleDevice().status(of: TokenMaker(issuer: Array(repeating: 1, count: 32))) == .tokenInvalid)
-    #expect(try ExampleDevice().status(of: TokenMaker(isSigned: false)) == .tokenInvalid)
-    #expect(try ExampleDevice().status(of: TokenMaker(commands: [])) == .commandRefused)
-    #expect(try ExampleDevice().status(of: TokenMaker(commands: ["lock"])) == .commandRefused)
-    #expect(try ExampleDevice().status(of: TokenMaker(commands: ["lock", "unlock"])) == .accepted)
-    #expect(try ExampleDevice().status(of: TokenMaker(maximumUses: 0)) == .usesExhausted)
-    #expect(try ExampleDevice().status(of: TokenMaker(), command: "explode") == .commandRefused)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.expires = 1_790_000_100 }) == .tokenExpired)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.expires = 1_790_000_101 }) == .accepted)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.audience = DeviceID(filledWith: 1) }) == .tokenInvalid)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.issuer = try TestIssuer() }) == .tokenInvalid)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.flaws.isSigned = false }) == .tokenInvalid)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.commands = [] }) == .commandRefused)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.commands = ["lock"] }) == .commandRefused)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.commands = ["lock", "unlock"] }) == .accepted)
+    #expect(try ExampleDevice().status(of: ExampleToken { $0.maximumUses = 0 }) == .usesExhausted)
+    #expect(try ExampleDevice().status(of: ExampleToken(), command: "explode") == .commandRefused)
   }
 
   @Test func `wrong measurements are told apart, and only a proved device is told under seal`() throws {
     let device = try ExampleDevice()
-    #expect(try device.status(of: TokenMaker(), device: wrong) == .deviceMismatch)
+    #expect(try device.status(of: ExampleToken(), device: wrong) == .deviceMismatch)
     #expect(device.outgoing == "830306f6")
     #expect(device.store.rounds.isEmpty)
-    #expect(try device.status(of: TokenMaker(), integrity: wrong) == .integrityMismatch)
+    #expect(try device.status(of: ExampleToken(), integrity: wrong) == .integrityMismatch)
     #expect(device.outgoing.hasPrefix("83030553"))
     #expect(device.store.rounds.count == 1)
     #expect(device.lock.performed.isEmpty)
@@ -125,7 +126,7 @@ import HoldfastCore
 
   @Test func `a request that was changed on the way does not open`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let answer = try device.answer(from: &prover) { $0[$0.count - 20] ^= 1 }
     #expect(device.respond(answer).status == .malformed)
     #expect(device.lock.performed.isEmpty)
@@ -134,7 +135,7 @@ import HoldfastCore
   @Test func `an unsigned token counts only where policy says so, and moves no floor`() throws {
     let device = try ExampleDevice()
     device.policy.acceptsUnsigned = true
-    let token = TokenMaker(issuedAt: 1_790_000_050, generation: 9, isSigned: false)
+    let token = ExampleToken { ($0.issuedAt, $0.generation, $0.flaws.isSigned) = (1_790_000_050, 9, false) }
     #expect(try device.status(of: token) == .accepted)
     #expect(device.store.floor == 1_790_000_000)
     #expect(device.store.generations.isEmpty)
@@ -145,7 +146,7 @@ import HoldfastCore
 
   @Test func `a removed issuer's remembered token is invalid at once`() throws {
     let device = try ExampleDevice()
-    let token = try TokenMaker().token()
+    let token = try ExampleToken().token()
     var prover = try Prover.with(token)
     #expect(try device.round(&prover).response.status == .accepted)
     device.store.issuers.removeAll()
@@ -155,34 +156,35 @@ import HoldfastCore
 
   @Test func `an older generation is revoked once a newer one was accepted`() throws {
     let device = try ExampleDevice()
-    #expect(try device.status(of: TokenMaker(generation: 2)) == .accepted)
-    #expect(try device.status(of: TokenMaker(generation: 1)) == .tokenRevoked)
-    #expect(try device.status(of: TokenMaker(generation: 2)) == .accepted)
+    #expect(try device.status(of: ExampleToken { $0.generation = 2 }) == .accepted)
+    #expect(try device.status(of: ExampleToken { $0.generation = 1 }) == .tokenRevoked)
+    #expect(try device.status(of: ExampleToken { $0.generation = 2 }) == .accepted)
   }
 
   @Test func `uses are counted by token id, whatever the token's bytes are`() throws {
     let device = try ExampleDevice()
-    #expect(try device.status(of: TokenMaker(maximumUses: 2), integrity: wrong) == .integrityMismatch)
-    #expect(try device.status(of: TokenMaker(maximumUses: 2)) == .accepted)
-    #expect(try device.status(of: TokenMaker(maximumUses: 2)) == .accepted)
-    #expect(try device.status(of: TokenMaker(maximumUses: 2)) == .usesExhausted)
+    #expect(try device.status(of: ExampleToken { $0.maximumUses = 2 }, integrity: wrong) == .integrityMismatch)
+    #expect(try device.status(of: ExampleToken { $0.maximumUses = 2 }) == .accepted)
+    #expect(try device.status(of: ExampleToken { $0.maximumUses = 2 }) == .accepted)
+    #expect(try device.status(of: ExampleToken { $0.maximumUses = 2 }) == .usesExhausted)
   }
 
   @Test func `nobody can push the clock into the far future`() throws {
     let device = try ExampleDevice()
     let far = 1_790_000_000 + 400 * 86_400 + 1 as UInt64
-    #expect(try device.status(of: TokenMaker(issuedAt: far, expires: far + 10)) == .tokenInvalid)
+    #expect(try device.status(of: ExampleToken { ($0.issuedAt, $0.expires) = (far, far + 10) }) == .tokenInvalid)
     let tomorrow = 1_790_000_100 + 86_401 as UInt64
-    #expect(try device.status(of: TokenMaker(issuedAt: tomorrow, expires: tomorrow + 10)) == .tokenInvalid)
+    #expect(
+      try device.status(of: ExampleToken { ($0.issuedAt, $0.expires) = (tomorrow, tomorrow + 10) }) == .tokenInvalid)
     #expect(device.store.floor == 1_790_000_000)
-    device.clock.unix = nil
-    #expect(try device.status(of: TokenMaker(issuedAt: far - 1, expires: far + 10)) == .accepted)
+    device.clock.seconds = nil
+    #expect(try device.status(of: ExampleToken { ($0.issuedAt, $0.expires) = (far - 1, far + 10) }) == .accepted)
     #expect(device.store.floor == far - 1)
   }
 
   @Test func `an integrity proof may be missing where the command needs none`() throws {
     let device = try ExampleDevice()
-    var prover = try Prover.with(try TokenMaker().token(), command: "status", integrity: wrong)
+    var prover = try Prover.with(try ExampleToken().token(), command: "status", integrity: wrong)
     let first = try device.round(&prover)
     #expect(first.response.status == .integrityMismatch)
     guard case .awaitChallenge = first.step else {
@@ -190,7 +192,7 @@ import HoldfastCore
       return
     }
     #expect(try device.round(&prover).response.status == .accepted)
-    var unlock = try Prover.with(try TokenMaker().token(), integrity: wrong)
+    var unlock = try Prover.with(try ExampleToken().token(), integrity: wrong)
     _ = try device.round(&unlock)
     let second = try device.round(&unlock)
     #expect(second.response.status == .factorMissing)
@@ -204,7 +206,7 @@ import HoldfastCore
   @Test func `a store that fails means no`() throws {
     let device = try ExampleDevice()
     device.store.failsToSettle = true
-    #expect(try device.status(of: TokenMaker()) == .internal)
+    #expect(try device.status(of: ExampleToken()) == .internal)
     #expect(device.lock.performed.isEmpty)
     device.store.failsToRead = true
     #expect(throws: DeviceFault.store) { try device.session.makeChallenge() }
@@ -214,7 +216,7 @@ import HoldfastCore
   @Test func `an issuer that is removed while a round is under way is not believed, without a seal`() throws {
     let device = try ExampleDevice()
     device.store.losesTrust = true
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     let (response, step) = try device.round(&prover)
     #expect(response.status == .tokenInvalid)
     #expect(device.lock.performed.isEmpty)
@@ -228,26 +230,26 @@ import HoldfastCore
   @Test func `an actuator that fails is an internal fault under seal`() throws {
     let device = try ExampleDevice()
     device.lock.fails = true
-    #expect(try device.status(of: TokenMaker()) == .internal)
+    #expect(try device.status(of: ExampleToken()) == .internal)
     #expect(device.outgoing.hasPrefix("83031153"))
   }
 
   @Test func `from the tenth failed proof in a minute answers wait a second`() throws {
     let device = try ExampleDevice()
-    var token = TokenMaker()
-    token.isSigned = false
+    var token = ExampleToken()
+    token.flaws.isSigned = false
     for _ in 1..<10 {
       var prover = try Prover.with(try token.token())
       #expect(try device.round(&prover).response.delayMilliseconds == 0)
     }
     var tenth = try Prover.with(try token.token())
     #expect(try device.round(&tenth).response.delayMilliseconds == 1000)
-    var good = try Prover.with(try TokenMaker().token())
+    var good = try Prover.with(try ExampleToken().token())
     let slowed = try device.round(&good).response
     #expect(slowed.status == .accepted)
     #expect(slowed.delayMilliseconds == 1000)
-    device.clock.milliseconds = 60_000
-    var later = try Prover.with(try TokenMaker().token())
+    device.clock.advance(milliseconds: 60_000)
+    var later = try Prover.with(try ExampleToken().token())
     #expect(try device.round(&later).response.delayMilliseconds == 0)
   }
 
@@ -258,7 +260,7 @@ import HoldfastCore
         let device = try ExampleDevice(bootCount: boot, connection: connection)
         for _ in 0..<4 {
           try device.session.makeChallenge()
-          seen.insert(hex(contentsOf: device.session.challenge))
+          seen.insert(hex(device.session.challenge.array))
         }
       }
     }

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -49,7 +50,7 @@ import HoldfastCore
 
   @Test func `M1 requires no factor that there is not`() throws {
     var message: [UInt8] = []
-    Challenge(deviceID: DeviceID(), nonce: FixedBytes(), keyID: KeyID(), required: .all, clock: nil)
+    Challenge(deviceID: DeviceID(), nonce: TypedBytes(), keyID: KeyID(), required: .all, clock: nil)
       .encode(into: &message)
     #expect(try Challenge(message.span).required == .all)
     message[message.count - 2] = 0x10

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -16,7 +17,7 @@ import HoldfastCore
   /// A prover whose integrity does not match, after the first round with a command that may not need any.
   private func refused(_ device: ExampleDevice, remembered: Bool = false) throws -> Prover {
     var prover = try Prover.with(
-      try TokenMaker().token(), command: "status", remembered: remembered, integrity: wrong)
+      try ExampleToken().token(), command: "status", remembered: remembered, integrity: wrong)
     let step = try device.round(&prover).step
     #expect(done(step) == nil)
     return prover
@@ -25,7 +26,7 @@ import HoldfastCore
   @Test func `where every command needs integrity nothing is tried without`() throws {
     let device = try ExampleDevice()
     device.policy.commonFactors = [.integrity, .device]
-    var prover = try Prover.with(try TokenMaker().token(), command: "status", integrity: wrong)
+    var prover = try Prover.with(try ExampleToken().token(), command: "status", integrity: wrong)
     #expect(done(try device.round(&prover).step)?.status == .integrityMismatch)
   }
 
@@ -87,14 +88,14 @@ import HoldfastCore
         let prover = try Prover(
           identity: try Prover.exampleIdentity(), request: Request(command: "unlock"), token: token.span,
           encoding: encoding, isRemembered: false, cryptography: OpenSSLCryptography(),
-          random: RepeatingRandom(bytes: [3]))
+          random: RepeatingRandom([3]))
         _ = prover.outgoing.count
       }
     }
   }
 
   @Test func `a sealed verdict in place of M1 is an impostor's`() throws {
-    var prover = try Prover.with(try TokenMaker().token())
+    var prover = try Prover.with(try ExampleToken().token())
     #expect(throws: ProverFault.impostor) { try prover.receive(([0x83, 0x03, 0x0e, 0x41, 0x00] as [UInt8]).span) }
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -19,7 +20,9 @@ import HoldfastCore
   }
 
   /// A device, and a token that it remembers.
-  private func acquaintedDevice(_ maker: TokenMaker = TokenMaker()) throws -> (device: ExampleDevice, token: [UInt8]) {
+  private func acquaintedDevice(_ maker: ExampleToken = ExampleToken()) throws -> (
+    device: ExampleDevice, token: [UInt8]
+  ) {
     let (device, token) = (try ExampleDevice(), try maker.token())
     var prover = try Prover.with(token, request: request(1, "status"))
     #expect(try device.round(&prover).response.status == .accepted)
@@ -34,7 +37,7 @@ import HoldfastCore
   }
 
   @Test func `a verdict held back and a forged tokenUnknown in its place get a command carried out once`() throws {
-    let (device, token) = try acquaintedDevice(TokenMaker(maximumUses: 2))
+    let (device, token) = try acquaintedDevice(ExampleToken { $0.maximumUses = 2 })
     var prover = try Prover.with(token, request: request(101), remembered: true)
     try suppressAnswer(device, to: &prover)
     let verdict = try done(try device.round(&prover).step)
@@ -57,11 +60,11 @@ import HoldfastCore
     // First a few, so that the number stays in the window, then so many that it falls out of it.
     for count in [10, 70] {
       for number in 0..<UInt64(count) {
-        #expect(try other.status(of: TokenMaker(), request: request(200 + UInt64(count) + number)) == .accepted)
+        #expect(try other.status(of: ExampleToken(), request: request(200 + UInt64(count) + number)) == .accepted)
       }
       #expect(other.lock.performed.count == (count == 10 ? 10 : 80))
     }
-    device.clock.milliseconds += 29_000
+    device.clock.advance(milliseconds: 29_000)
     #expect(device.respond(held, waited: 29_000).status == .internal)
     let verdict = try done(try prover.receive(hex(device.outgoing).span))
     #expect(verdict.isRepetition)
@@ -82,9 +85,9 @@ import HoldfastCore
   @Test func `a command that failed stays failed, and is not tried again`() throws {
     let device = try acquaintedDevice().device
     device.lock.fails = true
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .internal)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .internal)
     device.lock.fails = false
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .internal)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .internal)
     #expect(device.lock.performed == ["unlock"])
     #expect(device.store.repetitions == [.internal])
   }
@@ -92,19 +95,19 @@ import HoldfastCore
   @Test func `an outcome that was never written is not made up`() throws {
     let device = try acquaintedDevice().device
     device.store.losesOutcomes = true
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .accepted)
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .internal)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .accepted)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .internal)
     #expect(device.lock.performed == ["unlock"])
   }
 
   @Test func `the number of one command does not answer for another, nor for other parameters`() throws {
     let device = try acquaintedDevice().device
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .accepted)
-    #expect(try device.status(of: TokenMaker(), request: request(5, "lock")) == .commandRefused)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .accepted)
+    #expect(try device.status(of: ExampleToken(), request: request(5, "lock")) == .commandRefused)
     var withParameter = request(5)
     try withParameter.append(parameter: "slowly")
-    #expect(try device.status(of: TokenMaker(), request: withParameter) == .commandRefused)
-    #expect(try device.status(of: TokenMaker(), request: request(5)) == .accepted)
+    #expect(try device.status(of: ExampleToken(), request: withParameter) == .commandRefused)
+    #expect(try device.status(of: ExampleToken(), request: request(5)) == .accepted)
     #expect(device.lock.performed == ["unlock"])
   }
 
@@ -112,7 +115,7 @@ import HoldfastCore
     let device = try acquaintedDevice().device
     var verdicts: [UInt64?] = []
     for number in [7, 6, nil, 7] as [UInt64?] {
-      var prover = try Prover.with(try TokenMaker().token(), request: request(number))
+      var prover = try Prover.with(try ExampleToken().token(), request: request(number))
       verdicts.append(try done(try device.round(&prover).step).notice.highestRequestNumber)
     }
     #expect(verdicts == [nil, nil, nil, 7])
@@ -121,7 +124,7 @@ import HoldfastCore
   @Test func `a prover that tries again without its integrity proof sends the same number, which counts once`() throws {
     let device = try acquaintedDevice().device
     let wrong = [UInt8](repeating: 0xee, count: 32)
-    var prover = try Prover.with(try TokenMaker().token(), request: request(9, "status"), integrity: wrong)
+    var prover = try Prover.with(try ExampleToken().token(), request: request(9, "status"), integrity: wrong)
     guard case .awaitChallenge = try device.round(&prover).step else { throw ProverFault.malformed }
     let verdict = try done(try device.round(&prover).step)
     #expect(verdict.status == .accepted)
@@ -138,7 +141,7 @@ import HoldfastCore
   }
 
   @Test func `a repetition tests no code and counts no failure`() throws {
-    let coded = try CodedDevice([.integrity, .device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.integrity, .device, .otp], otp: hotpMethod)
     let right = try numbered(coded, try coded.otp(0))
     #expect(try coded.device.status(of: coded.token, request: right.copy()) == .accepted)
     let after = coded.ann
@@ -150,7 +153,7 @@ import HoldfastCore
   }
 
   @Test func `two connections with one request and its code get it carried out once`() throws {
-    let coded = try CodedDevice([.integrity, .device, .otp], otp: CodedDevice.hotp)
+    let coded = try CodedDevice([.integrity, .device, .otp], otp: hotpMethod)
     let other = try ExampleDevice(connection: 2, store: coded.device.store)
     other.policy.rules = coded.device.policy.rules
     other.policy.limits = coded.device.policy.limits

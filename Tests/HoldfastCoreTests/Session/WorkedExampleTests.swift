@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -30,7 +31,7 @@ import HoldfastCore
       Issue.record("the prover did not answer")
       return
     }
-    #expect(hex(prover.outgoing.bytes) == round["m2"])
+    #expect(hex(prover.outgoing.array) == round["m2"])
     guard case .done(let verdict) = try prover.receive(hex(round["m3"]!).span) else {
       Issue.record("the prover did not end")
       return

@@ -1,8 +1,9 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
-typealias TestUser = ActivationSession<OpenSSLCryptography, CountingRandom>
+typealias TestUser = ActivationSession<OpenSSLCryptography, TestRandom>
 
 let activationText = "0000-0000-0000-0000-0001-1"
 let otherText = "0000-0000-0000-0000-0002-2"
@@ -15,17 +16,15 @@ extension ExampleDevice {
     _ purpose: OneUseCode.Purpose = .activation, _ text: String = activationText, id: UInt64 = 1,
     lifetime: UInt64 = 600
   ) throws {
-    var cryptography = OpenSSLCryptography()
-    let key = try oneUseCode(text).key(for: purpose, using: &cryptography).withBytes { [UInt8]($0) }
-    store.codes[id] = MemoryStore.CodeEntry(
-      purpose: purpose, key: key, user: "ann", expires: clock.unix! + lifetime, otp: CodedDevice.totp,
-      seal: CodedDevice.timeSeal)
+    try store.issue(
+      oneUseCode(text), id: id, for: purpose, of: "ann", expires: clock.seconds! + lifetime, otp: totpMethod,
+      seal: timeSealMethod)
   }
 
   /// M1.
   func opening() throws -> [UInt8] {
     try session.makeChallenge()
-    return hex(hex(contentsOf: session.challenge))
+    return session.challenge.array
   }
 
   /// What the device answers.
@@ -35,16 +34,16 @@ extension ExampleDevice {
   }
 }
 
-extension ActivationSession where Crypto == OpenSSLCryptography, Random == CountingRandom {
+extension ActivationSession where Crypto == OpenSSLCryptography, Random == TestRandom {
   static func with(_ text: String, _ purpose: OneUseCode.Purpose = .activation, seed: UInt64 = 1) -> TestUser {
     TestUser(
-      code: oneUseCode(text), for: purpose, cryptography: OpenSSLCryptography(), random: CountingRandom(state: seed))
+      code: oneUseCode(text), for: purpose, cryptography: OpenSSLCryptography(), random: TestRandom(state: seed))
   }
 
   /// What the user sends for `message`.
   mutating func answer(_ message: [UInt8]) throws -> [UInt8] {
     guard case .send = try receive(message.span) else { throw ActivationFault.malformed }
-    return hex(hex(contentsOf: outgoing))
+    return outgoing.array
   }
 
   /// What the user sends once the grant in `message` is stored, and the secrets.
@@ -57,7 +56,7 @@ extension ActivationSession where Crypto == OpenSSLCryptography, Random == Count
       ]
     }
     try confirm()
-    return (hex(hex(contentsOf: outgoing)), secrets ?? [:])
+    return (outgoing.array, secrets ?? [:])
   }
 
   mutating func fault(for message: [UInt8]) -> ActivationFault? {

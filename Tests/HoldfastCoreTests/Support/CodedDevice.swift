@@ -1,18 +1,13 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
 /// The worked example's device with one user, ann, and everything that makes her codes.
 final class CodedDevice {
-  static let hotp = CodeMethod.hotp(.sha1, .six)
-  static let totp = CodeMethod.totp(.sha1, .six, periodSeconds: 30)
-  static let counterSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:C-QH64")!)
-  static let timeSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64-T1M")!)
-  static let challengeSeal = CodeMethod.ocra(OCRASuite("OCRA-1:HOTP-SHA256-8:QH64")!)
-
   let device: ExampleDevice
   let key: [UInt8] = Array("12345678901234567890123456789012".utf8)
-  var token = TokenMaker(expires: 2_000_000_000)
+  var token = ExampleToken { $0.expires = 2_000_000_000 }
 
   init(_ factors: Factors, otp: CodeMethod? = nil, seal: CodeMethod? = nil) throws {
     device = try ExampleDevice()
@@ -26,8 +21,8 @@ final class CodedDevice {
   }
 
   var now: UInt64 {
-    get { device.clock.unix! }
-    set { device.clock.unix = newValue }
+    get { device.clock.seconds! }
+    set { device.clock.seconds = newValue }
   }
 
   var ann: UserRecord {
@@ -40,9 +35,7 @@ final class CodedDevice {
 
   /// Ann's one-time password at a counter or time step.
   func otp(_ position: UInt64) throws -> BoundedText<16> {
-    let key = key
-    var cryptography = OpenSSLCryptography()
-    return try HOTP.code(counter: position, key: key.span, hash: .sha1, length: .six, using: &cryptography)
+    try password(position, secret: key).code
   }
 
   /// Her one-time password when her clock is `seconds` ahead of the device's.
@@ -55,19 +48,9 @@ final class CodedDevice {
     _ position: UInt64 = 0, _ command: BoundedText<32> = "unlock", _ parameters: [BoundedText<64>] = [],
     challenge: [UInt8] = []
   ) throws -> BoundedText<16> {
-    guard case .ocra(let suite) = ann.accounts[.seal]!.method else { throw CryptographyFailure() }
-    let key = key
-    var cryptography = OpenSSLCryptography()
-    let digest = try sealQuestion(
-      command: command, parameterCount: parameters.count, parameter: { parameters[$0] }, using: &cryptography)
-    let text = Array(hex(challenge.span).utf8) + (0..<64).map { digest[$0] }
-    let question = OCRAQuestion(text.span, for: suite)!
-    return try OCRA.code(
-      suite: suite, key: key.span,
-      input: OCRAInput(
-        counter: suite.hasCounter ? position : nil, question: question,
-        timeStep: suite.timeStepSeconds == nil ? nil : position),
-      using: &cryptography)
+    try TestSupport.seal(
+      ann.accounts[.seal]!.method, position, challenge: challenge, command, parameters, secret: key
+    ).code
   }
 
   func request(

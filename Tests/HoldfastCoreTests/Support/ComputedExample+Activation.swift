@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
@@ -14,15 +15,15 @@ extension ComputedExample {
     let m1 = hex(inputs.round("cose")["m1"]!)
     var user = ActivationSession(
       code: oneUseCode(Self.activationCode), for: .activation, cryptography: OpenSSLCryptography(),
-      random: RepeatingRandom(bytes: self["client-private"]))
+      random: RepeatingRandom(self["client-private"]))
     _ = try user.receive(m1.span)
-    self["activate"] = [UInt8](user.outgoing.bytes)
+    self["activate"] = user.outgoing.array
     try device.challenge(with: "cose")
     _ = device.respond(self["activate"])
     self["granted"] = hex(device.outgoing)
     _ = try user.receive(self["granted"].span)
     try user.confirm()
-    self["confirm"] = [UInt8](user.outgoing.bytes)
+    self["confirm"] = user.outgoing.array
     _ = device.respond(self["confirm"])
     self["activated"] = hex(device.outgoing)
     let activated = self["activated"]
@@ -39,14 +40,12 @@ extension ComputedExample {
 
   private func deviceWithCodes() throws -> ExampleDevice {
     let device = try ExampleDevice()
-    device.session.random = RepeatingRandom(bytes: self["fresh-private"])
-    var cryptography = OpenSSLCryptography()
+    device.session.random = RepeatingRandom(self["fresh-private"])
     for (id, purpose, text) in [
       (UInt64(1), OneUseCode.Purpose.activation, Self.activationCode), (2, .unlock, Self.unlockCode),
     ] {
-      let key = try oneUseCode(text).key(for: purpose, using: &cryptography).withBytes { [UInt8]($0) }
-      device.store.codes[id] = MemoryStore.CodeEntry(
-        purpose: purpose, key: key, user: "alice", expires: 1_790_000_700, otp: .totp(.sha1, .six, periodSeconds: 30),
+      try device.store.issue(
+        oneUseCode(text), id: id, for: purpose, of: "alice", expires: 1_790_000_700, otp: totpMethod,
         seal: .ocra(.usualSeal))
     }
     return device
@@ -83,9 +82,9 @@ extension ComputedExample {
     self["unlock-code-key"] = key.withBytes { [UInt8]($0) }
     var user = ActivationSession(
       code: oneUseCode(Self.unlockCode), for: .unlock, cryptography: OpenSSLCryptography(),
-      random: RepeatingRandom(bytes: [1]))
+      random: RepeatingRandom([1]))
     _ = try user.receive(m1.span)
-    self["unlock"] = [UInt8](user.outgoing.bytes)
+    self["unlock"] = user.outgoing.array
     try device.challenge(with: "cose")
     _ = device.respond(self["unlock"])
     self["unlocked"] = hex(device.outgoing)

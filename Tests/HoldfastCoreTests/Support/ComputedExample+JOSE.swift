@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
@@ -30,7 +31,7 @@ extension ComputedExample {
     message.appendCBOR(bytes: header.span)
     message.appendCBOR(map: 0)
     message.appendCBOR(bytes: self["claims"].span)
-    message.appendCBOR(bytes: try mac.finish().bytes)
+    message.appendCBOR(bytes: (try mac.finish() as MAC).bytes)
     self["mac-claims"] = message
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
@@ -36,12 +37,12 @@ extension ComputedExample {
         deviceID: fixed(self["device-id"]), keyID: fixed(self["device-kid"]), proofKey: secret(self["mpk"]),
         integrity: secret(self["im"]), device: secret(self["dm"])),
       request: Request(command: "unlock"), token: token.span, encoding: encoding, isRemembered: isReference,
-      cryptography: OpenSSLCryptography(), random: RepeatingRandom(bytes: round["prover-random"]))
+      cryptography: OpenSSLCryptography(), random: RepeatingRandom(round["prover-random"]))
     _ = try prover.receive(round["m1"].span)
-    round["m2"] = [UInt8](prover.outgoing.bytes)
+    round["m2"] = prover.outgoing.array
     var hash = cryptography.sha256()
     hash.append(round["m2"].span)
-    round["m2-sha256"] = [UInt8](try hash.finish().bytes)
+    round["m2-sha256"] = [UInt8]((try hash.finish() as Digest).bytes)
     device.session.challenge.removeAll()
     try device.session.challenge.append(round["m1"].span)
     device.session.isChallengeOpen = true

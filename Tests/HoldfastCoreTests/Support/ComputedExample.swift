@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
@@ -88,7 +89,7 @@ struct ComputedExample: ~Copyable {
     hash.appendCBOR(array: 2)
     hash.appendCBOR(text: "7")
     hash.appendCBOR(text: "2026-11-21")
-    self["seal-question"] = [UInt8](try hash.finish().bytes)
+    self["seal-question"] = [UInt8]((try hash.finish() as Digest).bytes)
   }
 }
 
@@ -116,7 +117,7 @@ extension ComputedExample {
   mutating func seal(_ plaintext: [UInt8], key: [UInt8], authenticating data: [UInt8]) throws -> [UInt8] {
     let iv = self["iv"]
     var buffer = plaintext
-    var tag = FixedBytes<16>()
+    var tag = AuthenticationTag()
     var message = buffer.mutableSpan
     try cryptography.aes256GCMSeal(
       key: secret(key), nonce: iv.span, authenticating: data.span, message: &message, tag: &tag)

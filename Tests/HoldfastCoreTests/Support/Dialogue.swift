@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastCore
 
@@ -13,7 +14,7 @@ extension ExampleDevice {
   }
 
   /// The status of a round that asks for `request` with this token.
-  func status(of token: TokenMaker, request: consuming Request) throws -> Status {
+  func status(of token: ExampleToken, request: consuming Request) throws -> Status {
     var prover = try Prover.with(try token.token(), request: request)
     return try round(&prover).response.status
   }
@@ -21,16 +22,16 @@ extension ExampleDevice {
   /// The M2 of a prover to a fresh M1 of this device.
   func answer(from prover: inout Prover, tamper: (inout [UInt8]) -> Void = { _ in }) throws -> [UInt8] {
     try session.makeChallenge()
-    let challenge = hex(hex(contentsOf: session.challenge))
+    let challenge = session.challenge.array
     guard case .send = try prover.receive(challenge.span) else { throw ProverFault.malformed }
-    var message = hex(hex(contentsOf: prover.outgoing))
+    var message = prover.outgoing.array
     tamper(&message)
     return message
   }
 
   /// The status of a round with this token.
   func status(
-    of token: TokenMaker, command: BoundedText<32> = "unlock", integrity: [UInt8]? = nil, device: [UInt8]? = nil
+    of token: ExampleToken, command: BoundedText<32> = "unlock", integrity: [UInt8]? = nil, device: [UInt8]? = nil
   ) throws -> Status {
     var prover = try Prover.with(try token.token(), command: command, integrity: integrity, device: device)
     return try round(&prover).response.status
@@ -50,6 +51,6 @@ extension Prover {
         integrity: secret(integrity ?? example.bytes("measurement.im")),
         device: secret(device ?? example.bytes("measurement.dm"))),
       request: request ?? Request(command: command), token: token.span, encoding: .cose, isRemembered: remembered,
-      cryptography: OpenSSLCryptography(), random: RepeatingRandom(bytes: [3]))
+      cryptography: OpenSSLCryptography(), random: RepeatingRandom([3]))
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// `docs/protocol.md`, as far as a program can read it.
 ///

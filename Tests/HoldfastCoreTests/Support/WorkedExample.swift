@@ -1,5 +1,6 @@
 import Foundation
 import HoldfastCore
+import TestSupport
 
 /// The worked example of the protocol, made by an independent implementation.
 struct WorkedExample {
@@ -30,24 +31,3 @@ struct WorkedExample {
     name == "jose" ? (Array(text("jose.token").utf8), .jose) : (bytes("cose.token"), .cose)
   }
 }
-
-func hex(_ text: String) -> [UInt8] {
-  var bytes: [UInt8] = []
-  var rest = Substring(text)
-  while rest.count >= 2 {
-    bytes.append(UInt8(rest.prefix(2), radix: 16)!)
-    rest = rest.dropFirst(2)
-  }
-  return bytes
-}
-
-func hex(_ bytes: Span<UInt8>) -> String {
-  var text = ""
-  for index in bytes.indices { text += String(format: "%02x", bytes[index]) }
-  return text
-}
-
-func fixed<let count: Int>(_ bytes: [UInt8]) -> FixedBytes<count> { FixedBytes(bytes.span)! }
-func secret<let count: Int>(_ bytes: [UInt8]) -> Secret<count> { Secret(copying: bytes.span)! }
-
-func hex<let capacity: Int>(contentsOf buffer: borrowing ByteBuffer<capacity>) -> String { hex(buffer.bytes) }

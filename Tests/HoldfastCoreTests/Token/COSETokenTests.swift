@@ -1,27 +1,16 @@
 import Foundation
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
 
 /// The parts of a COSE token that no tag and no signature covers hold exactly what the protocol says.
 @Suite struct COSETokenTests {
-  /// What the example's device makes of a token.
-  private func open(_ token: [UInt8]) throws {
-    let example = WorkedExample.shared
-    var cryptography = OpenSSLCryptography()
-    var key = try P256PrivateKey(scalar: secret(example.bytes("keys.device_private")))
-    let id = try keyID(of: key.publicPoint, using: &cryptography)
-    var trust = try ExampleDevice().store
-    var opener = TokenOpener()
-    var verified = AuthenticatedToken()
-    try opener.open(
-      token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: false,
-      using: &cryptography, into: &verified)
-  }
+  private func open(_ token: [UInt8]) throws { try ExampleDevice().open(token) }
 
   @Test func `a token as it is made opens`() throws {
-    try open(try TokenMaker().token())
+    try open(try ExampleToken().token())
   }
 
   @Test(
@@ -31,23 +20,23 @@ import HoldfastCore
       ("d86084", "d86184"),
     ])
   func `no header may be written otherwise`(part: String, other: String) throws {
-    let made = try TokenMaker().token()
-    let token = hex(made.span)
+    let made = try ExampleToken().token()
+    let token = hex(made)
     let start = try #require(token.range(of: part))
     let changed = token.replacingCharacters(in: start, with: other)
     #expect(throws: TokenFault.self) { try open(hex(changed)) }
   }
 
   @Test func `the recipient's key id has its label, and the signature no unprotected header`() throws {
-    let relabelled = try TokenMaker(recipientKeyLabel: 5).token()
+    let relabelled = try ExampleToken { $0.flaws.recipientKeyLabel = 5 }.token()
     #expect(throws: TokenFault.structure) { try open(relabelled) }
-    let promising = try TokenMaker(unprotected: [0xa1]).token()
+    let promising = try ExampleToken { $0.flaws.unprotectedHeader = [0xa1] }.token()
     #expect(throws: TokenFault.structure) { try open(promising) }
   }
 
   @Test func `a nonce of another length and a ciphertext without a tag are not even decrypted`() throws {
-    let made = try TokenMaker().token()
-    let token = hex(made.span)
+    let made = try ExampleToken().token()
+    let token = hex(made)
     let zeros = String(repeating: "00", count: 12)
     let shortNonce = token.replacingOccurrences(of: "a1054c" + zeros, with: "a1054b" + zeros.dropLast(2))
     #expect(shortNonce.count == token.count - 2)
@@ -60,7 +49,8 @@ import HoldfastCore
 
   @Test func `a version is three numbers, in a list that says so`() throws {
     for head in [0x82, 0x84] as [UInt8] {
-      let token = TokenMaker(version: [1, 2, 3]) { claims in
+      var token = ExampleToken { $0.version = (1, 2, 3) }
+      token.flaws.changeClaims = { claims in
         // 3a 00 01 24 fe is -75007.
         let label = hex("3a000124fe")
         let start = claims.indices.first { claims[$0...].starts(with: label) }!
@@ -69,7 +59,7 @@ import HoldfastCore
       let made = try token.token()
       #expect(throws: TokenFault.self) { try open(made) }
     }
-    let good = try TokenMaker(version: [1, 2, 3]).token()
+    let good = try ExampleToken { $0.version = (1, 2, 3) }.token()
     try open(good)
   }
 

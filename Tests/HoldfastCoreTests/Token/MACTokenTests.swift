@@ -1,4 +1,5 @@
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastCore
@@ -21,12 +22,12 @@ import HoldfastCore
     var cryptography = OpenSSLCryptography()
     var hash = cryptography.sha256()
     hash.append((Array("holdfast/1 mac kid".utf8) + [0] + Self.macKey).span)
-    let digest = try hash.finish()
-    #expect(Array(hex(hex(digest.bytes)).prefix(8)) == hex(hex(keyID.bytes)))
+    let digest: Digest = try hash.finish()
+    #expect(Array(digest).prefix(8) == Array(keyID)[...])
   }
 
   @Test func `a token under a shared key is accepted, as a whole and by its reference`() throws {
-    let token = try TokenMaker(macKey: Self.macKey).token()
+    let token = try mac().token()
     var whole = try Prover.with(token)
     #expect(try device.round(&whole).response.status == .accepted)
     var remembered = try Prover.with(token, remembered: true)
@@ -36,11 +37,11 @@ import HoldfastCore
   }
 
   @Test func `the helper that makes any MAC makes a good one too`() throws {
-    try open(macUnder(Self.macKey, named: hex(hex(keyID.bytes))))
+    try open(macUnder(Self.macKey, named: [UInt8](keyID.bytes)))
   }
 
   @Test func `without the policy's word a trusted key is not enough, also for a token that is remembered`() throws {
-    let token = try TokenMaker(macKey: Self.macKey).token()
+    let token = try mac().token()
     device.policy.acceptsMAC = false
     var early = try Prover.with(token)
     #expect(try device.round(&early).response.status == .tokenInvalid)
@@ -55,7 +56,7 @@ import HoldfastCore
   }
 
   @Test func `without trust in the key the policy's word is not enough, also for a token that is remembered`() throws {
-    let token = try TokenMaker(macKey: Self.macKey).token()
+    let token = try mac().token()
     var first = try Prover.with(token)
     #expect(try device.round(&first).response.status == .accepted)
     device.store.macKeys = [:]
@@ -67,14 +68,14 @@ import HoldfastCore
 
   @Test func `trust that ends while a round is under way denies it`() throws {
     device.store.losesTrust = true
-    #expect(try device.status(of: TokenMaker(macKey: Self.macKey)) == .tokenInvalid)
+    #expect(try device.status(of: mac()) == .tokenInvalid)
     #expect(device.lock.performed.isEmpty)
   }
 
   @Test func `another device's key makes no token for this one, whatever key id it names`() throws {
     let others = [UInt8](repeating: 0xee, count: 32)
-    #expect(throws: TokenFault.untrusted) { try open(TokenMaker(macKey: others)) }
-    let named = hex(hex(keyID.bytes))
+    #expect(throws: TokenFault.untrusted) { try open(mac(others)) }
+    let named = [UInt8](keyID.bytes)
     #expect(throws: TokenFault.cryptography) {
       try open(mac(others) { $0.replaceSubrange(Self.keyIDPlace, with: named) })
     }
@@ -89,7 +90,7 @@ import HoldfastCore
 
   @Test(arguments: [0, 8, 16, 31])
   func `a shorter tag is none`(count: Int) throws {
-    let token = mac { plaintext in
+    let token = try mac { plaintext in
       let tag = Array(plaintext.suffix(32))
       plaintext.removeLast(34)
       plaintext.appendCBOR(bytes: Array(tag.prefix(count)).span)
@@ -105,14 +106,14 @@ import HoldfastCore
   @Test func `the kind of the key decides: no MAC under a signing key's id, no signature under a MAC key's`() throws {
     let issuer = try P256PrivateKey(scalar: secret(WorkedExample.shared.bytes("keys.issuer_private"))).publicPoint
     var cryptography = OpenSSLCryptography()
-    let signingID = hex(hex(try HoldfastCore.keyID(of: issuer, using: &cryptography).bytes))
+    let signingID = [UInt8](try HoldfastCore.keyID(of: issuer, using: &cryptography).bytes)
     // The attack on a verifier that lets the header choose: the issuer's public point as the key of a MAC.
-    for key in [Self.macKey, hex(hex(issuer.bytes))] {
+    for key in [Self.macKey, [UInt8](issuer.bytes)] {
       #expect(throws: TokenFault.cryptography) { try open(macUnder(key, named: signingID)) }
     }
-    let macID = hex(hex(keyID.bytes))
+    let macID = [UInt8](keyID.bytes)
     #expect(throws: TokenFault.cryptography) {
-      try open(TokenMaker(changePlaintext: { $0.replaceSubrange(Self.keyIDPlace, with: macID) }))
+      try open(ExampleToken { $0.flaws.changePlaintext = { $0.replaceSubrange(Self.keyIDPlace, with: macID) } })
     }
   }
 
@@ -129,37 +130,25 @@ import HoldfastCore
   private static let keyIDPlace = 9..<17
 
   /// A token under a MAC key, changed before it is encrypted.
-  private func mac(_ key: [UInt8] = macKey, _ change: @escaping (inout [UInt8]) -> Void) -> TokenMaker {
-    TokenMaker(macKey: key, changePlaintext: change)
+  private func mac(_ key: [UInt8] = macKey, _ change: @escaping (inout [UInt8]) throws -> Void = { _ in }) throws
+    -> ExampleToken
+  {
+    try ExampleToken { ($0.issuer, $0.flaws.changePlaintext) = (try TestIssuer(sharing: key), change) }
   }
 
-  /// What a device that takes MACs makes of a token.
-  private func open(_ maker: TokenMaker) throws {
-    let token = try maker.token()
-    let example = WorkedExample.shared
-    var cryptography = OpenSSLCryptography()
-    var key = try P256PrivateKey(scalar: secret(example.bytes("keys.device_private")))
-    let id = try HoldfastCore.keyID(of: key.publicPoint, using: &cryptography)
-    var trust = device.store
-    var opener = TokenOpener()
-    var verified = AuthenticatedToken()
-    try opener.open(
-      token.span, encoding: .cose, key: &key, keyID: id, trust: &trust, acceptsUnsigned: false, acceptsMAC: true,
-      using: &cryptography, into: &verified)
-  }
+  /// The device's view of a token.
+  private func open(_ token: ExampleToken) throws { try device.open(token.token()) }
 
   /// A `COSE_Mac0` under any bytes, with any key id.
-  private func macUnder(_ key: [UInt8], named id: [UInt8]) -> TokenMaker {
-    mac { plaintext in
+  private func macUnder(_ key: [UInt8], named id: [UInt8]) throws -> ExampleToken {
+    try mac { plaintext in
       plaintext.replaceSubrange(Self.keyIDPlace, with: id)
       let protected = Array(plaintext[4..<30])
       let claims = Array(plaintext[33..<plaintext.count - 34])
-      do {
-        var cryptography = OpenSSLCryptography()
-        var mac = try cryptography.hmacSHA256(key: key.span)
-        mac.appendCOSEClaimsContext("MAC0", protected: protected.span, payload: claims.span)
-        plaintext.replaceSubrange(plaintext.count - 32..<plaintext.count, with: hex(hex(try mac.finish().bytes)))
-      } catch { Issue.record(error) }
+      var cryptography = OpenSSLCryptography()
+      var mac = try cryptography.hmacSHA256(key: key.span)
+      mac.appendCOSEClaimsContext("MAC0", protected: protected.span, payload: claims.span)
+      plaintext.replaceSubrange(plaintext.count - 32..<plaintext.count, with: Array(try mac.finish() as MAC))
     }
   }
 }

@@ -67,7 +67,7 @@ import HoldfastDevice
     for copy in ["old", "used"] {
       try device.restoreFolder(from: copy)
       #expect(throws: DeviceFolderFault.file(.ledger, .rolledBack)) { try device.reopenLedger() }
-      #expect(throws: ServerFault.folder(.file(.ledger, .rolledBack))) { try ServedDevice(device) }
+      #expect(throws: DeviceFolderFault.file(.ledger, .rolledBack)) { try ServedDevice(device) }
     }
     try device.restoreFolder(from: "newest")
     try device.reopenLedger()

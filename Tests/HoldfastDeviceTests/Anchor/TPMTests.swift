@@ -7,17 +7,14 @@ import Testing
 import HoldfastDevice
 
 @Suite struct TPMTests {
-  private func bytes(_ hexadecimal: String) -> [UInt8] {
-    let digits = hexadecimal.filter { $0 != " " }.map { UInt8($0.hexDigitValue ?? 0) }
-    return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
-  }
+  private func bytes(_ digits: String) -> [UInt8] { hex(digits.filter { $0 != " " }) }
 
   @Test func `a command has tag, size, code, handles, one password session and parameters`() throws {
     var command = ByteBuffer<160>()
     let (authorization, parameters): ([UInt8], [UInt8]) = ([0xaa, 0xbb], [0, 8, 0, 0])
     try TPMCommand(code: .read, handles: [0x0180_0001, 0x0180_0001]).encode(
       authorization: authorization.span, parameters: parameters.span, into: &command)
-    let encoded = Array(copying: command.bytes)
+    let encoded = Array(command.bytes)
     #expect(
       encoded
         == bytes("8002 00000025 0000014e 01800001 01800001 0000000b 40000009 0000 01 0002aabb 00080000"))

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastStorage
 import TestSupport
 import Testing

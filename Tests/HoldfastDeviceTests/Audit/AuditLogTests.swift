@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import TestSupport
 import Testing
 

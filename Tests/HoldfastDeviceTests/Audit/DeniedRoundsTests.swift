@@ -156,15 +156,9 @@ import HoldfastDevice
 
 /// A round with one of many tokens.
 private func numberedRound(_ number: Int) -> AppraisalInput {
-  var tokenID = TokenID()
-  (tokenID[0], tokenID[1]) = (UInt8(number >> 8), UInt8(number & 0xff))
-  return AppraisalInput(
-    verifyingKey: KeyID(filledWith: 5), tokenID: tokenID, subject: BoundedText("app"), issuedAt: testTime,
-    expires: testTime + 10, generation: 1, maximumUses: nil, version: .zero, integrity: .right, device: .right,
-    command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,
-    limits: TokenLimits(), codes: [], isAnotherUsersCode: false, codeUser: nil, codeLimits: CodeLimits(),
-    longestParameterLength: 0, compatibilityNonce: nil, requestNumber: nil, requestDigest: FixedBytes(), realClock: nil,
-    monotonicMilliseconds: 0)
+  var round = AppraisalInput.accepted()
+  (round.tokenID[0], round.tokenID[1]) = (UInt8(number >> 8), UInt8(number & 0xff))
+  return round
 }
 
 extension TestDevice {

@@ -1,7 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import HoldfastTransport
 import TestSupport
 import Testing

@@ -2,7 +2,7 @@ import Foundation
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import TestSupport
 import Testing
 

@@ -1,7 +1,7 @@
 import HoldfastFirmware
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import TestSupport
 import Testing
 
@@ -95,7 +95,7 @@ import HoldfastDevice
         for purpose in [CodePurpose.otp, .seal, .host] {
           let found = try store.attempt { (store) throws(DeviceFault) -> [UInt8] in
             guard let secret = try store.codeSecret(of: user.record.id, purpose) else { return [] }
-            return Array(copying: secret.bytes)
+            return Array(secret.bytes)
           }
           secrets.append(found)
         }

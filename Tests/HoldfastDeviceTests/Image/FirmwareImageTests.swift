@@ -3,7 +3,6 @@ import HoldfastFirmware
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 import TestSupport
 import Testing
 

@@ -23,7 +23,7 @@ import HoldfastDevice
     var text = ByteBuffer<512>()
     try DeviceKeyFile.encode(key, into: &text)
     #expect(
-      Array(copying: text.bytes)
+      Array(text.bytes)
         == Array((#"{"kty":"EC","crv":"P-256","x":"\#(x)","y":"\#(y)","d":"\#(d)"}"# + "\n").utf8))
   }
 

@@ -66,10 +66,12 @@ import HoldfastDevice
     #expect(try device.folder.openLedger().summary() == device.ledger.summary())
   }
 
-  @Test func `an unknown command that policy names fails after its record, and says internal`() throws {
+  @Test func `an unknown command that policy names is refused before its record`() throws {
     let device = try TestDevice()
     device.policy.commands[BoundedText("open")] = CommandRule(factors: .device)
-    #expect(try device.connect().round(try device.prover(), "open").status == .internal)
+    let before = try device.ledger.summary()
+    #expect(try device.connect().round(try device.prover(), "open", number: 7).status == .commandRefused)
     #expect(device.lock.current == .locked)
+    #expect(try device.ledger.summary() == before)
   }
 }

@@ -5,17 +5,10 @@ import HoldfastCore
 import HoldfastDevice
 
 @Suite struct SettleTests {
-  private let keyID = KeyID(filledWith: 5)
-
   private func round(generation: UInt64) -> AppraisalInput {
-    AppraisalInput(
-      verifyingKey: keyID, tokenID: TokenID(filledWith: 6), subject: BoundedText("app"), issuedAt: testTime,
-      expires: testTime + 10, generation: generation, maximumUses: 3, version: .zero, integrity: .right, device: .right,
-      command: BoundedText("unlock"), isCommandInToken: true, factors: nil, allowsCompatibility: false,
-      limits: TokenLimits(), codes: [],
-      isAnotherUsersCode: false, codeUser: nil, codeLimits: CodeLimits(), longestParameterLength: 0,
-      compatibilityNonce: nil, requestNumber: nil, requestDigest: FixedBytes(), realClock: nil, monotonicMilliseconds: 0
-    )
+    var round = AppraisalInput.accepted()
+    (round.generation, round.maximumUses, round.realClock) = (generation, 3, nil)
+    return round
   }
 
   @Test func `floors never go back, whatever the verdict says`() throws {
@@ -54,8 +47,9 @@ import HoldfastDevice
       decision = Decision(status: .commandRefused, clockFloor: snapshot.clockFloor)
     }
     #expect(try device.ledger.summary() == before)
+    let expected = round(generation: 1)
     let counted = DeniedRounds(
-      status: .commandRefused, verifyingKey: keyID, tokenID: TokenID(filledWith: 6), count: 1)
+      status: .commandRefused, verifyingKey: expected.verifyingKey, tokenID: expected.tokenID, count: 1)
     #expect(device.ledger.denied.take(at: 0, isForced: true) == [counted])
   }
 }

@@ -58,8 +58,8 @@ enum RoundFault: Int, CaseIterable, Comparable {
   private func command(for faults: [RoundFault]) -> String {
     if faults.contains(.unknownCommand) { return "open" }
     switch (faults.contains(.missingFactor), faults.contains(.rejectedCode)) {
-    case (true, true): return "with-both"
-    case (true, false), (false, true): return "with-otp"
+    case (true, true): return "open-safe"
+    case (true, false), (false, true): return "configure"
     case (false, false): return "unlock"
     }
   }
@@ -71,8 +71,8 @@ enum RoundFault: Int, CaseIterable, Comparable {
     return DevicePolicy(
       commands: [
         BoundedText("unlock"): CommandRule(factors: [.integrity, .device], limits: limits),
-        BoundedText("with-otp"): CommandRule(factors: [.integrity, .device, .otp], limits: limits),
-        BoundedText("with-both"): CommandRule(factors: .all, limits: limits),
+        BoundedText("configure"): CommandRule(factors: [.integrity, .device, .otp], limits: limits),
+        BoundedText("open-safe"): CommandRule(factors: .all, limits: limits),
       ], limits: limits)
   }
 

@@ -190,4 +190,33 @@ import Testing
     #expect(try parse(text(256)).commands.count == 256)
     #expect(isUnexpected { try parse(text(257)) })
   }
+
+  @Test func `a rule says how the audit log keeps parameters, and the commands that nobody carries out are found`()
+    throws
+  {
+    func policy(_ member: String) throws -> DevicePolicy {
+      try parse(#"{"version": 1, "commands": {"unlock": {"factors": []\#(member)}, "pump": {"factors": []}}}"#)
+    }
+    var request = Request(command: "unlock")
+    try request.append(parameter: "7")
+    let digest = AuditedParameter(
+      index: 0, .digest(fixed(hex("7902699be42c8a8e46fbbb4501726517e86b22c56a189f7625a6da49081b2451"))))
+    #expect(try policy("").auditedParameters(of: request) == [digest])
+    #expect(try policy(#", "audit": "digest""#).auditedParameters(of: request) == [digest])
+    let text = try policy(#", "audit": "text""#)
+    #expect(try text.auditedParameters(of: request) == [AuditedParameter(index: 0, .text("7"))])
+    #expect(try DevicePolicy(json: text.json()) == text)
+    for wrong in [#", "audit": "none""#, #", "audit": true"#] {
+      #expect(isUnexpected { try policy(wrong) })
+    }
+    var user = Request(command: UserCommandName.synchronise)
+    try user.append(parameter: "ann")
+    #expect(try text.auditedParameters(of: user).isEmpty)
+    struct Bolt: Lock {
+      let current = LockState.locked
+      mutating func move(to target: LockState) throws(ActuatorFailure) {}
+    }
+    #expect(text.commandsNotCarriedOut(by: LockActuator(Bolt())) == ["pump"])
+    #expect(DevicePolicy.forSimulatedLock.commandsNotCarriedOut(by: LockActuator(Bolt())).isEmpty)
+  }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 import Testing
 

@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastStorage
 import PowerCut
 import TestSupport

@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
+import HoldfastLinux
 import HoldfastStorage
 import PowerCut
 import TestSupport

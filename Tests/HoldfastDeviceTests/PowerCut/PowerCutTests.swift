@@ -1,6 +1,6 @@
 import Glibc
 import HoldfastCore
-import HoldfastStorage
+import HoldfastLinux
 import PowerCut
 import TestSupport
 import Testing

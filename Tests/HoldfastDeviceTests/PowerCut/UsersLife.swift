@@ -1,6 +1,6 @@
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import PowerCut
 import TestSupport
 import Testing

@@ -38,8 +38,7 @@ struct EndpointsTests {
     let served = try ServedDevice(device)
     let free = try Endpoint(parsing: "unix:\(other.place.path)/free")
     #expect(throws: ServerFault.endpoint(served.endpoint, .addressInUse)) {
-      _ = try DeviceServer(
-        folder: other.folder, endpoints: [free, served.endpoint], random: SystemRandom(), clock: other.clock)
+      _ = try DeviceServer(try other.opened(), actuator: LockActuator(other.lock), at: [free, served.endpoint])
     }
     #expect(throws: TransportError.notFound) { try Connection.connect(to: free, timeoutMilliseconds: 0) }
     try served.stop()

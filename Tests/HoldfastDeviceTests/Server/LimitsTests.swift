@@ -7,8 +7,8 @@ import Testing
   @Test func `a server's limits are those of the protocol unless told otherwise`() {
     let options = ServerOptions()
     #expect((options.connectionCount, options.waitingCount) == (64, 128))
-    #expect(options.rememberedTokenCount == 4096)
-    #expect((options.ledgerLimits.keptCount, options.ledgerLimits.issuerCount) == (1_000_000, 64))
+    #expect(TokenMemory.usualCapacity == 4096)
+    #expect((LedgerLimits().keptCount, LedgerLimits().issuerCount) == (1_000_000, 64))
     #expect((options.timing.answerMilliseconds, options.timing.messageMilliseconds) == (30_000, 10_000))
     #expect((options.timing.sendMilliseconds, options.timing.greatestDelayMilliseconds) == (10_000, 1000))
     #expect(DevicePolicy.maximumCommandCount == 256)

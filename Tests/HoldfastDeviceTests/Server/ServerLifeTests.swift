@@ -3,7 +3,6 @@ import HoldfastCore
 import HoldfastDevice
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 import HoldfastTransport
 import TestSupport
 import Testing
@@ -84,8 +83,8 @@ import Testing
   @Test func `a server that was stopped before it ran ends at once`() throws {
     let device = try TestDevice()
     let server = try DeviceServer(
-      folder: device.folder, endpoints: [Endpoint(parsing: "unix:\(device.place.path)/socket")], random: SystemRandom(),
-      clock: device.clock)
+      try device.opened(), actuator: LockActuator(device.lock),
+      at: [Endpoint(parsing: "unix:\(device.place.path)/socket")])
     server.stop()
     server.stop()
     try server.run()
@@ -95,7 +94,7 @@ import Testing
     let device = try TestDevice()
     do {
       let served = try ServedDevice(device)
-      #expect(throws: ServerFault.folder(.folder(FileError(.locked, at: device.folder.path)))) {
+      #expect(throws: DeviceFolderFault.folder(FileError(.locked, at: device.folder.path))) {
         _ = try ServedDevice(device, scheme: "unix-stream")
       }
       try served.stop()
@@ -113,8 +112,7 @@ import Testing
     let other = try TestDevice(seed: 2)
     let served = try ServedDevice(device)
     #expect(throws: ServerFault.endpoint(served.endpoint, .addressInUse)) {
-      _ = try DeviceServer(
-        folder: other.folder, endpoints: [served.endpoint], random: SystemRandom(), clock: other.clock)
+      _ = try DeviceServer(try other.opened(), actuator: LockActuator(other.lock), at: [served.endpoint])
     }
     #expect(try other.ledger.summary().bootCount == 0)
     try served.stop()
@@ -123,7 +121,7 @@ import Testing
   @Test func `a key file that went bad is named`() throws {
     let device = try TestDevice()
     try Data("{}".utf8).write(to: URL(fileURLWithPath: DeviceFile.key.path(in: device.folder.path)))
-    #expect(throws: ServerFault.folder(.file(.key, .corrupt))) { _ = try ServedDevice(device) }
+    #expect(throws: DeviceFolderFault.file(.key, .corrupt)) { _ = try ServedDevice(device) }
   }
 
   @Test func `a ledger that fails ends rounds with internal and no connection but its own`() throws {
@@ -136,8 +134,9 @@ import Testing
     #expect(try peer.round(prover, "unlock").status == .internal)
     try device.tamper("DROP TRIGGER fault")
     #expect(try peer.round(prover, "status").result == "locked")
-    try device.tamper("UPDATE state SET clock_floor = -1")
+    // The server makes a challenge as soon as the round before it ends: it has come before the ledger is spoilt.
     _ = try peer.challenge()
+    try device.tamper("UPDATE state SET clock_floor = -1")
     try peer.send([0xff])
     #expect(try peer.unsealedStatus() == .malformed)
     let next = try served.connect()

@@ -59,7 +59,7 @@ import HoldfastDevice
           let prover = try soak.device.prover()
           try #require(try peer.round(prover).status == .accepted)
         }
-        #expect(soak.served.server.memory.count == 100)
+        #expect(soak.served.server.device.memory.count == 100)
       }
       try soak.end()
     }
@@ -89,7 +89,7 @@ private struct Soak {
     device = try TestDevice()
     device.clock.run()
     served = try ServedDevice(
-      device, options: ServerOptions(rememberedTokenCount: rememberedTokenCount), keepsNotices: false)
+      device, rememberedTokenCount: rememberedTokenCount, keepsNotices: false)
   }
 
   func grant() throws -> (TestClaims, [UInt8]) {

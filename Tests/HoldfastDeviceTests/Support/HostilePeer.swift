@@ -58,7 +58,7 @@ enum HostilePeer: CaseIterable {
   private func unknownReference(framing endpoint: Endpoint) throws -> [UInt8] {
     let (random, reference, sealed) = (try randomBytes(16), try randomBytes(16), try randomBytes(40))
     var head: [UInt8] = []
-    ProofMessageHead.encode(random: fixed16(random), encoding: .reference, token: reference.span, into: &head)
+    ProofMessageHead.encode(random: fixed(random), encoding: .reference, token: reference.span, into: &head)
     var message: [UInt8] = []
     message.appendCBOR(array: 5)
     message.appendCBOR(unsigned: 2)

@@ -10,7 +10,7 @@ import HoldfastDevice
 
 /// A device that is served at a socket in its own folder, by a thread.
 final class ServedDevice: Sendable {
-  let server: DeviceServer<PoorRandom, TestClock>
+  let server: DeviceServer<LockActuator<SimulatedLock>, DeviceSecrets, RepeatingRandom, TestClock>
   let endpoint: Endpoint
   let notices: NoticeLog<ServerNotice>
   private let ended: WakeUp
@@ -20,17 +20,19 @@ final class ServedDevice: Sendable {
   /// not kept.
   init(
     _ device: TestDevice, scheme: String = "unix", path: String? = nil, others: [Endpoint] = [],
-    options: ServerOptions = ServerOptions(),
+    options: ServerOptions = ServerOptions(), rememberedTokenCount: Int = TokenMemory.usualCapacity,
     keepsNotices: Bool = true
   ) throws {
     endpoint = try Endpoint(parsing: "\(scheme):\(path ?? device.place.path + "/socket")")
     let notices = NoticeLog<ServerNotice>()
     self.notices = notices
     ended = try WakeUp()
-    server = try DeviceServer(
-      folder: device.folder, endpoints: [endpoint] + others, options: options, random: PoorRandom(),
-      clock: device.clock,
+    let open = try OpenDevice(
+      folder: device.folder, keys: try device.folder.secrets(), random: RepeatingRandom(), clock: device.clock,
+      rememberedTokenCount: rememberedTokenCount,
       notify: { notice in if keepsNotices { notices.add(notice) } })
+    let lock = LockActuator(try device.folder.openLock())
+    server = try DeviceServer(open, actuator: lock, at: [endpoint] + others, options: options)
     let isStarted = Thread.detach { [self] in
       do throws(ServerFault) { try server.run() } catch { fault.withLock { $0 = error } }
       ended.raise()
@@ -138,4 +140,30 @@ final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
     }
     return flag.wait(milliseconds: UInt64(TestPeer.patienceMilliseconds))
   }
+}
+
+extension ServerTiming {
+  /// The usual timeouts, except for those that are named.
+  init(
+    answerMilliseconds: Int? = nil, messageMilliseconds: Int? = nil, sendMilliseconds: Int? = nil,
+    greatestDelayMilliseconds: UInt64? = nil, provingMilliseconds: UInt64? = nil
+  ) {
+    self.init()
+    self.answerMilliseconds = answerMilliseconds ?? self.answerMilliseconds
+    self.messageMilliseconds = messageMilliseconds ?? self.messageMilliseconds
+    self.sendMilliseconds = sendMilliseconds ?? self.sendMilliseconds
+    self.greatestDelayMilliseconds = greatestDelayMilliseconds ?? self.greatestDelayMilliseconds
+    self.provingMilliseconds = provingMilliseconds ?? self.provingMilliseconds
+  }
+}
+
+extension ServerOptions {
+  /// The usual limits, except for those that are named.
+  init(connectionCount: Int? = nil, timing: ServerTiming) {
+    self.init()
+    self.connectionCount = connectionCount ?? self.connectionCount
+    self.timing = timing
+  }
+
+  init(connectionCount: Int) { self.init(connectionCount: connectionCount, timing: ServerTiming()) }
 }

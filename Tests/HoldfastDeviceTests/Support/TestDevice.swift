@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastFormats
+import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 import TestSupport
@@ -68,13 +69,19 @@ final class TestDevice {
   ) throws -> TestProver {
     var claims = TestClaims(for: folder.descriptor.deviceID)
     change(&claims)
-    let token = try (other ?? issuer).token(claims, to: folder.descriptor.publicKey.point, isSigned: isSigned)
+    let token = try (other ?? issuer).token(
+      claims, to: folder.descriptor.publicKey.point, flaws: TokenFlaws(isSigned: isSigned))
     return TestProver(claims, token: token)
   }
 
   /// A connection without a socket.
   func connect(number: UInt64 = 1, random: UInt8 = 1) throws -> TestConnection {
-    try TestConnection(self, number: number, random: PoorRandom(byte: random))
+    try TestConnection(self, number: number, random: RepeatingRandom([random]))
+  }
+
+  /// Opens the device, as a process that serves it does.
+  func opened() throws(DeviceFolderFault) -> OpenDevice<DeviceSecrets, SystemRandom, TestClock> {
+    try OpenDevice(folder: folder, random: SystemRandom(), clock: clock)
   }
 
   /// Changes the ledger behind the device's back.
@@ -95,33 +102,34 @@ final class TestConnection {
   private let device: TestDevice
   private let policy = SessionPolicy()
   private var actuator: LockActuator<SimulatedLock>
-  private var session: DeviceSession<LinuxEnvironment<PoorRandom, TestClock>>
+  private var session: DeviceSession<LinuxEnvironment<DeviceSecrets, RepeatingRandom, TestClock>>
   private(set) var lastResponse: RoundOutcome?
 
-  init(_ device: TestDevice, number: UInt64, random: PoorRandom) throws {
+  init(_ device: TestDevice, number: UInt64, random: RepeatingRandom) throws {
     self.device = device
     actuator = LockActuator(device.lock)
     let secrets = try device.folder.secrets()
     session = DeviceSession(
       deviceID: device.folder.descriptor.deviceID, keyID: device.folder.descriptor.keyID,
       cryptography: OpenSSLCryptography(), key: try secrets.key(),
-      store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock), policy: policy,
+      store: SessionStore(ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy),
+      policy: policy,
       random: random, clock: device.clock,
-      challenges: secrets.challenges(bootCount: 1, connection: number))
+      challenges: ChallengeSource(seed: secrets.challengeSeed(), bootCount: 1, connection: number))
   }
 
   /// M1.
   func challenge() throws -> [UInt8] {
     policy.current = device.policy
     try session.makeChallenge()
-    return session.copyOfChallenge()
+    return session.challenge.array
   }
 
   /// M3 for `message`.
   func respond(_ message: [UInt8], waitedMilliseconds: UInt64 = 0) -> [UInt8] {
     lastResponse = session.respond(
       to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &actuator)
-    return session.copyOfAnswer()
+    return session.outgoing.array
   }
 
   /// Carries out a command of users, as if a round had been accepted.
@@ -147,9 +155,4 @@ final class TestConnection {
     let message = try prover.compatibilityAnswer(nonce: nonce, command: command, flaws: flaws)
     return try VerdictMessage(respond(message).span).status
   }
-}
-
-extension DeviceSession {
-  fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
-  fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
 }

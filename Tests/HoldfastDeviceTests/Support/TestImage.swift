@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFirmware
 import HoldfastFormats
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 import TestSupport
 
 import HoldfastDevice

@@ -19,7 +19,7 @@ import HoldfastDevice
     written.accounts[.otp]?.nextPosition = maximumInteger
     written.accounts[.otp]?.resynchronisingPosition = 12
     written.accounts[.seal]?.nextPosition = 3
-    written.challenge = IssuedChallenge(bytes: FixedBytes(filledWith: 0xc4), expires: testTime + 300)
+    written.challenge = IssuedChallenge(bytes: TypedBytes(filledWith: 0xc4), expires: testTime + 300)
     let record = written
     try device.ledger.write { (tables, _) throws(DatabaseError) in try tables.save(record) }
     #expect(try device.record() == record)
@@ -39,7 +39,7 @@ import HoldfastDevice
     let id = try #require(try device.record()).id
     let kept = try device.ledger.read { (tables) throws(DatabaseError) -> [Bool] in
       var isOTP = false
-      if let otp = try tables.secret(.otp, of: id) { isOTP = Array(copying: otp.bytes) == usersSecret }
+      if let otp = try tables.secret(.otp, of: id) { isOTP = Array(otp.bytes) == usersSecret }
       let seal = try tables.secret(.seal, of: id)
       let other = try tables.secret(.otp, of: id + 1)
       let (hasSeal, hasOther) = (seal != nil, other != nil)

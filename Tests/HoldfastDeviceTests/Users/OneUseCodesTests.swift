@@ -81,7 +81,7 @@ import HoldfastDevice
     let device = try TestDevice()
     for number in 0..<64 { _ = try device.ledger.issue(BoundedText("user \(number)")!, seed: UInt64(number)) }
     #expect(throws: LedgerFault.tooManyCodes) { _ = try device.ledger.issue(ann, seed: 99) }
-    _ = try device.ledger.issue(BoundedText("user 7")!, seed: 98)
+    _ = try device.ledger.issue("user 7", seed: 98)
     let last = try device.ledger.issue(ann, realClock: testTime + 600, seed: 100)
     device.clock.seconds = testTime + 600
     var visitor = TestVisitor()

@@ -1,4 +1,4 @@
-import HoldfastStorage
+import HoldfastLinux
 import Synchronization
 import TestSupport
 import Testing

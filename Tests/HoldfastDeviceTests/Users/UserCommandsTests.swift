@@ -16,7 +16,7 @@ import HoldfastDevice
     var result = ResultBuffer()
     let connection = try device.connect(random: random)
     guard try connection.performUserCommand(request, result: &result) else { return nil }
-    return Array(copying: result.bytes)
+    return Array(result.bytes)
   }
 
   private func cbor(_ body: (inout [UInt8]) -> Void) -> [UInt8] {

@@ -163,7 +163,7 @@ import HoldfastFirmware
   private func someChallenge() -> [UInt8] {
     var bytes: [UInt8] = []
     Challenge(
-      deviceID: firmware.deviceID, nonce: FixedBytes(), keyID: KeyID(), required: .device, clock: nil
+      deviceID: firmware.deviceID, nonce: TypedBytes(), keyID: KeyID(), required: .device, clock: nil
     ).encode(into: &bytes)
     return bytes
   }
@@ -240,5 +240,5 @@ private final class UserAtLine {
 }
 
 extension ActivationSession where Crypto: ~Copyable, Random: ~Copyable {
-  fileprivate borrowing func copyOfOutgoing() -> [UInt8] { Array(copying: outgoing.bytes) }
+  fileprivate borrowing func copyOfOutgoing() -> [UInt8] { Array(outgoing.bytes) }
 }

@@ -123,10 +123,8 @@ import HoldfastFirmware
     }
     func sealed() throws -> Status {
       let record = try #require(try machine.withStore { try $0.user(named: ann) })
-      let bytes = try #require(record.challenge).bytes
-      let challenge = Array(bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-      let code = try seal(
-        challengeSealMethod, nil, challenge: challenge, "lock", secret: secrets[.seal] ?? [], user: ann)
+      let challenge = Array(try #require(record.challenge).bytes)
+      let code = try seal(challengeSealMethod, challenge: challenge, secret: secrets[.seal] ?? [])
       return try machine.round(prover, "lock", seal: code).status
     }
     #expect(try ask() == .accepted)

@@ -35,7 +35,7 @@ import HoldfastFirmware
     let read = try Provision(reading: flash.powered(), using: &cryptography)
     #expect(read.deviceID == firmware.deviceID)
     #expect(read.publicPoint == firmware.point)
-    #expect(read.scalar.withBytes { Array(copying: $0) } == Array(repeating: 0x42, count: 32))
+    #expect(read.scalar.withBytes { Array($0) } == Array(repeating: 0x42, count: 32))
     #expect(read.issuers.count == 3)
     for (index, issuer) in firmware.issuers.enumerated() {
       let (keyID, point) = (try issuer.keyID(), issuer.point)

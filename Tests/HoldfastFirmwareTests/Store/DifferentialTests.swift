@@ -193,13 +193,9 @@ private struct TwinDevices {
     }
     var code: UserCode?
     if let account = record.accounts[.seal] {
-      var challenge = ""
-      if let bytes = record.challenge?.bytes {
-        challenge = Array(bytes).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
-      }
-      let isCounted = account.method.isCounted
+      let challenge = account.method.isCounted ? nil : record.challenge
       code = try seal(
-        account.method, isCounted ? account.nextPosition : nil, challenge: isCounted ? "" : challenge, command,
+        account.method, account.nextPosition, challenge: challenge.map { Array($0.bytes) } ?? [], BoundedText(command)!,
         secret: sealSecret, user: user)
     }
     return (otp, code)
@@ -239,11 +235,10 @@ private struct TwinDevices {
     var random = TestRandom(state: codeSeed)
     let text: String
     if purpose == .activation {
-      text = self.text(
-        try ledger.issueActivation(
-          of: user, ByPurpose(otp: method.0, seal: method.1), replaces: true, realClock: clock, random: &random))
+      let methods = ByPurpose(otp: method.0, seal: method.1)
+      text = try ledger.issueActivation(of: user, methods, replaces: true, realClock: clock, random: &random).text
     } else {
-      text = self.text(try ledger.issueUnlock(of: user, realClock: clock, random: &random))
+      text = try ledger.issueUnlock(of: user, realClock: clock, random: &random).text
     }
     try small.withStore { (store: inout TestStore) throws in
       let isNew = purpose == .activation
@@ -268,13 +263,7 @@ private struct TwinDevices {
 
   private func unknownCode() throws -> String {
     var random = TestRandom(state: 7)
-    return text(try OneUseCode.random(using: &random))
-  }
-
-  private func text(_ code: borrowing OneUseCode) -> String {
-    var bytes: [UInt8] = []
-    code.write(into: &bytes)
-    return String(decoding: bytes, as: UTF8.self)
+    return try OneUseCode.random(using: &random).text
   }
 
   /// Totals of unproved answers are written down when it suits a store: here, by both after each step.

@@ -11,7 +11,7 @@ func transactions(of journal: borrowing TestJournal) throws -> [[UInt8]] {
   var found: [[UInt8]] = []
   while let range = try cursor.next(in: journal.flash) {
     let bytes = journal.bytes
-    found.append(Array(copying: bytes.extracting(range)))
+    found.append(Array(bytes.extracting(range)))
   }
   return found
 }

@@ -38,7 +38,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     var items: Set<[UInt8]> = []
     for place in places where place != 0 {
       let item = try journal.item(place)
-      items.insert(Array(copying: item))
+      items.insert(Array(item))
     }
     return StoreContents(
       clockFloor: state.clockFloor, bootCount: state.bootCount, nextUserID: state.nextUserID, audit: audit,
@@ -98,8 +98,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   mutating func add(
     _ user: BoundedText<32>, otp: CodeMethod?, seal: CodeMethod?, secret: [UInt8], realClock: UInt64? = nil
   ) throws {
-    var key = Secret<32>()
-    key.withMutableBytes { for index in $0.indices { $0[index] = secret[index] } }
+    let key: Secret<32> = TestSupport.secret(secret)
     try record { (store: inout Self) throws(EncodingFault) in
       try store.draftRemoval(of: user)
       var record = UserRecord(id: 0, lastAccepted: store.time(realClock))
@@ -140,8 +139,6 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
       try store.draft.append(encoded.span)
       try store.draft(.codeIssued(purpose, user), realClock: realClock)
     }
-    var text: [UInt8] = []
-    code.write(into: &text)
-    return String(decoding: text, as: UTF8.self)
+    return code.text
   }
 }

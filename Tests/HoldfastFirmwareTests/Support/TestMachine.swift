@@ -34,14 +34,14 @@ final class TestMachine<Store: DeviceStore & ~Copyable> {
   /// M1.
   func challenge() throws -> [UInt8] {
     try session.makeChallenge()
-    return session.copyOfChallenge()
+    return session.challenge.array
   }
 
   /// M3 for `message`.
   func respond(_ message: [UInt8], waitedMilliseconds: UInt64 = 0) -> [UInt8] {
     var machine = actuator
     response = session.respond(to: message.span, waitedMilliseconds: waitedMilliseconds, actuator: &machine)
-    return session.copyOfAnswer()
+    return session.outgoing.array
   }
 
   /// Looks at the store, or changes it.
@@ -74,9 +74,4 @@ extension TestMachine where Store: ~Copyable {
     let message = try prover.compatibilityAnswer(nonce: nonce, command: command, flaws: flaws)
     return try VerdictMessage(respond(message).span).status
   }
-}
-
-extension DeviceSession {
-  fileprivate borrowing func copyOfChallenge() -> [UInt8] { Array(copying: challenge.bytes) }
-  fileprivate borrowing func copyOfAnswer() -> [UInt8] { Array(copying: outgoing.bytes) }
 }

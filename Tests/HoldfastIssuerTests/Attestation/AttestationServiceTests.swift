@@ -132,7 +132,7 @@ import HoldfastIssuer
         var service = try! parties.service()
         var random = SystemRandom()
         let appraisal = try service.appraise(
-          changed.span, for: try! parties.device(), clock: StillClock(seconds: parties.now), random: &random)
+          changed.span, for: try! parties.device(), clock: TestClock(seconds: parties.now), random: &random)
         guard case .refused = appraisal else {
           Issue.record("approved at \(index)")
           continue
@@ -149,6 +149,20 @@ import HoldfastIssuer
     #expect(try parties.appraise() == .refused(.unknownImage))
     parties.policy.images = []
     #expect(try parties.appraise() == .refused(.unknownImage))
+  }
+
+  @Test func `evidence counts only for images of the release whose keys it has`() throws {
+    var parties = parties
+    let own = try parties.configuration().mpkID
+    for other in [nil, KeyID()] {
+      parties.policy.images = [parties.image(proofKey: other)]
+      #expect(try parties.appraise() == .refused(.anotherRelease))
+    }
+    parties.policy.images = [parties.image(proofKey: own)]
+    guard case .approved = try parties.appraise() else {
+      Issue.record("refused")
+      return
+    }
   }
 
   @Test(arguments: ["debugger", "injection", "agent"]) func `a refused property is refused`(name: String) throws {
@@ -188,7 +202,7 @@ import HoldfastIssuer
     var service = try parties.service()
     var random = SystemRandom()
     let evidence = try parties.evidence()
-    let clock = StillClock(seconds: parties.now)
+    let clock = TestClock(seconds: parties.now)
     let first = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
     guard case .approved = first else {
       Issue.record("refused")
@@ -204,10 +218,10 @@ import HoldfastIssuer
     var random = SystemRandom()
     var service = try parties.service()
     #expect(throws: AttestationFault.noClock) {
-      _ = try service.appraise(evidence.span, for: device, clock: StillClock(seconds: nil), random: &random)
+      _ = try service.appraise(evidence.span, for: device, clock: TestClock(seconds: nil), random: &random)
     }
     var failing = try parties.service(MemorySeen(fails: true))
-    let clock = StillClock(seconds: parties.now)
+    let clock = TestClock(seconds: parties.now)
     #expect(throws: AttestationFault.ledger(ServiceLedgerFault())) {
       _ = try failing.appraise(evidence.span, for: device, clock: clock, random: &random)
     }

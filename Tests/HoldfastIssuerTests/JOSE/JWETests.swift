@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastIssuer

@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastIssuer

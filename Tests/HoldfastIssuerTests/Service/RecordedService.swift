@@ -83,13 +83,13 @@ struct RecordedService {
     case .open: try open()
     case .take(let salt):
       if seen == nil { try open() }
-      return try seen!.take(FixedBytes(filledWith: salt), created: 1)
+      return try seen!.take(TypedBytes(filledWith: salt), created: 1)
     case .claim(let baseline, let device):
       if issued == nil { try open() }
-      return try issued!.claim(FixedBytes(filledWith: baseline), for: FixedBytes(filledWith: device))
+      return try issued!.claim(TypedBytes(filledWith: baseline), for: TypedBytes(filledWith: device))
     case .raise(let device):
       if issued == nil { try open() }
-      return try issued!.raiseGeneration(of: FixedBytes(filledWith: device)) > 1
+      return try issued!.raiseGeneration(of: TypedBytes(filledWith: device)) > 1
     case .register(let key):
       let bytes = [UInt8](repeating: key, count: 48)
       try folder.register(
@@ -100,7 +100,7 @@ struct RecordedService {
       return try issued!.register(Self.descriptor(device), label: nil, now: 1) != .anotherKey
     case .block(let device):
       if issued == nil { try open() }
-      _ = try issued!.block(FixedBytes(filledWith: device), now: 1)
+      _ = try issued!.block(TypedBytes(filledWith: device), now: 1)
     }
     return true
   }
@@ -108,7 +108,7 @@ struct RecordedService {
   private static func descriptor(_ device: UInt8) throws -> DeviceDescriptor {
     let scalar = [UInt8](repeating: 1, count: 32)
     return try DeviceDescriptor(
-      deviceID: FixedBytes(filledWith: device),
+      deviceID: TypedBytes(filledWith: device),
       publicPoint: P256PrivateKey(scalar: Secret<32>(copying: scalar.span)!).publicPoint)
   }
 
@@ -148,7 +148,7 @@ struct RecordedService {
       if !does(.claim(baseline, device)) { return "gives a baseline no longer to its device" }
     }
     for (device, count) in most.raises {
-      let generation = try issued!.generation(of: FixedBytes(filledWith: device))
+      let generation = try issued!.generation(of: TypedBytes(filledWith: device))
       guard generation > known.raises[device] ?? 0, generation <= count + 1 else {
         return "has generation \(generation) of device \(device)"
       }
@@ -160,10 +160,10 @@ struct RecordedService {
         return "has a device that nobody registered or blocked"
       }
     }
-    for device in known.listed where try issued!.registration(of: FixedBytes(filledWith: device))?.publicPoint == nil {
+    for device in known.listed where try issued!.registration(of: TypedBytes(filledWith: device))?.publicPoint == nil {
       return "forgets a registered device"
     }
-    for device in known.blocked where try issued!.registration(of: FixedBytes(filledWith: device))?.blocked == nil {
+    for device in known.blocked where try issued!.registration(of: TypedBytes(filledWith: device))?.blocked == nil {
       return "forgets a blocked device"
     }
     let proofKeyCount = try folder.proofKeyIDs().count

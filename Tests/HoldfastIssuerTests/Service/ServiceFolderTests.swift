@@ -3,7 +3,6 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 import TestSupport
 import Testing
 
@@ -28,7 +27,7 @@ import HoldfastIssuer
   /// Everything once, with the folder's own keys and records.
   private func enroll(_ folder: ServiceFolder, _ format: MeasurementTokenFormat = .cose) throws -> Issuance {
     var random = SystemRandom()
-    let clock = StillClock(seconds: parties.now)
+    let clock = TestClock(seconds: parties.now)
     let evidence = try parties.evidence()
     var service = try folder.attestationService()
     let appraisal = try service.appraise(evidence.span, for: parties.device(), clock: clock, random: &random)
@@ -49,7 +48,7 @@ import HoldfastIssuer
       Issue.record("refused")
       return
     }
-    #expect(try open(issued.bytes, SingleIssuer(point: try folder.issuerKey().point)) == "example-app")
+    #expect(try open(issued.bytes, MemoryStore(trusting: folder.issuerKey().point)) == "example-app")
   }
 
   @Test func `a folder that shares a key with a device enrolls with it`() throws {
@@ -60,10 +59,10 @@ import HoldfastIssuer
       return
     }
     let point = try folder.issuerKey().point
-    #expect(try open(issued.bytes, SingleIssuer(point: point, macKey: key)) == "example-app")
-    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, SingleIssuer(point: point)) }
+    #expect(try open(issued.bytes, MemoryStore(trusting: point, macKey: key)) == "example-app")
+    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, MemoryStore(trusting: point)) }
     let other = try folder.macKey(for: parties.device(id: DeviceID())).withBytes { $0.array }
-    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, SingleIssuer(point: point, macKey: other)) }
+    #expect(throws: TokenFault.untrusted) { try open(issued.bytes, MemoryStore(trusting: point, macKey: other)) }
   }
 
   @Test func `the secret of shared keys is made with the first one, and stays`() throws {
@@ -94,7 +93,7 @@ import HoldfastIssuer
     #expect(throws: ServiceFolderFault.file(FileError(.tooOpen(mode: 0o640), at: path))) { _ = try folder.backend() }
   }
 
-  private func open(_ token: [UInt8], _ issuer: SingleIssuer) throws -> String {
+  private func open(_ token: [UInt8], _ issuer: MemoryStore) throws -> String {
     var cryptography = OpenSSLCryptography()
     var trust = issuer
     var key = try parties.example.key("keys.device_private")

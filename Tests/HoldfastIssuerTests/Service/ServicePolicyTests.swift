@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastFormats
+import TestSupport
 import Testing
 
 import HoldfastIssuer
@@ -33,7 +34,10 @@ import HoldfastIssuer
     policy.images = [
       ApprovedImage(
         digest: Digest(), subject: BoundedText("an app" as StaticString),
-        version: AppVersion(major: 1, minor: 0, patch: maximumInteger))
+        version: AppVersion(major: 1, minor: 0, patch: maximumInteger)),
+      ApprovedImage(
+        digest: Digest(filledWith: 1), subject: BoundedText("another" as StaticString), version: .zero,
+        proofKey: KeyID(filledWith: 2)),
     ]
     policy.devices = .firstCome
     policy.subject = BoundedText("others" as StaticString)
@@ -104,6 +108,8 @@ import HoldfastIssuer
     ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2]}}", ".\(digits).version"),
     ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,9007199254740992]}}", ".\(digits).version"),
     ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,3],\"more\":1}}", ".\(digits).more"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,3],\"proof_key\":\"00\"}}", ".\(digits).proof_key"),
+    ("{\"\(digits)\":{\"subject\":\"a\",\"version\":[1,2,3],\"proof_key\":null}}", ".\(digits).proof_key"),
   ])
   func `an image has a digest of 64 lower-case digits, a name and a version, and a slip is named`(
     images: String, path: String

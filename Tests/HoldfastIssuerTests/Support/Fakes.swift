@@ -5,11 +5,11 @@ import HoldfastIssuer
 
 /// Salts in memory; it can be told to forget, and to fail.
 struct MemorySeen: SeenConfigurations {
-  var salts: Set<FixedBytes<32>> = []
+  var salts: Set<ConfigurationSalt> = []
   var forgets = false
   var fails = false
 
-  mutating func take(_ salt: FixedBytes<32>, created: UInt64) throws(ServiceLedgerFault) -> Bool {
+  mutating func take(_ salt: ConfigurationSalt, created: UInt64) throws(ServiceLedgerFault) -> Bool {
     if fails { throw ServiceLedgerFault() }
     return salts.insert(salt).inserted || forgets
   }

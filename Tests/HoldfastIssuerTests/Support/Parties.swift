@@ -17,7 +17,7 @@ struct Parties {
 
   init() throws {
     example = try WorkedExample()
-    policy.images = [image()]
+    policy.images = [image(proofKey: try configuration().mpkID)]
     policy.devices = .firstCome
   }
 
@@ -25,11 +25,12 @@ struct Parties {
 
   /// The example's image as the owner approved it, or under another name or version.
   func image(
-    subject: String = "example-app", version: AppVersion = AppVersion(major: 1, minor: 2, patch: 3)
+    subject: String = "example-app", version: AppVersion = AppVersion(major: 1, minor: 2, patch: 3),
+    proofKey: KeyID? = nil
   ) -> ApprovedImage {
     ApprovedImage(
       digest: digest(example.root["measurement"]?["app"]?["app.image"]?.text ?? ""), subject: text(subject),
-      version: version)
+      version: version, proofKey: proofKey)
   }
 
   /// The example has a measurement proof key and no root: this evidence key belongs to the tests.
@@ -98,7 +99,7 @@ struct Parties {
   func backend(_ issued: MemoryIssued = MemoryIssued()) throws -> Backend<MemoryIssued> {
     Backend(
       encryption: try encryptionKey(), signing: try signingKey(),
-      issuer: IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: try example.macSecret()),
+      issuer: IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: example.macSecret()),
       policy: policy, issued: issued)
   }
 
@@ -108,7 +109,7 @@ struct Parties {
     var random = SystemRandom()
     let evidence = try evidence ?? self.evidence()
     return try service.appraise(
-      evidence.span, for: device(), clock: StillClock(seconds: seconds ?? now), random: &random)
+      evidence.span, for: device(), clock: TestClock(seconds: seconds ?? now), random: &random)
   }
 
   /// An attestation token for a device.
@@ -117,7 +118,7 @@ struct Parties {
     var random = SystemRandom()
     let evidence = try evidence()
     let appraisal = try service.appraise(
-      evidence.span, for: device ?? self.device(), clock: StillClock(seconds: now), random: &random)
+      evidence.span, for: device ?? self.device(), clock: TestClock(seconds: now), random: &random)
     guard case .approved(let token, _) = appraisal else { throw UnreadableFile() }
     return token
   }

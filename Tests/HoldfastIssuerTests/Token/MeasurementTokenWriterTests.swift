@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
+import TestSupport
 import Testing
 
 import HoldfastIssuer
@@ -124,13 +125,13 @@ import HoldfastIssuer
     var cryptography = OpenSSLCryptography()
     var extract = try cryptography.hmacSHA256(key: [UInt8](repeating: 0, count: 32).span)
     extract.append([UInt8](repeating: 0x5a, count: 32).span)
-    let pseudorandom = try extract.finish()
+    let pseudorandom: Digest = try extract.finish()
     var expand = try cryptography.hmacSHA256(key: pseudorandom.bytes)
     expand.append((Array("holdfast/1 mac key".utf8) + [0]).span)
     expand.append(example.deviceID.bytes)
     expand.append(example.bytes("keys.device_point").span)
     expand.append(1)
-    let expected = try expand.finish()
+    let expected: Digest = try expand.finish()
     #expect(try example.macKey() == expected.bytes.array)
   }
 

@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastIssuer
 
@@ -10,23 +11,6 @@ struct OpenedToken {
   /// The claims, written again, as hexadecimal digits.
   let claims: String
   var isSigned: Bool { issuerKeyID != nil }
-}
-
-/// Trust in one issuer: in its public key, and in a MAC key where the two share one.
-struct SingleIssuer: IssuerTrust {
-  let point: P256Point
-  var macKey: [UInt8]?
-
-  func trustedIssuer(_ keyID: KeyID) -> IssuerKey? {
-    do {
-      var cryptography = OpenSSLCryptography()
-      if try HoldfastCore.keyID(of: point, using: &cryptography) == keyID { return .signing(point) }
-      guard let macKey, let secret = Secret<32>(copying: macKey.span) else { return nil }
-      let key = IssuerKey.mac(secret)
-      guard try HoldfastCore.keyID(of: key, using: &cryptography) == keyID else { return nil }
-      return key
-    } catch { return nil }
-  }
 }
 
 extension MeasurementTokenWriterTests {
@@ -51,7 +35,7 @@ extension MeasurementTokenWriterTests {
     _ format: MeasurementTokenFormat, claims: borrowing MeasurementClaims, device: P256Point? = nil, random: [UInt8]?
   ) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
-    var issuer = IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: try example.macSecret())
+    var issuer = IssuerSecrets(signing: try example.key("keys.issuer_private"), macSecret: example.macSecret())
     let device = device ?? example.fixed("keys.device_point")
     let writer = MeasurementTokenWriter(format: format)
     guard let random else {
@@ -67,7 +51,7 @@ extension MeasurementTokenWriterTests {
     var cryptography = OpenSSLCryptography()
     var key = try example.key("keys.device_private")
     let issuer = try example.key("keys.issuer_private")
-    var trust = SingleIssuer(point: issuer.publicPoint, macKey: try example.macKey())
+    var trust = try MemoryStore(trusting: issuer.publicPoint, macKey: example.macKey())
     var opener = TokenOpener()
     var verified = AuthenticatedToken()
     try opener.open(
@@ -88,7 +72,7 @@ extension MeasurementTokenWriterTests {
     let end = token.indices.last { Array(token[$0...].prefix(3 + recipient.count)) == [0x81, 0x83, 0x4e] + recipient }!
     let start = token.firstRange(of: example.bytes("keys.iv"))!.upperBound + 3
     var message = Array(token[start..<end - 16])
-    let tag = FixedBytes<16>(Array(token[end - 16..<end]).span)!
+    let tag = AuthenticationTag(Array(token[end - 16..<end]).span)!
     var context: [UInt8] = []
     context.appendCOSEEncryptionContext()
     let vector = example.bytes("keys.iv")
@@ -96,17 +80,13 @@ extension MeasurementTokenWriterTests {
     try cryptography.aes256GCMOpen(
       key: key, nonce: vector.span, authenticating: context.span, message: &span, tag: tag)
     let signature = Array(message.suffix(64))
-    return FixedBytes(signature.span)!
+    return TypedBytes(signature.span)!
   }
 }
 
 extension WorkedExample {
   /// What the example's issuer derives MAC keys from.
-  func macSecret() throws -> Secret<32> {
-    let bytes = [UInt8](repeating: 0x5a, count: 32)
-    guard let secret = Secret<32>(copying: bytes.span) else { throw UnreadableFile() }
-    return secret
-  }
+  func macSecret() -> Secret<32> { TestSupport.secret([UInt8](repeating: 0x5a, count: 32)) }
 
   /// The key that it shares with the example's device, or with another one.
   func macKey(id: DeviceID? = nil, point: P256Point? = nil) throws -> [UInt8] {
@@ -118,8 +98,6 @@ extension WorkedExample {
 
   func macKeyID() throws -> KeyID {
     var cryptography = OpenSSLCryptography()
-    let bytes = try macKey()
-    guard let secret = Secret<32>(copying: bytes.span) else { throw UnreadableFile() }
-    return try keyID(of: .mac(secret), using: &cryptography)
+    return try keyID(of: .mac(TestSupport.secret(macKey())), using: &cryptography)
   }
 }

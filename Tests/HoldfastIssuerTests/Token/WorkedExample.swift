@@ -1,6 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 import HoldfastOpenSSL
+import TestSupport
 
 /// The worked example of the protocol, which an independent implementation made.
 struct WorkedExample {
@@ -16,21 +17,11 @@ struct WorkedExample {
 
   func bytes(_ path: String) -> [UInt8] { hex(text(path)) }
 
-  func key(_ path: String) throws -> P256PrivateKey {
-    let bytes = bytes(path)
-    guard let scalar = Secret<32>(copying: bytes.span) else { throw CryptographyFailure() }
-    return try P256PrivateKey(scalar: scalar)
-  }
+  func key(_ path: String) throws -> P256PrivateKey { try P256PrivateKey(scalar: secret(path)) }
 
-  func fixed<let count: Int>(_ path: String) -> FixedBytes<count> {
-    let bytes = bytes(path)
-    return FixedBytes(bytes.span)!
-  }
+  func fixed<Kind, let count: Int>(_ path: String) -> TypedBytes<Kind, count> { TestSupport.fixed(bytes(path)) }
 
-  func secret<let count: Int>(_ path: String) -> Secret<count> {
-    let bytes = bytes(path)
-    return Secret(copying: bytes.span)!
-  }
+  func secret<let count: Int>(_ path: String) -> Secret<count> { TestSupport.secret(bytes(path)) }
 
   /// The claims of the example's tokens.
   func claims() -> MeasurementClaims {
@@ -44,10 +35,10 @@ struct WorkedExample {
   var deviceID: DeviceID { decoded("claims_json.aud") }
   var tokenID: TokenID { decoded("claims_json.jti") }
 
-  private func decoded(_ path: String) -> FixedBytes<16> {
+  private func decoded<Kind>(_ path: String) -> TypedBytes<Kind, 16> {
     let text = Array(text(path).utf8)
     var buffer = ByteBuffer<16>()
     try? buffer.append(base64URL: text.span)
-    return FixedBytes(buffer.bytes)!
+    return TypedBytes(buffer.bytes)!
   }
 }

@@ -17,7 +17,7 @@ import HoldfastMeasurement
   @Test func `a missing secret is an error for a proof, and made by a baseline for this user alone`() throws {
     try host.remove("/home")
     #expect(throws: MeasurementError.deviceSecret(.missing)) { try host.measurement() }
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     let made = try measurer.measure(makingDeviceSecret: true)
     #expect(try host.measurement().device == made.device)
     #expect(try mode(host.deviceSecretPath) == 0o600)
@@ -31,7 +31,7 @@ import HoldfastMeasurement
     let digests = try await withThrowingTaskGroup(of: [Component].self) { group in
       for _ in 0..<16 {
         group.addTask {
-          var measurer = Measurer(files)
+          var measurer = Measurer(keys: .default, files: files)
           return try measurer.measure(makingDeviceSecret: true).device
         }
       }
@@ -47,7 +47,7 @@ import HoldfastMeasurement
     let isReadable = geteuid() == 0 || mode & 0o400 != 0
     let fault = MeasurementError.deviceSecret(isReadable ? .wrongMode : .system(EACCES))
     #expect(throws: fault) { try host.measurement() }
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     #expect(throws: fault) { try measurer.measure(makingDeviceSecret: true) }
   }
 
@@ -60,7 +60,7 @@ import HoldfastMeasurement
   func `any other size is refused, and never replaced`(count: Int) throws {
     let bytes = [UInt8](repeating: 1, count: count)
     try host.writeDeviceSecret(bytes)
-    var measurer = Measurer(host.files)
+    var measurer = Measurer(keys: .default, files: host.files)
     #expect(throws: MeasurementError.deviceSecret(.wrongSize)) { try measurer.measure(makingDeviceSecret: true) }
     #expect(manager.contents(atPath: host.deviceSecretPath) == Data(bytes))
   }

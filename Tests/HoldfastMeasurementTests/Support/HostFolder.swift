@@ -1,6 +1,7 @@
 import Foundation
 import HoldfastCore
 import HoldfastOpenSSL
+import TestSupport
 
 import HoldfastMeasurement
 
@@ -89,13 +90,13 @@ final class HostFolder {
 
   /// The digest of a component as things are.
   func digest(_ id: ComponentID) throws -> Digest {
-    var measurer = Measurer(files)
+    var measurer = Measurer(keys: .default, files: files)
     let measurement = try measurer.measure()
     return (measurement.app + measurement.device).first { $0.id == id }!.digest
   }
 
   func measurement() throws -> LiveMeasurement {
-    var measurer = Measurer(files)
+    var measurer = Measurer(keys: .default, files: files)
     return try measurer.measure()
   }
 }
@@ -110,14 +111,3 @@ func sha256(_ bytes: [UInt8]) throws -> Digest {
 
 /// SHA-256 of nothing, the digest of what is absent.
 func absence() throws -> Digest { try sha256([]) }
-
-func hex(_ bytes: Span<UInt8>) -> String {
-  bytes.indices.map { String(format: "%02x", bytes[$0]) }.joined()
-}
-
-extension BoundedText: ExpressibleByUnicodeScalarLiteral {}
-extension BoundedText: ExpressibleByExtendedGraphemeClusterLiteral {}
-extension BoundedText: ExpressibleByStringLiteral {
-  /// Lets tests write texts as literals.
-  public init(stringLiteral text: String) { self.init(text)! }
-}

@@ -14,14 +14,6 @@ enum Programs {
   static let probe = folder + "/MeasurementProbe"
   static let readmeProver = folder + "/ReadmeProver"
 
-  /// The tests themselves, the programs beside them and the release build of the command line, where there is one.
-  static var allBuilt: [String] {
-    let release = URL(filePath: #filePath).deletingLastPathComponent().appending(
-      path: "../../../.build/release/holdfast")
-    return [folder + "/holdfastPackageTests.xctest", probe, readmeProver, release.standardizedFileURL.path]
-      .filter { FileManager.default.fileExists(atPath: $0) }
-  }
-
   /// The path of a library of this process's, as the kernel's map has it.
   static func loaded(_ name: String) throws -> String {
     let map = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps")).readToEnd() ?? Data()

@@ -1,5 +1,6 @@
 import HoldfastFormats
 import HoldfastVectors
+import TestSupport
 
 /// The members of an object, to be changed.
 struct Members {

@@ -1,6 +1,7 @@
 import Glibc
 import HoldfastFormats
 import HoldfastVectors
+import TestSupport
 
 /// The project's `vectors` folder.
 let vectorsFolder: String = {
@@ -14,23 +15,9 @@ let wycheproofFolder: String? = {
   return unsafe String(cString: value)
 }()
 
-struct Unreadable: Error {}
-
-func readFile(_ path: String) throws -> [UInt8] {
-  guard let file = unsafe fopen(path, "rb") else { throw Unreadable() }
-  defer { unsafe fclose(file) }
-  var bytes: [UInt8] = []
-  var chunk = [UInt8](repeating: 0, count: 65536)
-  while true {
-    let count = unsafe fread(&chunk, 1, chunk.count, file)
-    if count == 0 { return bytes }
-    bytes += chunk.prefix(count)
-  }
-}
-
 /// The names of the JSON files in a folder, sorted.
 func jsonFiles(in folder: String) throws -> [String] {
-  guard let directory = unsafe opendir(folder) else { throw Unreadable() }
+  guard let directory = unsafe opendir(folder) else { throw UnreadableFile() }
   defer { unsafe closedir(directory) }
   var names: [String] = []
   while let entry = unsafe readdir(directory) {

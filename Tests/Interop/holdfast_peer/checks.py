@@ -26,7 +26,7 @@ class Checks:
         self.passed = self.failed = self.skipped = 0
 
     def run(self, name, body, *arguments):
-        """Runs one check. Prints one line if it fails."""
+        """Runs one check. Prints one line if it fails. Returns whether it passed."""
         try:
             body(*arguments)
         except Exception as error:  # a check fails for any reason, and the others still run
@@ -34,8 +34,9 @@ class Checks:
             place = traceback.extract_tb(error.__traceback__)[-1]
             kind = "" if isinstance(error, Failed) else f"{type(error).__name__} at {place.name}:{place.lineno}: "
             print(f"FAILED {name}: {kind}{' '.join(str(error).split())}", flush=True)
-        else:
-            self.passed += 1
+            return False
+        self.passed += 1
+        return True
 
     def skip(self, count, reason):
         """Counts checks for which something is missing here."""

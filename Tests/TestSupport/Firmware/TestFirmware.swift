@@ -39,11 +39,7 @@ package final class TestFirmware {
   }
 
   /// 32 bytes of 0x42.
-  package static func scalar() -> Secret<32> {
-    var scalar = Secret<32>()
-    scalar.withMutableBytes { for index in $0.indices { $0[index] = 0x42 } }
-    return scalar
-  }
+  package static func scalar() -> Secret<32> { secret([UInt8](repeating: 0x42, count: 32)) }
 
   /// Returns a prover with a token from one of the issuers, or from a stranger.
   package func prover(
@@ -53,7 +49,7 @@ package final class TestFirmware {
     var claims = TestClaims(for: deviceID)
     change(&claims)
     return TestProver(
-      claims, token: try (stranger ?? issuers[issuer]).token(claims, to: point, isSigned: isSigned))
+      claims, token: try (stranger ?? issuers[issuer]).token(claims, to: point, flaws: TokenFlaws(isSigned: isSigned)))
   }
 
   package enum Environment<Hardware: Board, Machine: Actuator>: FirmwareEnvironment {
@@ -108,14 +104,17 @@ extension FirmwarePolicy {
   }
 }
 
-/// An actuator that records its commands.
+/// An actuator that records its commands and answers `unlock` with `unlocked`.
 package final class CountingMachine: Actuator {
-  package private(set) var performed: [BoundedText<32>] = []
+  package var performed: [BoundedText<32>] = []
+  package var fails = false
 
   package init() {}
 
   package func perform(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
     performed.append(request.command)
-    do throws(EncodingFault) { try result.append("done") } catch { throw ActuatorFailure() }
+    let answer = Array("\(request.command)ed".utf8)
+    do throws(EncodingFault) { try result.append(answer.span) } catch { throw ActuatorFailure() }
+    if fails { throw ActuatorFailure() }
   }
 }

@@ -102,7 +102,7 @@ extension TestLine: Board {
   }
 
   package func send(_ bytes: Span<UInt8>) {
-    sent.append(SentBytes(milliseconds: now, bytes: Array(copying: bytes)))
+    sent.append(SentBytes(milliseconds: now, bytes: Array(bytes)))
   }
 
   /// Bytes that arrive in the meantime are lost.

@@ -133,7 +133,7 @@ private func random(
 private func sealGCM(
   _ question: borrowing BoardQuestion, _ answer: inout BoardAnswer, _ cryptography: inout BearSSLCryptography
 ) throws(CryptographyFailure) {
-  var tag = FixedBytes<16>()
+  var tag = AuthenticationTag()
   let count = question.field(3).count
   answer.set(question.field(3))
   var message = answer.result(count)
@@ -161,7 +161,7 @@ private func secret<let count: Int>(_ bytes: Span<UInt8>) throws(CryptographyFai
   return secret
 }
 
-private func fixed<let count: Int>(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> FixedBytes<count> {
-  guard let fixed = FixedBytes<count>(bytes) else { throw CryptographyFailure() }
+private func fixed<Kind, let count: Int>(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> TypedBytes<Kind, count> {
+  guard let fixed = TypedBytes<Kind, count>(bytes) else { throw CryptographyFailure() }
   return fixed
 }

@@ -44,7 +44,7 @@ public struct BearSSLCryptography: Cryptography {
   /// - Throws: `CryptographyFailure` unless `nonce` has 12 bytes.
   public mutating func aes256GCMSeal(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: inout FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: inout AuthenticationTag
   ) throws(CryptographyFailure) {
     guard nonce.count == 12 else { throw CryptographyFailure() }
     var tagBytes = tag.mutableBytes
@@ -66,7 +66,7 @@ public struct BearSSLCryptography: Cryptography {
   /// - Throws: `CryptographyFailure` unless `nonce` has 12 bytes and `tag` is right.
   public mutating func aes256GCMOpen(
     key: borrowing Secret<32>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
-    message: inout MutableSpan<UInt8>, tag: FixedBytes<16>
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
     guard nonce.count == 12 else { throw CryptographyFailure() }
     let isGenuine = unsafe key.lend { key in

@@ -33,8 +33,8 @@ struct Refused: Error {}
 /// Returns the bytes of a field.
 ///
 /// - Throws: ``Refused`` for another length.
-func fixed<let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> FixedBytes<count> {
-  guard let fixed = FixedBytes<count>(bytes) else { throw Refused() }
+func fixed<Kind, let count: Int>(_ bytes: Span<UInt8>) throws(Refused) -> TypedBytes<Kind, count> {
+  guard let fixed = TypedBytes<Kind, count>(bytes) else { throw Refused() }
   return fixed
 }
 

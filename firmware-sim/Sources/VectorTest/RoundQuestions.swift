@@ -67,9 +67,9 @@ private func verdict(_ question: borrowing BoardQuestion, _ answer: inout BoardA
 private func proof(_ question: borrowing BoardQuestion, _ answer: inout BoardAnswer) throws(Refused) {
   var cryptography = BearSSLCryptography()
   let key: MeasurementProofKey = try secret(question.field(0))
-  let nonce: FixedBytes<16> = try fixed(question.field(1))
+  let nonce: Nonce = try fixed(question.field(1))
   let measurement: Secret<32> = try secret(question.field(2))
-  let made: FixedBytes<32>
+  let made: MAC
   do throws(CryptographyFailure) {
     made = try measurementProof(key: key, nonce: nonce, measurement: measurement, using: &cryptography)
   } catch { throw Refused() }

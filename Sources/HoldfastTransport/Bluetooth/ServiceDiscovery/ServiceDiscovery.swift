@@ -29,9 +29,12 @@ package enum ServiceDiscovery {
     _ peer: BluetoothAddress, adapter: UInt16?, by deadline: Deadline
   ) throws(TransportError) -> [BluetoothPort] {
     let port = BluetoothPort.l2cap(psm: serverPSM)
-    let file = try OpenFile.bluetoothSocket(port)
-    try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.local)
-    try file.connect(to: peer, port, by: deadline)
+    let file = try OpenFile.retrying(over: port.scheme.radio, by: deadline) { _ throws(TransportError) in
+      let file = try OpenFile.bluetoothSocket(port)
+      try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.local)
+      try file.connect(to: peer, port, by: deadline)
+      return file
+    }
     return try exchange(over: file, by: deadline)
   }
 

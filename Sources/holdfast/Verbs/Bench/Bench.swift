@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastProver
 import HoldfastTransport
 
 struct Bench: ParsableCommand {
@@ -82,12 +83,15 @@ struct BenchLatency: Verb {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     let enrolments = try reading(folder) { () throws(StateFolderFault) in try EnrolmentChoice(folder, expecting: id) }
     let proof = Proof(
-      enrolments: enrolments, request: try Request(command: command, parameters: []), endpoint: endpoint,
-      timeoutMilliseconds: 30_000)
+      enrolments: enrolments, keys: .app, request: try Request(command: command, parameters: []),
+      options: ProofOptions(),
+      warn: Console.warn)
     var statistics = LatencyStatistics()
     let warmUp = 3
     for round in 0..<warmUp + rounds {
-      let outcome = try proof.run(isRemembered: round > 0)
+      let outcome = try proving(in: folder, at: endpoint) { () throws(ProverError) in
+        try proof.run(at: endpoint, isRemembered: round > 0)
+      }
       guard outcome.verdict.status == .accepted else {
         throw Failure(
           .denied, "proof \(round + 1) was denied: \(outcome.verdict.status.name)",

@@ -2,6 +2,8 @@ import ArgumentParser
 import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastMeasurement
+import HoldfastProver
 import HoldfastTransport
 
 /// The benchmark of rounds on one connection with one measurement. It shows the time of the radio and the protocol
@@ -40,39 +42,57 @@ struct BenchRounds: Verb {
     let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try Endpoint(peerArgument: connect)
     let proof = Proof(
-      enrolments: try enrolled.choice(), request: try Request(command: command, parameters: []), endpoint: endpoint,
-      timeoutMilliseconds: timeoutMilliseconds)
-    let measurement = try Proof.measure()
+      enrolments: try enrolled.choice(), keys: .app, request: try Request(command: command, parameters: []),
+      options: ProofOptions(timeoutMilliseconds: timeoutMilliseconds), warn: Console.warn)
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
+    var denial: Failure?
+    try proving(in: enrolled.folder, at: endpoint) { () throws(ProverError) in
+      denial = try run(proof, at: endpoint, timeoutMilliseconds)
+    }
+    if let denial { throw denial }
+  }
+
+  /// Runs the rounds and reports them. Returns the reason why one was not accepted.
+  private func run(
+    _ proof: borrowing Proof, at endpoint: Endpoint, _ timeoutMilliseconds: Int
+  ) throws(ProverError) -> Failure? {
+    let measurement: LiveMeasurement
+    do throws(MeasurementError) { measurement = try proof.measure() } catch { throw .measurement(error) }
     var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     try conversation.receive(by: Deadline(afterMilliseconds: timeoutMilliseconds))
     guard case .challenge(let challenge) = try conversation.greeting() else {
-      throw Failure(.denied, Status.busy.explanation.text, hint: Status.busy.explanation.hint)
+      return Failure(.denied, Status.busy.explanation.text, hint: Status.busy.explanation.hint)
     }
     let enrolment = try proof.enrolment(for: challenge)
     var session = try proof.session(of: enrolment, proving: measurement, true)
     // The numbers are taken all at once, so that the times do not include writes to this host's disk.
-    let firstNumber = try proof.enrolments.requestNumbers(of: enrolment).next(count: UInt64(rounds))
+    let firstNumber = try proof.nextNumber(for: enrolment, count: UInt64(rounds))
     var statistics = RoundStatistics()
-    _ = try accepted(&conversation, &session, number: 0, timeoutMilliseconds)
     var stopwatch = Stopwatch()
-    for number in 1...rounds {
-      session.requestNumber = firstNumber + UInt64(number - 1)
-      let sizes = try accepted(&conversation, &session, number: number, timeoutMilliseconds)
-      statistics.record(nanoseconds: stopwatch.lap(), sizes)
-      if Console.isTerminal && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
+    for number in 0...rounds {
+      if number > 0 { session.requestNumber = firstNumber + UInt64(number - 1) }
+      var sizes = MessageSizes()
+      let verdict = try runRound(&conversation, &session, isFirst: number == 0, timeoutMilliseconds, &sizes)
+      guard verdict.status == .accepted, !verdict.isRepetition else {
+        return Failure(
+          .denied, "round \(number) was denied: \(verdict.status.name)", hint: verdict.status.explanation.hint)
+      }
+      let nanoseconds = stopwatch.lap()
+      if number > 0 { statistics.record(nanoseconds: nanoseconds, sizes) }
+      if Console.isTerminal && number > 0 && number % 100 == 0 { Console.note("\(number) of \(rounds) rounds") }
     }
     report(statistics, try conversation.packetLimits())
+    return nil
   }
 
-  /// Runs one round, which must be accepted. The time limit applies to each message.
-  private func accepted(
-    _ conversation: inout Conversation, _ session: inout Enrolment.Session, number: Int, _ timeoutMilliseconds: Int
-  ) throws(Failure) -> MessageSizes {
-    var sizes = MessageSizes()
-    // The first challenge has already arrived and identified the device.
-    var isReceived = number == 0
+  /// Runs one round to its verdict. The time limit applies to each message. The first challenge has already arrived and
+  /// identified the device.
+  private func runRound(
+    _ conversation: inout Conversation, _ session: inout Enrolment.Session, isFirst: Bool, _ timeoutMilliseconds: Int,
+    _ sizes: inout MessageSizes
+  ) throws(ProverError) -> ProverOutcome {
+    var isReceived = isFirst
     while true {
       let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
       if !isReceived { try conversation.receive(by: deadline) }
@@ -84,11 +104,7 @@ struct BenchRounds: Verb {
       case .awaitChallenge: break
       case .done(let verdict):
         sizes.verdict = conversation.received.count
-        guard verdict.status == .accepted, !verdict.isRepetition else {
-          throw Failure(
-            .denied, "round \(number) was denied: \(verdict.status.name)", hint: verdict.status.explanation.hint)
-        }
-        return sizes
+        return verdict
       }
     }
   }

@@ -2,6 +2,7 @@ import Glibc
 import Histogram
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastProver
 
 /// Microseconds, from one to an hour, to three digits.
 typealias LatencyHistogram = Histogram<UInt32>

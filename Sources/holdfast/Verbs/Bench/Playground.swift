@@ -1,6 +1,6 @@
 import Glibc
 import HoldfastCore
-import HoldfastStorage
+import HoldfastLinux
 import HoldfastTransport
 
 /// A device, a service and an enrolled prover in a temporary folder. This program's verbs create them in separate

@@ -58,6 +58,8 @@ extension AuditEvent {
     case .userRemoved: "user-removed"
     case .denied: "denied"
     case .logCut: "log-cut"
+    case .parameter: "parameter"
+    case .failed: "not-carried-out"
     }
   }
 
@@ -81,6 +83,8 @@ extension AuditEvent {
     case .userRemoved(let user): [("user", .text(user.description))]
     case .denied(let rounds): rounds.details
     case .logCut(let chain): [("last", .number(chain.count)), ("head", .word(hexadecimal(chain.head)))]
+    case .parameter(let parameter): parameter.details
+    case .failed(let failure): failure.details
     case .generationFloorMoved(let keyID, let from, let to):
       [("issuer", .word(hexadecimal(keyID))), ("from", .number(from)), ("to", .number(to))]
     }
@@ -95,6 +99,38 @@ extension DeniedRounds {
       details.append(("token", .word(hexadecimal(tokenID))))
     }
     return details
+  }
+}
+
+extension AuditedParameter {
+  fileprivate var details: [(String, NamedValue)] {
+    let content: (String, NamedValue) =
+      switch self.content {
+      case .digest(let digest): ("sha256", .word(hexadecimal(digest)))
+      case .text(let text): ("text", .text(text.description))
+      }
+    return [("round", .number(round)), ("index", .number(UInt64(index))), content]
+  }
+}
+
+extension AuditedFailure {
+  fileprivate var details: [(String, NamedValue)] {
+    [("round", .number(round)), ("reason", .word(reason.name)), ("text", .text(text.description))]
+  }
+}
+
+extension ActuatorFailure.Reason {
+  /// The reason in one word.
+  var name: String {
+    switch self {
+    case .failed: "failed"
+    case .unknownCommand: "unknown-command"
+    case .unavailable: "unavailable"
+    case .notHandedOver: "not-handed-over"
+    case .timedOut: "timed-out"
+    case .ended: "ended"
+    case .badAnswer: "bad-answer"
+    }
   }
 }
 

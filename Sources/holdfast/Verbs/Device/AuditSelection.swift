@@ -4,7 +4,6 @@ import HoldfastDevice
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 
 /// The options that select entries of an audit log. An entry must meet all conditions.
 struct AuditSelectionOptions: ParsableArguments {

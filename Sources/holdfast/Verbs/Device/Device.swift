@@ -1,7 +1,7 @@
 import ArgumentParser
 import HoldfastDevice
 import HoldfastFormats
-import HoldfastStorage
+import HoldfastLinux
 
 struct Device: ParsableCommand {
   static let configuration = CommandConfiguration(

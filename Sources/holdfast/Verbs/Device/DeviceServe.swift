@@ -17,6 +17,10 @@ struct DeviceServe: Verb {
     examples: [
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
       """
+      holdfast device serve --dir lock --listen unix:/run/lock.sock \\
+      --actuator exec:/usr/local/bin/bolt --actuator-timeout 500
+      """,
+      """
       holdfast device serve --dir lock --pair \\
       --listen rfcomm:00:00:00:00:00:00 --listen le:00:00:00:00:00:00,psm=0x80
       """,
@@ -31,6 +35,16 @@ struct DeviceServe: Verb {
   )
   var listen: [String]
 
+  @Option(
+    help: """
+      The actuator that carries out commands, instead of a simulated lock: exec:PATH or lines:PATH, a program that is \
+      started, or unix:PATH, a socket.
+      """)
+  var actuator: String?
+
+  @Option(help: "The time that the actuator may take for a command, in milliseconds: 100 to 8000; by default 2000.")
+  var actuatorTimeout: Int?
+
   @Flag(help: "Do not log individual rounds.")
   var quiet = false
 
@@ -44,8 +58,14 @@ struct DeviceServe: Verb {
 
   mutating func perform() throws(Failure) {
     let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
+    let external = try externalActuator()
     let dir = try device.folder(because: "the device in an image runs on its board, or in an emulator of the board")
     let folder = try DeviceFolder.opened(dir)
+    guard folder.hasKey else {
+      throw Failure(
+        .malformed, "the key of the device in \(dir) is not in its folder",
+        hint: "the program that holds the key serves it, with the library HoldfastDevice")
+    }
     TerminationSignals.hold()
     // The end of the log's reader must not end the device.
     signal(SIGPIPE, SIG_IGN)
@@ -56,12 +76,43 @@ struct DeviceServe: Verb {
     // The end of the server must not wait for a log without a reader.
     defer { lines.finish(withinMilliseconds: 500) }
     let log = ServingLog(to: lines, device: folder.descriptor.deviceID, quiet: quiet, verbose: verbose)
-    let server: DeviceServer<SystemRandom, SystemClock>
-    do throws(ServerFault) {
-      server = try DeviceServer(
-        folder: folder, endpoints: endpoints, random: SystemRandom(), clock: SystemClock()
-      ) { notice in log.take(notice) }
-    } catch { throw Failure(error, folder: dir) }
+    let device = try opened(folder, log: log)
+    guard let external else {
+      let lock = try simulatedLock(of: folder)
+      return try serve(device, by: LockActuator(lock), named: "the simulated lock", at: endpoints, lines, log)
+    }
+    let actuator = try ExternalActuator.started(
+      at: external, timeoutMilliseconds: actuatorTimeout ?? ExternalActuator.usualTimeoutMilliseconds, log: lines)
+    defer { actuator.stop() }
+    try serve(device, by: ActuatorClient(actuator), named: external.description, at: endpoints, lines, log)
+  }
+
+  /// Reads the options of the actuator; nil for the simulated lock.
+  private func externalActuator() throws(Failure) -> ActuatorAddress? {
+    let range = ExternalActuator.timeoutRange
+    if let actuatorTimeout, !range.contains(actuatorTimeout) {
+      throw Failure(.usage, "--actuator-timeout is from \(range.lowerBound) to \(range.upperBound) milliseconds")
+    }
+    guard let actuator else {
+      guard actuatorTimeout == nil else { throw Failure(.usage, "--actuator-timeout needs --actuator") }
+      return nil
+    }
+    guard let address = ActuatorAddress(actuator) else {
+      throw Failure(.usage, "--actuator is exec:PATH, lines:PATH or unix:PATH")
+    }
+    return address
+  }
+
+  private func serve<Machine: Actuator & Sendable>(
+    _ device: OpenDevice<DeviceSecrets, SystemRandom, SystemClock>, by actuator: Machine, named name: String,
+    at endpoints: [Endpoint], _ lines: LogOutput, _ log: ServingLog
+  ) throws(Failure) {
+    try device.folder.checkCommands(of: actuator, named: name)
+    let dir = device.folder.path
+    let server: DeviceServer<Machine, DeviceSecrets, SystemRandom, SystemClock>
+    do throws(ServerFault) { server = try DeviceServer(device, actuator: actuator, at: endpoints) } catch {
+      throw Failure(error, folder: dir)
+    }
     TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
       lines.warnOfAccess(to: endpoint)
@@ -76,6 +127,20 @@ struct DeviceServe: Verb {
     log.finish()
     lines.note("ended", "ended")
   }
+}
+
+/// Opens the device.
+private func opened(
+  _ folder: DeviceFolder, log: ServingLog
+) throws(Failure) -> OpenDevice<DeviceSecrets, SystemRandom, SystemClock> {
+  do throws(DeviceFolderFault) {
+    return try OpenDevice(folder: folder, random: SystemRandom(), clock: SystemClock()) { log.take($0) }
+  } catch { throw Failure(error, folder: folder.path) }
+}
+
+/// Opens the device's lock as it stands from then on.
+private func simulatedLock(of folder: DeviceFolder) throws(Failure) -> SimulatedLock {
+  do throws(DeviceFolderFault) { return try folder.openLock() } catch { throw Failure(error, folder: folder.path) }
 }
 
 extension LogOutput {

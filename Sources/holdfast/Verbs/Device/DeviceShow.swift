@@ -3,7 +3,6 @@ import HoldfastDevice
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 
 struct DeviceShow: OwnerVerb {
   static let configuration = CommandConfiguration(

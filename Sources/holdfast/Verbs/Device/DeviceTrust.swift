@@ -4,7 +4,6 @@ import HoldfastDevice
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
-import HoldfastStorage
 
 struct DeviceTrust: OwnerVerb {
   static let configuration = CommandConfiguration(

@@ -154,6 +154,12 @@ extension ServerNotice {
         event: "warning",
         sentence: "warning: policy allows \(command.description.quoted), but the actuator does not know that command",
         members: [("connection", .number(connection)), ("command", .text(command.description))])
+    case .commandFailed(let connection, let command, let failure):
+      var line = LogLine(
+        event: "not-carried-out", sentence: "connection \(connection): the command failed: \(failure.reason.name)")
+      line.members = [("connection", .number(connection)), ("reason", .word(failure.reason.name))]
+      line.fields = [("command", .text(command.description)), ("text", .text(failure.text.description))]
+      return line
     case .ledgerFault:
       return LogLine(event: "warning", sentence: "warning: the last totals could not be written to the audit log")
     case .connected, .disconnected, .displaced, .busy, .fault, .acceptFault, .judged, .answered: return nil

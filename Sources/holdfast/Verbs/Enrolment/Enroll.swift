@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
 import HoldfastMeasurement
+import HoldfastProver
 
 struct Enroll: Verb {
   static let configuration = CommandConfiguration(
@@ -43,25 +44,28 @@ struct Enroll: Verb {
   mutating func perform() throws(Failure) {
     let descriptors = try readDescriptors()
     let options = try token.options()
-    let folder = ProverFolder(path: state)
     var attempts: [Attempt] = []
-    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
+    try reading(state) { (prover) throws(ProverError) in try prover.checkKind() }
     for descriptor in descriptors {
       var attempt = Attempt(descriptor: descriptor)
       if !replace {
         attempt.run { () throws(Failure) in
-          try reading(folder) { () throws(StateFolderFault) in try folder.checkIsNew(descriptor.deviceID) }
+          try reading(state) { (prover) throws(ProverError) in try prover.checkIsNew(descriptor.deviceID) }
         }
       }
       attempts.append(attempt)
     }
     if attempts.contains(where: { $0.failure == nil }) {
-      let baselines = try app.takeBaselines(attempts.count)
+      let claims = try app.claims()
+      let baselines = try writing(state) { (prover) throws(ProverError) in
+        try prover.takeBaselines(attempts.count, as: claims)
+      }
+      baselines.first?.warnOfWeakHost()
       for index in attempts.indices where attempts[index].failure == nil {
         let (descriptor, baseline) = (attempts[index].descriptor, baselines[index])
         attempts[index].restsOnDeviceSecretAlone = baseline.measurement.restsOnDeviceSecretAlone
-        attempts[index].report = attempts[index].run { () throws(Failure) in
-          try enroll(descriptor, baseline, options, in: folder)
+        attempts[index].token = attempts[index].run { () throws(Failure) in
+          try enroll(descriptor, baseline, options)
         }
       }
     }
@@ -87,20 +91,15 @@ struct Enroll: Verb {
   }
 
   private func enroll(
-    _ descriptor: DeviceDescriptor, _ baseline: Baseline, _ options: IssuanceOptions, in folder: ProverFolder
-  ) throws(Failure) -> (byteCount: Int, issued: IssuanceReport) {
+    _ descriptor: DeviceDescriptor, _ baseline: Baseline, _ options: IssuanceOptions
+  ) throws(Failure) -> MeasurementToken {
     let client = ServiceClient(path: service)
     let attestation = try client.attest(baseline.evidence, for: descriptor)
     let token = try client.issue(attestation, for: descriptor, options: options)
-    let report = IssuanceReport(token)
-    try writing(folder) { () throws(StateFolderFault) in
-      try folder.store(
-        Enrolment(
-          descriptor: descriptor, encoding: options.format.encoding, configuration: baseline.configuration.encoded(),
-          token: token.bytes, fingerprints: baseline.fingerprints, report: report),
-        replacing: replace)
+    try writing(state) { (prover) throws(ProverError) in
+      try prover.store(token, of: baseline, for: descriptor, replacing: replace)
     }
-    return (token.bytes.count, report)
+    return token
   }
 
   /// Reports the attempts. The failure of a single device is that of the verb; with several devices, each failure is
@@ -132,7 +131,7 @@ struct Enroll: Verb {
 private struct Attempt {
   let descriptor: DeviceDescriptor
   var restsOnDeviceSecretAlone = false
-  var report: (byteCount: Int, issued: IssuanceReport)?
+  var token: MeasurementToken?
   private(set) var failure: Failure?
 
   init(descriptor: DeviceDescriptor) { self.descriptor = descriptor }
@@ -146,19 +145,19 @@ private struct Attempt {
   }
 
   var text: String? {
-    report.map { byteCount, issued in
-      "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(byteCount) bytes, "
-        + "until \(Timestamp(unixSeconds: issued.expires))"
+    token.map { token in
+      "enrolled for device \(hexadecimal(descriptor.deviceID)): a token of \(token.bytes.count) bytes"
+        + (token.report.map { ", until \(Timestamp(unixSeconds: $0.expires))" } ?? "")
     }
   }
 
   var json: JSONValue {
     var members: [(String, JSONValue)] = [("device_id", .string(hexadecimal(descriptor.deviceID)))]
-    if let report {
+    if let token {
       members += [
-        ("enrolled", .bool(true)), ("token_bytes", .integer(UInt64(report.byteCount))),
-        ("expires", .integer(report.issued.expires)),
-        ("rests_on_device_secret_alone", .bool(restsOnDeviceSecretAlone)), ("token", report.issued.json),
+        ("enrolled", .bool(true)), ("token_bytes", .integer(UInt64(token.bytes.count))),
+        ("expires", token.report.map { .integer($0.expires) } ?? .null),
+        ("rests_on_device_secret_alone", .bool(restsOnDeviceSecretAlone)), ("token", token.report?.json ?? .null),
       ]
     }
     if let failure {

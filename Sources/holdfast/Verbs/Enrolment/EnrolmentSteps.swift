@@ -5,6 +5,7 @@ import HoldfastIssuer
 import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
+import HoldfastProver
 
 /// The options for the app's claims about itself. The service's policy determines name and version from the image, and
 /// the claims must agree.
@@ -15,29 +16,18 @@ struct AppOptions: ParsableArguments {
   @Option(help: "The version that the app claims, three numbers. It must match the service's policy.")
   var appVersion: String?
 
-  /// Measures this process again and creates the evidence for one device.
-  func takeBaseline() throws(Failure) -> Baseline { try takeBaselines(1)[0] }
+  func claims() throws(Failure) -> AppClaims {
+    AppClaims(
+      subject: try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") },
+      version: try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") })
+  }
+}
 
-  /// Measures this process once and makes the evidence for several devices. Each baseline has a separate salt.
-  func takeBaselines(_ count: Int) throws(Failure) -> [Baseline] {
-    let name = try subject.map { (text) throws(Failure) in try appName(text, of: "--subject") }
-    let version = try appVersion.map { (text) throws(Failure) in try AppVersion(argument: text, of: "--app-version") }
-    BuiltInKeys.warnOfDevelopmentKey()
-    var random = SystemRandom()
-    var baselines: [Baseline] = []
-    do throws(MeasurementError) {
-      var measurer = Measurer()
-      let measurement = try measurer.measure(makingDeviceSecret: true)
-      for _ in 0..<count {
-        baselines.append(
-          try measurer.baseline(
-            of: measurement, subject: name, version: version, clock: SystemClock(), random: &random))
-      }
-    } catch { throw Failure(error) }
-    if baselines.first?.measurement.restsOnDeviceSecretAlone == true {
-      Console.warning("only device.secret distinguishes this host from others, as in most containers")
-    }
-    return baselines
+extension Baseline {
+  /// Warns if only the device secret distinguishes this host from others.
+  func warnOfWeakHost() {
+    guard measurement.restsOnDeviceSecretAlone else { return }
+    Console.warning("only device.secret distinguishes this host from others, as in most containers")
   }
 }
 
@@ -154,7 +144,7 @@ struct ServiceClient {
   /// Exchanges an attestation token for a measurement token.
   func issue(
     _ attestation: [UInt8], for device: DeviceDescriptor, options: IssuanceOptions
-  ) throws(Failure) -> IssuedToken {
+  ) throws(Failure) -> MeasurementToken {
     var backend = try serving(folder.path) { () throws(ServiceFolderFault) in try folder.backend() }
     var random = SystemRandom()
     let issuance: Issuance
@@ -163,7 +153,7 @@ struct ServiceClient {
         attestation: attestation.span, for: device, options: options, clock: SystemClock(), random: &random)
     } catch { throw Failure(error, folder: folder.path) }
     switch issuance {
-    case .issued(let token): return token
+    case .issued(let token): return MeasurementToken(token.bytes, report: IssuanceReport(token.claims))
     case .refused(let refusal): throw Failure(refusal)
     }
   }

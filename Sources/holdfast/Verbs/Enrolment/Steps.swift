@@ -3,7 +3,8 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
 import HoldfastMeasurement
-import HoldfastStorage
+import HoldfastProver
+import HoldfastLinux
 
 struct Measure: Verb {
   static let configuration = CommandConfiguration(
@@ -38,16 +39,12 @@ struct Measure: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    let folder = ProverFolder(path: state)
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
-    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
-    if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkNothingWaits(for: id) } }
-    let baseline = try app.takeBaseline()
-    try writing(folder) { () throws(StateFolderFault) in
-      try folder.begin(
-        configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints, for: id,
-        replacing: replace)
+    let claims = try app.claims()
+    let baseline = try writing(state) { (prover) throws(ProverError) in
+      try prover.begin(for: id, as: claims, replacing: replace)
     }
+    baseline.warnOfWeakHost()
     try Output.write(baseline.evidence, to: out)
     report(
       output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
@@ -140,23 +137,59 @@ struct Issue: Verb {
     let descriptor = try DeviceDescriptor(file: device)
     let options = try token.options()
     let attestation = try Input.read(attestation, limit: 65_536)
-    let folder = ProverFolder(path: state)
-    try reading(folder) { () throws(StateFolderFault) in try folder.checkKind() }
-    if !replace { try reading(folder) { () throws(StateFolderFault) in try folder.checkIsNew(descriptor.deviceID) } }
-    let begun = try reading(folder) { () throws(StateFolderFault) in try folder.loadBegun(for: descriptor.deviceID) }
-    let token = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
-    try writing(folder) { () throws(StateFolderFault) in
-      try folder.store(
-        Enrolment(
-          descriptor: descriptor, encoding: options.format.encoding, configuration: begun.configuration,
-          token: token.bytes, fingerprints: begun.fingerprints, report: IssuanceReport(token)),
-        replacing: replace)
+    try reading(state) { (prover) throws(ProverError) in
+      try prover.checkIsAwaited(for: descriptor.deviceID, replacing: replace)
     }
-    folder.removeBegun(configuration: begun.configuration, for: descriptor.deviceID)
+    let token = try ServiceClient(path: service).issue(attestation, for: descriptor, options: options)
+    try writing(state) { (prover) throws(ProverError) in
+      try prover.accept(token, for: descriptor, replacing: replace)
+    }
     report(
       output,
       "measurement token of \(token.bytes.count) bytes for device \(hexadecimal(descriptor.deviceID)) in \(state)",
-      bytes: token.bytes.count, more: [("token", IssuanceReport(token).json)])
+      bytes: token.bytes.count, more: [("token", token.report?.json ?? .null)])
+  }
+}
+
+struct Accept: Verb {
+  static let configuration = CommandConfiguration(
+    abstract: "Complete the enrolment with a measurement token that another backend issued.",
+    discussion: """
+      For a backend that takes the evidence from measure and returns a measurement token. Only the device can read the token, \
+      and decides whether it is valid.
+      """,
+    examples: [
+      "holdfast accept --state phone --device lock.json token.cose"
+    ])
+
+  @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
+  var device: String
+
+  @Option(
+    help: "The prover's state folder, into which measure wrote the baseline.",
+    completion: .directory)
+  var state: String
+
+  @Flag(help: "Replace an existing enrolment for the device.")
+  var replace = false
+
+  @Argument(help: "The measurement token; - is standard input.", completion: .file())
+  var token: String
+
+  @OptionGroup var output: OutputOptions
+
+  mutating func perform() throws(Failure) {
+    let descriptor = try DeviceDescriptor(file: device)
+    let bytes = try Input.read(token, limit: TokenOpener.maximumTokenByteCount)
+    guard !bytes.isEmpty else {
+      throw Failure(.malformed, "\(token) is empty", hint: "the backend issued no token; its output says why")
+    }
+    try writing(state) { (prover) throws(ProverError) in
+      try prover.accept(MeasurementToken(bytes, report: nil), for: descriptor, replacing: replace)
+    }
+    report(
+      output, "measurement token of \(bytes.count) bytes for device \(hexadecimal(descriptor.deviceID)) in \(state)",
+      bytes: bytes.count)
   }
 }
 

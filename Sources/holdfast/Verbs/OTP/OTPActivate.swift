@@ -4,6 +4,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastProver
 import HoldfastTransport
 
 struct OTPActivate: Verb {
@@ -44,25 +45,29 @@ struct OTPActivate: Verb {
     defer { withExtendedLifetime(acceptor) {} }
     let session = ActivationSession(
       code: ownersCode, for: .activation, cryptography: OpenSSLCryptography(), random: SystemRandom())
-    let conversation = UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let exchange = ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
     var activated: (user: String, deviceID: DeviceID)?
-    do throws(Failure) {
-      try conversation.run(session) { (session) throws(Failure) in
-        activated = try store(session, in: folder, protection)
+    var refusal: Failure?
+    do throws(ProverError) {
+      _ = try exchange.run(session) { session in
+        do throws(Failure) { activated = try store(session, in: folder, protection) } catch { refusal = error }
+        return refusal == nil
       }
     } catch {
+      let error = Failure(error, endpoint: endpoint)
       guard let activated else { throw error }
       throw Failure(
         error.status, "\(error.message); it is unknown whether the device has added \(activated.user)",
         hint: "find out with holdfast otp sync, or activate again with a new code")
     }
+    if let refusal { throw refusal }
     guard let activated else { throw Failure(.malformed, "the device granted nothing") }
     try authenticator.using { () throws(AuthenticatorFault) in try folder.confirmActivation(user: activated.user) }
     report(activated.user, activated.deviceID)
   }
 
   private func store(
-    _ session: borrowing UserConversation.Session, in folder: Authenticator, _ protection: borrowing ProtectionSecret
+    _ session: borrowing ActivationExchange.Session, in folder: Authenticator, _ protection: borrowing ProtectionSecret
   ) throws(Failure) -> (user: String, deviceID: DeviceID) {
     guard let grant = session.grant else { throw Failure(.malformed, "the device granted nothing") }
     let user = grant.user.description

@@ -5,6 +5,7 @@ import HoldfastDevice
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastProver
 import HoldfastTransport
 
 struct OTPSync: Verb {
@@ -174,9 +175,13 @@ struct OTPUnlock: Verb {
     defer { withExtendedLifetime(acceptor) {} }
     let session = ActivationSession(
       code: ownersCode, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
-    try UserConversation(endpoint: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) {
-      (_) throws(Failure) in throw Failure(.malformed, "the other end does not speak this protocol")
+    let exchange = ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let isUnlocked: Bool
+    // An unlocking has nothing to store.
+    do throws(ProverError) { isUnlocked = try exchange.run(session) { _ in false } } catch {
+      throw Failure(error, endpoint: endpoint)
     }
+    guard isUnlocked else { throw Failure(.malformed, "the other end does not speak this protocol") }
     if output.json {
       Console.result(.object([("state", .string("unlocked"))]))
     } else {

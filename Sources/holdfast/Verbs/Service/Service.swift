@@ -4,7 +4,7 @@ import HoldfastFormats
 import HoldfastIssuer
 import HoldfastMeasurement
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 struct Service: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -57,14 +57,18 @@ struct ServiceInit: Verb {
 
   mutating func perform() throws(Failure) {
     var policy = ServicePolicy()
-    for path in image.isEmpty ? ["/proc/self/exe"] : image { policy.approve(try app.approval(of: path)) }
-    let keys = try app.releaseKeys()
+    var keys = ImageKeys()
+    for path in image.isEmpty ? ["/proc/self/exe"] : image {
+      let own = try app.keys(of: path)
+      policy.approve(try app.approval(of: path, own))
+      try keys.append(own)
+    }
     let (path, signature) = (service.dir, es256 ? ServiceFolder.AttestationSignature.es256 : .hs256)
     let folder: ServiceFolder
     do throws(ServiceFolderFault) {
-      folder = try ServiceFolder.create(at: path, releaseKeys: keys.bytes, policy: policy, signature: signature)
+      folder = try ServiceFolder.create(at: path, releaseKeys: keys.bytes.bytes, policy: policy, signature: signature)
     } catch { throw Failure(making: error, folder: path) }
-    app.warnOfDevelopmentKey()
+    keys.warnIfDefault()
     try show(folder, json: output.json)
     guard !output.json else { return }
     let dir = path.shellWord

@@ -4,16 +4,20 @@ import HoldfastFormats
 import HoldfastIssuer
 import HoldfastMeasurement
 import HoldfastOpenSSL
-import HoldfastStorage
+import HoldfastLinux
 
 struct ServiceApprove: Verb {
   static let configuration = CommandConfiguration(
     commandName: "approve",
     abstract: "Approve an app's image with a name and version, and register the keys of its release.",
-    discussion: "Tokens for this image carry this name and version, regardless of what the app claims.",
+    discussion: """
+      Tokens for this image carry this name and version, regardless of what the app claims. The image belongs to the newest \
+      release in the key file: only evidence with the keys of that release counts for it. An interpreter (such as Python or a \
+      shell) runs any program, so it can be approved only with the default key.
+      """,
     examples: [
       "holdfast service approve --dir service ./app --subject app --version 1.2.3",
-      "holdfast service approve --dir service ./app --subject app --version 1.2.3 \\\n--mpk-key ../app/mpk.key",
+      "holdfast service approve --dir service ./app --subject app --version 1.2.3 \\\n--proof-keys ../app/mpk.key",
     ])
 
   @OptionGroup var service: ServiceOptions
@@ -29,32 +33,23 @@ struct ServiceApprove: Verb {
       throw Failure(
         .usage, "an image needs a name and a version", hint: "add --subject NAME --version 1.2.3")
     }
-    let approval = try app.approval(of: image ?? "/proc/self/exe")
-    let keys = try app.releaseKeys()
+    let keys = try app.keys(of: image ?? "/proc/self/exe")
+    let approval = try app.approval(of: image ?? "/proc/self/exe", keys)
     let former = try serving(service.dir) { () throws(ServiceFolderFault) in
       try folder.changing { () throws(ServiceFolderFault) in
         var policy = try folder.policy()
         let former = policy.approve(approval)
-        try register(keys.bytes, folder)
+        try keys.register(with: folder)
         if former != approval { try folder.write(policy) }
         return former
       }
     }
-    app.warnOfDevelopmentKey()
+    keys.warnIfDefault()
     if output.json {
       Console.result(approval.json)
     } else {
       if let former, former != approval { Console.note("it was approved before, as \(former.text)") }
       Console.result("approved image \(approval.text)")
-    }
-  }
-
-  private func register(_ keys: Span<UInt8>, _ folder: ServiceFolder) throws(ServiceFolderFault) {
-    for start in stride(from: 0, to: keys.count, by: ReleaseKeyRegistry.releaseByteCount) {
-      guard let proofKey = MeasurementProofKey(copying: keys.extracting(start..<start + 16)),
-        let evidenceKey = EvidenceKey(copying: keys.extracting(start + 16..<start + 48))
-      else { throw .key(.releaseKeys) }
-      try folder.register(proofKey, evidenceKey)
     }
   }
 }
@@ -114,97 +109,18 @@ struct ServiceUnapprove: Verb {
   }
 }
 
-/// The options for the name and version of an approved image, and for the keys that authenticate its evidence.
-struct ApprovalOptions: ParsableArguments {
-  @Option(help: "The app's name, at most 64 bytes; by default holdfast, for this program's own image.")
-  var subject: String?
-
-  @Option(help: "The app's version, three numbers; by default 0.0.0, for this program's own image.")
-  var version: String?
-
-  @Option(
-    help: "The key file that the image was built with, mpk.key of its package; by default, this program's own keys.",
-    completion: .file())
-  var mpkKey: String?
-
-  func approval(of path: String) throws(Failure) -> ApprovedImage {
-    ApprovedImage(
-      digest: try imageDigest(path), subject: try appName(subject ?? "holdfast", of: "--subject"),
-      version: try AppVersion(argument: version ?? "0.0.0", of: "--version"))
-  }
-
-  /// Returns the keys of all releases, 48 bytes each.
-  func releaseKeys() throws(Failure) -> ByteBuffer<12288> {
-    var keys = ByteBuffer<12288>()
-    guard let mpkKey else {
-      for index in 0..<BuiltInKeys.count {
-        try Self.append(BuiltInKeys.key(at: index), BuiltInKeys.evidenceKey(at: index), to: &keys)
-      }
-      return keys
-    }
-    let roots = try Self.roots(mpkKey)
-    var cryptography = OpenSSLCryptography()
-    for index in 0..<roots.count {
-      let root = roots.root(at: index)
-      let proofKey = try Self.derived { () throws(CryptographyFailure) in
-        try measurementProofKey(of: root, using: &cryptography)
-      }
-      let evidenceKey = try Self.derived { () throws(CryptographyFailure) in
-        try HoldfastCore.evidenceKey(of: root, using: &cryptography)
-      }
-      try Self.append(proofKey, evidenceKey, to: &keys)
-    }
-    return keys
-  }
-
-  private static func derived<let count: Int>(
-    _ body: () throws(CryptographyFailure) -> Secret<count>
-  ) throws(Failure) -> Secret<count> {
-    do throws(CryptographyFailure) { return try body() } catch {
-      throw Failure(.fault, "the cryptographic library failed")
-    }
-  }
-
-  private static func append(
-    _ proofKey: borrowing MeasurementProofKey, _ evidenceKey: borrowing EvidenceKey, to keys: inout ByteBuffer<12288>
-  ) throws(Failure) {
-    do throws(EncodingFault) {
-      try proofKey.withBytes { (bytes) throws(EncodingFault) in try keys.append(bytes) }
-      try evidenceKey.withBytes { (bytes) throws(EncodingFault) in try keys.append(bytes) }
-    } catch { throw Failure(.fault, "there are too many releases") }
-  }
-
-  /// Reads the roots in a key file, which must belong to this user and be inaccessible to others.
-  private static func roots(_ path: String) throws(Failure) -> ReleaseRoots {
-    let text: SecretBytes
-    do throws(FileError) {
-      text = try Files.readSecretFile(at: path, limit: ReleaseRoots.maximumByteCount) { SecretBytes(copying: $0) }
-    } catch { throw Failure(error) }
-    do throws(KeyFileFault) { return try ReleaseRoots(parsing: text.bytes) } catch {
-      switch error {
-      case .notAKey(let line):
-        throw Failure(.malformed, "\(path), line \(line): a key is 32 hexadecimal digits")
-      case .repeated(let line): throw Failure(.malformed, "\(path), line \(line): this key occurs twice")
-      case .noKey: throw Failure(.malformed, "\(path) has no key")
-      case .tooMany: throw Failure(.malformed, "\(path) has more than \(ReleaseRoots.maximumCount) keys")
-      }
-    }
-  }
-
-  func warnOfDevelopmentKey() {
-    if mpkKey == nil { BuiltInKeys.warnOfDevelopmentKey() }
-  }
-}
-
 extension ApprovedImage {
-  /// The digest, name and version.
-  var text: String { "\(hexadecimal(digest))  \(version.text)  \(subject)" }
+  /// The digest, name and version, and the release's key if it is not the default one.
+  var text: String {
+    "\(hexadecimal(digest))  \(version.text)  \(subject)" + (proofKey.map { "  key \(hexadecimal($0))" } ?? "")
+  }
 
   var json: JSONValue {
-    .object([
-      ("image", .string(hexadecimal(digest))), ("subject", .string(subject.description)),
-      ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
-    ])
+    .object(
+      [
+        ("image", .string(hexadecimal(digest))), ("subject", .string(subject.description)),
+        ("version", .array([version.major, version.minor, version.patch].map { .integer($0) })),
+      ] + (proofKey.map { [("proof_key", .string(hexadecimal($0)))] } ?? []))
   }
 }
 

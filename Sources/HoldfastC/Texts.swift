@@ -1,0 +1,93 @@
+import CHoldfast
+import Glibc
+import HoldfastCore
+import HoldfastLinux
+import HoldfastMeasurement
+import HoldfastVersion
+
+/// Returns a text for a status or an error; see the header.
+@c @implementation public func hf_text(_ result: CInt) -> UnsafePointer<CChar>? {
+  // The compiler puts a NUL behind the text, which is never freed.
+  unsafe UnsafeRawPointer(text(of: result).utf8Start).assumingMemoryBound(to: CChar.self)
+}
+
+/// Writes the version; see the header.
+@c @implementation public func hf_version(
+  _ text: UnsafeMutablePointer<CChar>?, _ length: UnsafeMutablePointer<Int>?
+) -> CInt {
+  call { () throws(CallFailure) in
+    try unsafe CallerBuffer(text, length).write(text: Array(HoldfastVersion.description.utf8))
+    return 0
+  }
+}
+
+/// Protects this process from being read by others; see the header.
+@c @implementation public func hf_protect_process() -> CInt {
+  ProcessFiles.keepOpen()
+  return ProcessHardening.apply() ? 0 : HF_ERROR_SYSTEM.rawValue
+}
+
+extension CallFailure {
+  /// The text of the error.
+  var text: String { HoldfastC.text(of: code.rawValue).description }
+}
+
+private func text(of result: CInt) -> StaticString {
+  if let raw = UInt8(exactly: result), let status = Status(rawValue: raw) { return status.text }
+  return errorText(hf_error(rawValue: result)) ?? "no such result"
+}
+
+extension Status {
+  fileprivate var text: StaticString {
+    switch self {
+    case .accepted: "accepted"
+    case .tokenInvalid: "the token is not valid for this device"
+    case .tokenExpired: "the token has expired"
+    case .tokenRevoked: "the token has been revoked"
+    case .tokenUnknown: "the device does not remember the token"
+    case .integrityMismatch: "the app or its environment has changed"
+    case .deviceMismatch: "the proof is not that of the host for which the token was issued"
+    case .factorMissing: "the command needs another proof or code"
+    case .otpRejected: "the one-time password is wrong or used"
+    case .sealRejected: "the seal is wrong or used"
+    case .lockedOut: "the user is locked out after wrong codes"
+    case .commandRefused: "the device refuses the command"
+    case .challengeExpired: "the challenge has expired"
+    case .malformed: "the message is malformed"
+    case .busy: "the device has no room, or is still carrying out the request"
+    case .usesExhausted: "the uses that the token allows are used up"
+    case .versionTooOld: "the app is too old for the device"
+    case .internal: "the device failed, or its machine did, or the outcome is unknown"
+    }
+  }
+}
+
+private func errorText(_ error: hf_error) -> StaticString? {
+  switch error {
+  case HF_ERROR_ARGUMENT: "an argument is not valid"
+  case HF_ERROR_BUFFER: "the buffer is too small"
+  case HF_ERROR_ORDER: "the call is out of order"
+  case HF_ERROR_BUSY: "another thread or process is using it"
+  case HF_ERROR_CANCELLED: "cancelled"
+  case HF_ERROR_MISSING: "the folder or a file in it is missing"
+  case HF_ERROR_KIND: "the folder is of another kind"
+  case HF_ERROR_VERSION: "the folder was written by another version"
+  case HF_ERROR_DAMAGED: "the folder is damaged"
+  case HF_ERROR_PERMISSION: "the system refuses access, or the folder is open to other users"
+  case HF_ERROR_FULL: "the disk is full"
+  case HF_ERROR_SYSTEM: "the system failed"
+  case HF_ERROR_NOT_ENROLLED: "the device is not enrolled"
+  case HF_ERROR_ENROLLED: "the device is enrolled already, or a baseline waits for its token"
+  case HF_ERROR_NO_BASELINE: "no baseline waits for the token"
+  case HF_ERROR_MEASUREMENT: "the app or its host could not be measured"
+  case HF_ERROR_CONNECTION: "the connection could not be made, or was lost"
+  case HF_ERROR_TIMEOUT: "the other end did not answer in time"
+  case HF_ERROR_PROTOCOL: "the other end did not follow the protocol"
+  case HF_ERROR_IMPOSTOR: "the other end did not prove that it is the enrolled device"
+  case HF_ERROR_RECORD: "the authenticator has no such record, or several"
+  case HF_ERROR_CODE: "the record cannot make the code"
+  case HF_ERROR_CRYPTOGRAPHY: "the cryptographic library or the random source failed"
+  case HF_ERROR_ANOTHER_DEVICE: "another device answers, or another key"
+  default: nil
+  }
+}

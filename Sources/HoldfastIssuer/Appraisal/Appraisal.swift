@@ -1,0 +1,219 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOpenSSL
+
+/// The keys that an issuer shares with one release of an app.
+public typealias ReleaseKeys = HoldfastFormats.ReleaseKeys
+/// The reasons why the keys of a release cannot be read.
+public typealias ReleaseKeysError = HoldfastFormats.ReleaseKeysError
+
+/// Evidence from an app whose form was checked, but not yet who made it.
+///
+/// An issuer without a store appraises it with ``appraised(as:refusing:now:)``. Then it is the caller who must not accept a
+/// baseline twice: see ``AppraisedApp/baseline``.
+public struct SubmittedEvidence: Sendable {
+  /// The largest evidence, in bytes.
+  public static let maximumByteCount = 65_536
+
+  private let evidence: UnverifiedEvidence
+
+  /// Decodes evidence.
+  ///
+  /// - Parameter bytes: The evidence that the prover made, at most ``maximumByteCount`` bytes.
+  /// - Throws: `malformed`.
+  public init(_ bytes: [UInt8]) throws(AppraisalError) {
+    guard bytes.count <= Self.maximumByteCount else { throw .malformed }
+    do throws(EncodingFault) { evidence = try UnverifiedEvidence(decoding: bytes.span) } catch { throw .malformed }
+  }
+
+  /// SHA-256 of the app's executable as the evidence states it, 32 bytes, by which an approval is found; nil if it has no such
+  /// component. It may be a lie until the evidence is appraised.
+  public var image: Digest? { evidence.image }
+
+  /// Appraises the evidence. Only an app with the keys of the approved image's release can have made it.
+  ///
+  /// Timing: the MAC is compared in constant time.
+  ///
+  /// - Parameters:
+  ///   - approval: The approval of ``image``.
+  ///   - properties: The properties with which no app is approved.
+  ///   - now: The present time, in Unix seconds. The baseline must not differ from it by more than five minutes.
+  /// - Throws: `refused` with the first reason that applies; `cryptography` if the cryptographic library fails.
+  public func appraised(
+    as approval: borrowing ImageApproval, refusing properties: [BoundedText<32>] = defaultRefusedProperties, now: UInt64
+  ) throws(AppraisalError) -> AppraisedApp {
+    guard let image else { throw .refused(.incomplete) }
+    guard evidence.releaseID == approval.keys.id else { throw .refused(.anotherRelease) }
+    var cryptography = OpenSSLCryptography()
+    let authentic: Evidence
+    do throws(CryptographyFailure) {
+      authentic = try evidence.verified(with: approval.keys.evidence, using: &cryptography).evidence
+    } catch { throw .refused(.notAuthentic) }
+    let approved: ApprovedImage
+    do throws(AttestationRefusal) {
+      approved = try authentic.approval(
+        ApprovedImage(
+          digest: image, subject: approval.subject, version: approval.version, proofKey: approval.keys.id),
+        defaultKey: approval.keys.id, refusing: properties, now: now)
+    } catch { throw .refused(error) }
+    do throws(CryptographyFailure) {
+      return try AppraisedApp(authentic, of: approved, proofKey: approval.keys.proof, using: &cryptography)
+    } catch { throw .cryptography }
+  }
+}
+
+/// The approval of an executable, with the name and version that its tokens carry, and the keys of its release.
+///
+/// The owner sets the name and version, never the app: an old release could claim to be a newer one.
+public struct ImageApproval: ~Copyable, Sendable {
+  /// The claim `sub` of its tokens, text of 1 to 64 bytes.
+  public let subject: BoundedText<64>
+  /// The claim `ver` of its tokens, three numbers of at most 2^53 - 1.
+  public let version: AppVersion
+  /// The keys that the executable was built with. Evidence with the keys of another release is refused.
+  public let keys: ReleaseKeys
+
+  /// Creates an approval.
+  public init(subject: BoundedText<64>, version: AppVersion, keys: consuming ReleaseKeys) {
+    (self.subject, self.version) = (subject, version)
+    self.keys = keys
+  }
+}
+
+/// The properties with which no app is approved by default: `debugger`, `injection` and `agent`.
+public let defaultRefusedProperties = ["debugger", "injection", "agent"].compactMap { BoundedText<32>($0) }
+
+/// An app that was appraised and approved, with the measurements that a token for it carries.
+///
+/// The measurements are secrets, in storage that is wiped.
+public struct AppraisedApp: ~Copyable, Sendable {
+  /// The claim `sub` of its tokens, from its approval.
+  public let subject: BoundedText<64>
+  /// The claim `ver` of its tokens, from its approval.
+  public let version: AppVersion
+  /// A digest of 32 bytes that identifies the baseline, and from which the measurements cannot be derived. Only one token may
+  /// be issued for a baseline.
+  public let baseline: Digest
+  /// The integrity measurement, 32 bytes.
+  let integrity: Secret<32>
+  /// The device measurement, of the prover's host, 32 bytes.
+  let device: Secret<32>
+  /// The measurement proof key, 16 bytes.
+  let proofKey: MeasurementProofKey
+
+  /// Creates the app from what an attestation token says of it.
+  init(
+    subject: BoundedText<64>, version: AppVersion, integrity: consuming Secret<32>, device: consuming Secret<32>,
+    proofKey: consuming MeasurementProofKey, using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) {
+    baseline = try baselineDigest(integrity, using: &cryptography)
+    (self.subject, self.version) = (subject, version)
+    self.integrity = integrity
+    self.device = device
+    self.proofKey = proofKey
+  }
+
+  /// Computes both measurements from approved evidence.
+  init(
+    _ evidence: Evidence, of image: ApprovedImage, proofKey: borrowing MeasurementProofKey,
+    using cryptography: inout OpenSSLCryptography
+  ) throws(CryptographyFailure) {
+    let configuration = evidence.configuration
+    let integrity: Secret<32>
+    do throws(MeasurementFault) {
+      integrity = try configuration.integrityMeasurement(
+        app: evidence.app, device: evidence.device, using: &cryptography)
+    } catch { throw CryptographyFailure() }
+    let device: Secret<32>
+    do throws(MeasurementFault) {
+      device = try configuration.deviceMeasurement(device: evidence.device, using: &cryptography)
+    } catch { throw CryptographyFailure() }
+    try self.init(
+      subject: image.subject, version: image.version, integrity: integrity, device: device, proofKey: proofKey.copy(),
+      using: &cryptography)
+  }
+}
+
+/// Computes the digest under which a baseline is recorded. The measurement cannot be derived from it.
+private func baselineDigest(
+  _ integrity: borrowing Secret<32>, using cryptography: inout OpenSSLCryptography
+) throws(CryptographyFailure) -> Digest {
+  var hash = cryptography.sha256()
+  hash.append(domain: "holdfast/1 issued baseline")
+  integrity.withBytes { hash.append($0) }
+  return try hash.finish()
+}
+
+/// The reasons why evidence was not appraised as an approved app's.
+public enum AppraisalError: Error, Equatable {
+  /// The bytes are not evidence.
+  case malformed
+  /// The app is not approved.
+  case refused(AttestationRefusal)
+  /// The cryptographic library failed.
+  case cryptography
+}
+
+/// The reasons why an app is not approved. The first that applies is reported.
+public enum AttestationRefusal: Error, Equatable {
+  /// The keys of the app's release are not registered.
+  case unknownProofKey
+  /// The evidence is not authenticated with the evidence key of the release that it names.
+  case notAuthentic
+  /// The time of the baseline differs from the service's clock by more than five minutes.
+  case notFresh
+  /// Components that every baseline must have are missing.
+  case incomplete
+  /// The app's image is not approved.
+  case unknownImage
+  /// The evidence has the keys of a release, and the image is approved as one of another release.
+  case anotherRelease
+  /// The app claims a name other than the one that the policy gives its image.
+  case subject(claimed: BoundedText<64>, approved: BoundedText<64>)
+  /// The app claims a version other than the one that the policy gives its image.
+  case version(claimed: AppVersion, approved: AppVersion)
+  /// The evidence has a property that the policy refuses.
+  case property(BoundedText<32>)
+  /// The configuration was appraised before.
+  case repeated
+}
+
+extension Evidence {
+  /// The components that every baseline must have. Source: docs/measurement.md.
+  private static let requiredAppIDs: [ComponentID] = [
+    "app.debug", "app.image", "app.injected", "app.text", "os.release",
+  ].compactMap { BoundedText($0) }
+  private static let requiredDeviceIDs: [ComponentID] = [
+    "device.cpu", "device.machine", "device.secret",
+  ].compactMap { BoundedText($0) }
+
+  /// The largest difference between a baseline's time and the present, in seconds.
+  private static let freshnessSeconds: UInt64 = 5 * 60
+
+  /// Returns the approval of the image that made this authentic evidence, or throws the reason for refusal.
+  ///
+  /// The approval determines the name and the version. A claim in the evidence must agree with them.
+  ///
+  /// - Parameters:
+  ///   - approved: The approval of ``image``; nil if there is none.
+  ///   - defaultKey: The id of the measurement proof key of an image whose approval names none.
+  func approval(
+    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64
+  ) throws(AttestationRefusal) -> ApprovedImage {
+    let created = configuration.created
+    guard max(now, created) - min(now, created) <= Self.freshnessSeconds else { throw .notFresh }
+    guard Self.requiredAppIDs.allSatisfy(configuration.appIDs.contains),
+      Self.requiredDeviceIDs.allSatisfy(configuration.deviceIDs.contains)
+    else { throw .incomplete }
+    guard let approved, approved.digest == image else { throw .unknownImage }
+    guard configuration.mpkID == approved.proofKey ?? defaultKey else { throw .anotherRelease }
+    if let claimed = subject, claimed != approved.subject {
+      throw .subject(claimed: claimed, approved: approved.subject)
+    }
+    if let claimed = version, claimed != approved.version {
+      throw .version(claimed: claimed, approved: approved.version)
+    }
+    if let property = properties.first(where: refused.contains) { throw .property(property) }
+    return approved
+  }
+}

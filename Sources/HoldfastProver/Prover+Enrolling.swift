@@ -1,0 +1,177 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastLinux
+import HoldfastMeasurement
+
+/// The public description of a device, from its owner.
+public typealias DeviceDescriptor = HoldfastFormats.DeviceDescriptor
+/// The reasons why a description of a device is refused.
+public typealias KeyFault = HoldfastFormats.KeyFault
+
+/// A measurement token from a backend, as the prover gets it.
+public struct MeasurementToken: Sendable {
+  /// The token, at most 3072 bytes. Only the device can read it.
+  public let bytes: [UInt8]
+  /// The claims that the issuer reported with it; nil if it reported none.
+  package let report: IssuanceReport?
+
+  /// Creates a token from the bytes that the backend sent.
+  public init(_ bytes: [UInt8]) { self.init(bytes, report: nil) }
+
+  /// Creates a token with the claims that the issuer reported.
+  package init(_ bytes: [UInt8], report: IssuanceReport?) { (self.bytes, self.report) = (bytes, report) }
+
+  /// Checks the form of the bytes, as far as it can be seen from outside.
+  ///
+  /// - Throws: `notAToken`.
+  func check() throws(StateFolderFault) {
+    let dotCount = bytes.count(where: { $0 == UInt8(ascii: ".") })
+    guard let first = bytes.first, bytes.count <= Limit.token.everywhere,
+      encoding == .jose ? dotCount == 4 : first >> 5 == 6
+    else { throw .notAToken }
+  }
+
+  /// The format, which the first byte shows: compact JOSE begins with `{` in base64url, COSE with a CBOR tag.
+  var encoding: TokenEncoding { bytes.first == UInt8(ascii: "e") ? .jose : .cose }
+}
+
+/// The app's claims about itself in its evidence. The service's policy determines name and version, and claims must agree with it.
+public struct AppClaims: Sendable {
+  /// The name of the app; nil for no claim.
+  public var subject: BoundedText<64>?
+  /// The version of the app; nil for no claim.
+  public var version: AppVersion?
+
+  /// Creates the claims.
+  public init(subject: BoundedText<64>? = nil, version: AppVersion? = nil) {
+    (self.subject, self.version) = (subject, version)
+  }
+}
+
+extension Prover {
+  /// Enrols for a device in one step: measures, has the evidence exchanged for a token, and stores the token.
+  ///
+  /// An enrolment that is being replaced stays valid until the new one is complete.
+  ///
+  /// - Parameters:
+  ///   - device: the description of the device, from its owner.
+  ///   - app: what the app says of itself.
+  ///   - replacing: whether the device may be enrolled already.
+  ///   - exchange: carries the evidence to the attestation service, and returns the token that the backend issued. Whoever reads
+  ///     the evidence knows the measurements: carry it only over a confidential connection, and do not store it.
+  /// - Throws: ``ProverError``, or the error of `exchange`.
+  public func enroll(
+    for device: DeviceDescriptor, as app: AppClaims = AppClaims(), replacing: Bool = false,
+    exchange: (_ evidence: [UInt8]) throws -> MeasurementToken
+  ) throws {
+    if !replacing { try checkIsNew(device.deviceID) }
+    let baseline = try takeBaseline(as: app)
+    try store(try exchange(baseline.evidence), of: baseline, for: device, replacing: replacing)
+  }
+
+  /// Takes a baseline whose token comes later, and stores what is needed until then. Existing enrolments do not change.
+  ///
+  /// - Parameters:
+  ///   - device: the device of the baseline; nil for the one that ``accept(_:for:replacing:)`` names.
+  ///   - app: what the app says of itself.
+  ///   - replacing: whether a baseline that waits for its token may be lost.
+  /// - Returns: the baseline, with the evidence for the attestation service.
+  public func begin(
+    for device: DeviceID? = nil, as app: AppClaims = AppClaims(), replacing: Bool = false
+  ) throws(ProverError) -> Baseline {
+    try inFolder { folder throws(StateFolderFault) in
+      try folder.checkKind()
+      if !replacing { try folder.checkNothingWaits(for: device) }
+    }
+    let baseline = try takeBaseline(as: app)
+    try inFolder { folder throws(StateFolderFault) in
+      try folder.begin(
+        configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints, for: device,
+        replacing: replacing)
+    }
+    return baseline
+  }
+
+  /// Completes the enrolment of the baseline that waits for a device's token.
+  ///
+  /// - Parameters:
+  ///   - token: the token that the backend issued for the baseline's evidence.
+  ///   - device: the description of the device, from its owner.
+  ///   - replacing: whether the device may be enrolled already.
+  /// - Throws: ``StateFolderFault/notAToken``, ``StateFolderFault/noBaseline(_:)``, ``StateFolderFault/usedBaseline(_:)``,
+  ///   ``StateFolderFault/alreadyEnrolled(_:)``, each in ``ProverError/state(_:)``.
+  public func accept(
+    _ token: MeasurementToken, for device: DeviceDescriptor, replacing: Bool = false
+  ) throws(ProverError) {
+    try inFolder { folder throws(StateFolderFault) in
+      try token.check()
+      let begun = try folder.loadBegun(for: device.deviceID)
+      try folder.store(
+        Enrolment(
+          descriptor: device, encoding: token.encoding, configuration: begun.configuration, token: token.bytes,
+          fingerprints: begun.fingerprints, report: token.report),
+        replacing: replacing)
+      folder.removeBegun(configuration: begun.configuration, for: device.deviceID)
+    }
+  }
+
+  /// Checks that a token for a device could be accepted, before one is issued.
+  ///
+  /// - Throws: the errors of ``accept(_:for:replacing:)``.
+  package func checkIsAwaited(for device: DeviceID, replacing: Bool = false) throws(ProverError) {
+    if !replacing { try checkIsNew(device) }
+    try inFolder { folder throws(StateFolderFault) in _ = try folder.loadBegun(for: device) }
+  }
+
+  /// Checks that the state folder is a prover's, or none yet.
+  package func checkKind() throws(ProverError) {
+    try inFolder { folder throws(StateFolderFault) in try folder.checkKind() }
+  }
+
+  /// Checks that the state folder is a prover's, and that a device is not enrolled in it.
+  package func checkIsNew(_ device: DeviceID) throws(ProverError) {
+    try inFolder { folder throws(StateFolderFault) in
+      try folder.checkKind()
+      try folder.checkIsNew(device)
+    }
+  }
+
+  /// Stores the token of a baseline that was not stored before.
+  package func store(
+    _ token: MeasurementToken, of baseline: Baseline, for device: DeviceDescriptor, replacing: Bool
+  ) throws(ProverError) {
+    try inFolder { folder throws(StateFolderFault) in
+      try token.check()
+      try folder.store(
+        Enrolment(
+          descriptor: device, encoding: token.encoding, configuration: baseline.configuration.encoded(),
+          token: token.bytes, fingerprints: baseline.fingerprints, report: token.report),
+        replacing: replacing)
+    }
+  }
+
+  /// Measures this process, and creates the evidence for one device.
+  package func takeBaseline(as app: AppClaims = AppClaims()) throws(ProverError) -> Baseline {
+    try takeBaselines(1, as: app)[0]
+  }
+
+  /// Measures this process once, and creates the evidence for several devices. Each baseline has a separate salt.
+  package func takeBaselines(_ count: Int, as app: AppClaims = AppClaims()) throws(ProverError) -> [Baseline] {
+    var random = SystemRandom()
+    var measurer = Measurer(keys: keys)
+    var baselines: [Baseline] = []
+    do throws(MeasurementError) {
+      let measurement = try measurer.measure(makingDeviceSecret: true)
+      for _ in 0..<count {
+        baselines.append(
+          try measurer.baseline(
+            of: measurement, subject: app.subject, version: app.version, clock: SystemClock(), random: &random))
+      }
+    } catch { throw .measurement(error) }
+    return baselines
+  }
+
+  private func inFolder(_ body: (ProverFolder) throws(StateFolderFault) -> Void) throws(ProverError) {
+    do throws(StateFolderFault) { try body(folder) } catch { throw .state(error) }
+  }
+}

@@ -1,0 +1,122 @@
+import Glibc
+import HoldfastCore
+import HoldfastLinux
+import HoldfastTransport
+
+/// A prover's connection to a device. Each message is received first and then answered by a session.
+///
+/// The session may be made after the first message, which identifies the device.
+package struct Conversation: ~Copyable {
+  private var carrier: Carrier
+  private let cancellation: Cancellation?
+  /// The last message received.
+  package private(set) var received: [UInt8] = []
+
+  private enum Carrier {
+    /// A connection that this conversation has made, and may make again.
+    case link(DeviceLink, to: Endpoint)
+    case channel(any MessageChannel)
+  }
+
+  /// Connects to `endpoint`. No message is sent before the device's first one.
+  package init(
+    at endpoint: Endpoint, timeoutMilliseconds: Int, cancellation: Cancellation? = nil
+  ) throws(ProverError) {
+    self.cancellation = cancellation
+    let link: DeviceLink
+    do throws(TransportError) {
+      link = try Self.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds, cancellation)
+    } catch { throw ProverError(error) }
+    carrier = .link(link, to: endpoint)
+  }
+
+  /// Uses a channel that is already connected.
+  package init(over channel: any MessageChannel, cancellation: Cancellation? = nil) {
+    (carrier, self.cancellation) = (.channel(channel), cancellation)
+    cancellation?.end(channel)
+  }
+
+  private static func connect(
+    to endpoint: Endpoint, timeoutMilliseconds: Int, _ cancellation: Cancellation?
+  ) throws(TransportError) -> DeviceLink {
+    let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
+    let connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    cancellation?.end(connection)
+    return try DeviceLink(meeting: connection, by: deadline)
+  }
+
+  /// Waits for the device's next message.
+  package mutating func receive(by deadline: Deadline) throws(ProverError) {
+    do throws(TransportError) {
+      let wholeMilliseconds = deadline.remainingMilliseconds
+      switch carrier {
+      case .channel(let channel): received = try channel.receive(by: deadline, wholeWithin: wholeMilliseconds).bytes
+      case .link(var link, let endpoint):
+        defer { carrier = .link(link, to: endpoint) }
+        received = try link.receive(by: deadline, wholeWithin: wholeMilliseconds)
+      }
+    } catch { throw failure(error) }
+  }
+
+  private func send(_ message: Span<UInt8>, by deadline: Deadline) throws(ProverError) {
+    do throws(TransportError) {
+      switch carrier {
+      case .channel(let channel): try channel.send(message, by: deadline)
+      case .link(let link, _): try link.connection.send(message, by: deadline)
+      }
+    } catch { throw failure(error) }
+  }
+
+  /// Returns the error for a failure of the channel. A channel that was ended on purpose may report its end in another way.
+  private func failure(_ error: TransportError) -> ProverError {
+    cancellation?.isCancelled == true ? .cancelled : ProverError(error)
+  }
+
+  /// Waits for the device's first message. If the device has no room, connects again until the deadline, because
+  /// nothing was sent yet.
+  package mutating func receiveGreeting(by deadline: Deadline) throws(ProverError) -> DeviceGreeting {
+    try receive(by: deadline)
+    var first = try greeting()
+    while case .link(_, let endpoint) = carrier, case .verdict(let verdict) = first, verdict.status == .busy,
+      !deadline.hasPassed
+    {
+      // Other provers may be waiting too, and the first to ask gets the place.
+      _ = poll(nil, 0, Self.pauseMilliseconds)
+      do {
+        let link = try Self.connect(
+          to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds, cancellation)
+        carrier = .link(link, to: endpoint)
+        try receive(by: deadline)
+      } catch {
+        if cancellation?.isCancelled == true { throw .cancelled }
+        return first
+      }
+      first = try greeting()
+    }
+    return first
+  }
+
+  private static let pauseMilliseconds: CInt = 10
+
+  /// Reads the first message of a connection.
+  package borrowing func greeting() throws(ProverError) -> DeviceGreeting {
+    do throws(ProverFault) { return try DeviceGreeting(received.span) } catch { throw .session(error) }
+  }
+
+  /// Passes the received message to the session and sends its answer.
+  package mutating func answer(
+    with session: inout Enrolment.Session, by deadline: Deadline
+  ) throws(ProverError) -> ProverStep {
+    let step: ProverStep
+    let message = received
+    do throws(ProverFault) { step = try session.receive(message.span) } catch { throw .session(error) }
+    if case .send = step { try send(session.outgoing.bytes, by: deadline) }
+    return step
+  }
+
+  /// Returns the largest packets, in bytes, in each direction; nil if the transport has no such limit.
+  package func packetLimits() throws(ProverError) -> PacketLimits? {
+    guard case .link(let link, _) = carrier else { return nil }
+    do throws(TransportError) { return try link.connection.packetLimits() } catch { throw ProverError(error) }
+  }
+}

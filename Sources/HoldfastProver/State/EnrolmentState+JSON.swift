@@ -1,0 +1,25 @@
+import HoldfastFormats
+
+extension EnrolmentState {
+  /// Returns the state as an object: the device, the state of its enrolment, the remaining validity, and the issuer's report,
+  /// whose members are null if there is none.
+  ///
+  /// - Parameter text: returns the text for an enrolment that cannot be used.
+  package func json(_ text: (StateFolderFault) -> String) -> JSONValue {
+    var members: [(String, JSONValue)] = [
+      ("device_id", .string(hexadecimal(entry.device))), ("state", .string(validity.rawValue)),
+      ("seconds_left", secondsLeft.map { .integer($0) } ?? .null), ("old_layout", .bool(entry.isOfOldLayout)),
+    ]
+    if case .success(let enrolment) = enrolment {
+      members += [
+        ("kid", .string(hexadecimal(enrolment.descriptor.keyID))),
+        ("encoding", .string(enrolment.encoding == .jose ? "jose" : "cose")),
+        ("token_bytes", .integer(UInt64(enrolment.token.count))),
+        ("remembered", .bool(entry.folder.isRemembered(enrolment.token))),
+      ]
+    }
+    members += report?.json.members ?? IssuanceReport.names.map { ($0, .null) }
+    if case .failure(let fault) = enrolment { members.append(("error", .string(text(fault)))) }
+    return .object(members)
+  }
+}

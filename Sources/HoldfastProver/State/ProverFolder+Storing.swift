@@ -1,0 +1,193 @@
+import Glibc
+import HoldfastCore
+import HoldfastFormats
+import HoldfastMeasurement
+import HoldfastLinux
+
+extension ProverFolder {
+  /// Checks that the folder is a prover's, before anything is measured or issued for it.
+  package func checkKind() throws(StateFolderFault) {
+    do throws(FileError) { try FolderKind.prover.require(ofFolder: path) } catch { throw .file(error) }
+  }
+
+  /// Checks that a device is not enrolled. Operations that end in ``store(_:replacing:)`` do this first.
+  package func checkIsNew(_ device: DeviceID) throws(StateFolderFault) {
+    if try hasEnrolment(of: device) { throw .alreadyEnrolled(device) }
+  }
+
+  /// Writes an enrolment. The one that it replaces remains unchanged until the new one is complete.
+  ///
+  /// The files are written to a folder next to it, which then takes its name in one step. The next call removes the
+  /// remains of an interrupted one.
+  ///
+  /// - Parameter replacing: Whether an enrolment of the device may exist.
+  /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`.
+  package func store(_ enrolment: Enrolment, replacing: Bool) throws(StateFolderFault) {
+    let device = enrolment.descriptor.deviceID
+    try makeFolders(devicesPath)
+    try takingTurns(in: devicesPath) { () throws(StateFolderFault) in
+      if !replacing { try checkIsNew(device) }
+      try replaceFolder(named: hexadecimal(device), in: devicesPath) { (staging) throws(StateFolderFault) in
+        try staging.write(enrolment)
+      }
+      // The older enrolment must not reappear when the newer one is removed.
+      if let old = try? oldEntry(), old.device == device { try old.folder.removeFiles() }
+    }
+  }
+
+  private func hasEnrolment(of device: DeviceID) throws(StateFolderFault) -> Bool {
+    guard let entry = try entry(of: device) else { return false }
+    return try entry.folder.hasEnrolment()
+  }
+}
+
+/// The pending baselines, which wait for their tokens between `measure` and `issue`, in the folder `pending`.
+extension ProverFolder {
+  private var pendingPath: String { "\(path)/pending" }
+
+  /// The name in `pending` of a baseline for any device.
+  private static let anyDevice = "any"
+
+  /// Writes a baseline that waits for its token.
+  ///
+  /// - Parameters:
+  ///   - device: The device of the baseline; nil for the one that `issue` will name.
+  ///   - replacing: Whether a pending baseline may be lost.
+  /// - Throws: `baselineWaits`, `busy`, `noExchange`, `file`.
+  package func begin(
+    configuration: [UInt8], fingerprints: BaselineFingerprints, for device: DeviceID?, replacing: Bool
+  ) throws(StateFolderFault) {
+    try makeFolders(pendingPath)
+    try takingTurns(in: pendingPath) { () throws(StateFolderFault) in
+      if !replacing { try checkNothingWaits(for: device) }
+      try replaceFolder(named: pendingName(device), in: pendingPath) { (staging) throws(StateFolderFault) in
+        try staging.write(configuration, as: EnrolmentFolder.configurationName)
+        try staging.write(fingerprints.encoded(), as: EnrolmentFolder.fingerprintsName)
+      }
+    }
+  }
+
+  /// Checks that no baseline is pending.
+  package func checkNothingWaits(for device: DeviceID?) throws(StateFolderFault) {
+    let place = pendingFolder(device)
+    guard let configuration = try place.configurationIfThere(), try ownerOfBaseline(configuration) == nil else {
+      return
+    }
+    throw .baselineWaits(path: place.path)
+  }
+
+  /// Reads the baseline that waits for a device's token: the device's, one for any device, or one that an older version
+  /// left in the state folder itself.
+  ///
+  /// - Throws: `noBaseline`; `usedBaseline` if an enrolment already has it.
+  package func loadBegun(
+    for device: DeviceID
+  ) throws(StateFolderFault) -> (configuration: [UInt8], fingerprints: BaselineFingerprints) {
+    guard let place = try waitingPlace(for: device) else { throw .noBaseline(device) }
+    let configuration = try place.loadConfiguration()
+    if let owner = try ownerOfBaseline(configuration) { throw .usedBaseline(owner) }
+    return (configuration, try place.loadFingerprints())
+  }
+
+  /// Removes a baseline that has become an enrolment. If that fails, its configuration still shows that it was used.
+  package func removeBegun(configuration: [UInt8], for device: DeviceID) {
+    for place in [pendingFolder(device), pendingFolder(nil)] {
+      guard let found = try? place.configurationIfThere(), found == configuration else { continue }
+      try? Files.removeFlatFolder(at: place.path)
+    }
+    // If another baseline is still pending there, this does nothing.
+    _ = unsafe rmdir(pendingPath)
+  }
+
+  private func pendingName(_ device: DeviceID?) -> String { device.map { hexadecimal($0) } ?? Self.anyDevice }
+
+  private func pendingFolder(_ device: DeviceID?) -> EnrolmentFolder {
+    EnrolmentFolder(path: "\(pendingPath)/\(pendingName(device))")
+  }
+
+  private func waitingPlace(for device: DeviceID) throws(StateFolderFault) -> EnrolmentFolder? {
+    for place in [pendingFolder(device), pendingFolder(nil)] {
+      if try place.configurationIfThere() != nil { return place }
+    }
+    let old = EnrolmentFolder(path: path)
+    if try old.hasEnrolment() { return nil }
+    return try old.configurationIfThere() == nil ? nil : old
+  }
+
+  /// Returns the enrolled device that has this baseline.
+  private func ownerOfBaseline(_ configuration: [UInt8]) throws(StateFolderFault) -> DeviceID? {
+    for entry in (try? entries()) ?? [] {
+      // A damaged enrolment is not a reason to refuse another one.
+      guard let other = try? entry.folder.configurationIfThere(), other == configuration else { continue }
+      if try entry.folder.hasEnrolment() { return entry.device }
+    }
+    return nil
+  }
+}
+
+extension ProverFolder {
+  /// Creates the state folder and the folder below it, each with mode 0700, if they do not exist.
+  private func makeFolders(_ folder: String) throws(StateFolderFault) {
+    do throws(FileError) {
+      try Files.createPrivateDirectory(at: path)
+      try FolderKind.prover.require(ofFolder: path)
+      try Files.createPrivateDirectory(at: folder)
+    } catch { throw .file(error) }
+  }
+
+  private func takingTurns(
+    in folder: String, _ body: () throws(StateFolderFault) -> Void
+  ) throws(StateFolderFault) {
+    let turns: FolderTurns
+    do throws(FileError) { turns = try FolderTurns(directory: folder) } catch { throw .file(error) }
+    try turns.take(orThrow: StateFolderFault.busy, body)
+  }
+
+  /// Fills a new folder and exchanges it in one step for the one with that name.
+  private func replaceFolder(
+    named name: String, in parent: String, _ fill: (EnrolmentFolder) throws(StateFolderFault) -> Void
+  ) throws(StateFolderFault) {
+    let staging = EnrolmentFolder(path: "\(parent)/.new-\(name)")
+    do throws(FileError) {
+      try Self.remove(staging.path)
+      try Files.createPrivateDirectory(at: staging.path)
+    } catch { throw .file(error) }
+    do throws(StateFolderFault) {
+      try fill(staging)
+      do throws(FileError) {
+        guard try Files.renameFolder(at: staging.path, to: name) else { return }
+      } catch {
+        if error.kind == .other(errno: EINVAL) || error.kind == .other(errno: ENOSYS) {
+          throw .noExchange(path: "\(parent)/\(name)")
+        }
+        throw .file(error)
+      }
+    } catch {
+      try? Self.remove(staging.path)
+      throw error
+    }
+    // The new folder is already valid. If the old one cannot be removed, the next call removes it.
+    try? Self.remove(staging.path)
+  }
+
+  private static func remove(_ path: String) throws(FileError) {
+    do throws(FileError) { try Files.removeFlatFolder(at: path) } catch {
+      switch error.kind {
+      case .notFound: return
+      case .notDirectory, .symbolicLink: try Files.removeFile(at: path)
+      default: throw error
+      }
+    }
+  }
+}
+
+extension EnrolmentFolder {
+  /// Returns the bytes of the configuration without checking them; nil if there is no such file.
+  fileprivate func configurationIfThere() throws(StateFolderFault) -> [UInt8]? {
+    do throws(StateFolderFault) { return try read(Self.configurationName, limit: 4096) } catch {
+      if case .missing = error { return nil }
+      if case .file(let fault) = error, fault.kind == .notDirectory { return nil }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import HoldfastCore
+import HoldfastDevice
+import HoldfastLinux
+import TestSupport
+import Testing
+
+/// The cost of a session over a connection of one's own, compared with the core alone. These tests measure, and run only on request:
+/// `HOLDFAST_SPEED=1 swift test --configuration release --filter SessionSpeedTests`.
+@Suite(.enabled(if: ProcessInfo.processInfo.environment["HOLDFAST_SPEED"] != nil))
+struct SessionSpeedTests {
+  @Test func `a session makes at least 97 of 100 rounds that the core makes`() throws {
+    let device = try TestDevice()
+    device.clock.seconds = testTime
+    let open = try device.opened()
+    var session = try open.session(actuator: LockActuator(device.lock))
+    let core = try device.connect(number: 1000)
+    let prover = try device.prover()
+    var (coreTime, sessionTime): ([UInt64], [UInt64]) = ([], [])
+    for number in 0..<2000 {
+      var start = monotonicNanoseconds()
+      let first = try core.challenge()
+      var time = monotonicNanoseconds() - start
+      let answer = try prover.answer(first, command: "status")
+      start = monotonicNanoseconds()
+      let reply = core.respond(answer.message)
+      time += monotonicNanoseconds() - start
+      try #require(try prover.open(reply, after: answer).status == .accepted)
+
+      start = monotonicNanoseconds()
+      let second = try session.challenge()
+      var other = monotonicNanoseconds() - start
+      let next = try prover.answer(second, command: "status")
+      start = monotonicNanoseconds()
+      let verdict = session.respond(to: next.message.span, waitedMilliseconds: 0)
+      other += monotonicNanoseconds() - start
+      try #require(try prover.open(verdict.message, after: next).status == .accepted)
+      if number >= 100 {
+        coreTime.append(time)
+        sessionTime.append(other)
+      }
+    }
+    let (coreMedian, sessionMedian) = (
+      coreTime.sorted()[coreTime.count / 2], sessionTime.sorted()[sessionTime.count / 2]
+    )
+    print(
+      "core: \(coreMedian) ns a round; session: \(sessionMedian) ns; rounds: \(Double(coreMedian) / Double(sessionMedian))"
+    )
+    #expect(Double(coreMedian) / Double(sessionMedian) >= 0.97)
+  }
+}

@@ -1,0 +1,66 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOpenSSL
+import TestSupport
+import Testing
+
+import HoldfastIssuer
+
+@Suite struct IssuerWithoutStoreTests {
+  let parties: Parties
+
+  init() throws { parties = try Parties() }
+
+  private func approval() throws -> ImageApproval {
+    ImageApproval(
+      subject: parties.image().subject, version: parties.image().version,
+      keys: try StoreInMemory.release(parties.releaseKeys))
+  }
+
+  @Test func `evidence is appraised and a token issued from values only`() throws {
+    let submitted = try SubmittedEvidence(parties.evidence())
+    #expect(submitted.image == parties.image().digest)
+    let app = try submitted.appraised(as: approval(), now: parties.now)
+    #expect(app.subject == parties.image().subject && app.version == parties.image().version)
+    let issuer = TokenIssuer(
+      name: "issuer.example", key: try MemorySigningKey(scalar: parties.example.secret("keys.issuer_private")))
+    let token = try issuer.issue(to: app, for: parties.device(), generation: 1, now: parties.now)
+    let opened = try MeasurementTokenWriterTests().open(token.bytes, .cose)
+    #expect(opened.claims.contains(parties.example.text("measurement.im")))
+    let again = try submitted.appraised(as: approval(), now: parties.now)
+    #expect(again.baseline == app.baseline)
+  }
+
+  @Test func `the keys of another release authenticate nothing`() throws {
+    let submitted = try SubmittedEvidence(parties.evidence())
+    let other = ImageApproval(
+      subject: "example-app", version: .zero, keys: try ReleaseKeys(of: secret([UInt8](repeating: 7, count: 16))))
+    #expect(throws: AppraisalError.refused(.anotherRelease)) {
+      _ = try submitted.appraised(as: other, now: parties.now)
+    }
+  }
+
+  @Test func `the newest release of a key file is its first root`() throws {
+    let roots = [UInt8](0..<3).map { [UInt8](repeating: $0, count: 16) }
+    let text = Array(roots.map { hex($0) + "\n" }.joined().utf8)
+    let keys = try ReleaseKeys(of: secret(roots[0]))
+    let newest = try ReleaseKeys(newestInKeyFile: text.span)
+    #expect(newest.id == keys.id)
+    for wrong in ["", "00", "# nothing\n", String(decoding: text + text, as: UTF8.self)] {
+      let bytes = Array(wrong.utf8)
+      #expect(throws: ReleaseKeysError.malformedKeyFile) { _ = try ReleaseKeys(newestInKeyFile: bytes.span) }
+    }
+  }
+
+  @Test func `a key in memory keeps its scalar, and refuses one that is out of range`() throws {
+    let key = try MemorySigningKey()
+    #expect(try MemorySigningKey(scalar: key.scalar()).publicPoint == key.publicPoint)
+    for byte in [0, 0xff] as [UInt8] {
+      #expect(throws: CryptographyFailure.self) {
+        _ = try MemorySigningKey(scalar: secret([UInt8](repeating: byte, count: 32)))
+      }
+    }
+    let issuer = TokenIssuer(name: "issuer.example", key: key)
+    #expect(try PublicKeyJWK(json: Array(issuer.publicKeyJSON.utf8)).point == key.publicPoint)
+  }
+}

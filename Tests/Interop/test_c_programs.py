@@ -1,0 +1,250 @@
+"""Programs over the C interface, built as a stranger builds them: against the command line, and against the independent peer.
+
+`lock` is Examples/c-lock, `prover` is Tests/C/prover.c, and the bench is Examples/python-bench.
+"""
+
+import json
+import os
+import pathlib
+import re
+import secrets
+import shutil
+import subprocess
+import sys
+
+import pytest
+from c_library import ROOT, run, running
+from devices import LinuxDevice
+from holdfast_peer import measurement, session, transport
+from holdfast_peer.command_line import CommandLine, descriptor_json, stop
+from holdfast_peer.device import Device
+from holdfast_peer.issuer import Issuer, fresh_claims
+from holdfast_peer.keys import PrivateKey
+from holdfast_peer.primitives import sha256
+from holdfast_peer.scripted_device import MOST_ROUNDS, ScriptedDevice
+from holdfast_peer.session import COSE, JOSE, STATUS
+
+DEFAULT_ROOT = sha256(b"holdfast development measurement proof key")[:16]
+# Swift's runtime keeps pointers into the middle of its tables, which valgrind calls possibly lost.
+LEAKS = "--show-leak-kinds=definite,indirect", "--errors-for-leak-kinds=definite,indirect"
+VALGRIND = ("valgrind", "--quiet", "--error-exitcode=99", "--leak-check=full", *LEAKS)
+FAILED = 100
+
+
+@pytest.fixture(scope="module")
+def programs(c_library, folder):
+    """A folder with the programs, built with pkg-config only."""
+    example = folder / "c-lock"
+    shutil.copytree(ROOT / "Examples/c-lock", example)
+    run("make", "-C", example, env=c_library.environment)
+    c_library.compile(folder / "prover", ROOT / "Tests/C/prover.c")
+    shutil.copy(example / "lock", folder / "lock")
+    return folder
+
+
+class Prover:
+    """The program `prover`, with an empty state folder."""
+
+    def __init__(self, programs, library, tmp_path, *before, root=DEFAULT_ROOT):
+        self.words, self.state = [*before, programs / "prover"], tmp_path / "state"
+        self.evidence_key, self.proof_key = measurement.release_keys(root)
+        self.environment = library.environment | {"XDG_DATA_HOME": str(tmp_path / "data")}
+
+    def run(self, verb, *words, **environment):
+        words = [*self.words, verb, self.state, *words]
+        environment = self.environment | environment
+        return subprocess.run(list(map(str, words)), env=environment, capture_output=True, timeout=300)
+
+    def enroll(self, issuer, point, descriptor, tmp_path, encoding=COSE):
+        """Enrols by the evidence: its token is made here."""
+        done = self.run("begin")
+        assert done.returncode == 0, done.stderr
+        evidence = measurement.parse_evidence(done.stdout, self.evidence_key)
+        assert evidence["properties"] == [], "what the measurement found in a plain program"
+        configuration = evidence["configuration"]
+        salt = measurement.parse_configuration(configuration)["salt"]
+        claims = fresh_claims(
+            bytes.fromhex(descriptor["device_id"]),
+            integrity=measurement.integrity_measurement(salt, configuration, evidence["app"], evidence["device"]),
+            device=measurement.device_measurement(salt, configuration, evidence["device"]),
+            proofKey=self.proof_key,
+        )
+        files = tmp_path / "descriptor.json", tmp_path / "token"
+        files[0].write_text(json.dumps(descriptor))
+        files[1].write_bytes(issuer.grant(point, claims, encoding).token)
+        done = self.run("accept", *files)
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def peer_device():
+    """The independent device, its descriptor and its issuer."""
+    key, device_id, issuer = PrivateKey(), secrets.token_bytes(16), Issuer()
+    return Device(key, device_id, [issuer.key.point]), descriptor_json(key, device_id), issuer
+
+
+def accept(peer):
+    for _ in range(MOST_ROUNDS):
+        peer.honest()
+
+
+@pytest.mark.parametrize("carrier", ["prove", "over"])
+def test_the_prover_in_c_proves_to_the_independent_device(
+    programs, c_library, tmp_path, peer_device, encoding, carrier
+):
+    model, descriptor, issuer = peer_device
+    prover = Prover(programs, c_library, tmp_path)
+    prover.enroll(issuer, model.key.point, descriptor, tmp_path, encoding)
+    path = str(tmp_path / "s")
+
+    def prove(script):
+        with ScriptedDevice(model, path, script) as device:
+            words = ("prove", "unlock") if carrier == "prove" else ("over", path, "unlock")
+            done = prover.run(*words, HF_ENDPOINT=f"unix:{path}")
+        assert device.fault is None, repr(device.fault)
+        return done
+
+    for _ in range(2):
+        done = prove(accept)
+        assert (done.returncode, done.stdout) == (0, b"accepted, 1: unlocked\n"), done.stderr
+
+    def impostor(peer):
+        peer.send(peer.model.message_1())
+        peer.receive()
+        peer.send(session.message_3(STATUS["accepted"], None))
+
+    assert prove(impostor).returncode == FAILED + 20, "an acceptance that is not authenticated"
+    assert prove(lambda peer: peer.send(b"\x00")).returncode == FAILED + 19, "what is no message"
+    assert prove(lambda peer: (peer.send(peer.model.message_1()), peer.receive())).returncode == FAILED + 17
+    other = lambda peer: peer.send(peer.model.message_1(device_id=bytes(16)))
+    assert prove(other).returncode == FAILED + 13, "a device that is not enrolled"
+
+
+def test_a_prover_in_c_has_its_own_key(c_library, holdfast, tmp_path, peer_device):
+    """`proof-keys --c` writes the keys of mpk.key; no warning of a default key follows, and an older program is refused."""
+    model, descriptor, issuer = peer_device
+    root = secrets.token_bytes(16)
+    (tmp_path / "mpk.key").write_text(root.hex() + "\n")
+    (tmp_path / "mpk.key").chmod(0o600)
+    source = CommandLine(holdfast, tmp_path).succeed("proof-keys", "--c", tmp_path / "mpk.key")
+    assert root not in source and root.hex().encode() not in source
+    (tmp_path / "keys.c").write_bytes(source)
+    c_library.compile(tmp_path / "prover", "-DOWN_KEYS", ROOT / "Tests/C/prover.c", tmp_path / "keys.c")
+    prover = Prover(tmp_path, c_library, tmp_path, root=root)
+    prover.enroll(issuer, model.key.point, descriptor, tmp_path)
+    with ScriptedDevice(model, str(tmp_path / "s"), accept) as device:
+        done = prover.run("prove", "unlock", HF_ENDPOINT=f"unix:{tmp_path}/s")
+    assert device.fault is None and done.returncode == 0, done.stderr
+    assert b"default key" not in done.stderr
+    c_library.compile(tmp_path / "prover", ROOT / "Tests/C/prover.c")
+    done = prover.run("prove", "unlock", HF_ENDPOINT=f"unix:{tmp_path}/s")
+    assert done.returncode in (FAILED + 16, FAILED + 17), (
+        "a program with the default key has not the key of the enrolment"
+    )
+    assert prover.run("begin").stderr.count(b"default key") == 1
+
+
+@pytest.fixture
+def lock(programs, c_library, holdfast, tmp_path):
+    """The lock in C, served; it says what it does in `log`."""
+    device = LinuxDevice(holdfast, tmp_path)
+    device.prepare()
+    with open(tmp_path / "log", "wb") as log:
+        words = [programs / "lock", device.device_folder, f"unix:{device.socket}"]
+        process = subprocess.Popen(words, env=c_library.environment, cwd=tmp_path, stdout=log, stderr=log)
+        with running(process):
+            transport.connect_when_ready(device.socket).close()
+            yield device, process
+
+
+def test_the_lock_in_c_is_moved_by_the_independent_prover(lock, tmp_path, encoding):
+    device, process = lock
+    with (prover := device.connect()).connection:
+        grant = device.grant(encoding)
+        outcome = prover.ask(grant)
+        assert (outcome.status, outcome.result["result"]) == (STATUS["accepted"], b"unlocked")
+        assert (tmp_path / "bolt").read_text() == "unlocked\n"
+        assert prover.ask(grant, dmp=bytes(32)).status == STATUS["deviceMismatch"]
+        assert prover.ask(grant, imp=bytes(32)).status == STATUS["integrityMismatch"]
+        assert (tmp_path / "log").read_text().count("unlocked") == 1, "a denied command was carried out"
+        (tmp_path / "bolt").unlink()
+        (tmp_path / "bolt").mkdir()
+        assert prover.ask(grant, "lock").status == STATUS["internal"], "a machine that fails"
+    assert stop(process) == 0
+
+
+def test_the_lock_in_c_is_moved_by_the_command_line(lock, tmp_path):
+    device, process = lock
+    service, descriptor = device.service()
+    run = device.command_line
+    run.succeed("enroll", "--device", descriptor, "--service", service, "--state", tmp_path / "phone")
+    where = ("--connect", device.endpoint, "--state", tmp_path / "phone")
+    assert run.succeed("prove", *where, "--command", "unlock") == b"unlock: accepted, unlocked\n"
+    assert run.run("prove", *where, "--command", "nothing").returncode == 1
+    assert stop(process) == 0
+
+
+def test_the_lock_refuses_a_folder_that_is_none(programs, c_library, tmp_path):
+    words = [programs / "lock", tmp_path / "none", f"unix:{tmp_path}/s"]
+    done = subprocess.run(words, env=c_library.environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (70, "lock: the folder or a file in it is missing\n")
+
+
+def test_valgrind_finds_nothing_lost_or_wrong_in_the_lock(programs, c_library, holdfast, tmp_path):
+    device = LinuxDevice(holdfast, tmp_path)
+    device.prepare()
+    words = [*VALGRIND, programs / "lock", device.device_folder, f"unix:{device.socket}"]
+    with open(tmp_path / "log", "wb") as log:
+        process = subprocess.Popen(words, env=c_library.environment, cwd=tmp_path, stdout=log, stderr=log)
+        with running(process):
+            transport.connect_when_ready(device.socket, 60).close()
+            with (prover := device.connect()).connection:
+                grant = device.grant(COSE)
+                assert prover.ask(grant).status == STATUS["accepted"]
+                assert prover.ask(grant, imp=bytes(32)).status == STATUS["integrityMismatch"]
+                assert prover.ask(device.grant(JOSE), "lock").status == STATUS["accepted"]
+            status = stop(process, 60)
+    assert status == 0, (tmp_path / "log").read_text()[-3000:]
+
+
+def test_valgrind_finds_nothing_lost_or_wrong_in_the_prover(programs, c_library, tmp_path):
+    """Versions of valgrind that do not know openat2(2) let the measurement fail, which must lose nothing either."""
+    prover = Prover(programs, c_library, tmp_path, *VALGRIND)
+    assert prover.run("begin").returncode in (0, FAILED + 16)
+    for verb, words in (("prove", ["unlock"]), ("over", [tmp_path / "none", "unlock"]), ("accept", ["none", "none"])):
+        done = prover.run(verb, *words, HF_ENDPOINT=f"unix:{tmp_path}/none")
+        assert done.returncode > FAILED, done.stderr.decode()
+
+
+def test_the_bench_in_python_proves_to_its_device(c_library, holdfast, tmp_path):
+    run_ = CommandLine(holdfast, tmp_path)
+    device = LinuxDevice(holdfast, tmp_path)
+    device.prepare()
+    service, _ = device.service()
+    run_.succeed(
+        "service",
+        "approve",
+        pathlib.Path(sys.executable).resolve(),
+        "--dir",
+        service,
+        "--subject",
+        "bench",
+        "--version",
+        "1.0.0",
+    )
+    example = tmp_path / "python-bench"
+    shutil.copytree(ROOT / "Examples/python-bench", example)
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "holdfast").symlink_to(holdfast)
+    environment = c_library.environment | run_.environment | {"PATH": f"{programs}:{os.environ['PATH']}"}
+    words = [sys.executable, example / "bench.py", device.device_folder, tmp_path / "state", service, "5"]
+    done = subprocess.run(list(map(str, words)), env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and done.stdout.startswith("5 proofs: accepted; 5 commands;"), done.stdout + done.stderr
+
+
+def test_examples_are_short():
+    """A person reads each in a few minutes."""
+    code = re.sub(r"/\*.*?\*/", "", (ROOT / "Examples/c-lock/lock.c").read_text(), flags=re.DOTALL)
+    assert sum(bool(line.strip()) for line in code.splitlines()) <= 80
+    assert len((ROOT / "Tools/python/holdfast.py").read_text().splitlines()) <= 200

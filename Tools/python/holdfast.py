@@ -1,0 +1,200 @@
+"""Holdfast for Python: prover, authenticator and device over libholdfast.so.1, with the standard library only.
+
+The functions of holdfast.h are methods here; its comments say what each does. A call that does not do its work raises `Error`,
+whose `code` is a number of `hf_error`. HOLDFAST_LIBRARY names another file of the library. Objects are context managers.
+
+A prover needs a process without a `Device`: Python makes code at run time for each callback, which a measurement shows as
+injected code. There is no `hf_prover_prove_over` for the same reason.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+from collections import namedtuple
+
+_c = ctypes
+_library = _c.CDLL(os.environ.get("HOLDFAST_LIBRARY", "libholdfast.so.1"))
+_library.hf_text.restype = _c.c_char_p
+_bytes, _text, _handle, _size = _c.POINTER(_c.c_uint8), _c.c_char_p, _c.c_void_p, _c.POINTER(_c.c_size_t)
+
+ACCEPTED, COMMAND_REFUSED, REPLACE = 0, 11, 1
+_EVIDENCE, _CODE, _RESULT, _CHALLENGE, _VERDICT, _PROOF, _BUFFER = 4096, 17, 1024, 64, 1152, 32, -2
+
+
+class Error(Exception):
+    def __init__(self, code):
+        super().__init__(_library.hf_text(code).decode())
+        self.code = code
+
+
+def _structure(**fields):
+    return type("Structure", (_c.Structure,), {"_fields_": list(fields.items())})
+
+
+_names_type, _number = _c.POINTER(_text), _c.c_uint32
+_codes = dict.fromkeys(("user", "otp", "seal"), _text)
+_Request = _structure(command=_text, parameters=_names_type, parameter_count=_c.c_size_t, **_codes)
+_Options = _structure(device_id=_text, timeout_milliseconds=_number)
+_flags = dict.fromkeys(("is_authenticated", "is_repetition", "missing_factors", "retry_after_seconds"), _number)
+_times = dict.fromkeys(("measure", "connect", "round", "device"), _c.c_uint64)
+_Outcome = _structure(device_id=_c.c_uint8 * 16, **_flags, **_times)
+_Record = _structure(user=_text, index=_number, secret=_text, secret_length=_c.c_size_t)
+_origin = {"user": _text, "subject": _text, "sequence": _c.c_uint64}
+_Command = _structure(name=_text, parameters=_text * 8, parameter_count=_c.c_size_t, **_origin)
+_Perform = _c.CFUNCTYPE(_c.c_int, _handle, _c.POINTER(_Command), _bytes, _size)
+_Actuator = _structure(perform=_Perform, context=_handle, commands=_names_type, command_count=_c.c_size_t)
+_Round = _structure(authenticated=_number, delay_milliseconds=_number, closes=_number, awaits_confirmation=_number)
+
+Proof = namedtuple("Proof", "status text result device_id authenticated repetition missing_factors retry_after_seconds")
+Command = namedtuple("Command", "name parameters user subject sequence")
+Verdict = namedtuple("Verdict", "status message delay_milliseconds closes awaits_confirmation")
+
+
+def _call(name, *arguments):
+    result = getattr(_library, name)(*arguments)
+    if result < 0:
+        raise Error(result)
+
+
+def _filled(name, size, *arguments, after=()):
+    """Calls a function with a buffer, and returns its result and the bytes. If the buffer is too small, calls it again."""
+    buffer, length = _c.create_string_buffer(max(size, 1)), _c.c_size_t(size)
+    result = getattr(_library, name)(*arguments, buffer, _c.byref(length), *after)
+    if result == _BUFFER and length.value > size:
+        return _filled(name, length.value, *arguments, after=after)
+    if result < 0:
+        raise Error(result)
+    return result, buffer.raw[: length.value]
+
+
+def _encoded(text):
+    text = None if text is None else os.fsencode(text)
+    if b"\0" in (text or b""):
+        raise Error(-1)  # C would read only the part before it.
+    return text
+
+
+def _names(names):
+    return (_text * len(names))(*map(_encoded, names)) if names else None
+
+
+def _request(command, parameters=(), user=None, otp=None, seal=None):
+    return _Request(_encoded(command), _names(parameters), len(parameters), *map(_encoded, (user, otp, seal)))
+
+
+class _Object(contextlib.AbstractContextManager):
+    def __init__(self, kind, *arguments):
+        self._kind, self._handle = kind, _handle()
+        _call(f"hf_{kind}_open", *arguments, _c.byref(self._handle))
+
+    def _json(self, name, *arguments):
+        return json.loads(_filled(name, 4096, self._handle, *arguments)[1][:-1])
+
+    def close(self):
+        getattr(_library, f"hf_{self._kind}_close")(self._handle)
+        self._handle = _handle()
+
+    def __exit__(self, *_):
+        self.close()
+
+
+class Prover(_Object):
+    def __init__(self, state):
+        super().__init__("prover", _encoded(state), None)
+
+    def begin(self, device_id=None, subject=None, version=None, replace=False):
+        numbers = None if version is None else (_c.c_uint64 * 3)(*version)
+        arguments = (self._handle, device_id, _encoded(subject), numbers, _c.c_uint32(replace))
+        return _filled("hf_prover_begin", _EVIDENCE, *arguments)[1]
+
+    def accept(self, descriptor, token, report=None, replace=False):
+        texts = [t if t is None or isinstance(t, str) else json.dumps(t) for t in (descriptor, report)]
+        arguments = (_encoded(texts[0]), bytes(token), _c.c_size_t(len(token)), _encoded(texts[1]))
+        _call("hf_prover_accept", self._handle, *arguments, _c.c_uint32(replace))
+
+    def prove(self, endpoint, command, *parameters, device_id=None, timeout=30, **codes):
+        request, outcome = _request(command, parameters, **codes), _Outcome()
+        options = _Options(device_id, int(timeout * 1000))
+        arguments = (self._handle, _encoded(endpoint), _c.byref(request), _c.byref(options))
+        status, result = _filled("hf_prover_prove", _RESULT, *arguments, after=(_c.byref(outcome),))
+        values = [getattr(outcome, name) for name in _flags]
+        return Proof(status, _library.hf_text(status).decode(), result, bytes(outcome.device_id), *values)
+
+    def cancel(self):
+        _call("hf_prover_cancel", self._handle)
+
+    def nonce_proof(self, device_id, nonce, of="integrity"):
+        return _filled(f"hf_prover_{of}_proof", _PROOF, self._handle, device_id, nonce, _c.c_size_t(len(nonce)))[1]
+
+    def explain(self, device_id=None):
+        return self._json("hf_prover_explain", device_id)
+
+    def status(self, device_id=None):
+        return self._json("hf_prover_status", device_id)
+
+
+class Authenticator(_Object):
+    def __init__(self, folder):
+        super().__init__("authenticator", _encoded(folder))
+
+    def password(self, user=None, index=0, secret=None, question=None):
+        return self._code("password", user, index, secret, _encoded(question))
+
+    def seal(self, command, *parameters, user=None, index=0, secret=None, device_challenge=None):
+        request = _request(command, parameters)
+        return self._code("seal", user, index, secret, _c.byref(request), _encoded(device_challenge))
+
+    def _code(self, kind, user, index, secret, *arguments):
+        record = _c.byref(_Record(_encoded(user), index, secret, len(secret or b"")))
+        arguments = (self._handle, record, *arguments)
+        return _filled(f"hf_authenticator_{kind}", _CODE, *arguments, after=(None,))[1][:-1].decode()
+
+
+class Device(_Object):
+    """A device whose machine is `perform(command)`: it returns the answer as bytes, or raises; LookupError: unknown."""
+
+    def __init__(self, folder, perform, commands=()):
+        decoded = lambda text: None if text is None else text.decode()
+
+        def carry_out(_, command, result, length):
+            c = command.contents
+            texts = [decoded(t) for t in (c.name, *c.parameters[: c.parameter_count], c.user, c.subject)]
+            try:  # An exception must not leave a callback.
+                answer = perform(Command(texts[0], texts[1:-2], *texts[-2:], c.sequence))
+            except LookupError:
+                return COMMAND_REFUSED
+            except Exception:
+                return -1
+            length[0] = len(answer)
+            _c.memmove(result, answer[:_RESULT], min(len(answer), _RESULT))
+            return 0
+
+        self._actuator = _Actuator(_Perform(carry_out), None, _names(commands), len(commands))
+        super().__init__("device", _encoded(folder), _c.byref(self._actuator))
+
+    def descriptor(self):
+        return self._json("hf_device_descriptor")
+
+    def serve(self, *endpoints):
+        _call("hf_device_serve", self._handle, _names(endpoints), _c.c_size_t(len(endpoints)))
+
+    def stop(self):
+        _call("hf_device_stop", self._handle)
+
+    def session(self):
+        return Session("session", self._handle)
+
+
+class Session(_Object):
+    def challenge(self):
+        return _filled("hf_session_challenge", _CHALLENGE, self._handle)[1]
+
+    def receive(self, message, waited_milliseconds=0):
+        made = _Round()
+        message = (message, _c.c_size_t(len(message)), _c.c_uint64(waited_milliseconds))
+        status, verdict = _filled("hf_session_receive", _VERDICT, self._handle, *message, after=(_c.byref(made),))
+        return Verdict(status, verdict, made.delay_milliseconds, bool(made.closes), bool(made.awaits_confirmation))
+
+    def refuse(self, status):
+        return _filled("hf_session_refuse", _VERDICT, self._handle, _c.c_int(status))[1]
