@@ -328,11 +328,14 @@ def test_a_second_answer_that_waits_at_a_socket_is_not_that_of_the_next_command(
     device.place.mkdir(exist_ok=True)
     path, seen = str(device.place / "socket"), []
     listener = transport.Listener(path, timeout=30)
-    device.address = f"unix:{path}"
-    waiting = threading.Event()
+    device.address, device.timeout = f"unix:{path}", 8000
+
+    def is_waiting():
+        """Whether the next command has its place: its round is in the audit log."""
+        return any(e["event"] == "round" and e["command"] == "lock" for e in device.audit())
 
     def serve():
-        while True:
+        for _ in range(2):
             with listener.accept() as peer:
                 assert peer.receive(30) == b"\x81\x02"
                 peer.send(cbor.encode([2, COMMANDS]))
@@ -341,27 +344,32 @@ def test_a_second_answer_that_waits_at_a_socket_is_not_that_of_the_next_command(
                         message = cbor.decode(peer.receive(30))
                         seen.append(message[2])
                         if message[2] == "unlock":
-                            waiting.wait(30)  # The next command is in the queue.
-                            time.sleep(0.3)
+                            wait_for(is_waiting, "the next command does not get a place")
+                            # The device finds both answers at once.
+                            device.process.send_signal(signal.SIGSTOP)
                             peer.send(cbor.encode([0, b"unlocked"]))
                             peer.send(cbor.encode([0, b"unlocked"]))
+                            device.process.send_signal(signal.SIGCONT)
                         else:
                             peer.send(cbor.encode([1, "jammed"]))
                 except transport.Closed:
                     pass
 
-    threading.Thread(target=serve, daemon=True).start()
+    thread = threading.Thread(target=serve, daemon=True)
+    thread.start()
     device.start()
     first = []
     asking = threading.Thread(target=lambda: first.append(device.ask("unlock")))
     asking.start()
     wait_for(lambda: seen == ["unlock"], "the command does not reach the socket")
-    threading.Timer(0.3, waiting.set).start()
     status, text = device.ask("lock")
     asking.join(30)
     assert first == [("accepted", b"unlocked")]
     assert (status, text) in [("internal", b"actuator not available"), ("internal", b"jammed")], "never unlocked"
+    assert device.ask_when_ready("lock") == ("internal", b"jammed"), "the next connection"
     device.stop()
+    thread.join(10)
+    assert not thread.is_alive(), "a connection more, or one less"
     listener.close()
 
 
@@ -414,14 +422,14 @@ def test_a_program_that_is_lost_is_killed_with_its_group(acting):
 
 @pytest.mark.parametrize("what", ["twice", "twice, numbered", "answer and die"])
 def test_what_comes_after_an_answer_is_never_another_commands_answer(acting, what):
-    for _ in range(5):
+    for count in range(1, 6):
         acting.set("next", what)
         status, result = acting.ask_when_ready("unlock")
         entry, _ = acting.round_entry()
         assert (status, result) == ("accepted", f"unlock {entry['sequence']}".encode()), "its own answer"
         if what == "twice":
             # An answer without a number cannot be told from the next command's until it is read.
-            wait_for(lambda: len(acting.lines("bad-answer")) > 0, "the second answer is not seen")
+            wait_for(lambda: len(acting.lines("bad-answer")) == count, "the second answer is not seen")
         status, result = acting.ask_when_ready("lock")
         entry, _ = acting.round_entry()
         # A program that has just died may take the next command with it, never its outcome.

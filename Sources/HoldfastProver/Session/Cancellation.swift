@@ -1,3 +1,4 @@
+import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
@@ -9,6 +10,8 @@ public final class Cancellation: Sendable {
   private struct State {
     var isCancelled = false
     var channel: (any MessageChannel)?
+    /// Ends an attempt to connect.
+    var wakeUp: WakeUp?
   }
 
   private let state = Mutex(State())
@@ -24,6 +27,18 @@ public final class Cancellation: Sendable {
     state.withLock { state in
       state.isCancelled = true
       state.channel?.shutdown()
+      state.wakeUp?.raise()
+    }
+  }
+
+  /// Returns a wake-up that is raised once this is cancelled.
+  func wakeUp() throws(TransportError) -> WakeUp {
+    let made = try makeWakeUp()
+    return state.withLock { state in
+      let wakeUp = state.wakeUp ?? made
+      state.wakeUp = wakeUp
+      if state.isCancelled { wakeUp.raise() }
+      return wakeUp
     }
   }
 

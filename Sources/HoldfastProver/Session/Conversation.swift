@@ -40,7 +40,8 @@ package struct Conversation: ~Copyable {
     to endpoint: Endpoint, timeoutMilliseconds: Int, _ cancellation: Cancellation?
   ) throws(TransportError) -> DeviceLink {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
-    let connection = try Connection.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    let connection = try Connection.connect(
+      to: endpoint, timeoutMilliseconds: timeoutMilliseconds, unless: try cancellation?.wakeUp())
     cancellation?.end(connection)
     return try DeviceLink(meeting: connection, by: deadline)
   }

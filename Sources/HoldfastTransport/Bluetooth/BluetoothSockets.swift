@@ -86,25 +86,42 @@ extension OpenFile {
   ///   - attemptMilliseconds: the maximum time for this attempt to establish a link. If there is a link by then, the channel has
   ///     ``linkedMilliseconds`` more: a link that is about to end may lose the request for a channel without an error. A
   ///     further attempt continues a pairing that a person has not confirmed yet.
-  /// - Throws: ``TransportError/timedOutWaiting`` after either limit, otherwise the error of the link.
+  ///   - wakeUp: ends the attempt when it is raised; nil for nothing.
+  /// - Throws: ``TransportError/timedOutWaiting`` after either limit, ``TransportError/cancelled`` by the wake-up, otherwise the
+  ///   error of the link.
   package func connect(
-    to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max
-  )
-    throws(TransportError)
-  {
+    to device: BluetoothAddress, _ port: BluetoothPort, by deadline: Deadline, attemptMilliseconds: Int = .max,
+    unless wakeUp: WakeUp?
+  ) throws(TransportError) {
     var code = unsafe BluetoothSocketName(device, port).pass(to: Glibc.connect, of: self)
     if code == EINPROGRESS || code == EINTR {
       let first = min(deadline, Deadline(afterMilliseconds: attemptMilliseconds))
-      var outcome = try wait(for: POLLOUT, until: first, unless: nil)
+      var outcome = try wait(for: POLLOUT, until: first, unless: wakeUp)
       if outcome == .timedOut, LocalAdapter.hasLowEnergyLink(to: device) {
         let second = min(deadline, Deadline(afterMilliseconds: OpenFile.linkedMilliseconds))
-        outcome = try wait(for: POLLOUT, until: second, unless: nil)
+        outcome = try wait(for: POLLOUT, until: second, unless: wakeUp)
       }
-      guard outcome == .ready else { throw .timedOutWaiting }
+      guard outcome == .ready else { throw outcome == .interrupted ? .cancelled : .timedOutWaiting }
       code = try pendingError()
     }
     guard code == 0 else { throw TransportError(connecting: code) }
   }
+
+  /// Makes the link to a peer over BR/EDR, without a channel. The link stays while the file is open.
+  ///
+  /// Nothing is sent on it, and nothing secures it: the socket is for packets without a connection to the one PSM for which the
+  /// kernel asks for no security, that of 3D synchronisation.
+  package static func link(
+    to device: BluetoothAddress, from local: BluetoothAddress, by deadline: Deadline, unless wakeUp: WakeUp?
+  ) throws(TransportError) -> OpenFile {
+    let type = CInt(SOCK_DGRAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    let file = OpenFile(taking: try checked(socket(AF_BLUETOOTH, type, BTPROTO_L2CAP)))
+    try file.bind(to: local, .l2cap(psm: nil))
+    try file.connect(to: device, .l2cap(psm: unsecuredPSM), by: deadline, unless: wakeUp)
+    return file
+  }
+
+  private static let unsecuredPSM: UInt16 = 0x21
 
   /// The maximum time for an attempt to open a channel on an existing link, in milliseconds.
   private static let linkedMilliseconds = 3000

@@ -4,36 +4,46 @@ import HoldfastLinux
 
 extension Connection {
   /// Connects to a Bluetooth peer, over the adapter and with the security of `endpoint`. If the port is open, it asks the peer.
+  ///
+  /// A kernel refuses a channel on a link whose encryption began so recently that it does not know the key's size yet, and the link
+  /// ends with the refusal. An attempt over BR/EDR that follows a refusal therefore holds the link by a file of its own: if it is
+  /// refused once more, the link stays, and the next attempt finds it encrypted.
   package static func connect(
-    to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline
+    to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline,
+    unless wakeUp: WakeUp?
   ) throws(TransportError) -> Connection {
-    let port = try port.isOpen ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline) : port
+    let port =
+      try port.isOpen
+      ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline, unless: wakeUp) : port
     let radio = port.scheme.radio
-    return try OpenFile.retrying(over: radio, by: deadline) { attemptMilliseconds throws(TransportError) in
-      try attempt(device, port, from: endpoint, by: deadline, attemptMilliseconds: attemptMilliseconds)
+    var link: OpenFile?
+    var wasRefused = false
+    return try OpenFile.retrying(over: radio, by: deadline, unless: wakeUp) { milliseconds throws(TransportError) in
+      let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
+      if wasRefused, link == nil, radio == .classic {
+        link = try? OpenFile.link(to: device, from: local, by: deadline, unless: wakeUp)
+      }
+      let file = try OpenFile.bluetoothSocket(port)
+      // The socket is always bound, because an LE socket has no address type before.
+      try file.bind(to: local, port.local)
+      if let security = endpoint.security { try file.require(security) }
+      try file.offerLargestPackets(port)
+      do throws(TransportError) {
+        try file.connect(to: device, port, by: deadline, attemptMilliseconds: milliseconds, unless: wakeUp)
+      } catch {
+        wasRefused = error.isRefusal(over: radio)
+        throw error
+      }
+      return Connection(file: file, scheme: port.scheme, port: port)
     }
   }
 
-  /// Makes one attempt; for `attemptMilliseconds` see ``OpenFile/connect(to:_:by:attemptMilliseconds:)``.
-  private static func attempt(
-    _ device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline,
-    attemptMilliseconds: Int = .max
-  ) throws(TransportError) -> Connection {
-    let file = try OpenFile.bluetoothSocket(port)
-    let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
-    // The socket is always bound, because an LE socket has no address type before.
-    try file.bind(to: local, port.local)
-    if let security = endpoint.security { try file.require(security) }
-    try file.offerLargestPackets(port)
-    try file.connect(to: device, port, by: deadline, attemptMilliseconds: attemptMilliseconds)
-    return Connection(file: file, scheme: port.scheme, port: port)
-  }
-
   private static func announcedPort(
-    like port: BluetoothPort, of device: BluetoothAddress, adapter: UInt16?, by deadline: Deadline
+    like port: BluetoothPort, of device: BluetoothAddress, adapter: UInt16?, by deadline: Deadline,
+    unless wakeUp: WakeUp?
   ) throws(TransportError) -> BluetoothPort {
     do throws(TransportError) {
-      let ports = try ServiceDiscovery.query(device, adapter: adapter, by: deadline)
+      let ports = try ServiceDiscovery.query(device, adapter: adapter, by: deadline, unless: wakeUp)
       if let announced = ports.first(where: { $0.local == port }) { return announced }
     } catch .refused {
       // The peer has no SDP server.
@@ -57,22 +67,30 @@ extension OpenFile {
   /// whose last channel was closed ends two seconds later, and takes an attempt with it that has just begun. Such an attempt
   /// fails quickly; one that a page timeout ends (5.12 s by default) is not repeated, because the peer is absent.
   ///
-  /// - Parameter attempt: connects; its argument is the maximum time for a link, in milliseconds.
-  static func retrying<Result>(
-    over radio: Scheme.Radio?, by deadline: Deadline, _ attempt: (Int) throws(TransportError) -> Result
+  /// - Parameters:
+  ///   - refusalLimit: the number of refusals after which no further attempt is made.
+  ///   - wakeUp: ends a pause between attempts when it is raised; nil for nothing.
+  ///   - attempt: connects; its argument is the maximum time for a link, in milliseconds.
+  package static func retrying<Result>(
+    over radio: Scheme.Radio?, by deadline: Deadline, refusalLimit: Int = 3, unless wakeUp: WakeUp?,
+    _ attempt: (Int) throws(TransportError) -> Result
   ) throws(TransportError) -> Result {
     let isLowEnergy = radio == .lowEnergy
     var attemptMilliseconds = isLowEnergy ? 2000 : Int.max
     var reason: TransportError?
+    var refusals = 0
     while true {
       let quick = Deadline(afterMilliseconds: quickMilliseconds)
       do throws(TransportError) { return try attempt(attemptMilliseconds) } catch {
         // The time that is over says less than the reason of an earlier attempt.
         if error != .timedOutWaiting || reason == nil { reason = error }
-        guard error.mayPass, !deadline.hasPassed, isLowEnergy || !quick.hasPassed else { throw reason ?? error }
+        let isRefusal = error.isRefusal(over: radio)
+        if isRefusal { refusals += 1 }
+        guard isRefusal ? refusals < refusalLimit : error.mayPass, !deadline.hasPassed, isLowEnergy || !quick.hasPassed
+        else { throw reason ?? error }
       }
       if isLowEnergy { attemptMilliseconds = 4000 }
-      try pause(milliseconds: min(retryMilliseconds, deadline.remainingMilliseconds))
+      try pause(milliseconds: min(retryMilliseconds, deadline.remainingMilliseconds), unless: wakeUp)
     }
   }
 
@@ -92,6 +110,12 @@ extension TransportError {
     case .other(errno: ENOSYS): true
     default: false
     }
+  }
+
+  /// Whether the peer refused the channel; over BR/EDR, also whether the link ended for its security. Both also happen while the
+  /// peer's kernel is not ready.
+  fileprivate func isRefusal(over radio: Scheme.Radio?) -> Bool {
+    self == .refused || self == .notSecured && radio != .lowEnergy
   }
 }
 

@@ -112,21 +112,32 @@ extension Connection {
     timeoutMilliseconds: Int,
     silenceMilliseconds: Int = defaultSilenceMilliseconds
   ) throws(TransportError) -> Connection {
+    try connect(
+      to: endpoint, timeoutMilliseconds: timeoutMilliseconds, silenceMilliseconds: silenceMilliseconds, unless: nil)
+  }
+
+  /// The same, unless `wakeUp` is raised first.
+  ///
+  /// - Throws: also ``TransportError/cancelled``.
+  package static func connect(
+    to endpoint: Endpoint, timeoutMilliseconds: Int, silenceMilliseconds: Int = defaultSilenceMilliseconds,
+    unless wakeUp: WakeUp?
+  ) throws(TransportError) -> Connection {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     switch endpoint.address {
     case .socket(let path):
-      return try connect(toPath: path, endpoint.scheme, by: deadline)
+      return try connect(toPath: path, endpoint.scheme, by: deadline, unless: wakeUp)
     case .terminal(let path):
       let file = try OpenFile.terminal(path: path)
       return Connection(
         file: file, scheme: endpoint.scheme, terminal: try TerminalLine(silenceMilliseconds: silenceMilliseconds))
     case .bluetooth(let device, let port):
-      return try connect(to: device, port, from: endpoint, by: deadline)
+      return try connect(to: device, port, from: endpoint, by: deadline, unless: wakeUp)
     }
   }
 
   private static func connect(
-    toPath path: String, _ scheme: Scheme, by deadline: Deadline
+    toPath path: String, _ scheme: Scheme, by deadline: Deadline, unless wakeUp: WakeUp?
   ) throws(TransportError) -> Connection {
     let file = try OpenFile.unixSocket(framing: scheme.framing)
     while true {
@@ -135,7 +146,7 @@ extension Connection {
       // The listener's queue is full. poll(2) cannot wait for a place in it.
       case EAGAIN:
         guard !deadline.hasPassed else { throw .timedOutWaiting }
-        try pause(milliseconds: min(5, deadline.remainingMilliseconds))
+        try pause(milliseconds: min(5, deadline.remainingMilliseconds), unless: wakeUp)
       case let code: throw TransportError(errno: code)
       }
     }

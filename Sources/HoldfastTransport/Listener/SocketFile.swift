@@ -85,7 +85,7 @@ package final class SocketFile: Sendable {
     while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       guard errno == EWOULDBLOCK || errno == EINTR else { return nil }
       guard !deadline.hasPassed else { return nil }
-      try pause(milliseconds: 5)
+      try pause(milliseconds: 5, unless: nil)
     }
     return file
   }

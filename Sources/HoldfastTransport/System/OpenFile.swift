@@ -143,14 +143,16 @@ extension OpenFile {
 }
 
 /// Makes a wake-up.
-func makeWakeUp() throws(TransportError) -> WakeUp {
+package func makeWakeUp() throws(TransportError) -> WakeUp {
   do throws(SystemError) { return try WakeUp() } catch { throw TransportError(errno: error.number) }
 }
 
 /// Waits for `milliseconds` before another attempt.
-func pause(milliseconds: Int) throws(TransportError) {
-  var entries: InlineArray<0, pollfd> = []
-  _ = try poll(&entries, until: Deadline(afterMilliseconds: milliseconds))
+///
+/// - Throws: ``TransportError/cancelled`` when `wakeUp` is raised.
+func pause(milliseconds: Int, unless wakeUp: WakeUp?) throws(TransportError) {
+  let outcome = try poll(-1, for: 0, until: Deadline(afterMilliseconds: milliseconds), unless: wakeUp)
+  if outcome == .interrupted { throw .cancelled }
 }
 
 /// Waits for `events` of an open file until `deadline`, or until `wakeUp` is raised.

@@ -20,31 +20,36 @@ package enum ServiceDiscovery {
   ///   - peer: its address of classic Bluetooth.
   ///   - adapter: the number of the local adapter; nil lets the system choose.
   ///   - deadline: the time by which the whole query must be complete.
+  ///   - wakeUp: ends the query when it is raised; nil for nothing.
   /// - Returns: the ports in the peer's order, each of L2CAP or RFCOMM with its number; none if the peer has no Holdfast device.
   /// - Throws: ``TransportError/unreachable``, ``TransportError/refused`` (the peer has no SDP server),
   ///   ``TransportError/timedOutWaiting``, ``TransportError/tooLong`` or ``TransportError/truncated`` for an answer that is
-  ///   too long or malformed, ``TransportError/closed``, ``TransportError/linkLost``, ``TransportError/noAdapter``,
+  ///   too long or malformed, ``TransportError/cancelled``, ``TransportError/closed``, ``TransportError/linkLost``, ``TransportError/noAdapter``,
   ///   ``TransportError/adapterDown``, ``TransportError/unsupported``.
   package static func query(
-    _ peer: BluetoothAddress, adapter: UInt16?, by deadline: Deadline
+    _ peer: BluetoothAddress, adapter: UInt16?, by deadline: Deadline, unless wakeUp: WakeUp? = nil
   ) throws(TransportError) -> [BluetoothPort] {
     let port = BluetoothPort.l2cap(psm: serverPSM)
-    let file = try OpenFile.retrying(over: port.scheme.radio, by: deadline) { _ throws(TransportError) in
+    // This channel needs no security: a refusal is final.
+    let file = try OpenFile.retrying(over: port.scheme.radio, by: deadline, refusalLimit: 1, unless: wakeUp) {
+      _ throws(TransportError) in
       let file = try OpenFile.bluetoothSocket(port)
       try file.bind(to: try LocalAdapter.bindingAddress(adapter: adapter, address: .any), port.local)
-      try file.connect(to: peer, port, by: deadline)
+      try file.connect(to: peer, port, by: deadline, unless: wakeUp)
       return file
     }
-    return try exchange(over: file, by: deadline)
+    return try exchange(over: file, by: deadline, unless: wakeUp)
   }
 
   /// Sends the requests over `file`, a packet connection to an SDP server, and returns the ports in its answer.
-  package static func exchange(over file: OpenFile, by deadline: Deadline) throws(TransportError) -> [BluetoothPort] {
+  package static func exchange(
+    over file: OpenFile, by deadline: Deadline, unless wakeUp: WakeUp? = nil
+  ) throws(TransportError) -> [BluetoothPort] {
     var answer: [UInt8] = []
     var continuation: [UInt8] = []
     for part in 0..<UInt16(maximumPartCount) {
       try send(request(transaction: part, continuation: continuation), over: file)
-      let packet = try receive(from: file, by: deadline)
+      let packet = try receive(from: file, by: deadline, unless: wakeUp)
       guard let response = SearchResponse(packet, transaction: part) else { throw .truncated }
       answer += response.part
       guard answer.count <= maximumAnswerByteCount else { throw .tooLong }
@@ -82,16 +87,22 @@ package enum ServiceDiscovery {
     }
   }
 
-  private static func receive(from file: OpenFile, by deadline: Deadline) throws(TransportError) -> ArraySlice<UInt8> {
+  private static func receive(
+    from file: OpenFile, by deadline: Deadline, unless wakeUp: WakeUp?
+  ) throws(TransportError) -> ArraySlice<UInt8> {
     var buffer = [UInt8](repeating: 0, count: SearchResponse.maximumByteCount)
-    while try file.wait(for: POLLIN, until: deadline, unless: nil) == .ready {
+    while true {
+      switch try file.wait(for: POLLIN, until: deadline, unless: wakeUp) {
+      case .ready: break
+      case .timedOut: throw .timedOutWaiting
+      case .interrupted: throw .cancelled
+      }
       let count = unsafe recv(file.descriptor, &buffer, buffer.count, CInt(MSG_DONTWAIT) | CInt(MSG_TRUNC))
       guard count <= buffer.count else { throw .tooLong }
       if count > 0 { return buffer[..<count] }
       if count == 0 { throw .closed }
       guard errno == EINTR || errno == EAGAIN else { throw TransportError(errno: errno) }
     }
-    throw .timedOutWaiting
   }
 }
 

@@ -1,0 +1,46 @@
+import HoldfastLinux
+import HoldfastTransport
+import Testing
+
+@Suite("Attempts to connect over Bluetooth")
+struct RetryTests {
+  /// Makes attempts that fail with `errors`, one each, and then succeed. Returns the number of attempts and the last error.
+  private func attempts(
+    _ errors: [TransportError], over radio: Scheme.Radio, unless wakeUp: WakeUp? = nil
+  ) -> (count: Int, error: TransportError?) {
+    var count = 0
+    do throws(TransportError) {
+      try OpenFile.retrying(over: radio, by: Deadline(afterMilliseconds: 60_000), unless: wakeUp) {
+        _ throws(TransportError) in
+        count += 1
+        if count <= errors.count { throw errors[count - 1] }
+      }
+    } catch { return (count, error) }
+    return (count, nil)
+  }
+
+  @Test("a refusal is final when it is the third", arguments: [Scheme.Radio.classic, .lowEnergy])
+  func refusals(radio: Scheme.Radio) {
+    #expect(attempts([.refused], over: radio) == (2, nil))
+    #expect(attempts([.refused, .unreachable, .refused], over: radio) == (4, nil))
+    #expect(attempts([.refused, .refused, .refused], over: radio) == (3, .refused))
+  }
+
+  @Test("a refused security is also tried again")
+  func notSecured() {
+    #expect(attempts([.refused, .notSecured], over: .classic) == (3, nil))
+    #expect(attempts([.notSecured, .notSecured, .refused], over: .classic) == (3, .refused))
+  }
+
+  @Test("a wake-up ends the attempts")
+  func cancelled() throws {
+    let wakeUp = try WakeUp()
+    wakeUp.raise()
+    #expect(attempts([.unreachable, .unreachable], over: .classic, unless: wakeUp) == (1, .cancelled))
+  }
+
+  @Test("what cannot pass is final at once", arguments: [TransportError.noAdapter, .unsupported, .cancelled])
+  func final(error: TransportError) {
+    #expect(attempts([error], over: .classic) == (1, error))
+  }
+}
