@@ -429,7 +429,7 @@ def test_what_comes_after_an_answer_is_never_another_commands_answer(acting, wha
         assert (status, result) == ("accepted", f"unlock {entry['sequence']}".encode()), "its own answer"
         if what == "twice":
             # An answer without a number cannot be told from the next command's until it is read.
-            wait_for(lambda: len(acting.lines("bad-answer")) == count, "the second answer is not seen")
+            wait_for(lambda count=count: len(acting.lines("bad-answer")) == count, "the second answer is not seen")
         status, result = acting.ask_when_ready("lock")
         entry, _ = acting.round_entry()
         # A program that has just died may take the next command with it, never its outcome.
