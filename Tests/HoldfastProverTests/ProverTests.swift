@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastTransport
@@ -116,6 +117,23 @@ import HoldfastProver
     let fault = #expect(throws: ProverError.self) {
       try prover.prove(
         Request(command: "status"), over: TestChannel(ours), options: ProofOptions(cancellation: cancellation))
+    }
+    guard case .cancelled = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
+  }
+
+  @Test func `a proof is cancelled while it waits for a place at a device whose queue is full`() throws {
+    try prover.enroll(for: lock.descriptor) { try lock.token(for: $0) }
+    let path = place.file("full")
+    let listener = try OpenFile.unixSocket(framing: .packets)
+    #expect(listener.bind(toPath: path) == 0 && listen(listener.descriptor, 0) == 0)
+    var waiting: [OpenFile] = []
+    repeat { waiting.append(try OpenFile.unixSocket(framing: .packets)) } while waiting.last!.connect(toPath: path) == 0
+    let cancellation = Cancellation()
+    let options = ProofOptions(
+      timeoutMilliseconds: 600_000, cancellation: cancellation,
+      progress: { if $0 == .connecting { cancellation.cancel() } })
+    let fault = #expect(throws: ProverError.self) {
+      try prover.prove(Request(command: "status"), at: Endpoint(parsing: "unix:\(path)"), options: options)
     }
     guard case .cancelled = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
   }

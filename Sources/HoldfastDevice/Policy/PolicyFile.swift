@@ -8,29 +8,32 @@ import Synchronization
 ///
 /// It is read each time, because a time stamp does not show every change. It is decoded only if its bytes differ.
 package final class PolicyFile: Sendable {
-  private let path: String
-  private let last = Mutex<(bytes: [UInt8], reading: PolicyReading)?>(nil)
+  private struct State: ~Copyable {
+    var file: RereadFile
+    var reading: PolicyReading?
+  }
+
+  private let state: Mutex<State>
 
   init(path: String) {
-    self.path = path
+    let file = RereadFile(
+      path: path, limit: DevicePolicy.maximumByteCount, requirements: [.owned, .noSymbolicLink])
+    state = Mutex(State(file: file))
   }
 
   /// Reads the policy that is in force now.
   package func read() -> PolicyReading {
-    last.withLock { last in
-      let bytes: [UInt8]
+    state.withLock { state in
       do throws(FileError) {
-        bytes = try Files.readFile(
-          at: path, limit: DevicePolicy.maximumByteCount, requirements: [.owned, .noSymbolicLink])
+        if try !state.file.read(), let reading = state.reading { return reading }
       } catch {
-        last = nil
+        state.reading = nil
         return PolicyReading(
           fault: error.kind == .tooLarge
             ? .malformed(JSONMistake(at: [], expected: .shorterText(DevicePolicy.maximumByteCount))) : .unreadable)
       }
-      if let last, last.bytes == bytes { return last.reading }
-      let reading = PolicyReading(bytes)
-      last = (bytes, reading)
+      let reading = PolicyReading(state.file.bytes)
+      state.reading = reading
       return reading
     }
   }

@@ -70,19 +70,7 @@ extension Files {
     at path: String, limit: Int, requirements: FileRequirements = []
   ) throws(FileError) -> [UInt8] {
     let file = try ReadableFile(path, limit: limit, requirements: requirements)
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(file.byteCount)
-    var chunk = [UInt8](repeating: 0, count: min(max(file.byteCount, 4095), limit, 1 << 16) + 1)
-    do throws(SystemError) {
-      while true {
-        let byteCount = try file.descriptor.read(into: &chunk)
-        if byteCount == 0 { return bytes }
-        guard byteCount <= limit - bytes.count else { throw SystemError(EFBIG) }
-        bytes.append(contentsOf: chunk[..<byteCount])
-      }
-    } catch {
-      throw FileError(error, at: path)
-    }
+    return try file.contents(limit: limit, at: path)
   }
 
   /// Lends the contents of a file with a secret, and wipes their only copy afterwards, also after an error.

@@ -34,6 +34,23 @@ struct ReadableFile: ~Copyable {
     do { return try descriptor.status() } catch { throw FileError(error, at: path) }
   }
 
+  /// Reads the contents, once.
+  func contents(limit: Int, at path: String) throws(FileError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(byteCount)
+    var chunk = [UInt8](repeating: 0, count: min(max(byteCount, 4095), limit, 1 << 16) + 1)
+    do throws(SystemError) {
+      while true {
+        let readCount = try descriptor.read(into: &chunk)
+        if readCount == 0 { return bytes }
+        guard readCount <= limit - bytes.count else { throw SystemError(EFBIG) }
+        bytes.append(contentsOf: chunk[..<readCount])
+      }
+    } catch {
+      throw FileError(error, at: path)
+    }
+  }
+
   /// Lends the contents, once, and wipes this only copy afterwards; see ``Files/readSecretFile(at:limit:requirements:_:)``.
   func lend<Result: ~Copyable>(
     limit: Int, at path: String, _ body: (Span<UInt8>) -> Result
