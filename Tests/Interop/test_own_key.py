@@ -7,12 +7,10 @@ import shutil
 import subprocess
 
 import pytest
+from examples import ROOT, SCRATCH
 from holdfast_peer import measurement, transport
 from holdfast_peer.command_line import CommandLine, stop
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-# One build folder for all runs, so that Holdfast itself is compiled only after changes.
-BUILD = ROOT / ".build-examples" / "FieldApp"
 SOURCE = "Sources/FieldApp/FieldApp.swift"
 OK, DENIED = 0, 1
 
@@ -39,7 +37,7 @@ class Package:
             (self.folder / "Package.swift").write_text(self.manifest)
         inherited = {k: v for k, v in os.environ.items() if k != "HOLDFAST_MPK_KEY"}
         return subprocess.run(
-            ["swift", "build", "--scratch-path", BUILD],
+            ["swift", "build", "--scratch-path", SCRATCH],
             cwd=self.folder,
             env=inherited | environment,
             capture_output=True,
@@ -55,7 +53,7 @@ class Package:
         assert done.returncode == 0, said[-2000:]
         for mention in mentions:
             assert mention in said, f"'{mention}' is not in: {said[-2000:]}"
-        shutil.copyfile(BUILD / "debug/FieldApp", copy)
+        shutil.copyfile(SCRATCH / "debug/FieldApp", copy)
         copy.chmod(0o755)
         return copy
 
