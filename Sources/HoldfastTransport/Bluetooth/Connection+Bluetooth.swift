@@ -19,11 +19,11 @@ extension Connection {
     var link: OpenFile?
     var wasRefused = false
     return try OpenFile.retrying(over: radio, by: deadline, unless: wakeUp) { milliseconds throws(TransportError) in
+      let file = try OpenFile.bluetoothSocket(port)
       let local = try LocalAdapter.bindingAddress(adapter: endpoint.adapter, address: .any)
       if wasRefused, link == nil, radio == .classic {
         link = try? OpenFile.link(to: device, from: local, by: deadline, unless: wakeUp)
       }
-      let file = try OpenFile.bluetoothSocket(port)
       // The socket is always bound, because an LE socket has no address type before.
       try file.bind(to: local, port.local)
       if let security = endpoint.security { try file.require(security) }
