@@ -210,7 +210,7 @@ let package = Package(
       name: "HoldfastProverTests",
       dependencies: [
         "HoldfastLinux", "HoldfastProver", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOpenSSL",
-        "HoldfastStorage", "HoldfastTransport", "TestSupport",
+        "HoldfastStorage", "HoldfastTransport", "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
     .target(

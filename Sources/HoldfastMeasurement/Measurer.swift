@@ -27,7 +27,8 @@ public struct Measurer: ~Copyable {
   /// Measures every component that Linux has.
   ///
   /// - Parameter makingDeviceSecret: whether a missing device secret is created first, as for a baseline.
-  /// - Throws: ``MeasurementError`` if a source cannot be read.
+  /// - Throws: ``MeasurementError`` if a source cannot be read; `deviceSecret` if the secret cannot be used or made, also on a full
+  ///   disk, which leaves none.
   public mutating func measure(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement {
     try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }

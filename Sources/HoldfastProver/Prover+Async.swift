@@ -16,7 +16,7 @@ extension Prover {
     }
   }
 
-  /// The same over a channel that is already connected.
+  /// The same over a channel that is already connected. When the task is cancelled, the channel is shut down.
   public func prove(
     _ request: borrowing Request, over channel: any MessageChannel, options: ProofOptions = ProofOptions()
   ) async throws(ProverError) -> ProofOutcome {

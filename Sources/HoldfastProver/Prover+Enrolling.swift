@@ -15,7 +15,8 @@ public struct MeasurementToken: Sendable {
   /// The claims that the issuer reported with it; nil if it reported none.
   package let report: IssuanceReport?
 
-  /// Creates a token from the bytes that the backend sent.
+  /// Creates a token from the bytes that the backend sent. They are checked when the token is stored, which refuses bytes of
+  /// another length or form as ``StateFolderFault/notAToken``.
   public init(_ bytes: [UInt8]) { self.init(bytes, report: nil) }
 
   /// Creates a token with the claims that the issuer reported.
@@ -59,7 +60,8 @@ extension Prover {
   ///   - replacing: whether the device may be enrolled already.
   ///   - exchange: carries the evidence to the attestation service, and returns the token that the backend issued. Whoever reads
   ///     the evidence knows the measurements: carry it only over a confidential connection, and do not store it.
-  /// - Throws: ``ProverError``, or the error of `exchange`.
+  /// - Throws: ``ProverError``, or the error of `exchange`; then nothing is stored. Of several calls at once for one device that is
+  ///   not replaced, one succeeds, and the others throw ``StateFolderFault/alreadyEnrolled(_:)``.
   public func enroll(
     for device: DeviceDescriptor, as app: AppClaims = AppClaims(), replacing: Bool = false,
     exchange: (_ evidence: [UInt8]) throws -> MeasurementToken
@@ -76,6 +78,9 @@ extension Prover {
   ///   - app: what the app says of itself.
   ///   - replacing: whether a baseline that waits for its token may be lost.
   /// - Returns: the baseline, with the evidence for the attestation service.
+  /// - Throws: ``StateFolderFault/baselineWaits(path:)``, ``StateFolderFault/busy``, ``StateFolderFault/noExchange(path:)``,
+  ///   ``StateFolderFault/file(_:)`` (also for a full disk, or a folder of another kind), each in ``ProverError/state(_:)``;
+  ///   ``ProverError/measurement(_:)``.
   public func begin(
     for device: DeviceID? = nil, as app: AppClaims = AppClaims(), replacing: Bool = false
   ) throws(ProverError) -> Baseline {
@@ -99,11 +104,14 @@ extension Prover {
   ///   - device: the description of the device, from its owner.
   ///   - replacing: whether the device may be enrolled already.
   /// - Throws: ``StateFolderFault/notAToken``, ``StateFolderFault/noBaseline(_:)``, ``StateFolderFault/usedBaseline(_:)``,
-  ///   ``StateFolderFault/alreadyEnrolled(_:)``, each in ``ProverError/state(_:)``.
+  ///   ``StateFolderFault/alreadyEnrolled(_:)``, ``StateFolderFault/file(_:)`` (also for a full disk, or a folder of another
+  ///   kind), ``StateFolderFault/busy``, each in ``ProverError/state(_:)``. The baseline waits on, unless the error is
+  ///   ``StateFolderFault/usedBaseline(_:)``.
   public func accept(
     _ token: MeasurementToken, for device: DeviceDescriptor, replacing: Bool = false
   ) throws(ProverError) {
     try inFolder { folder throws(StateFolderFault) in
+      try folder.checkKind()
       try token.check()
       let begun = try folder.loadBegun(for: device.deviceID)
       try folder.store(

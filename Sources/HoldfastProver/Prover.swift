@@ -34,7 +34,11 @@ public struct Prover: Sendable {
   ///   - endpoint: the address at which the device serves.
   ///   - options: the device that must answer, the time, and how the proof is watched and ended.
   /// - Returns: the device's verdict, also if it is a denial.
-  /// - Throws: an error if there is no verdict. Then the request may have been carried out if it was sent.
+  /// - Throws: an error if there is no verdict: ``ProverError/state(_:)`` before anything is measured or sent, if there is no
+  ///   enrolment or the folder is of another kind or version; ``ProverError/transport(_:)`` if the device cannot be reached, ends
+  ///   the connection, or is silent for too long (a timeout of zero or less allows no wait); ``ProverError/session(_:)`` if its
+  ///   messages are cut short or are not those of a device; ``ProverError/cancelled``. The request may have been carried out if
+  ///   it was sent. A full disk is only a ``ProverWarning``.
   public func prove(
     _ request: borrowing Request, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
   ) throws(ProverError) -> ProofOutcome {
@@ -42,7 +46,8 @@ public struct Prover: Sendable {
     return try proof(enrolments, request, options).run(at: endpoint)
   }
 
-  /// The same over a channel that is already connected to the device, and on which nothing has been received yet.
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. Only one proof
+  /// at a time may use a channel. A cancelled proof shuts it down; otherwise it stays open.
   public func prove(
     _ request: borrowing Request, over channel: any MessageChannel, options: ProofOptions = ProofOptions()
   ) throws(ProverError) -> ProofOutcome {
@@ -54,6 +59,8 @@ public struct Prover: Sendable {
   ///
   /// - Parameter device: the only device whose baseline counts; nil for all enrolled devices.
   /// - Returns: the changes for each device, in the order of their ids.
+  /// - Throws: ``ProverError/state(_:)`` if nothing is enrolled, the folder is of another kind, or an enrolment is damaged or of
+  ///   another version; ``ProverError/measurement(_:)``.
   public func explain(device: DeviceID? = nil) throws(ProverError) -> [(device: DeviceID, changes: ComponentChanges)] {
     let enrolments = try enrolments(of: device)
     var measurer = Measurer(keys: keys)
@@ -72,6 +79,7 @@ public struct Prover: Sendable {
   /// - Parameters:
   ///   - device: the only device to return; nil for all enrolled devices.
   ///   - now: the present time, in Unix seconds; nil if there is no clock.
+  /// - Throws: ``ProverError/state(_:)`` if nothing is enrolled, or the folder is of another kind.
   public func status(
     device: DeviceID? = nil, now: UInt64? = SystemClock().unixSeconds()
   ) throws(ProverError) -> [EnrolmentState] {

@@ -10,8 +10,8 @@ extension Authenticator {
   ///   - challenge: The question, only for an OCRA method.
   ///   - clock: The clock by which a time-based code is made.
   /// - Throws: `notSynchronised` beyond the device's look-ahead window, `counterExhausted`, `clockOutOfRange`,
-  ///   `badQuestion`, `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod`; `busy`, `diskFull`,
-  ///   `failed`.
+  ///   `badQuestion`, `protectionMismatch`, `notConfirmed`, `interrupted`, `unsuitableMethod` for a record of another purpose,
+  ///   `unknownRecord` if it was removed meanwhile; `busy`, also if it was replaced; `diskFull`, `failed`.
   public func code<Time: Clock & ~Copyable>(
     for record: Record, with protector: borrowing ProtectionSecret, challenge: String? = nil, clock: borrowing Time
   ) throws(AuthenticatorFault) -> Code {
@@ -47,7 +47,7 @@ extension Authenticator {
     _ record: Record, count: UInt64, with protector: borrowing ProtectionSecret, clock: borrowing Time,
     _ body: (Span<UInt8>, CodeMoment) throws(AuthenticatorFault) -> BoundedText<16>
   ) throws(AuthenticatorFault) -> [Code] {
-    let secret = try stored(record.user, record.index).usableSecret()
+    let secret = try stored(record).usableSecret()
     // Unblinding is slow, so it is done before the transaction locks the database.
     let key = try secret.unblinded(with: protector)
     return try tables.transaction { () throws(AuthenticatorFault) in

@@ -10,6 +10,9 @@ extension Authenticator {
   ///
   /// `record` has the purpose `host`. An unconfirmed record is accepted too, because the answer shows whether the
   /// device has it.
+  ///
+  /// - Throws: `unsuitableMethod` for a record of another purpose, `unknownRecord` if it was removed meanwhile, `interrupted`;
+  ///   `busy`, also if it was replaced; `diskFull`; `failed`, also if the random source fails. The previous challenge then stays.
   public func challengeDevice<Random: RandomSource & ~Copyable>(
     _ record: Record, random: inout Random
   ) throws(AuthenticatorFault) -> DeviceChallenge {
@@ -19,7 +22,7 @@ extension Authenticator {
     let digits = (0..<8).map { String(UInt16(bytes[$0]) | 0x100, radix: 16).dropFirst() }.joined()
     guard let challenge = DeviceChallenge(digits) else { throw .failed }
     try tables.transaction { () throws(AuthenticatorFault) in
-      var stored = try stored(record.user, record.index)
+      var stored = try stored(record)
       guard stored.secret != nil else { throw .interrupted }
       stored.clientChallenge = challenge.digits
       try tables.save(stored)
@@ -33,7 +36,8 @@ extension Authenticator {
   /// `code` has as many decimal digits as the record's suite states. Any other code is `badQuestion` and does not use
   /// up the challenge. Timing: the comparison does not reveal where the codes differ.
   ///
-  /// - Throws: `noChallenge`, `unsuitableMethod`, `badQuestion`, `interrupted`; `busy`, `diskFull`, `failed`.
+  /// - Throws: `noChallenge` before ``challengeDevice(_:random:)`` and after a check, `unsuitableMethod`, `badQuestion`,
+  ///   `unknownRecord`, `interrupted`; `busy`, `diskFull`, `failed`.
   public func checkHostCode(
     _ code: String, deviceChallenge: DeviceChallenge, of record: Record
   ) throws(AuthenticatorFault) -> Bool {
@@ -43,7 +47,7 @@ extension Authenticator {
       throw .badQuestion
     }
     let (secret, challenge) = try tables.transaction { () throws(AuthenticatorFault) -> (BlindedSecret, String) in
-      var stored = try stored(record.user, record.index)
+      var stored = try stored(record)
       guard let secret = stored.secret else { throw .interrupted }
       guard let challenge = stored.clientChallenge else { throw .noChallenge }
       stored.clientChallenge = nil
@@ -140,7 +144,7 @@ public struct SealRequest: Sendable, Equatable {
   package static let usualCharacterCount = 16
 
   /// Normalises the texts to NFC and checks them. `fieldByteLimit` is the record's limit: the largest length of a
-  /// parameter in UTF-8 bytes, or nil for 16 characters of at most 64 bytes.
+  /// parameter in UTF-8 bytes, of which 64 count at most, or nil for 16 characters of at most 64 bytes.
   public init(command: String, parameters: [String], fieldByteLimit: Int? = nil) throws(SealFault) {
     self.command = command.normalised
     if let fault = self.command.fieldFault(byteLimit: 32) { throw .command(fault) }

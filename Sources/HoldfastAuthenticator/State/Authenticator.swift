@@ -28,7 +28,7 @@ public final class Authenticator {
   /// Returns the record with a purpose, and with a user and index if these are given.
   ///
   /// - Throws: `noRecords` if there is none at all, `unknownRecord`, and `severalUsers` or `severalRecords` if the
-  ///   caller must choose.
+  ///   caller must choose; `busy`, `corrupt`, `failed`.
   public func record(
     user: String? = nil, index: Int? = nil, purpose: RecordPurpose
   ) throws(AuthenticatorFault) -> Record {
@@ -46,10 +46,19 @@ public final class Authenticator {
 
   /// Reads a record again in the transaction that changes it.
   ///
-  /// - Throws: `busy` if its secret is no longer `secret`.
+  /// - Throws: the errors of ``stored(_:)``, and `busy` if its secret is no longer `secret`.
   func current(_ record: Record, with secret: BlindedSecret) throws(AuthenticatorFault) -> StoredRecord {
-    guard let stored = try tables.record(record.user, record.index) else { throw .unknownRecord }
+    let stored = try stored(record)
     guard let now = stored.secret, now.isSame(as: secret) else { throw .busy }
+    return stored
+  }
+
+  /// Reads a record that the caller was given earlier.
+  ///
+  /// - Throws: `unknownRecord` if it was removed meanwhile, and `busy` if one with another purpose or method replaced it.
+  func stored(_ record: Record) throws(AuthenticatorFault) -> StoredRecord {
+    let stored = try stored(record.user, record.index)
+    guard stored.record.purpose == record.purpose, stored.record.method == record.method else { throw .busy }
     return stored
   }
 
@@ -66,14 +75,16 @@ public enum AuthenticatorFolder {
 
   /// Opens the authenticator in a folder.
   ///
-  /// - Throws: `missing` if there is none, `folder` if the folder is of another kind, and the errors of the file.
+  /// - Throws: `missing` if there is none, `folder` if the folder is of another kind, and the errors of the file: `tooOpen`,
+  ///   `corrupt`, `foreign`, `newerVersion`, `busy`, `readOnly`, `diskFull`, `failed`.
   public static func open(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try open(at: path, cost: .interactive)
   }
 
   /// Opens the authenticator in a folder, after creating the folder and the file if necessary.
   ///
-  /// - Throws: `folder` with the fault of the folder or its parent, and the errors of the file.
+  /// - Throws: `folder` with the fault of the folder or its parent, also if it is of another kind, and the errors of the file
+  ///   as ``open(at:)`` does. A call that was interrupted can be repeated.
   public static func create(at path: String) throws(AuthenticatorFault) -> Authenticator {
     try create(at: path, cost: .interactive)
   }

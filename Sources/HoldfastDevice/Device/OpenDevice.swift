@@ -65,7 +65,9 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
 
   deinit { close() }
 
-  /// Completes the ledger and frees the folder. It may be called any number of times. Every session must have ended.
+  /// Completes the ledger and frees the folder. It may be called any number of times, from any thread.
+  ///
+  /// Sessions and servers of the device should have ended. A session that has not makes no more challenges, and accepts nothing.
   public func close() {
     let held = state.withLock { state in
       state.isClosed = true
@@ -76,13 +78,18 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     _ = consume lock
   }
 
+  /// Whether the device is closed: another process may have opened its folder.
+  var isClosed: Bool { state.withLock { $0.isClosed } }
+
   /// Counts the start of the device, which makes its challenges differ from those of every earlier start. Later calls do
   /// nothing.
   ///
   /// - Returns: the number of this start.
+  /// - Throws: also `misuse` if the device is closed.
   @discardableResult
   func start() throws(LedgerError) -> UInt64 {
     try state.withLock { state throws(LedgerError) in
+      guard !state.isClosed else { throw .database(.misuse) }
       if let count = state.bootCount { return count }
       let count = try ledger.start(realClock: clock.unixSeconds())
       state.bootCount = count
@@ -113,7 +120,6 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
   func session<Machine: Actuator>(
     _ number: UInt64, connection: UInt64, actuator: Machine
   ) throws(DeviceFault) -> VerifierSession<Machine, Keys, Random, Time> {
-    guard !state.withLock({ $0.isClosed }) else { throw .store }
     let bootCount: UInt64
     do throws(LedgerError) { bootCount = try start() } catch { throw .store }
     do throws(CryptographyFailure) {

@@ -39,8 +39,9 @@ public struct VerifierSession<
 
   /// Begins a round and returns its challenge (M1), which is good for one answer.
   ///
-  /// - Throws: a `DeviceFault`; the connection must then be closed.
+  /// - Throws: a `DeviceFault`, which is `store` once the device is closed; the connection must then be closed.
   public mutating func challenge() throws(DeviceFault) -> [UInt8] {
+    guard !device.isClosed else { throw .store }
     renewPolicy()
     try session.makeChallenge()
     return Array(copying: session.challenge.bytes)
@@ -48,8 +49,10 @@ public struct VerifierSession<
 
   /// Answers a message of the peer. An accepted command has been carried out by then.
   ///
+  /// A message without a challenge before it, and every message once the device is closed, is refused as `challengeExpired`.
+  ///
   /// - Parameters:
-  ///   - message: the peer's message; one of more than 4096 bytes is malformed.
+  ///   - message: the peer's message; one of no bytes, or of more than 4096, is malformed.
   ///   - waitedMilliseconds: the time from sending the challenge to the first byte of `message`.
   /// - Returns: the verdict to send, and what to do before and after.
   public mutating func respond(to message: Span<UInt8>, waitedMilliseconds: UInt64) -> SessionAnswer {
@@ -67,6 +70,7 @@ public struct VerifierSession<
 
   /// Answers a message without reporting it.
   mutating func judge(_ message: Span<UInt8>, waitedMilliseconds: UInt64) -> SessionAnswer {
+    if device.isClosed { session.refuse(.challengeExpired) }
     renewPolicy()
     let (notify, connection) = (device.notify, connection)
     var reporting = ReportingActuator(actuator) { notify(.commandFailed(connection: connection, command: $0, $1)) }

@@ -10,7 +10,9 @@ extension DeviceFolder {
   /// - Parameters:
   ///   - path: the folder, which does not exist or is empty.
   ///   - policy: the commands that may be carried out, and how.
-  /// - Throws: a ``DeviceFolderFault``.
+  /// - Throws: a ``DeviceFolderFault``: `alreadyMade` or `incomplete` for a folder that is not free; `folder` for one of another
+  ///   kind, one that cannot be made, and while another call makes it (`locked`); `file` for a file that cannot be written, also
+  ///   on a full disk, which leaves no device; `failed` without a clock.
   public static func create(at path: String, policy: DevicePolicy) throws(DeviceFolderFault) -> DeviceFolder {
     var random = SystemRandom()
     return try create(at: path, policy: policy, random: &random, clock: SystemClock())

@@ -32,7 +32,8 @@ public struct DeviceFolder: Sendable {
 
   /// Opens a folder and checks its description and key.
   ///
-  /// - Throws: `missing`, `folder` with the fault of the folder, `halfMade`, `incomplete`, or `file` with the file and its fault.
+  /// - Throws: `missing`; `folder` with the fault of the folder, also for one of another kind; `halfMade`, `incomplete`; or `file`
+  ///   with the file and its fault, `newerVersion` or `olderVersion` for a folder of another version.
   public static func open(at path: String) throws(DeviceFolderFault) -> DeviceFolder {
     try open(at: path, operations: .tpm)
   }
@@ -93,7 +94,7 @@ public struct DeviceFolder: Sendable {
 
   /// Replaces the policy file atomically.
   ///
-  /// - Throws: `file` if it cannot be written.
+  /// - Throws: `file` if it cannot be written, also on a full disk. The file is then the old one or the new one, whole.
   public func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)

@@ -128,7 +128,7 @@ struct ConnectionLoop<
 
 extension OpenDevice {
   /// Serves one connection that you own, on the calling thread, until the peer disconnects, sends something that is not a
-  /// message, lets two challenges in a row expire, or the channel is shut down.
+  /// message, lets two challenges in a row expire, or the channel is shut down. The channel is shut down when it returns.
   ///
   /// - Throws: as ``session(actuator:)``; a fault after that is a notice, and ends the connection.
   public func serve<Machine: Actuator>(

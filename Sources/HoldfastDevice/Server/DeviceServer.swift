@@ -23,19 +23,21 @@ public final class DeviceServer<
   /// Begins to listen, and counts the start. Peers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - device: the device, which the server closes when it ends.
+  ///   - device: the device, which the server closes when it ends: it has one server.
   ///   - actuator: carries out accepted commands.
   ///   - endpoints: the addresses at which provers connect.
-  ///   - listeners: sources of peers over other transports. There is at least one endpoint or listener.
+  ///   - listeners: sources of peers over other transports. There is at least one endpoint or listener, or the process ends.
   ///   - options: the limits of its load.
-  /// - Throws: `endpoint`, `ledger`, `noDescriptors` (also if fewer are allowed than its connections may need).
+  /// - Throws: `endpoint`; `ledger`, also if the device is closed; `noDescriptors`, also if fewer are allowed than its connections
+  ///   may need.
   public init(
     _ device: OpenDevice<Keys, Random, Time>, actuator: Machine, at endpoints: [Endpoint],
     listeners: [any ChannelListener] = [], options: ServerOptions = ServerOptions()
   ) throws(ServerFault) {
     // Each thread may need two, and the rest is a reserve: a flood of peers must not keep the policy from being read.
-    guard DescriptorLimit.raise(to: 4 * options.connectionCount + 64),
-      let gate = WorkerGate(limit: 2 * options.connectionCount)
+    let connectionCount = max(options.connectionCount, 0)
+    guard connectionCount <= Int(CInt.max) / 8, DescriptorLimit.raise(to: 4 * connectionCount + 64),
+      let gate = WorkerGate(limit: 2 * connectionCount)
     else {
       throw .noDescriptors
     }
@@ -43,7 +45,7 @@ public final class DeviceServer<
     do throws(LedgerError) { try device.start() } catch { throw .ledger(LedgerFault(error)) }
     (self.device, self.actuator, self.options, self.gate) = (device, actuator, options, gate)
     connections = ConnectionTable(
-      limit: options.connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
+      limit: connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
   }
 
   /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
@@ -152,7 +154,7 @@ extension DeviceServer {
   }
 }
 
-/// The timeouts of a server, in milliseconds. The defaults are those of docs/protocol.md where it has one.
+/// The timeouts of a server, in milliseconds; zero or less is no time. The defaults are those of docs/protocol.md where it has one.
 public struct ServerTiming: Sendable {
   /// The timeout from M1 to the first byte of M2.
   public var answerMilliseconds = Limit.answer.linux
@@ -174,9 +176,9 @@ public struct ServerTiming: Sendable {
 /// The limits of a server's load. The defaults are the limits for a host in docs/protocol.md, Limits.
 public struct ServerOptions: Sendable {
   /// The most connections that are served at once. If all places are taken, a new peer gets that of one that has not proved
-  /// itself in time, or else is answered with `busy`.
+  /// itself in time, or else is answered with `busy`. With none or fewer, every peer is.
   public var connectionCount = Limit.connections.linux
-  /// The most peers that may wait to be accepted.
+  /// The most peers that may wait to be accepted; the system bounds it.
   public var waitingCount = Limit.waitingPeers.linux
   /// The timeouts.
   public var timing = ServerTiming()

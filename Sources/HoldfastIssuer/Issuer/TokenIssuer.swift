@@ -35,8 +35,8 @@ public struct TokenIssuer<Key: SigningKey & Sendable>: Sendable {
   ///   - device: The device, whose key its owner confirmed.
   ///   - generation: The claim `gen`, 1 to 2^53 - 1.
   ///   - options: The properties of the token.
-  ///   - now: The present time, in Unix seconds.
-  /// - Throws: ``TokenError``.
+  ///   - now: The present time, in Unix seconds, at most 2^53 - 2.
+  /// - Throws: ``TokenError``: `outOfRange` for a time, a generation or an option out of range.
   public func issue(
     to app: borrowing AppraisedApp, for device: DeviceDescriptor, generation: UInt64,
     options: IssuanceOptions = IssuanceOptions(), now: UInt64

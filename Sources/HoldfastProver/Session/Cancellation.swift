@@ -2,15 +2,17 @@ import HoldfastLinux
 import HoldfastTransport
 import Synchronization
 
-/// A way to end a proof from another thread or task.
+/// A way to end proofs from another thread or task. One cancellation may serve any number of proofs, also at once.
 ///
 /// Whatever the device has already received, it may still act upon: a proof that was cancelled after it was sent has an unknown
 /// outcome.
 public final class Cancellation: Sendable {
   private struct State {
     var isCancelled = false
-    var channel: (any MessageChannel)?
-    /// Ends an attempt to connect.
+    /// The channels of the proofs that are running, each under a number.
+    var channels: [UInt64: any MessageChannel] = [:]
+    var lastNumber: UInt64 = 0
+    /// Ends the attempts to connect.
     var wakeUp: WakeUp?
   }
 
@@ -22,11 +24,12 @@ public final class Cancellation: Sendable {
   /// Whether ``cancel()`` was called.
   public var isCancelled: Bool { state.withLock { $0.isCancelled } }
 
-  /// Ends the proof: its call throws ``ProverError/cancelled``. It may be called at any time, any number of times.
+  /// Ends the proofs that are running, and those that begin later: their calls throw ``ProverError/cancelled``. A proof that has
+  /// ended, and its channel, are left alone. It may be called at any time, any number of times.
   public func cancel() {
     state.withLock { state in
       state.isCancelled = true
-      state.channel?.shutdown()
+      for channel in state.channels.values { channel.shutdown() }
       state.wakeUp?.raise()
     }
   }
@@ -42,11 +45,25 @@ public final class Cancellation: Sendable {
     }
   }
 
-  /// Ends `channel` when this is cancelled, or at once if it already is.
-  func end(_ channel: any MessageChannel) {
+  /// Ends `channel` when this is cancelled, or at once if it already is, for as long as the result exists.
+  func end(_ channel: any MessageChannel) -> Watch {
     state.withLock { state in
-      state.channel = channel
+      state.lastNumber += 1
+      state.channels[state.lastNumber] = channel
       if state.isCancelled { channel.shutdown() }
+      return Watch(cancellation: self, number: state.lastNumber)
     }
+  }
+
+  /// The hold of a cancellation on the channel of a proof that is running.
+  final class Watch: Sendable {
+    private let cancellation: Cancellation
+    private let number: UInt64
+
+    fileprivate init(cancellation: Cancellation, number: UInt64) {
+      (self.cancellation, self.number) = (cancellation, number)
+    }
+
+    deinit { cancellation.state.withLock { _ = $0.channels.removeValue(forKey: number) } }
   }
 }

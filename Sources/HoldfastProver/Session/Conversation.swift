@@ -9,6 +9,8 @@ import HoldfastTransport
 package struct Conversation: ~Copyable {
   private var carrier: Carrier
   private let cancellation: Cancellation?
+  /// What ends the carrier when the proof is cancelled.
+  private var watch: Cancellation.Watch?
   /// The last message received.
   package private(set) var received: [UInt8] = []
 
@@ -25,7 +27,7 @@ package struct Conversation: ~Copyable {
     self.cancellation = cancellation
     let link: DeviceLink
     do throws(TransportError) {
-      link = try Self.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds, cancellation)
+      (link, watch) = try Self.connect(to: endpoint, timeoutMilliseconds: timeoutMilliseconds, cancellation)
     } catch { throw ProverError(error) }
     carrier = .link(link, to: endpoint)
   }
@@ -33,17 +35,17 @@ package struct Conversation: ~Copyable {
   /// Uses a channel that is already connected.
   package init(over channel: any MessageChannel, cancellation: Cancellation? = nil) {
     (carrier, self.cancellation) = (.channel(channel), cancellation)
-    cancellation?.end(channel)
+    watch = cancellation?.end(channel)
   }
 
   private static func connect(
     to endpoint: Endpoint, timeoutMilliseconds: Int, _ cancellation: Cancellation?
-  ) throws(TransportError) -> DeviceLink {
+  ) throws(TransportError) -> (DeviceLink, Cancellation.Watch?) {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     let connection = try Connection.connect(
       to: endpoint, timeoutMilliseconds: timeoutMilliseconds, unless: try cancellation?.wakeUp())
-    cancellation?.end(connection)
-    return try DeviceLink(meeting: connection, by: deadline)
+    let watch = cancellation?.end(connection)
+    return (try DeviceLink(meeting: connection, by: deadline), watch)
   }
 
   /// Waits for the device's next message.
@@ -84,9 +86,9 @@ package struct Conversation: ~Copyable {
       // Other provers may be waiting too, and the first to ask gets the place.
       _ = poll(nil, 0, Self.pauseMilliseconds)
       do {
-        let link = try Self.connect(
+        let (link, watch) = try Self.connect(
           to: endpoint, timeoutMilliseconds: deadline.remainingMilliseconds, cancellation)
-        carrier = .link(link, to: endpoint)
+        (carrier, self.watch) = (.link(link, to: endpoint), watch)
         try receive(by: deadline)
       } catch {
         if cancellation?.isCancelled == true { throw .cancelled }

@@ -67,7 +67,7 @@ public final class Connection: Sendable {
 
   /// Returns whether the connection ends within `milliseconds`, by ``shutdown()`` or because the peer ends it.
   ///
-  /// It returns at once when the connection ends, otherwise after `milliseconds`.
+  /// It returns at once when the connection ends, otherwise after `milliseconds`; a time of zero or less is no wait.
   public func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
     do throws(TransportError) {
       // The event mask is empty, because poll(2) reports the end in any case.
@@ -99,7 +99,8 @@ extension Connection {
   ///
   /// - Parameters:
   ///   - endpoint: the peer's endpoint.
-  ///   - timeoutMilliseconds: the maximum time for making the connection, for example to a listener whose queue is full.
+  ///   - timeoutMilliseconds: the maximum time for making the connection, for example to a listener whose queue is full; zero or
+  ///     less for one attempt.
   ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
   /// - Returns: the connection, on which nothing has been sent yet.
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,

@@ -8,7 +8,7 @@ public typealias Deadline = HoldfastLinux.Deadline
 /// Anything that carries messages of 1 to 4096 bytes between a prover and a device, whole and in order.
 ///
 /// ``Connection`` is the channel over sockets, serial lines and Bluetooth. Another type that conforms carries the same protocol
-/// over a transport of its own. A channel need not authenticate or encrypt anything.
+/// over a transport of its own. A channel need not authenticate or encrypt anything. One thread may send while another receives.
 public protocol MessageChannel: Sendable {
   /// Receives one message.
   ///
@@ -22,7 +22,9 @@ public protocol MessageChannel: Sendable {
 
   /// Sends one message of 1 to 4096 bytes.
   ///
-  /// - Throws: ``TransportError/timedOutSending`` after `deadline`; ``TransportError/cancelled`` after ``shutdown()``.
+  /// - Throws: ``TransportError/tooLong`` or ``TransportError/truncated`` for a message of another size;
+  ///   ``TransportError/timedOutSending`` after `deadline`; ``TransportError/closed`` if the peer has ended the channel;
+  ///   ``TransportError/cancelled`` after ``shutdown()``.
   func send(_ message: Span<UInt8>, by deadline: Deadline) throws(TransportError)
 
   /// Ends the channel. A thread that is sending or receiving on it wakes with ``TransportError/cancelled`` or
@@ -31,7 +33,8 @@ public protocol MessageChannel: Sendable {
   /// It may be called from any thread, any number of times.
   func shutdown()
 
-  /// Returns whether the channel ends within `milliseconds`. It returns at once when the channel ends, if it can tell.
+  /// Returns whether the channel ends within `milliseconds`. It returns at once when the channel ends, if it can tell, and if the
+  /// time is zero or less.
   ///
   /// A device calls it before it answers a peer whose proofs keep failing. By default, it waits and returns false.
   func isEnded(withinMilliseconds milliseconds: Int) -> Bool
@@ -48,9 +51,9 @@ public protocol MessageChannel: Sendable {
 }
 
 extension MessageChannel {
-  /// Waits for the time, and returns false.
+  /// Waits for the time, not at all if it is zero or less, and returns false.
   public func isEnded(withinMilliseconds milliseconds: Int) -> Bool {
-    _ = poll(nil, 0, CInt(clamping: milliseconds))
+    _ = poll(nil, 0, CInt(clamping: max(milliseconds, 0)))
     return false
   }
 

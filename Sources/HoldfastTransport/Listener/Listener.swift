@@ -25,7 +25,7 @@ public final class Listener: Sendable {
   /// not encrypted.
   /// - Parameters:
   ///   - endpoint: the endpoint at which to listen.
-  ///   - backlog: the maximum number of peers that wait to be accepted.
+  ///   - backlog: the maximum number of peers that wait to be accepted; the system bounds it.
   ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
   ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``,
@@ -62,7 +62,8 @@ public final class Listener: Sendable {
 
   /// Waits for the next peer, without a time limit.
   ///
-  /// A terminal has only one peer: it is available again when the previous connection has been released.
+  /// Several threads may wait at once; each peer goes to one of them. A terminal has only one peer: it is available again when the
+  /// previous connection has been released.
   /// - Returns: the connection with that peer.
   /// - Throws: ``TransportError/cancelled`` after ``cancel()`` or ``close()``, ``TransportError/closed`` if the terminal has
   ///   been disconnected, ``TransportError/other(errno:)`` with `EMFILE` or `ENFILE` if no descriptors are free. In the last

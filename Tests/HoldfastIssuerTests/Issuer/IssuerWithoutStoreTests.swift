@@ -63,4 +63,20 @@ import HoldfastIssuer
     let issuer = TokenIssuer(name: "issuer.example", key: key)
     #expect(try PublicKeyJWK(json: Array(issuer.publicKeyJSON.utf8)).point == key.publicPoint)
   }
+
+  @Test(
+    arguments: [
+      (maximumInteger + 1, 0), (.max, 0), (1, maximumInteger), (1, maximumInteger + 1), (1, .max),
+    ] as [(UInt64, UInt64)])
+  func `a generation or a time out of range makes no token, and the next call does`(
+    generation: UInt64, now: UInt64
+  ) throws {
+    let app = try SubmittedEvidence(parties.evidence()).appraised(as: approval(), now: parties.now)
+    let issuer = TokenIssuer(name: "issuer.example", key: try MemorySigningKey())
+    #expect(throws: TokenError.outOfRange) {
+      _ = try issuer.issue(
+        to: app, for: parties.device(), generation: generation, now: now == 0 ? parties.now : now)
+    }
+    _ = try issuer.issue(to: app, for: parties.device(), generation: maximumInteger, now: parties.now)
+  }
 }
