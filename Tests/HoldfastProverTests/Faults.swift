@@ -8,7 +8,7 @@ import HoldfastProver
 
 /// A channel that fails or signals at a chosen message of the device.
 final class FaultyChannel: MessageChannel {
-  /// What becomes of a message of the device.
+  /// The treatment of a message of the device.
   enum Fault: CaseIterable, Sendable {
     case closed, truncated, cut, long
   }

@@ -54,7 +54,7 @@ package final class MemoryStore: DeviceStore {
   package var rounds: [RecordedRound] = []
   /// The failures of accepted commands that were recorded.
   package var failures: [(failure: ActuatorFailure, round: AcceptedRound)] = []
-  /// What was answered to repetitions, of which nothing is recorded.
+  /// The answers to repetitions, which leave no record.
   package var repetitions: [Status] = []
   package var unproved: [Status] = []
   package var requests: [TokenID: RequestRecord] = [:]

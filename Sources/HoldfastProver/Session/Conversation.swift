@@ -9,7 +9,7 @@ import HoldfastTransport
 package struct Conversation: ~Copyable {
   private var carrier: Carrier
   private let cancellation: Cancellation?
-  /// What ends the carrier when the proof is cancelled.
+  /// The cancellation's hold on the carrier, for as long as the proof runs.
   private var watch: Cancellation.Watch?
   /// The last message received.
   package private(set) var received: [UInt8] = []
