@@ -63,6 +63,10 @@ let package = Package(
       name: "HoldfastFormats", dependencies: ["HoldfastCore", "HoldfastOpenSSL"], swiftSettings: strict),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .target(name: "HoldfastStorage", dependencies: ["HoldfastLinux", "CSQLite"], swiftSettings: strict),
+    .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .target(
+      name: "HoldfastDatabase", dependencies: ["HoldfastLinux", "HoldfastStorage", "CPostgreSQL"],
+      swiftSettings: strict),
     .systemLibrary(name: "CBlueZ", pkgConfig: "bluez", providers: [.apt(["libbluetooth-dev"])]),
     .target(
       name: "HoldfastTransport", dependencies: ["HoldfastCore", "HoldfastLinux", "CBlueZ"], swiftSettings: strict),
@@ -184,6 +188,10 @@ let package = Package(
       name: "HoldfastStorageTests", dependencies: ["HoldfastLinux", "HoldfastStorage", "PowerCut", "TestSupport"],
       swiftSettings: tests),
     .testTarget(
+      name: "HoldfastDatabaseTests",
+      dependencies: ["HoldfastLinux", "HoldfastDatabase", "HoldfastStorage", "TestPostgreSQL", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
       name: "HoldfastTransportTests", dependencies: ["HoldfastLinux", "HoldfastTransport", "CBlueZ", "TestSupport"],
       swiftSettings: tests),
     .testTarget(
@@ -220,6 +228,9 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastFirmware", "HoldfastOpenSSL"],
       path: "Tests/TestSupport", swiftSettings: strict),
+    .target(
+      name: "TestPostgreSQL", dependencies: ["HoldfastLinux", "TestSupport"], path: "Tests/TestPostgreSQL",
+      swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
     .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),

@@ -8,6 +8,18 @@ extension Database {
   /// - Throws: `busy`, `full`, `readOnly`, `constraint`, `corrupt`, `outOfRange`, `misuse`, `other`.
   @discardableResult
   package func run(_ sql: StaticString, _ bindings: Value...) throws(DatabaseError) -> Int {
+    try run(sql, bindings: bindings)
+  }
+
+  /// Runs one statement with an array of values, and discards its rows.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The number of rows that the last INSERT, UPDATE or DELETE changed.
+  /// - Throws: The errors of the other `run`.
+  @discardableResult
+  package func run(_ sql: StaticString, bindings: [Value]) throws(DatabaseError) -> Int {
     try execute(sql, bindings) { (statement) throws(DatabaseError) in
       while try statement.step() {}
     }
@@ -45,6 +57,25 @@ extension Database {
       while try statement.step() { elements.append(try body(Row(statement))) }
     }
     return elements
+  }
+
+  /// Runs a query with an array of values, and returns each row as values.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - bindings: One value for each parameter, in order.
+  /// - Returns: The rows, in order; integers are `integer`.
+  /// - Throws: The errors of `run`; `wrongType` for a column with a floating-point number.
+  package func values(_ sql: StaticString, bindings: [Value]) throws(DatabaseError) -> [[Value]] {
+    var rows: [[Value]] = []
+    try execute(sql, bindings) { (statement) throws(DatabaseError) in
+      while try statement.step() {
+        var row: [Value] = []
+        for column in 0..<statement.columnCount { row.append(try statement.value(in: column)) }
+        rows.append(row)
+      }
+    }
+    return rows
   }
 
   /// Runs a query of at most one row.
@@ -138,9 +169,9 @@ extension Database {
     guard sql.hasPointerRepresentation else { throw .misuse }
     let key = UInt(bitPattern: unsafe sql.utf8Start)
     if let cached = statements[key] {
-      return cached.isInUse ? try connection.prepare(sql.description) : cached
+      return cached.isInUse ? try connection.prepare(rewriting(sql.description)) : cached
     }
-    let statement = try connection.prepare(sql.description)
+    let statement = try connection.prepare(rewriting(sql.description))
     statements[key] = statement
     return statement
   }

@@ -18,12 +18,15 @@ package final class Database {
     /// The whole database if it has at most `above` bytes. In a larger file, the named table, which only grows, is left to
     /// ``check()``, and every other table is checked with its indexes.
     case sparing(table: String, above: Int64)
+    /// Nothing: another connection of this process has checked the database.
+    case skipped
   }
 
   /// Whether opening created a new database.
   package let isNew: Bool
   var connection: Connection?
   var statements: [UInt: Statement] = [:]
+  let rewriting: (String) -> String
   var isInTransaction = false
   /// Whether a commit failed to write the write-ahead log to the disk.
   ///
@@ -40,15 +43,18 @@ package final class Database {
   ///   - creation: The handling of a database that does not exist yet.
   ///   - check: The extent of the check.
   ///   - busyTimeoutMilliseconds: How long a call waits for the lock of another connection before it throws `busy`.
+  ///   - rewriting: Turns each script and each statement into SQLite's SQL, before it is prepared.
   /// - Throws: `cannotOpen`, `permission` (also: a file that belongs to another user or is accessible to others), `corrupt`
   ///   (SQLite's quick check fails), `foreign`, `newerVersion`, `busy`, `readOnly`, `full`; `misuse` if `applicationID` is 0.
   package init(
     path: String, applicationID: Int32, schema: [StaticString], creation: Creation = .ifMissing,
-    check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000
+    check: Check = .whole, busyTimeoutMilliseconds: Int32 = 1000, rewriting: @escaping (String) -> String = { $0 }
   ) throws(DatabaseError) {
     guard applicationID != 0 else { throw .misuse }
     let opening = try DatabaseOpening(path: path, creation: creation, busyTimeoutMilliseconds: busyTimeoutMilliseconds)
-    isNew = try opening.prepare(applicationID: applicationID, schema: schema, creation: creation, check: check)
+    isNew = try opening.prepare(
+      applicationID: applicationID, schema: schema.map { rewriting($0.description) }, creation: creation, check: check)
+    self.rewriting = rewriting
     connection = opening.connection
   }
 
@@ -61,6 +67,9 @@ package final class Database {
 
   /// The row id of the last row that this connection inserted; 0 if the database is closed.
   package var lastInsertedRowID: Int64 { connection?.lastInsertedRowID ?? 0 }
+
+  /// The number of rows that the last INSERT, UPDATE or DELETE changed; 0 if the database is closed.
+  package var changedRowCount: Int { connection?.changedRowCount ?? 0 }
 
   /// Moves the write-ahead log into the file and empties it, so that deleted secrets are no longer in the database's files.
   ///
@@ -132,6 +141,26 @@ extension Database {
       throw mapping(error)
     }
     return result
+  }
+
+  /// Runs queries on one state of the database. Other connections may write meanwhile; this one does not see it.
+  ///
+  /// - Parameters:
+  ///   - mapping: Converts a database error to the caller's error.
+  ///   - body: Reads this database; everything that it writes is rolled back.
+  /// - Returns: The result of the body.
+  /// - Throws: The errors of the body, and the conversion of `misuse` (inside another transaction).
+  package func snapshot<Result, Failure: Error>(
+    mapping: (DatabaseError) -> Failure, _ body: () throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    guard let connection, !isInTransaction else { throw mapping(.misuse) }
+    do { try connection.execute("BEGIN") } catch { throw mapping(error) }
+    isInTransaction = true
+    defer {
+      isInTransaction = false
+      rollBack(connection)
+    }
+    return try body()
   }
 
   /// Runs statements as one unit without waiting for the disk. A power cut may undo the unit, but never splits it; the next

@@ -23,7 +23,7 @@ package struct DatabaseOpening {
 
   /// Checks the file, configures the connection and migrates the schema; returns whether the database is new.
   func prepare(
-    applicationID: Int32, schema: [StaticString], creation: Database.Creation, check: Database.Check
+    applicationID: Int32, schema: [String], creation: Database.Creation, check: Database.Check
   ) throws(DatabaseError) -> Bool {
     // The three reads are one transaction: between separate reads, another connection could create the database.
     try connection.execute("BEGIN")
@@ -46,6 +46,7 @@ package struct DatabaseOpening {
   }
 
   private func look(_ check: Database.Check) throws(DatabaseError) {
+    if case .skipped = check { return }
     guard case .sparing(let spared, let byteCount) = check,
       try integer("PRAGMA page_count") * integer("PRAGMA page_size") > byteCount
     else {
@@ -121,12 +122,12 @@ package struct DatabaseOpening {
 
   /// Runs the missing scripts in one transaction, and checks the identity again under the lock. An error ends the connection, and
   /// the transaction with it.
-  private func migrate(applicationID: Int32, schema: [StaticString]) throws(DatabaseError) -> Bool {
+  private func migrate(applicationID: Int32, schema: [String]) throws(DatabaseError) -> Bool {
     try connection.execute("BEGIN IMMEDIATE")
     let isEmpty = try checkIdentity(applicationID: applicationID, newestVersion: schema.count)
     let version = Int(try integer("PRAGMA user_version"))
     guard version >= 0 else { throw .corrupt }
-    for script in schema[version...] { try connection.execute(script.description) }
+    for script in schema[version...] { try connection.execute(script) }
     if isEmpty { try connection.execute("PRAGMA application_id = \(applicationID)") }
     if version < schema.count { try connection.execute("PRAGMA user_version = \(schema.count)") }
     try connection.execute("COMMIT")

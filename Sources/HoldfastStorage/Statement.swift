@@ -96,6 +96,16 @@ import CSQLite
     return text
   }
 
+  /// Returns a copy of a column, of whatever type but a floating-point number.
+  func value(in column: Int) throws(DatabaseError) -> Value {
+    switch try storageClass(of: column) {
+    case SQLITE_NULL: return .null
+    case SQLITE_INTEGER: return .integer(try integer(in: column))
+    case SQLITE_TEXT: return .text(try text(in: column))
+    default: return .bytes(try withBytes(in: column) { (span) throws(DatabaseError) in [UInt8](copying: span) })
+    }
+  }
+
   private func require(_ storageClass: Int32, in column: Int) throws(DatabaseError) {
     guard try self.storageClass(of: column) == storageClass else { throw .wrongType(column: column) }
   }

@@ -1,0 +1,2 @@
+/// A placeholder until the server follows.
+package enum PostgreSQLServer {}
