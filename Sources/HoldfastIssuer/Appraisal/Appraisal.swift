@@ -30,6 +30,17 @@ public struct SubmittedEvidence: Sendable {
   /// component. It may be a lie until the evidence is appraised.
   public var image: Digest? { evidence.image }
 
+  /// The id of the release whose keys the evidence must have, 8 bytes.
+  package var releaseID: KeyID { evidence.releaseID }
+
+  /// Returns the app's statement if its MAC is right; nil if it is not. Timing: the MAC is compared in constant time.
+  package func authentic(with keys: borrowing ReleaseKeys) -> Evidence? {
+    var cryptography = OpenSSLCryptography()
+    do throws(CryptographyFailure) {
+      return try evidence.verified(with: keys.evidence, using: &cryptography).evidence
+    } catch { return nil }
+  }
+
   /// Appraises the evidence. Only an app with the keys of the approved image's release can have made it.
   ///
   /// Timing: the MAC is compared in constant time.
@@ -44,11 +55,7 @@ public struct SubmittedEvidence: Sendable {
   ) throws(AppraisalError) -> AppraisedApp {
     guard let image else { throw .refused(.incomplete) }
     guard evidence.releaseID == approval.keys.id else { throw .refused(.anotherRelease) }
-    var cryptography = OpenSSLCryptography()
-    let authentic: Evidence
-    do throws(CryptographyFailure) {
-      authentic = try evidence.verified(with: approval.keys.evidence, using: &cryptography).evidence
-    } catch { throw .refused(.notAuthentic) }
+    guard let authentic = authentic(with: approval.keys) else { throw .refused(.notAuthentic) }
     let approved: ApprovedImage
     do throws(AttestationRefusal) {
       approved = try authentic.approval(
@@ -56,6 +63,7 @@ public struct SubmittedEvidence: Sendable {
           digest: image, subject: approval.subject, version: approval.version, proofKey: approval.keys.id),
         defaultKey: approval.keys.id, refusing: properties, now: now)
     } catch { throw .refused(error) }
+    var cryptography = OpenSSLCryptography()
     do throws(CryptographyFailure) {
       return try AppraisedApp(authentic, of: approved, proofKey: approval.keys.proof, using: &cryptography)
     } catch { throw .cryptography }
@@ -190,30 +198,48 @@ extension Evidence {
   /// The largest difference between a baseline's time and the present, in seconds.
   private static let freshnessSeconds: UInt64 = 5 * 60
 
-  /// Returns the approval of the image that made this authentic evidence, or throws the reason for refusal.
+  /// Returns the approval of the image that made this authentic evidence, or throws the first reason for refusal.
+  func approval(
+    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64
+  ) throws(AttestationRefusal) -> ApprovedImage {
+    let reasons = refusals(approved, defaultKey: defaultKey, refusing: refused, now: now)
+    if let first = reasons.first { throw first }
+    guard let approved else { throw .unknownImage }
+    return approved
+  }
+
+  /// Returns all reasons why the image that made this authentic evidence is not approved, in the order in which they are
+  /// reported; none if it is approved.
   ///
   /// The approval determines the name and the version. A claim in the evidence must agree with them.
   ///
   /// - Parameters:
   ///   - approved: The approval of ``image``; nil if there is none.
   ///   - defaultKey: The id of the measurement proof key of an image whose approval names none.
-  func approval(
-    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64
-  ) throws(AttestationRefusal) -> ApprovedImage {
+  ///   - refused: The properties that the owner refuses.
+  ///   - now: The present time, in Unix seconds; nil for a baseline whose time was checked before.
+  package func refusals(
+    _ approved: ApprovedImage?, defaultKey: KeyID, refusing refused: [BoundedText<32>], now: UInt64?
+  ) -> [AttestationRefusal] {
+    var reasons: [AttestationRefusal] = []
     let created = configuration.created
-    guard max(now, created) - min(now, created) <= Self.freshnessSeconds else { throw .notFresh }
-    guard Self.requiredAppIDs.allSatisfy(configuration.appIDs.contains),
-      Self.requiredDeviceIDs.allSatisfy(configuration.deviceIDs.contains)
-    else { throw .incomplete }
-    guard let approved, approved.digest == image else { throw .unknownImage }
-    guard configuration.mpkID == approved.proofKey ?? defaultKey else { throw .anotherRelease }
-    if let claimed = subject, claimed != approved.subject {
-      throw .subject(claimed: claimed, approved: approved.subject)
+    if let now, max(now, created) - min(now, created) > Self.freshnessSeconds { reasons.append(.notFresh) }
+    if !Self.requiredAppIDs.allSatisfy(configuration.appIDs.contains)
+      || !Self.requiredDeviceIDs.allSatisfy(configuration.deviceIDs.contains)
+    {
+      reasons.append(.incomplete)
     }
-    if let claimed = version, claimed != approved.version {
-      throw .version(claimed: claimed, approved: approved.version)
+    if let approved, approved.digest == image {
+      if configuration.mpkID != approved.proofKey ?? defaultKey { reasons.append(.anotherRelease) }
+      if let claimed = subject, claimed != approved.subject {
+        reasons.append(.subject(claimed: claimed, approved: approved.subject))
+      }
+      if let claimed = version, claimed != approved.version {
+        reasons.append(.version(claimed: claimed, approved: approved.version))
+      }
+    } else {
+      reasons.append(.unknownImage)
     }
-    if let property = properties.first(where: refused.contains) { throw .property(property) }
-    return approved
+    return reasons + properties.filter(refused.contains).map { .property($0) }
   }
 }

@@ -7,9 +7,7 @@ import HoldfastOpenSSL
 ///
 /// Source: RFC 9334 §4.1, where its role is the *verifier*. Only one thread at a time may use it.
 package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyable {
-  let account: AccountDerivations
-  var signing: JWSKey
-  let encryption: JWEKey
+  var signer: AttestationSigner
   let releases: ReleaseKeyRegistry
   /// The owner's rules.
   package let policy: ServicePolicy
@@ -28,9 +26,7 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     account: consuming SecretBytes, signing: consuming JWSKey, encryption: consuming JWEKey,
     releases: consuming ReleaseKeyRegistry, policy: ServicePolicy, seen: consuming Seen
   ) {
-    self.account = AccountDerivations(account: account)
-    self.signing = signing
-    self.encryption = encryption
+    signer = AttestationSigner(account: account, signing: signing, encryption: encryption)
     self.releases = releases
     self.policy = policy
     self.seen = seen
@@ -76,40 +72,11 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
       guard try seen.take(configuration.salt, created: configuration.created) else { return .refused(.repeated) }
     } catch { throw .ledger(error) }
     do throws(CryptographyFailure) {
-      let claims = try claims(for: authentic, of: image, device: device, now: now, using: &cryptography)
-      return .approved(
-        token: try write(claims, random: &random, using: &cryptography), responseCode: claims.responseCode)
+      guard let keys = try releases.keys(authentic.configuration.mpkID) else { throw CryptographyFailure() }
+      let attestation = try signer.attest(
+        authentic, of: image, keys: keys, for: device, under: policy, now: now, random: &random)
+      return .approved(token: attestation.token, responseCode: attestation.responseCode)
     } catch { throw .cryptography }
-  }
-
-  /// Makes the claims for approved evidence.
-  private func claims(
-    for evidence: Evidence, of image: ApprovedImage, device: DeviceDescriptor, now: UInt64,
-    using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> AttestationClaims {
-    guard let proofKey = releases.proofKey(evidence.configuration.mpkID) else { throw CryptographyFailure() }
-    let app = try AppraisedApp(evidence, of: image, proofKey: proofKey, using: &cryptography)
-    let attestedID = try account.deviceID(of: evidence.device, using: &cryptography)
-    return AttestationClaims(
-      issuer: policy.attestationIssuer, audience: policy.audience, issuedAt: now,
-      expires: now + policy.attestationSeconds, deviceID: attestedID,
-      responseCode: try account.responseCode(
-        device: attestedID, properties: evidence.properties, using: &cryptography),
-      binding: try deviceBinding(device, using: &cryptography), integrity: app.integrity.copy(),
-      device: app.device.copy(), proofKey: app.proofKey.copy(), subject: image.subject, version: image.version)
-  }
-
-  /// Signs the claims, then encrypts them to the backend.
-  private mutating func write(
-    _ claims: borrowing AttestationClaims, random: inout some RandomSource & ~Copyable,
-    using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> [UInt8] {
-    var payload = ByteBuffer<2048>()
-    do throws(EncodingFault) { try claims.appendJSON(to: &payload) } catch { throw CryptographyFailure() }
-    do throws(JOSEFault) {
-      let signed = try signing.sign(payload.bytes, type: AttestationClaims.type, using: &cryptography)
-      return try encryption.seal(signed.bytes, contentType: "JWT", random: &random)
-    } catch { throw CryptographyFailure() }
   }
 }
 
@@ -131,64 +98,4 @@ package enum AttestationFault: Error, Equatable {
   case ledger(ServiceLedgerFault)
   /// libcrypto or the random source failed.
   case cryptography
-}
-
-/// Computes the claim `pay`, which binds an attestation token to the device that the app asks for: SHA-256 of device id
-/// ‖ public point.
-func deviceBinding(
-  _ device: DeviceDescriptor, using cryptography: inout OpenSSLCryptography
-) throws(CryptographyFailure) -> Digest {
-  var hash = cryptography.sha256()
-  hash.append(device.deviceID.bytes)
-  hash.append(device.publicKey.point.bytes)
-  return try hash.finish()
-}
-
-/// The values that the service derives from its account secret, so that they reveal nothing to other parties.
-package struct AccountDerivations: ~Copyable {
-  package let account: SecretBytes
-
-  package init(account: consuming SecretBytes) {
-    self.account = account
-  }
-
-  /// Derives the claim `did`: 16 bytes that are always the same for the same prover's host.
-  package borrowing func deviceID(
-    of components: [Component], using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> HostID {
-    var mac = try cryptography.hmacSHA256(key: account.bytes)
-    mac.append(domain: "holdfast/1 attested device")
-    mac.appendCBOR(array: components.count)
-    for component in components {
-      mac.appendCBOR(array: 2)
-      mac.appendCBOR(text: component.id.bytes)
-      mac.appendCBOR(bytes: component.digest.bytes)
-    }
-    let code: MAC = try mac.finish()
-    return HostID(code.bytes.extracting(first: 16)) ?? HostID()
-  }
-
-  /// Derives the claim `arc`: ten base32 characters that represent the prover's host and the properties, for use in
-  /// logs.
-  ///
-  /// Source: RFC 4648 §6 for the alphabet.
-  package borrowing func responseCode(
-    device: HostID, properties: [BoundedText<32>], using cryptography: inout OpenSSLCryptography
-  ) throws(CryptographyFailure) -> BoundedText<16> {
-    var mac = try cryptography.hmacSHA256(key: account.bytes)
-    mac.append(domain: "holdfast/1 attestation response code")
-    mac.append(device.bytes)
-    mac.appendCBOR(array: properties.count)
-    for property in properties { mac.appendCBOR(text: property.bytes) }
-    let code: MAC = try mac.finish()
-    var bits: UInt64 = 0
-    for index in 0..<8 { bits = bits << 8 | UInt64(code[index]) }
-    let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567".utf8)
-    var text: [UInt8] = []
-    for _ in 0..<10 {
-      text.append(alphabet[Int(bits >> 59)])
-      bits <<= 5
-    }
-    return BoundedText<16>(text.span) ?? BoundedText()
-  }
 }

@@ -6,8 +6,7 @@ import HoldfastOpenSSL
 ///
 /// Source: RFC 9334 §2.1, where its role is the *relying party*. Only one thread at a time may use it.
 package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
-  var encryption: JWEKey
-  let signing: JWSKey
+  var opener: AttestationOpener
   var issuer: IssuerSecrets<P256PrivateKey>
   /// The owner's rules.
   package let policy: ServicePolicy
@@ -25,8 +24,7 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     encryption: consuming JWEKey, signing: consuming JWSKey, issuer: consuming IssuerSecrets<P256PrivateKey>,
     policy: ServicePolicy, issued: consuming Issued
   ) {
-    self.encryption = encryption
-    self.signing = signing
+    opener = AttestationOpener(encryption: encryption, signing: signing)
     self.issuer = issuer
     self.policy = policy
     self.issued = issued
@@ -34,9 +32,6 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
 
   /// The public key that devices must trust.
   package var issuerKey: PublicKeyJWK { PublicKeyJWK(point: issuer.signing.publicPoint) }
-
-  /// The permitted difference between clocks, in seconds.
-  static var skewSeconds: UInt64 { 30 }
 
   /// Issues a measurement token for `device` on the basis of an attestation token.
   ///
@@ -50,31 +45,21 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(IssuanceFault) -> Issuance {
     guard let now = clock.unixSeconds() else { throw .noClock }
-    var cryptography = OpenSSLCryptography()
-    let claims: AttestationClaims
-    do throws(JOSEFault) {
-      claims = try open(token, using: &cryptography)
-    } catch { return .refused(.attestation(error)) }
-    let binding: Digest
-    let app: AppraisedApp
-    do throws(CryptographyFailure) {
-      binding = try deviceBinding(device, using: &cryptography)
-      app = try AppraisedApp(
-        subject: claims.subject ?? policy.subject ?? BoundedText(), version: claims.version ?? .zero,
-        integrity: claims.integrity.copy(), device: claims.device.copy(), proofKey: claims.proofKey.copy(),
-        using: &cryptography)
-    } catch { throw .writing(.cryptography) }
-    if let refusal = refusal(of: claims, binding: binding, now: now) { return .refused(refusal) }
+    let attested: AttestedApp
+    do throws(IssuanceRefusal) { attested = try opener.open(token, for: device, under: policy, now: now) } catch {
+      return .refused(error)
+    }
     let generation: UInt64
     do throws(ServiceLedgerFault) {
       if let refusal = try refusal(of: device) { return .refused(refusal) }
-      guard try issued.bind(device.deviceID, to: binding) else { return .refused(.anotherKey) }
-      guard try issued.claim(app.baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
+      guard try issued.bind(device.deviceID, to: attested.binding) else { return .refused(.anotherKey) }
+      guard try issued.claim(attested.app.baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }
+    var cryptography = OpenSSLCryptography()
     do throws(TokenWritingFault) {
       let measurement = try MeasurementClaims.forToken(
-        of: app, from: policy.issuer, for: device.deviceID, options: options.completed(by: policy),
+        of: attested.app, from: policy.issuer, for: device.deviceID, options: options.completed(by: policy),
         generation: generation, now: now, random: &random)
       let token = try MeasurementTokenWriter(format: options.format).write(
         measurement, to: device.publicKey.point, issuer: &issuer, random: &random, using: &cryptography)
@@ -85,28 +70,6 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   /// Raises the generation of a device and returns it. A device that has seen a newer token refuses every older one.
   package mutating func revoke(_ device: DeviceID) throws(ServiceLedgerFault) -> UInt64 {
     try issued.raiseGeneration(of: device)
-  }
-
-  private mutating func open(
-    _ token: Span<UInt8>, using cryptography: inout OpenSSLCryptography
-  ) throws(JOSEFault) -> AttestationClaims {
-    let signed = try encryption.open(token, contentType: "JWT")
-    let payload = try signing.verify(signed.bytes, type: AttestationClaims.type, using: &cryptography)
-    do throws(EncodingFault) {
-      return try AttestationClaims.read(payload.bytes)
-    } catch { throw JOSEFault(error) }
-  }
-
-  private func refusal(
-    of claims: borrowing AttestationClaims, binding: Digest, now: UInt64
-  ) -> IssuanceRefusal? {
-    guard claims.issuer == policy.attestationIssuer else { return .issuer }
-    guard claims.audience == policy.audience else { return .audience }
-    guard claims.issuedAt < claims.expires, claims.issuedAt <= now + Self.skewSeconds else { return .notYetValid }
-    guard claims.expires + Self.skewSeconds > now else { return .expired }
-    guard claims.binding == binding else { return .anotherDevice }
-    guard claims.subject != nil || policy.subject != nil else { return .unnamedApp }
-    return nil
   }
 
   /// Returns the reason why the owner's registry refuses a token for a device; nil if it does not.
@@ -127,8 +90,9 @@ package enum Issuance: Sendable, Equatable {
 }
 
 /// The reasons why nothing was issued. The first that applies is reported.
-package enum IssuanceRefusal: Sendable, Equatable {
-  /// The attestation token does not decrypt, is not signed by the service, or is not well-formed.
+package enum IssuanceRefusal: Error, Equatable {
+  /// The attestation token does not decrypt, is not signed by the service, or is not well-formed; or the cryptographic library
+  /// failed.
   case attestation(JOSEFault)
   /// The attestation token comes from another service.
   case issuer

@@ -226,6 +226,26 @@ extension JWEKey {
   }
 }
 
+extension JWEKey {
+  /// Generates a P-256 key for `ECDH-ES` with `A256GCM`, as a private JWK. Source: RFC 7517 §4, RFC 7518 §6.2.
+  package static func generatedJWK() throws(CryptographyFailure) -> SecretBytes {
+    let key = try ECPrivateKey(generatingOn: .p256)
+    var scalar = SecretBytes(zeros: 32)
+    var bytes = scalar.mutableBytes
+    try key.writeScalar(into: &bytes)
+    let json = publicJWK(curve: .p256, point: key.publicPoint).compact()
+    var text = ByteBuffer<1024>()
+    do throws(EncodingFault) {
+      try text.append(json.span.extracting(droppingLast: 1))
+      try text.append(#","d":""#)
+      try text.append(asBase64URL: scalar.bytes)
+      try text.append(#"","alg":"ECDH-ES","enc":"A256GCM"}"#)
+      try text.append(UInt8(ascii: "\n"))
+    } catch { throw CryptographyFailure() }
+    return SecretBytes(copying: text.bytes)
+  }
+}
+
 /// The key material, of one of three kinds.
 package enum JWEKeyMaterial: ~Copyable {
   case octets(SecretBytes)

@@ -125,6 +125,12 @@ package struct ReleaseKeyRegistry: ~Copyable, Sendable {
     return part(of: keys.bytes, index, at: 16)
   }
 
+  /// Returns a copy of the keys of the release whose measurement proof key has an id; nil if there is none.
+  borrowing func keys(_ id: KeyID) throws(CryptographyFailure) -> ReleaseKeys? {
+    guard let proof = proofKey(id), let evidence = evidenceKey(id) else { return nil }
+    return try ReleaseKeys(proof: proof, evidence: evidence)
+  }
+
   /// Returns whether the release with the id has this evidence key; false if there is no such release. Timing: the keys
   /// are compared in constant time.
   borrowing func has(_ id: KeyID, _ key: borrowing EvidenceKey) -> Bool {

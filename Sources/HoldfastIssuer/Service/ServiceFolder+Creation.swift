@@ -180,21 +180,8 @@ extension ServiceFolder {
 
   /// Creates a P-256 key for `ECDH-ES` with `A256GCM`.
   private func createEncryptionKey() throws(ServiceFolderFault) {
-    var text = ByteBuffer<1024>()
-    do throws(CryptographyFailure) {
-      let key = try ECPrivateKey(generatingOn: .p256)
-      var scalar = SecretBytes(zeros: 32)
-      var bytes = scalar.mutableBytes
-      try key.writeScalar(into: &bytes)
-      let json = publicJWK(curve: .p256, point: key.publicPoint).compact()
-      do throws(EncodingFault) {
-        try text.append(json.span.extracting(droppingLast: 1))
-        try text.append(#","d":""#)
-        try text.append(asBase64URL: scalar.bytes)
-        try text.append(#"","alg":"ECDH-ES","enc":"A256GCM"}"#)
-        try text.append(UInt8(ascii: "\n"))
-      } catch { throw CryptographyFailure() }
-    } catch { throw .cryptography }
+    let text: SecretBytes
+    do throws(CryptographyFailure) { text = try JWEKey.generatedJWK() } catch { throw .cryptography }
     try create(.attestationEncryption, text.bytes)
   }
 }
