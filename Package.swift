@@ -77,6 +77,15 @@ let package = Package(
       dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage"],
       swiftSettings: strict),
 
+    // The online service of a fleet, without HTTP.
+    .target(
+      name: "HoldfastService",
+      dependencies: [
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "HoldfastDatabase",
+        "HoldfastIssuer",
+      ],
+      swiftSettings: strict),
+
     // The device.
     .target(
       name: "HoldfastDevice",

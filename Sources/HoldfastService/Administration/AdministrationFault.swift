@@ -1,0 +1,65 @@
+import HoldfastDatabase
+import HoldfastFormats
+
+/// The reasons why the service did not carry out an operator's request.
+package enum AdministrationFault: Error, Equatable, Sendable {
+  /// The request has a mistake.
+  case mistake(JSONMistake)
+  /// There is no record with that id.
+  case notFound
+  /// The record's state does not permit the change; nothing changed.
+  case conflict(Conflict)
+  /// The service could not answer.
+  case fleet(FleetFault)
+
+  /// The states that do not permit a change.
+  package enum Conflict: String, Sendable {
+    /// The device is registered with another key.
+    case anotherKey
+    /// The release is registered with another evidence key.
+    case anotherEvidenceKey
+    /// The invitation was used or revoked already.
+    case usedInvitation
+    /// The request was decided already, or has expired.
+    case decidedRequest
+    /// There is an operator of that name.
+    case existingOperator
+  }
+}
+
+extension Fleet {
+  /// Runs an operator's change as one transaction.
+  func changing<Result>(
+    _ body: (FleetSession) throws(AdministrationFault) -> Result
+  ) throws(AdministrationFault) -> Result {
+    try Self.unwrapping { (fault) throws(FleetFault) in
+      try transaction { (session) throws(FleetFault) in try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) } }
+    }
+  }
+
+  /// Runs an operator's query.
+  func reading<Result>(
+    _ body: (FleetSession) throws(AdministrationFault) -> Result
+  ) throws(AdministrationFault) -> Result {
+    try Self.unwrapping { (fault) throws(FleetFault) in
+      try read { (session) throws(FleetFault) in try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) } }
+    }
+  }
+
+  private static func unwrapping<Result>(
+    _ body: (inout AdministrationFault?) throws(FleetFault) -> Result
+  ) throws(AdministrationFault) -> Result {
+    var fault: AdministrationFault?
+    do throws(FleetFault) { return try body(&fault) } catch { throw fault ?? .fleet(error) }
+  }
+
+  private static func passing<Result>(
+    _ fault: inout AdministrationFault?, _ body: () throws(AdministrationFault) -> Result
+  ) throws(FleetFault) -> Result {
+    do throws(AdministrationFault) { return try body() } catch {
+      if case .fleet(let cause) = error { throw cause }
+      fault = error
+      throw .corrupt
+    }
+  }
+}

@@ -1,0 +1,392 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastStorage
+
+extension AdministrationOperation {
+  /// All operations.
+  package static let all: [AdministrationOperation] =
+    devices + images + provers + users + tokens + invitations + requests + refusals + keys + operators + others
+
+  private static let devices: [AdministrationOperation] = [
+    list(.devices, "/devices", "Lists the devices."),
+    show(.devices, "/devices/{id}", "Shows a device."),
+    AdministrationOperation(
+      "addDevice", .post, "/devices", .admin, "Registers a device with its key, or changes its label.",
+      body: [
+        Parameter("device", .object, required: true, "The descriptor, as device show --json prints it."),
+        Parameter("label", .text(1...64), "A description for operators."),
+      ]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let device = try request.descriptor("device")
+      try fleet.register(device, label: try request.text("label"), by: request.caller.actor)
+      return try fleet.record(.devices, hexadecimal(device.deviceID))
+    },
+    action("blockDevice", "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.setBlocked(true, try request.id(), by: request.caller.actor)
+      return try fleet.record(.devices, request.key)
+    },
+    action("unblockDevice", "/devices/{id}/unblock", .admin, "Permits tokens for a blocked device again.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.setBlocked(false, try request.id(), by: request.caller.actor)
+      return try fleet.record(.devices, request.key)
+    },
+    action(
+      "raiseGeneration", "/devices/{id}/raise-generation", .revoke,
+      "Raises the generation: once the device sees a newer token, it refuses all older ones."
+    ) { (fleet, request) throws(AdministrationFault) in
+      _ = try fleet.raiseGeneration(of: try request.id(), by: request.caller.actor)
+      return try fleet.record(.devices, request.key)
+    },
+    revocation("revokeDevice", "/devices/{id}/revoke", "Revokes all tokens for a device, and blocks it.") {
+      (fleet, request, reason) throws(AdministrationFault) in
+      try fleet.revoke(device: try request.id(), reason: reason, by: request.caller.actor)
+      return try fleet.record(.devices, request.key)
+    },
+  ]
+
+  private static let images: [AdministrationOperation] = [
+    list(.images, "/images", "Lists the approved executables."),
+    show(.images, "/images/{id}", "Shows an approved executable."),
+    AdministrationOperation(
+      "approveImage", .post, "/images", .admin, "Approves an executable as a build of a release.",
+      body: [
+        Parameter("digest", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the executable."),
+        Parameter("subject", .text(1...64), required: true, "The name of the app."),
+        Parameter("version", .version, required: true, "The version of the app, three numbers."),
+        Parameter(
+          "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."),
+      ]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let digest: Digest = try request.fixedBytes("digest")
+      try fleet.approve(
+        digest, subject: try request.required("subject"), version: try request.version("version"),
+        keys: try request.releaseKeys("root"), by: request.caller.actor)
+      return try fleet.record(.images, hexadecimal(digest))
+    },
+    action("withdrawImage", "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.withdraw(try request.id(), by: request.caller.actor)
+      return try fleet.record(.images, request.key)
+    },
+  ]
+
+  private static let provers: [AdministrationOperation] = [
+    list(.provers, "/provers", "Lists the provers' hosts."),
+    show(.provers, "/provers/{id}", "Shows a prover's host."),
+    revocation("revokeProver", "/provers/{id}/revoke", "Revokes a prover with all its tokens.") {
+      (fleet, request, reason) throws(AdministrationFault) in
+      try fleet.revoke(prover: try request.id(), reason: reason, by: request.caller.actor)
+      return try fleet.record(.provers, request.key)
+    },
+    action("reinstateProver", "/provers/{id}/reinstate", .admin, "Lets a revoked prover enrol again.") {
+      (fleet, request) throws(AdministrationFault) in
+      let prover: HostID = try request.id()
+      try fleet.reinstate(prover: prover, by: request.caller.actor)
+      return try fleet.record(.provers, request.key)
+    },
+  ]
+
+  private static let users: [AdministrationOperation] = [
+    list(.users, "/users", "Lists the users."),
+    show(.users, "/users/{id}", "Shows a user."),
+    revocation("revokeUser", "/users/{id}/revoke", "Revokes a user with all tokens.") {
+      (fleet, request, reason) throws(AdministrationFault) in
+      try fleet.revoke(user: try request.userName(), reason: reason, by: request.caller.actor)
+      return try fleet.record(.users, request.key)
+    },
+    action("reinstateUser", "/users/{id}/reinstate", .admin, "Lets a revoked user enrol again.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.reinstate(user: try request.userName(), by: request.caller.actor)
+      return try fleet.record(.users, request.key)
+    },
+  ]
+
+  private static let tokens: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listTokens", .get, "/tokens", .read, "Lists the tokens, of all or of one device, prover or user.",
+      query: paging + [
+        Parameter("device", .hexadecimal(digitCount: 32), "Only tokens for this device."),
+        Parameter("prover", .hexadecimal(digitCount: 32), "Only tokens of this prover."),
+        Parameter("user", .text(1...32), "Only tokens of this user."),
+      ]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let filters: [(String, Listing)] = [
+        ("device", .tokensOfDevice), ("prover", .tokensOfProver), ("user", .tokensOfUser),
+      ]
+      let used = filters.filter { request.query.member($0.0) != nil }
+      guard used.count < 2 else {
+        throw .mistake(JSONMistake(at: [.member(used[1].0)], expected: .knownMember(["after", "limit", used[0].0])))
+      }
+      guard let (name, listing) = used.first, let text = request.query.member(name)?.value.text else {
+        return try request.page(of: .tokens, in: fleet)
+      }
+      let filter: Value = name == "user" ? .text(text) : .bytes(bytes(hexadecimal: text) ?? [])
+      return try request.page(of: listing, in: fleet, filter: filter)
+    },
+    show(.tokens, "/tokens/{id}", "Shows a token."),
+    revocation("revokeToken", "/tokens/{id}/revoke", "Revokes a token.") {
+      (fleet, request, reason) throws(AdministrationFault) in
+      try fleet.revoke(token: try request.id(), reason: reason, by: request.caller.actor)
+      return try fleet.record(.tokens, request.key)
+    },
+  ]
+
+  private static let permission = [
+    Parameter("user", .text(1...32), "The only user whose codes go with the token."),
+    Parameter("commands", .commands, "The commands that the token allows."),
+    Parameter("maximum_uses", .integer(1...maximumInteger), "The number of rounds that the device accepts."),
+  ]
+
+  private static let invitations: [AdministrationOperation] = [
+    list(.invitations, "/invitations", "Lists the invitations."),
+    show(.invitations, "/invitations/{id}", "Shows an invitation, without its code."),
+    AdministrationOperation(
+      "invite", .post, "/invitations", .approve, "Makes an invitation: a one-use code for one token for one device.",
+      body: [
+        Parameter("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+        Parameter("valid_seconds", .integer(60...(366 * 86_400)), required: true, "The lifetime of the code."),
+      ] + permission
+    ) { (fleet, request) throws(AdministrationFault) in
+      let (id, code) = try fleet.invite(
+        to: try request.fixedBytes("device"), try request.permission(),
+        for: request.body.member("valid_seconds")?.value.number ?? 0, by: request.caller.actor)
+      let record = try fleet.record(.invitations, hexadecimal(id))
+      return .object((record.members ?? []) + [("code", .string(code.text))])
+    },
+    action("revokeInvitation", "/invitations/{id}/revoke", .approve, "Revokes an invitation that was not used.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.revoke(invitation: try request.id(), by: request.caller.actor)
+      return try fleet.record(.invitations, request.key)
+    },
+  ]
+
+  private static let requests: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listRequests", .get, "/requests", .read, "Lists the requests for tokens without an invitation.",
+      query: paging + [
+        Parameter("status", .choice(["waiting", "approved", "refused", "collected"]), "Only requests in this state.")
+      ]
+    ) { (fleet, request) throws(AdministrationFault) in
+      guard let status = request.query.member("status")?.value.text else {
+        return try request.page(of: .requests, in: fleet)
+      }
+      return try request.page(of: .requestsByStatus, in: fleet, filter: .text(status))
+    },
+    show(.requests, "/requests/{id}", "Shows a request."),
+    action("approveRequest", "/requests/{id}/approve", .approve, "Approves a request.", body: permission) {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.approve(request: try request.id(), try request.permission(), by: request.caller.actor)
+      return try fleet.record(.requests, request.key)
+    },
+    revocation("refuseRequest", "/requests/{id}/refuse", "Refuses a request.", scope: .approve) {
+      (fleet, request, reason) throws(AdministrationFault) in
+      try fleet.refuse(request: try request.id(), reason: reason, by: request.caller.actor)
+      return try fleet.record(.requests, request.key)
+    },
+  ]
+
+  private static let refusals: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listRefusals", .get, "/refusals", .read, "Lists the refusals, the newest first.",
+      query: paging + [Parameter("code", .text(10...10), "Only refusals with this response code.")]
+    ) { (fleet, request) throws(AdministrationFault) in
+      guard let code = request.query.member("code")?.value.text else {
+        return try request.page(of: .refusals, in: fleet)
+      }
+      return try request.page(of: .refusalsOfCode, in: fleet, filter: .text(code))
+    },
+    show(.responseCodes, "/codes/{id}", "Shows what an attestation response code stands for."),
+  ]
+
+  private static let keys: [AdministrationOperation] = [
+    list(.keys, "/keys", "Lists the issuer's keys."),
+    show(.keys, "/keys/{id}", "Shows a key of the issuer."),
+    AdministrationOperation(
+      "rotateKey", .post, "/keys", .admin, "Makes a new key of the issuer, which signs from a time on.",
+      body: [Parameter("active", .integer(0...maximumInteger), required: true, "The time, in Unix seconds.")]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let id = try fleet.rotateIssuerKey(
+        active: request.body.member("active")?.value.number ?? 0, by: request.caller.actor)
+      return try fleet.record(.keys, hexadecimal(id))
+    },
+  ]
+
+  private static let operators: [AdministrationOperation] = [
+    list(.operators, "/operators", "Lists the operators.", scope: .admin),
+    AdministrationOperation(
+      "addOperator", .post, "/operators", .admin, "Makes an operator's token, which is shown only once.",
+      body: [
+        Parameter("name", .text(1...32), required: true, "The name, which no operator had before."),
+        Parameter("scopes", .choices(OperatorScope.allCases.map(\.rawValue)), required: true, "The permissions."),
+        Parameter("valid_seconds", .integer(60...maximumInteger), "The lifetime of the token; no end if missing."),
+      ]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let scopes = request.body.member("scopes")?.value.elements?.compactMap(\.text) ?? []
+      let name: BoundedText<32> = try request.required("name")
+      let token = try fleet.addOperator(
+        name, scopes: Set(scopes.compactMap(OperatorScope.init)),
+        for: request.body.member("valid_seconds")?.value.number, by: request.caller.actor)
+      return .object((try fleet.record(.operators, name.description).members ?? []) + [("token", .string(token))])
+    },
+    action("removeOperator", "/operators/{id}/remove", .admin, "Revokes an operator's token.") {
+      (fleet, request) throws(AdministrationFault) in
+      try fleet.removeOperator(try request.userName(), by: request.caller.actor)
+      return try fleet.record(.operators, request.key)
+    },
+  ]
+
+  private static let others: [AdministrationOperation] = [
+    list(.changes, "/changes", "Lists the changes, the newest first, and who made them."),
+    AdministrationOperation("showPolicy", .get, "/policy", .read, "Shows the policy.") {
+      (fleet, _) throws(AdministrationFault) in
+      do throws(FleetFault) { return try fleet.policy().json } catch { throw .fleet(error) }
+    },
+    AdministrationOperation(
+      "setPolicy", .put, "/policy", .admin, "Replaces the policy.",
+      body: [Parameter("policy", .object, required: true, "The policy, as it is shown.")]
+    ) { (fleet, request) throws(AdministrationFault) in
+      let policy: ServicePolicy
+      do throws(ServicePolicyFault) {
+        policy = try ServicePolicy(json: request.body.member("policy")?.value.compact() ?? [])
+      } catch { throw .mistake(error.mistake) }
+      try fleet.setPolicy(policy, by: request.caller.actor)
+      do throws(FleetFault) { return try fleet.policy().json } catch { throw .fleet(error) }
+    },
+    AdministrationOperation(
+      "statistics", .get, "/statistics", .read, "Counts issued tokens and refusals by day.",
+      query: [Parameter("days", .integer(1...366), "The number of days until now; 30 if missing.")]
+    ) { (fleet, request) throws(AdministrationFault) in
+      try fleet.statistics(days: request.query.member("days")?.value.number ?? 30)
+    },
+  ]
+}
+
+extension AdministrationOperation {
+  /// The parameters of every listing.
+  private static var paging: [Parameter] {
+    [
+      Parameter("after", .text(1...128), "The member next of the page before."),
+      Parameter("limit", .integer(1...1000), "The number of records, 100 if missing."),
+    ]
+  }
+
+  private static func list(
+    _ listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .read
+  ) -> AdministrationOperation {
+    AdministrationOperation("list" + capitalised(listing.name), .get, path, scope, summary, query: paging) {
+      (fleet, request) throws(AdministrationFault) in try request.page(of: listing, in: fleet)
+    }
+  }
+
+  private static func show(_ listing: Listing, _ path: String, _ summary: String) -> AdministrationOperation {
+    AdministrationOperation("show" + capitalised(listing.name).dropLast(), .get, path, .read, summary) {
+      (fleet, request) throws(AdministrationFault) in try fleet.record(listing, request.key)
+    }
+  }
+
+  private static func capitalised(_ name: String) -> String { name.prefix(1).uppercased() + name.dropFirst() }
+
+  private static func action(
+    _ name: String, _ path: String, _ scope: OperatorScope, _ summary: String, body: [Parameter] = [],
+    perform: @escaping @Sendable (Fleet, AdministrationRequest) throws(AdministrationFault) -> JSONValue
+  ) -> AdministrationOperation {
+    AdministrationOperation(name, .post, path, scope, summary, body: body, perform: perform)
+  }
+
+  private static func revocation(
+    _ name: String, _ path: String, _ summary: String, scope: OperatorScope = .revoke,
+    perform: @escaping @Sendable (
+      Fleet, AdministrationRequest, RevocationReason
+    ) throws(AdministrationFault) -> JSONValue
+  ) -> AdministrationOperation {
+    let reason = Parameter("reason", .text(1...255), required: true, "The reason, which operators see.")
+    return AdministrationOperation(name, .post, path, scope, summary, body: [reason]) {
+      (fleet, request) throws(AdministrationFault) in
+      try perform(fleet, request, try request.required("reason"))
+    }
+  }
+}
+
+extension AdministrationRequest {
+  /// Returns the key in the path as an id.
+  ///
+  /// - Throws: `notFound` if it has another form.
+  func id<Kind, let count: Int>() throws(AdministrationFault) -> TypedBytes<Kind, count> {
+    guard let id: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: key) else { throw .notFound }
+    return id
+  }
+
+  /// Returns the key in the path as a name.
+  func userName() throws(AdministrationFault) -> BoundedText<32> {
+    guard let name = BoundedText<32>(key), !name.isEmpty else { throw .notFound }
+    return name
+  }
+
+  func page(of listing: Listing, in fleet: Fleet, filter: Value? = nil) throws(AdministrationFault) -> JSONValue {
+    try fleet.page(
+      listing, after: query.member("after")?.value.text, limit: query.member("limit")?.value.number ?? 100,
+      filter: filter)
+  }
+
+  func fixedBytes<Kind, let count: Int>(_ name: String) throws(AdministrationFault) -> TypedBytes<Kind, count> {
+    guard let text = body.member(name)?.value.text,
+      let bytes: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: text)
+    else { throw .mistake(JSONMistake(at: [.member(name)], expected: .hexadecimal(digitCount: count * 2))) }
+    return bytes
+  }
+
+  func text<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity>? {
+    guard let text = body.member(name)?.value.text else { return nil }
+    guard let bounded = BoundedText<capacity>(text) else {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .byteCount(1...capacity)))
+    }
+    return bounded
+  }
+
+  func required<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity> {
+    guard let text: BoundedText<capacity> = try text(name) else {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .presence))
+    }
+    return text
+  }
+
+  func version(_ name: String) throws(AdministrationFault) -> AppVersion {
+    let numbers = body.member(name)?.value.elements?.compactMap(\.number) ?? []
+    guard numbers.count == 3 else {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .array(elementCount: 3)))
+    }
+    return AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
+  }
+
+  func descriptor(_ name: String) throws(AdministrationFault) -> DeviceDescriptor {
+    do throws(KeyFault) { return try DeviceDescriptor(body.member(name)?.value ?? .null) } catch {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .object))
+    }
+  }
+
+  func releaseKeys(_ name: String) throws(AdministrationFault) -> ReleaseKeys {
+    let root: FixedBytes<16> = try fixedBytes(name)
+    guard let secret = Secret<16>(copying: root.bytes) else { throw .fleet(.cryptography) }
+    do throws(CryptographyFailure) { return try ReleaseKeys(of: secret) } catch { throw .fleet(.cryptography) }
+  }
+
+  func permission() throws(AdministrationFault) -> TokenPermission {
+    var permission = TokenPermission()
+    permission.user = try text("user")
+    permission.commands = body.member("commands")?.value.elements?.compactMap { $0.text.flatMap { BoundedText<32>($0) } }
+    permission.maximumUses = body.member("maximum_uses")?.value.number
+    return permission
+  }
+}
+
+extension ServicePolicyFault {
+  /// The mistake in the policy.
+  var mistake: JSONMistake {
+    switch self {
+    case .malformed(let mistake), .member(let mistake): mistake
+    case .formerMember(let name): JSONMistake(at: [.member(name)], expected: .knownMember([]))
+    }
+  }
+}

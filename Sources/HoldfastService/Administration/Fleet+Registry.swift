@@ -1,0 +1,192 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastLinux
+import HoldfastOpenSSL
+import HoldfastStorage
+
+extension FleetSession {
+  /// Runs statements, with the faults of an operator's request.
+  func running<Result>(
+    _ body: (FleetSession) throws(FleetFault) -> Result
+  ) throws(AdministrationFault) -> Result {
+    do throws(FleetFault) { return try body(self) } catch { throw .fleet(error) }
+  }
+
+  /// Raises the revision of policy and keys, so that every process reads them anew.
+  func raiseRevision() throws(FleetFault) {
+    try run("UPDATE settings SET revision = revision + 1 WHERE name = 'policy'")
+  }
+}
+
+extension Fleet {
+  /// Registers a device with its key. Registering it again changes only the label.
+  ///
+  /// - Throws: `conflict` if it is registered with another key.
+  package func register(
+    _ device: DeviceDescriptor, label: BoundedText<64>?, by actor: Actor
+  ) throws(AdministrationFault) {
+    try changing { (session) throws(AdministrationFault) in
+      let point = try session.running { (session) throws(FleetFault) in
+        try session.run(
+          """
+          INSERT INTO devices (id, point, label, added, generation) VALUES ($1, $2, $3, $4, 1)
+          ON CONFLICT (id) DO UPDATE SET label = coalesce(excluded.label, devices.label)
+          """,
+          .copying(device.deviceID.bytes), .copying(device.publicPoint.bytes), .optional(label?.description),
+          .unsigned(session.now))
+        try session.log("device.add", hexadecimal(device.deviceID), by: actor, label?.description ?? "")
+        guard let row = try session.row("SELECT point FROM devices WHERE id = $1", .copying(device.deviceID.bytes))
+        else { throw .corrupt }
+        return try session.decoding { () throws(SQLFault) in try row.bytes(0) }
+      }
+      guard point == device.publicPoint.array else { throw .conflict(.anotherKey) }
+    }
+  }
+
+  /// Blocks a device, which then gets no tokens, or permits them again.
+  package func setBlocked(_ isBlocked: Bool, _ device: DeviceID, by actor: Actor) throws(AdministrationFault) {
+    try change(isBlocked ? "device.block" : "device.unblock", hexadecimal(device), by: actor) {
+      (session) throws(FleetFault) in
+      isBlocked
+        ? try session.run(
+          "UPDATE devices SET blocked = coalesce(blocked, $2) WHERE id = $1", .copying(device.bytes),
+          .unsigned(session.now))
+        : try session.run("UPDATE devices SET blocked = NULL WHERE id = $1", .copying(device.bytes))
+    }
+  }
+
+  /// Raises the generation of a device and returns it. Once the device sees a token of it, it refuses all older tokens.
+  package func raiseGeneration(of device: DeviceID, by actor: Actor) throws(AdministrationFault) -> UInt64 {
+    try changing { (session) throws(AdministrationFault) in
+      let generation: UInt64? = try session.running { (session) throws(FleetFault) in
+        guard
+          let row = try session.row(
+            "UPDATE devices SET generation = generation + 1 WHERE id = $1 RETURNING generation",
+            .copying(device.bytes))
+        else { return nil }
+        try session.log("device.generation", hexadecimal(device), by: actor)
+        return try session.decoding { () throws(SQLFault) in try row.unsigned(0) }
+      }
+      guard let generation else { throw .notFound }
+      return generation
+    }
+  }
+
+  /// Approves an executable as a build of a release. Approving it again replaces the approval.
+  ///
+  /// - Parameters:
+  ///   - image: The digest of the executable with its name and version.
+  ///   - keys: The keys of its release.
+  /// - Throws: `conflict` if the release is registered with another evidence key.
+  package func approve(
+    _ image: Digest, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys, by actor: Actor
+  ) throws(AdministrationFault) {
+    let id = keys.id
+    var random = SystemRandom()
+    let sealed: [UInt8]
+    do throws(CryptographyFailure) {
+      var both = SecretBytes(zeros: 48)
+      var bytes = both.mutableBytes
+      keys.proof.withBytes { for index in 0..<16 { bytes[index] = $0[index] } }
+      keys.evidence.withBytes { for index in 0..<32 { bytes[16 + index] = $0[index] } }
+      sealed = try serviceKey.seal(both.bytes, as: .release, id: id.bytes, random: &random)
+    } catch { throw .fleet(.cryptography) }
+    let evidence = keys.evidence.copy()
+    try changing { (session) throws(AdministrationFault) in
+      let isSame = try session.running { (session) throws(FleetFault) in
+        try session.run(
+          "INSERT INTO releases (id, sealed, added) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
+          .copying(id.bytes), .bytes(sealed), .unsigned(session.now))
+        guard let known = try session.releaseKeys(id, with: self.serviceKey) else { throw .corrupt }
+        return known.evidence.withBytes { left in evidence.withBytes { right in constantTimeEqual(left, right) } }
+      }
+      guard isSame else { throw .conflict(.anotherEvidenceKey) }
+      try session.running { (session) throws(FleetFault) in
+        try session.run(
+          """
+          INSERT INTO images (digest, subject, major, minor, patch, release, added)
+          VALUES ($1, $2, $3, $4, $5, $6, $7)
+          ON CONFLICT (digest) DO UPDATE SET subject = excluded.subject, major = excluded.major,
+            minor = excluded.minor, patch = excluded.patch, release = excluded.release, withdrawn = NULL
+          """,
+          .copying(image.bytes), .text(subject.description), .unsigned(version.major), .unsigned(version.minor),
+          .unsigned(version.patch), .copying(id.bytes), .unsigned(session.now))
+        try session.log("image.approve", hexadecimal(image), by: actor, "\(subject) \(version.text)")
+      }
+    }
+  }
+
+  /// Withdraws the approval of an executable.
+  package func withdraw(_ image: Digest, by actor: Actor) throws(AdministrationFault) {
+    try change("image.withdraw", hexadecimal(image), by: actor) { (session) throws(FleetFault) in
+      try session.run(
+        "UPDATE images SET withdrawn = coalesce(withdrawn, $2) WHERE digest = $1", .copying(image.bytes),
+        .unsigned(session.now))
+    }
+  }
+
+  /// Replaces the policy. Images are not part of it.
+  package func setPolicy(_ policy: ServicePolicy, by actor: Actor) throws(AdministrationFault) {
+    var policy = policy
+    policy.images = []
+    let json = policy.json.compact()
+    try change("policy.set", "", by: actor) { (session) throws(FleetFault) in
+      try session.run(
+        "UPDATE settings SET value = $1, revision = revision + 1 WHERE name = 'policy'", .bytes(json))
+    }
+  }
+
+  /// The present policy.
+  package func policy() throws(FleetFault) -> ServicePolicy {
+    try read { (session) throws(FleetFault) in try self.keys(in: session).policy }
+  }
+
+  /// Makes a new key that signs measurement tokens from a time on.
+  ///
+  /// Until then, the key before signs, and the owner has time to make devices trust the new one.
+  ///
+  /// - Parameter active: The time from which the key signs, in Unix seconds.
+  /// - Returns: The id of the key.
+  package func rotateIssuerKey(active: UInt64, by actor: Actor) throws(AdministrationFault) -> KeyID {
+    var random = SystemRandom()
+    let key: SealedKey
+    do throws(CryptographyFailure) { key = try Self.freshIssuerKey(serviceKey, &random) } catch {
+      throw .fleet(.cryptography)
+    }
+    guard let id = KeyID(key.id.span) else { throw .fleet(.cryptography) }
+    try change("key.rotate", hexadecimal(id), by: actor) { (session) throws(FleetFault) in
+      try session.raiseRevision()
+      return try session.run(
+        "INSERT INTO keys (id, purpose, sealed, added, active) VALUES ($1, $2, $3, $4, $5)", .bytes(key.id),
+        .text(key.purpose.rawValue), .bytes(key.sealed), .unsigned(session.now), .unsigned(active))
+    }
+    return id
+  }
+
+  /// The public keys that devices may have to trust: those that sign now or will sign. The newest is last.
+  package func issuerKeys() throws(FleetFault) -> [(id: KeyID, point: P256Point, active: UInt64)] {
+    try read { (session) throws(FleetFault) in
+      try self.keys(in: session).issuers.map { ($0.id, $0.key.publicPoint, $0.active) }
+    }
+  }
+
+  /// Runs one change of an existing record, with its entry in the log.
+  ///
+  /// - Parameter body: Returns the number of records that it changed.
+  /// - Throws: `notFound` if it changed none.
+  func change(
+    _ action: StaticString, _ object: String, by actor: Actor, _ detail: String = "",
+    _ body: (FleetSession) throws(FleetFault) -> Int
+  ) throws(AdministrationFault) {
+    try changing { (session) throws(AdministrationFault) in
+      let count = try session.running { (session) throws(FleetFault) in
+        let count = try body(session)
+        if count > 0 { try session.log(action, object, by: actor, detail) }
+        return count
+      }
+      guard count > 0 else { throw .notFound }
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastLinux
+import HoldfastOpenSSL
+
+extension Fleet {
+  /// Creates a service with fresh keys in a database that has none.
+  ///
+  /// - Parameters:
+  ///   - location: An empty database, or one whose creation failed.
+  ///   - serviceKey: The secret that encrypts the keys in the database.
+  ///   - policy: The owner's rules, without images.
+  ///   - actor: The person who creates it.
+  /// - Throws: `alreadyCreated`; `database`, `cryptography`, `noClock`.
+  package static func create(
+    in location: DatabaseLocation, serviceKey: borrowing ServiceKey, policy: ServicePolicy, by actor: Actor,
+    clock: any Clock & Sendable = SystemClock()
+  ) throws(FleetFault) {
+    guard let now = clock.unixSeconds() else { throw .noClock }
+    let database = try open(location, connectionCount: 1, creating: true)
+    let keys = try freshKeys(serviceKey)
+    try transaction(in: database, at: now) { (session) throws(FleetFault) in
+      guard
+        try session.run(
+          "INSERT INTO settings (name, value, revision) VALUES ('policy', $1, 1) ON CONFLICT DO NOTHING",
+          .bytes(policy.json.compact())) == 1
+      else { throw .alreadyCreated }
+      for key in keys {
+        try session.run(
+          "INSERT INTO keys (id, purpose, sealed, added, active) VALUES ($1, $2, $3, $4, $5)", .bytes(key.id),
+          .text(key.purpose.rawValue), .bytes(key.sealed), .unsigned(now), .unsigned(now))
+      }
+      try session.log("service.create", "", by: actor)
+    }
+  }
+
+  /// A key as it is stored.
+  struct SealedKey {
+    let id: [UInt8]
+    let purpose: KeyPurpose
+    let sealed: [UInt8]
+  }
+
+  private static func freshKeys(_ serviceKey: borrowing ServiceKey) throws(FleetFault) -> [SealedKey] {
+    var random = SystemRandom()
+    do throws(CryptographyFailure) {
+      let account: Secret<32>
+      do throws(RandomFailure) { account = try random.secret() } catch { throw CryptographyFailure() }
+      let agreement = try JWEKey.generatedJWK()
+      return [
+        try account.withBytes { (account) throws(CryptographyFailure) in
+          try sealed(account, as: .account, id: Array("account".utf8), serviceKey, &random)
+        },
+        try sealed(
+          agreement.bytes, as: .attestationEncryption, id: Array("attestation".utf8), serviceKey, &random),
+        try freshIssuerKey(serviceKey, &random),
+      ]
+    } catch { throw .cryptography }
+  }
+
+  /// Makes a key that signs measurement tokens. Its id is that of the public key.
+  static func freshIssuerKey(
+    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom
+  ) throws(CryptographyFailure) -> SealedKey {
+    var cryptography = OpenSSLCryptography()
+    let key = try P256PrivateKey()
+    var id: [UInt8] = []
+    id.append(try keyID(of: key.publicPoint, using: &cryptography).bytes)
+    return try key.scalar().withBytes { (scalar) throws(CryptographyFailure) in
+      try sealed(scalar, as: .issuer, id: id, serviceKey, &random)
+    }
+  }
+
+  private static func sealed(
+    _ secret: Span<UInt8>, as purpose: KeyPurpose, id: [UInt8], _ serviceKey: borrowing ServiceKey,
+    _ random: inout SystemRandom
+  ) throws(CryptographyFailure) -> SealedKey {
+    SealedKey(
+      id: id, purpose: purpose, sealed: try serviceKey.seal(secret, as: purpose, id: id.span, random: &random))
+  }
+}

@@ -1,0 +1,66 @@
+import HoldfastDatabase
+
+/// The tables of a service, for both databases. Times are Unix seconds.
+///
+/// A script takes the schema from its index to the next number. Scripts are only ever appended.
+enum FleetSchema {
+  /// The bytes "HFfl", which mark an SQLite file.
+  static let applicationID: Int32 = 0x4846_666c
+
+  static let scripts: [StaticString] = [
+    """
+    CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, revision INTEGER NOT NULL);
+    CREATE TABLE keys (
+      id BLOB PRIMARY KEY, purpose TEXT NOT NULL, sealed BLOB NOT NULL, added INTEGER NOT NULL,
+      active INTEGER NOT NULL, retired INTEGER);
+    CREATE TABLE releases (id BLOB PRIMARY KEY, sealed BLOB NOT NULL, added INTEGER NOT NULL);
+    CREATE TABLE images (
+      digest BLOB PRIMARY KEY, subject TEXT NOT NULL, major INTEGER NOT NULL, minor INTEGER NOT NULL,
+      patch INTEGER NOT NULL, release BLOB NOT NULL REFERENCES releases (id), added INTEGER NOT NULL, withdrawn INTEGER);
+    CREATE TABLE devices (
+      id BLOB PRIMARY KEY, point BLOB NOT NULL, label TEXT, added INTEGER NOT NULL, blocked INTEGER,
+      generation INTEGER NOT NULL);
+    CREATE TABLE provers (
+      id BLOB PRIMARY KEY, first_seen INTEGER NOT NULL, last_seen INTEGER NOT NULL, revoked INTEGER, reason TEXT);
+    CREATE TABLE users (name TEXT PRIMARY KEY, added INTEGER NOT NULL, revoked INTEGER, reason TEXT);
+    CREATE TABLE appraisals (
+      salt BLOB PRIMARY KEY, evidence BLOB NOT NULL, device BLOB NOT NULL, first_seen INTEGER NOT NULL);
+    CREATE INDEX appraisals_by_time ON appraisals (first_seen);
+    CREATE TABLE invitations (
+      id BLOB PRIMARY KEY, digest BLOB NOT NULL UNIQUE, device BLOB NOT NULL REFERENCES devices (id), username TEXT,
+      commands TEXT, maximum_uses INTEGER, created INTEGER NOT NULL, creator TEXT NOT NULL, expires INTEGER NOT NULL,
+      revoked INTEGER, used INTEGER, prover BLOB, baseline BLOB, token BLOB);
+    CREATE TABLE requests (
+      id BLOB PRIMARY KEY, baseline BLOB NOT NULL UNIQUE, device BLOB NOT NULL REFERENCES devices (id),
+      prover BLOB NOT NULL, code TEXT NOT NULL, subject TEXT NOT NULL, version TEXT NOT NULL, username TEXT,
+      commands TEXT, created INTEGER NOT NULL, status TEXT NOT NULL, decided INTEGER, decider TEXT, reason TEXT,
+      maximum_uses INTEGER, token BLOB);
+    CREATE INDEX requests_by_status ON requests (status, created);
+    CREATE TABLE tokens (
+      id BLOB PRIMARY KEY, baseline BLOB NOT NULL UNIQUE, device BLOB NOT NULL, prover BLOB NOT NULL,
+      subject TEXT NOT NULL, version TEXT NOT NULL, username TEXT, commands TEXT, maximum_uses INTEGER,
+      issued INTEGER NOT NULL, expires INTEGER NOT NULL, generation INTEGER NOT NULL, signer BLOB NOT NULL,
+      format TEXT NOT NULL, bytes BLOB NOT NULL, claims TEXT NOT NULL, revoked INTEGER, reason TEXT);
+    CREATE INDEX tokens_by_device ON tokens (device, id);
+    CREATE INDEX tokens_by_prover ON tokens (prover, id);
+    CREATE INDEX tokens_by_user ON tokens (username, id);
+    CREATE INDEX tokens_by_time ON tokens (issued);
+    CREATE TABLE refusals (
+      number IDENTITY, moment INTEGER NOT NULL, step TEXT NOT NULL, reasons TEXT NOT NULL, code TEXT, device BLOB,
+      prover BLOB, image BLOB);
+    CREATE INDEX refusals_by_code ON refusals (code);
+    CREATE TABLE counters (
+      hour INTEGER NOT NULL, name TEXT NOT NULL, shard INTEGER NOT NULL, count INTEGER NOT NULL,
+      PRIMARY KEY (hour, name, shard));
+    CREATE TABLE response_codes (
+      code TEXT PRIMARY KEY, prover BLOB NOT NULL, properties TEXT NOT NULL, first_seen INTEGER NOT NULL);
+    CREATE TABLE operators (
+      name TEXT PRIMARY KEY, digest BLOB NOT NULL UNIQUE, scopes TEXT NOT NULL, added INTEGER NOT NULL,
+      expires INTEGER, revoked INTEGER);
+    CREATE TABLE changes (
+      number IDENTITY, moment INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, object TEXT NOT NULL,
+      detail TEXT NOT NULL);
+    APPEND ONLY changes;
+    """
+  ]
+}

@@ -1,0 +1,118 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastOpenSSL
+import Synchronization
+
+/// The keys and the policy of a service, read from the database at one revision. Any number of threads may use them at once.
+final class FleetKeys: Sendable {
+  /// A key that signs measurement tokens.
+  struct Issuer: Sendable {
+    let id: KeyID
+    let key: MemorySigningKey
+    /// The time from which the key signs, in Unix seconds.
+    let active: UInt64
+  }
+
+  /// The revision of policy and keys.
+  let revision: UInt64
+  let policy: ServicePolicy
+  /// The keys that sign, or will sign, in the order of ``Issuer/active``.
+  let issuers: [Issuer]
+  private let signer: Mutex<AttestationSigner>
+  private let opener: Mutex<AttestationOpener>
+
+  init(
+    revision: UInt64, policy: ServicePolicy, issuers: [Issuer], account: borrowing SecretBytes,
+    encryption: borrowing SecretBytes
+  ) throws(FleetFault) {
+    (self.revision, self.policy, self.issuers) = (revision, policy, issuers)
+    do throws(JOSEFault) {
+      signer = Mutex(
+        AttestationSigner(
+          account: SecretBytes(copying: account.bytes), signing: .hs256(SecretBytes(copying: account.bytes)),
+          encryption: try JWEKey(parsing: encryption.bytes)))
+      opener = Mutex(
+        AttestationOpener(
+          encryption: try JWEKey(parsing: encryption.bytes), signing: .hs256(SecretBytes(copying: account.bytes))))
+    } catch { throw .corrupt }
+  }
+
+  /// Uses the keys of the attestation service.
+  func withSigner<Result, Failure: Error>(
+    _ body: (inout AttestationSigner) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try signer.withLock { (signer) throws(Failure) in try body(&signer) }
+  }
+
+  /// Uses the backend's keys for attestation tokens.
+  func withOpener<Result: ~Copyable, Failure: Error>(
+    _ body: (inout AttestationOpener) throws(Failure) -> sending Result
+  ) throws(Failure) -> sending Result {
+    try opener.withLock { (opener) throws(Failure) in try body(&opener) }
+  }
+
+  /// Returns the key that signs measurement tokens at a time; nil before the first one is active.
+  func issuer(at now: UInt64) -> Issuer? { issuers.last { $0.active <= now } }
+}
+
+extension FleetSession {
+  /// Reads the present revision of policy and keys.
+  func revision() throws(FleetFault) -> UInt64 {
+    guard let row = try row("SELECT revision FROM settings WHERE name = 'policy'") else { throw .corrupt }
+    return try decoding { () throws(SQLFault) in try row.unsigned(0) }
+  }
+
+  /// Opens the present keys.
+  func keys(with serviceKey: borrowing ServiceKey) throws(FleetFault) -> FleetKeys {
+    guard let row = try row("SELECT revision, value FROM settings WHERE name = 'policy'") else { throw .corrupt }
+    let (revision, json) = try decoding { () throws(SQLFault) in (try row.unsigned(0), try row.bytes(1)) }
+    let policy: ServicePolicy
+    do throws(ServicePolicyFault) { policy = try ServicePolicy(json: json) } catch { throw .corrupt }
+    var issuers: [FleetKeys.Issuer] = []
+    var others: [KeyPurpose: (id: [UInt8], sealed: [UInt8])] = [:]
+    for row in try rows("SELECT id, purpose, sealed, active FROM keys WHERE retired IS NULL ORDER BY active, added") {
+      let (id, name, sealed, active) = try decoding { () throws(SQLFault) in
+        (try row.bytes(0), try row.text(1), try row.bytes(2), try row.unsigned(3))
+      }
+      guard let purpose = KeyPurpose(rawValue: name) else { throw .corrupt }
+      guard purpose == .issuer else {
+        others[purpose] = (id, sealed)
+        continue
+      }
+      guard let keyID = KeyID(id.span) else { throw .corrupt }
+      do throws(CryptographyFailure) {
+        let opened = try serviceKey.open(sealed, as: .issuer, id: id.span)
+        guard let scalar = Secret<32>(copying: opened.bytes) else { throw CryptographyFailure() }
+        issuers.append(FleetKeys.Issuer(id: keyID, key: try MemorySigningKey(scalar: scalar), active: active))
+      } catch { throw .wrongServiceKey }
+    }
+    guard let account = others[.account], let encryption = others[.attestationEncryption] else { throw .corrupt }
+    return try FleetKeys(
+      revision: revision, policy: policy, issuers: issuers,
+      account: try Self.opened(account, as: .account, with: serviceKey),
+      encryption: try Self.opened(encryption, as: .attestationEncryption, with: serviceKey))
+  }
+
+  private static func opened(
+    _ key: (id: [UInt8], sealed: [UInt8]), as purpose: KeyPurpose, with serviceKey: borrowing ServiceKey
+  ) throws(FleetFault) -> SecretBytes {
+    do throws(CryptographyFailure) { return try serviceKey.open(key.sealed, as: purpose, id: key.id.span) } catch {
+      throw .wrongServiceKey
+    }
+  }
+
+  /// Reads the keys of a release; nil if it is not registered.
+  func releaseKeys(_ id: KeyID, with serviceKey: borrowing ServiceKey) throws(FleetFault) -> ReleaseKeys? {
+    guard let row = try row("SELECT sealed FROM releases WHERE id = $1", .copying(id.bytes)) else { return nil }
+    let sealed = try decoding { () throws(SQLFault) in try row.bytes(0) }
+    do throws(CryptographyFailure) {
+      let opened = try serviceKey.open(sealed, as: .release, id: id.bytes)
+      guard opened.count == 48, let proof = MeasurementProofKey(copying: opened.bytes.extracting(first: 16)),
+        let evidence = EvidenceKey(copying: opened.bytes.extracting(last: 32))
+      else { throw CryptographyFailure() }
+      return try ReleaseKeys(proof: proof, evidence: evidence)
+    } catch { throw .wrongServiceKey }
+  }
+}
