@@ -3,4 +3,8 @@
 
 #include <libpq-fe.h>
 
+// Macros of characters, as the type that PQresultErrorField takes.
+static const int holdfast_severity = PG_DIAG_SEVERITY_NONLOCALIZED;
+static const int holdfast_sql_state = PG_DIAG_SQLSTATE;
+
 #endif

@@ -7,6 +7,7 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
   private let free: WakeUp
   private let idle = Mutex<[Connection]>([])
   private let waitMilliseconds: Int
+  private let isUsable: @Sendable (Connection) -> Bool
   private let open: @Sendable () throws(SQLFault) -> Connection
 
   /// Creates a pool without connections.
@@ -14,13 +15,16 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
   /// - Parameters:
   ///   - count: The highest number of connections.
   ///   - waitMilliseconds: The longest wait for a free one.
+  ///   - isUsable: Whether a connection can be used again; if not, it is closed.
   ///   - open: Opens a connection.
   /// - Throws: `busy` if the process has no free descriptors.
   init(
-    count: Int, waitMilliseconds: Int, open: @escaping @Sendable () throws(SQLFault) -> Connection
+    count: Int, waitMilliseconds: Int, isUsable: @escaping @Sendable (Connection) -> Bool = { _ in true },
+    open: @escaping @Sendable () throws(SQLFault) -> Connection
   ) throws(SQLFault) {
     do throws(SystemError) { free = try WakeUp() } catch { throw .busy }
     self.waitMilliseconds = waitMilliseconds
+    self.isUsable = isUsable
     self.open = open
     for _ in 0..<count { free.raise() }
   }
@@ -31,8 +35,7 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
   ) throws(SQLFault) -> Result {
     try take()
     defer { free.raise() }
-    let connection: Connection
-    if let last = idle.withLock({ $0.popLast() }) { connection = last } else { connection = try open() }
+    let connection = if let known = usable() { known } else { try open() }
     let (result, isUsable) = try body(connection)
     if isUsable { idle.withLock { $0.append(connection) } }
     return result
@@ -45,6 +48,13 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
       return idle
     }
     _ = closed
+  }
+
+  private func usable() -> Connection? {
+    while let connection = idle.withLock({ $0.popLast() }) {
+      if isUsable(connection) { return connection }
+    }
+    return nil
   }
 
   private func take() throws(SQLFault) {

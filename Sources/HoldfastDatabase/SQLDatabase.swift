@@ -42,8 +42,10 @@ package final class SQLDatabase: Sendable {
       backend = try SQLiteBackend(
         path: path, applicationID: applicationID, schema: schema, connectionCount: connectionCount, creating: creating,
         limits: limits)
-    case .postgreSQL:
-      throw .unavailable
+    case .postgreSQL(let url):
+      backend = try PostgreSQLBackend(
+        url: url, applicationID: applicationID, name: name, schema: schema, connectionCount: connectionCount,
+        creating: creating, limits: limits)
     }
   }
 

@@ -8,6 +8,10 @@ package struct SQLLimits: Sendable {
   package var commitMilliseconds = 10_000
   /// The time within which the server must answer after its own `statement_timeout` has passed.
   package var answerMilliseconds = 5000
+  /// The longest wait for an answer while the schema is brought up to date, or while another process does so.
+  package var migrationMilliseconds = 600_000
+  /// The time after which all hosts of a PostgreSQL database are asked again which is the primary, if one did not answer.
+  package var surveyMilliseconds = 5000
   /// Waits before a transaction that collided runs again.
   package var pause: @Sendable (_ milliseconds: Int) -> Void = { milliseconds in usleep(UInt32(milliseconds) * 1000) }
   /// Chooses a pause at random, so that two transactions do not collide again.

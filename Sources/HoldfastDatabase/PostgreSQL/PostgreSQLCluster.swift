@@ -1,0 +1,160 @@
+import HoldfastLinux
+import Synchronization
+
+/// What a server says about itself when a connection is made.
+struct PostgreSQLServerState {
+  /// The timeline, which rises with each failover.
+  var timeline: UInt32 = 0
+  /// The number that a server and its standbys have in common.
+  var systemIdentifier = ""
+  /// The level to which a commit sets `synchronous_commit`: never below `on`.
+  var commitLevel = "on"
+  /// The server's `statement_timeout`; 0 for none.
+  var statementMilliseconds = 0
+}
+
+/// A primary with its standbys: finds the primary, and rejects a server to which nothing must be written.
+final class PostgreSQLCluster: Sendable {
+  let settings: PostgreSQLSettings
+  private let limits: SQLLimits
+  private let knowledge = Mutex(Knowledge())
+
+  /// What the connections so far have shown.
+  private struct Knowledge {
+    var highestTimeline: UInt32 = 0
+    var systemIdentifier: String?
+    /// The host of the last connection, which is tried first.
+    var preferredHost = 0
+    /// The moment from which the next connection asks all hosts which is the primary; nil if all have answered.
+    var survey: Deadline? = Deadline(afterMilliseconds: 0)
+  }
+
+  /// A reason not to use a host.
+  private struct Refusal: Error {
+    let fault: SQLFault
+    /// Whether it is known that the host is not the primary, or must not be used.
+    let isAnswer: Bool
+  }
+
+  init(settings: PostgreSQLSettings, limits: SQLLimits) {
+    self.settings = settings
+    self.limits = limits
+  }
+
+  /// Whether several hosts are named, so that commits must be on more than one.
+  var isReplicated: Bool { settings.hosts.count > 1 }
+
+  /// Remembers that a connection was lost, so that the primary may be another host by now.
+  func noteLoss() {
+    knowledge.withLock { $0.survey = Deadline(afterMilliseconds: 0) }
+  }
+
+  /// Whether the connection is alive, its server is on the latest timeline that was seen, and no host is to be asked again.
+  func isUsable(_ connection: PostgreSQLConnection) -> Bool {
+    let isLatest = knowledge.withLock { knowledge in
+      connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.survey?.hasPassed ?? false)
+    }
+    return isLatest && connection.isAlive
+  }
+
+  /// Connects to the primary.
+  ///
+  /// After a loss, all hosts are asked, because a former primary may answer before its successor; and again after a while if one
+  /// of them has not answered.
+  ///
+  /// - Throws: The fault of the host that said most about it; `unavailable` if none answers, or only standbys.
+  func connect() throws(SQLFault) -> PostgreSQLConnection {
+    let again = Deadline(afterMilliseconds: limits.surveyMilliseconds)
+    let (first, isSurvey) = knowledge.withLock { knowledge in
+      let isSurvey = isReplicated && knowledge.survey?.hasPassed ?? false
+      if isSurvey { knowledge.survey = again }
+      return (knowledge.preferredHost, isSurvey)
+    }
+    var best: (connection: PostgreSQLConnection, host: Int)?
+    var fault = SQLFault.unavailable
+    var haveAllAnswered = true
+    for host in [first] + settings.hosts.indices.filter({ $0 != first }) {
+      do throws(Refusal) {
+        let connection = try connect(to: host)
+        if best.map({ $0.connection.server.timeline < connection.server.timeline }) ?? true {
+          best = (connection, host)
+        }
+        if !isSurvey { break }
+      } catch {
+        if error.fault != .unavailable { fault = error.fault }
+        if !error.isAnswer { haveAllAnswered = false }
+      }
+    }
+    guard let best else {
+      noteLoss()
+      throw fault
+    }
+    knowledge.withLock { knowledge in
+      knowledge.preferredHost = best.host
+      // Unless a connection was lost meanwhile.
+      if isSurvey && haveAllAnswered && knowledge.survey == again { knowledge.survey = nil }
+    }
+    return best.connection
+  }
+
+  private func connect(to host: Int) throws(Refusal) -> PostgreSQLConnection {
+    let connection: PostgreSQLConnection
+    do throws(SQLFault) {
+      let deadline = settings.connectMilliseconds.map { Deadline(afterMilliseconds: $0) } ?? .never
+      connection = try PostgreSQLConnection(settings: settings.hosts[host], deadline: deadline)
+    } catch { throw Refusal(fault: error, isAnswer: error != .unavailable) }
+    try examine(connection)
+    return connection
+  }
+
+  /// Asks the server for its state, and rejects it if nothing must be written to it.
+  ///
+  /// - Throws: `readOnly`; `notSynchronous`; `olderTimeline`; `foreign` if it has never been one server with those that were seen
+  ///   before; `unavailable`, also for a standby.
+  func check(_ connection: PostgreSQLConnection) throws(SQLFault) {
+    do throws(Refusal) { try examine(connection) } catch { throw error.fault }
+  }
+
+  private func examine(_ connection: PostgreSQLConnection) throws(Refusal) {
+    let results: [PostgreSQLResult]
+    do throws(PostgreSQLFailure) {
+      results = try connection.run(
+        script: Self.question, until: Deadline(afterMilliseconds: limits.answerMilliseconds))
+    } catch { throw Refusal(fault: error.fault, isAnswer: !error.isConnectionLost) }
+    guard let answer = results.last, let standbys = answer.text(2), let level = answer.text(3),
+      let milliseconds = answer.text(4).flatMap({ Int($0) }), let systemIdentifier = answer.text(5)
+    else { throw Refusal(fault: .unavailable, isAnswer: false) }
+    guard answer.text(0) == "f", let timeline = answer.text(1).flatMap({ UInt32($0.prefix(8), radix: 16) }) else {
+      throw Refusal(fault: .unavailable, isAnswer: true)
+    }
+    guard answer.text(6) == "off" else { throw Refusal(fault: .readOnly, isAnswer: true) }
+    if isReplicated {
+      guard !standbys.isEmpty, level == "on" || level == "remote_apply" else {
+        throw Refusal(fault: .notSynchronous, isAnswer: true)
+      }
+    }
+    connection.server = PostgreSQLServerState(
+      timeline: timeline, systemIdentifier: systemIdentifier,
+      commitLevel: level == "remote_apply" ? "remote_apply" : "on", statementMilliseconds: milliseconds)
+    if let fault = note(connection.server) { throw Refusal(fault: fault, isAnswer: true) }
+  }
+
+  private func note(_ server: PostgreSQLServerState) -> SQLFault? {
+    knowledge.withLock { knowledge in
+      guard knowledge.systemIdentifier ?? server.systemIdentifier == server.systemIdentifier else { return .foreign }
+      guard server.timeline >= knowledge.highestTimeline else { return .olderTimeline }
+      knowledge.systemIdentifier = server.systemIdentifier
+      knowledge.highestTimeline = server.timeline
+      return nil
+    }
+  }
+
+  /// The name of a file of the write-ahead log begins with the timeline; a standby writes none.
+  private static let question = """
+    SELECT pg_is_in_recovery(),
+      CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END,
+      current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
+      (SELECT setting FROM pg_settings WHERE name = 'statement_timeout'),
+      (SELECT system_identifier FROM pg_control_system()), current_setting('default_transaction_read_only')
+    """
+}

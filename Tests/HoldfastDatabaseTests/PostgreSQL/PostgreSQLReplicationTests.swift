@@ -1,0 +1,225 @@
+import HoldfastLinux
+import HoldfastStorage
+import TestPostgreSQL
+import Testing
+
+import HoldfastDatabase
+
+/// A primary with a synchronous standby: nothing that was committed is lost, and a former primary commits nothing.
+@Suite(.enabled(if: PostgreSQLServer.isInstalled, Comment(rawValue: PostgreSQLServer.absence)))
+struct PostgreSQLReplicationTests {
+  let primary: PostgreSQLServer
+  let standby: PostgreSQLServer
+
+  init() throws {
+    primary = try PostgreSQLServer()
+    try primary.start()
+    standby = try PostgreSQLServer(standbyOf: primary, name: "standby")
+    try standby.start()
+    try primary.configure(["synchronous_standby_names = '*'"])
+    try primary.reload()
+    try primary.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+  }
+
+  private var url: String { primary.url("postgres", with: standby) }
+
+  private func open(_ url: String, limits: SQLLimits = .test) throws(SQLFault) -> SQLDatabase {
+    try SQLDatabase(
+      .postgreSQL(url: url), applicationID: testApplicationID, schema: testSchema, connectionCount: 4, limits: limits)
+  }
+
+  /// Limits with which a commit that waits for a standby is given up.
+  private var impatient: SQLLimits {
+    var limits = SQLLimits.test
+    limits.commitMilliseconds = 2000
+    return limits
+  }
+
+  private static let waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
+
+  /// Adds one to the counter while the standby is away, does something to the commit that waits, and returns its fault.
+  private func faultOfCommit(
+    of database: SQLDatabase, whenWaiting act: () throws -> Void,
+    _ change: @escaping @Sendable (SQLDatabase) throws(SQLFault) -> Void = { database throws(SQLFault) in
+      try database.increment()
+    }
+  ) throws -> SQLFault? {
+    let result = Synchronized<SQLFault?>(nil)
+    let thread = try Thread {
+      do throws(SQLFault) { try change(database) } catch { result.change { $0 = error } }
+    }
+    try primary.wait(until: "SELECT count(*) = 1 \(Self.waiting)")
+    try act()
+    thread.join()
+    return result.value
+  }
+
+  @Test func `a commit waits for the standby, and counts when the standby is back`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    standby.stop()
+    let fault = try faultOfCommit(
+      of: database,
+      whenWaiting: {
+        #expect(try database.counter() == 0)
+        try standby.start()
+      })
+    #expect(fault == nil)
+    #expect(try database.counter() == 1)
+  }
+
+  @Test(arguments: ["pg_cancel_backend", "pg_terminate_backend"])
+  func `a commit whose wait for the standby is cut short is uncertain`(function: String) throws {
+    let database = try open(url)
+    try database.addCounter()
+    standby.stop()
+    let fault = try faultOfCommit(
+      of: database, whenWaiting: { try primary.execute("SELECT \(function)(pid) \(Self.waiting)") })
+    #expect(fault == .uncertain)
+    // The server has committed nevertheless: it would have been lost with the server.
+    #expect(try database.counter() == 1)
+  }
+
+  @Test func `a commit whose server is killed is uncertain`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    standby.stop()
+    #expect(try faultOfCommit(of: database, whenWaiting: { primary.kill() }) == .uncertain)
+    try primary.start()
+    #expect(try database.counter() == 1)
+  }
+
+  @Test func `a commit that waits for too long is uncertain, and nobody sees it`() throws {
+    // The server's own limit for statements does not end the wait, which is why there is another.
+    let database = try open(url + "&options=-c%20statement_timeout%3D100ms", limits: impatient)
+    try database.addCounter()
+    standby.stop()
+    #expect(throws: SQLFault.uncertain) { try database.increment() }
+    #expect(try database.counter() == 0)
+    try standby.start()
+    try primary.wait(until: "SELECT count(*) = 0 \(Self.waiting)")
+    #expect(try database.counter() == 1)
+  }
+
+  @Test func `statements of a transaction cannot make its commit return earlier`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    standby.stop()
+    for isLocal in [1, 0] as [Int64] {
+      let fault = try faultOfCommit(
+        of: database, whenWaiting: { try primary.execute("SELECT pg_cancel_backend(pid) \(Self.waiting)") }
+      ) { database throws(SQLFault) in
+        try database.transaction { session throws(SQLFault) in
+          for (name, value) in [("synchronous_commit", "off"), ("client_min_messages", "error")] {
+            try session.run("SELECT set_config($1, $2, $3 = 1)", .text(name), .text(value), .integer(isLocal))
+          }
+          try session.run("UPDATE counters SET count = count + 1")
+        }
+      }
+      #expect(fault == .uncertain)
+    }
+  }
+
+  @Test func `several hosts without synchronous replication are refused`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    try primary.execute("ALTER ROLE postgres SET synchronous_commit = local")
+    #expect(throws: SQLFault.notSynchronous) { try open(url) }
+    try primary.execute("ALTER ROLE postgres RESET synchronous_commit")
+    try primary.configure(["synchronous_standby_names = ''"])
+    try primary.reload()
+    // The server's processes read their configuration in their own time.
+    try primary.wait(until: "SELECT current_setting('synchronous_standby_names') = ''")
+    #expect(throws: SQLFault.notSynchronous) { try open(url) }
+    // One host, which need not replicate.
+    try open(primary.url("postgres")).increment()
+  }
+
+  @Test func `replication that is switched off is noticed by the next transaction`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    try primary.configure(["synchronous_standby_names = ''"])
+    try primary.reload()
+    try primary.wait(until: "SELECT current_setting('synchronous_standby_names') = ''")
+    #expect(throws: SQLFault.notSynchronous) { try database.increment() }
+    #expect(throws: SQLFault.notSynchronous) { try database.check() }
+  }
+
+  @Test func `after a failover, everything that was committed is there, and the former primary is refused`() throws {
+    let database = try open(url)
+    try database.addCounter()
+    for _ in 0..<5 { try database.increment() }
+    primary.kill()
+    #expect(throws: SQLFault.unavailable) { try database.increment() }
+    let third = try promote()
+    try database.increment()
+    #expect(try database.counter() == 6)
+
+    // Nobody but the former primary is there.
+    standby.stop()
+    try primary.start()
+    #expect(throws: SQLFault.olderTimeline) { try database.increment() }
+    #expect(throws: SQLFault.olderTimeline) { try database.counter() }
+    #expect(throws: SQLFault.olderTimeline) { try database.check() }
+
+    // A service that has just started and only finds the former primary: no commit ends well.
+    let late = try open(primary.url("postgres", with: standby), limits: impatient)
+    #expect(throws: SQLFault.uncertain) { try late.increment() }
+    #expect(try late.counter() == 5)
+
+    // Both are there: the newer one is taken, although the other is named first.
+    try standby.start()
+    try standby.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+    try late.increment()
+    try database.increment()
+    try open(url).increment()
+    #expect(try late.counter() == 9)
+    third.stop()
+  }
+
+  /// Makes the standby the primary, with a standby that it waits for.
+  private func promote() throws -> PostgreSQLServer {
+    try standby.promote()
+    let third = try PostgreSQLServer(standbyOf: standby, name: "third")
+    try third.start()
+    try standby.configure(["synchronous_standby_names = '*'"])
+    try standby.reload()
+    try standby.wait(until: "SELECT count(*) = 1 FROM pg_stat_replication WHERE sync_state = 'sync'")
+    return third
+  }
+
+  @Test func `a connection to a former primary is not used once a later timeline is known`() throws {
+    let database = try open(url, limits: impatient)
+    try database.addCounter()
+    // The former primary still runs, without its standby.
+    let third = Synchronized<PostgreSQLServer?>(nil)
+    try database.read { session throws(SQLFault) in
+      try session.run("SELECT 1")
+      do {
+        let promoted = try promote()
+        third.change { $0 = promoted }
+      } catch { Issue.record(error) }
+      // A new connection to the preferred host, until a commit there does not end.
+      #expect(fault { () throws(SQLFault) in try database.increment() } == .uncertain)
+      try database.increment()
+    }
+    // The connection of the read is free now.
+    try database.increment()
+    #expect(try standby.execute("SELECT count FROM counters") == ["2"])
+    third.value?.stop()
+  }
+
+  @Test func `a server that was never one with the others is foreign`() throws {
+    let unrelated = try PostgreSQLServer.unrelated()
+    try unrelated.configure(["synchronous_standby_names = '*'"])
+    try unrelated.start()
+    let database = try open(primary.url("postgres", with: unrelated))
+    try database.addCounter()
+    primary.kill()
+    #expect(throws: SQLFault.foreign) { try database.increment() }
+  }
+
+  @Test func `a standby is not a primary`() throws {
+    #expect(throws: SQLFault.unavailable) { try open(standby.url("postgres")) }
+  }
+}

@@ -1,0 +1,114 @@
+import HoldfastStorage
+import TestPostgreSQL
+import Testing
+
+import HoldfastDatabase
+
+@Suite struct TransactionTests {
+  @Test(arguments: Engine.available)
+  func `a body that throws leaves nothing`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    #expect(throws: SQLFault.newerVersion) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("INSERT INTO counters VALUES ('a', 0)")
+        throw .newerVersion
+      }
+    }
+    #expect(try database.counterCount() == 0)
+  }
+
+  @Test(arguments: Engine.available)
+  func `a body that ignores a failed statement leaves nothing, and no later statement runs`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    #expect(throws: SQLFault.constraint) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("INSERT INTO counters VALUES ('a', 0)")
+        let first = fault { () throws(SQLFault) in _ = try session.run("INSERT INTO counters VALUES ('a', 0)") }
+        let second = fault { () throws(SQLFault) in _ = try session.run("SELECT 1") }
+        #expect(first == .constraint && second == .constraint)
+      }
+    }
+    #expect(try database.counterCount() == 0)
+    try database.addCounter()
+  }
+
+  @Test(arguments: Engine.available)
+  func `a fault of the body itself is thrown once, whatever it is`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    for fault in [SQLFault.conflict, .unavailable, .uncertain, .other(code: "x")] {
+      var runCount = 0
+      #expect(throws: fault) {
+        try database.transaction { session throws(SQLFault) in
+          runCount += 1
+          try session.run("INSERT INTO counters VALUES ('a', 0)")
+          throw fault
+        }
+      }
+      #expect(runCount == 1)
+    }
+    #expect(try database.counterCount() == 0)
+  }
+
+  @Test(arguments: Engine.available)
+  func `a session is of no use after its transaction`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    var kept: (any SQLSession)?
+    try database.transaction { session throws(SQLFault) in kept = session }
+    #expect(throws: SQLFault.misuse) { try kept?.run("INSERT INTO counters VALUES ('a', 0)") }
+    try database.read { session throws(SQLFault) in kept = session }
+    #expect(throws: SQLFault.misuse) { try kept?.run("SELECT 1") }
+    #expect(try database.counterCount() == 0)
+  }
+
+  @Test(arguments: Engine.available)
+  func `a read cannot write`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    #expect(throws: SQLFault.readOnly) {
+      try database.read { session throws(SQLFault) in _ = try session.run("INSERT INTO counters VALUES ('a', 0)") }
+    }
+    #expect(try database.counterCount() == 0)
+  }
+
+  @Test(arguments: Engine.available)
+  func `a read sees one state, even if others write meanwhile`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    try database.addCounter("a")
+    try database.read { session throws(SQLFault) in
+      #expect(try session.row("SELECT count(*) FROM counters")?.integer(0) == 1)
+      try database.addCounter("b")
+      #expect(try session.row("SELECT count(*) FROM counters")?.integer(0) == 1)
+    }
+    #expect(try database.counterCount() == 2)
+  }
+
+  @Test(arguments: Engine.available)
+  func `threads that add to one row lose nothing`(engine: Engine) throws {
+    let place = try TestPlace(engine)
+    let database = try place.open()
+    let other = try place.open()
+    try database.addCounter()
+    let faults = try onThreads(12) { number throws(SQLFault) in
+      for _ in 0..<25 { try (number % 3 == 0 ? other : database).increment() }
+    }
+    #expect(faults == [])
+    #expect(try database.counter() == 300)
+  }
+
+  @Test(arguments: Engine.available)
+  func `who waits too long for a free connection is told that the database is busy`(engine: Engine) throws {
+    var limits = SQLLimits.test
+    limits.connectionMilliseconds = 1
+    let place = try TestPlace(engine)
+    let database = try place.open(connectionCount: 1, limits: limits)
+    try database.transaction { session throws(SQLFault) in
+      #expect(throws: SQLFault.busy) { try database.addCounter("b") }
+      try session.run("INSERT INTO counters VALUES ('a', 0)")
+    }
+    try database.read { session throws(SQLFault) in
+      let fault = fault { () throws(SQLFault) in try database.check() }
+      #expect(fault == .busy)
+    }
+    try database.check()
+    #expect(try database.counterCount() == 1)
+  }
+}
