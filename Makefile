@@ -20,7 +20,9 @@ LIBRARY = .build/library
 ESSENTIALS = .build/essentials
 RUNTIMES = .build/runtimes
 PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools
+# For HoldfastDatabase, which the command line and the C library do not have.
+DATABASE_PACKAGES = libpq-dev
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.
@@ -37,7 +39,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages clean
+.PHONY: help build libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,13 +132,13 @@ docs: libraries ## Build the documentation of the libraries in .build/docs.
 api: libraries ## Write the lists of public declarations in docs/api anew.
 	@Tools/api --renew
 
-libraries: packages # Compile the libraries for the tools that read them.
+libraries: packages database-packages # Compile the libraries for the tools that read them.
 	@$(SWIFT) build --quiet
 
-check: packages ## Check format, unit tests and vectors, for quick feedback.
+check: packages database-packages ## Check format, unit tests and vectors, for quick feedback.
 	@Tests/run check
 
-test: packages ## Build and check everything; ONLY="text" selects the suites whose names contain the text.
+test: packages database-packages ## Build and check everything; ONLY="text" selects the suites whose names contain the text.
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
@@ -145,7 +147,7 @@ test: packages ## Build and check everything; ONLY="text" selects the suites who
 bench: build ## Measure the latency of a proof against the 100 ms budget.
 	@.build/release/holdfast bench latency
 
-soak: packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
+soak: packages database-packages ## Run a million rounds, and check that memory, threads and descriptors do not grow.
 	@HOLDFAST_SOAK_ROUNDS=1000000 $(SWIFT) test --no-parallel --configuration release \
 	  --scratch-path .build-tests --filter SoakTests
 
@@ -177,6 +179,9 @@ $(RUFF):
 
 packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)
+
+database-packages: # Install what only HoldfastDatabase needs.
+	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
 	@rm -rf .build .build-embedded .build-examples .build-tests firmware-sim/.build firmware-sim/.bearssl

@@ -31,12 +31,12 @@ final class ConnectionPool<Connection: Sendable>: Sendable {
 
   /// Lends a connection to `body`, which returns whether it can be used again.
   func withConnection<Result>(
-    _ body: (Connection) throws(SQLFault) -> (result: Result, isUsable: Bool)
+    _ body: (Connection) -> (result: Result, isUsable: Bool)
   ) throws(SQLFault) -> Result {
     try take()
     defer { free.raise() }
     let connection = if let known = usable() { known } else { try open() }
-    let (result, isUsable) = try body(connection)
+    let (result, isUsable) = body(connection)
     if isUsable { idle.withLock { $0.append(connection) } }
     return result
   }

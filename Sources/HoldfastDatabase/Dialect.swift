@@ -10,7 +10,7 @@
 /// | `IDENTITY` | `INTEGER PRIMARY KEY AUTOINCREMENT` | `BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY` |
 /// | `STRICT`, `WITHOUT ROWID`, with a comma between | | removed |
 /// | `APPEND ONLY name;` | two triggers | two triggers |
-/// | `FOR UPDATE`, `FOR SHARE`, then `NOWAIT` or `SKIP LOCKED` | removed | |
+/// | `FOR UPDATE`, `FOR SHARE` and their variants | removed | |
 /// | `x'00'` | | `'\x00'::BYTEA` |
 package enum Dialect {
   /// Rewrites a statement or a schema for SQLite.
@@ -26,8 +26,7 @@ package enum Dialect {
           CREATE TRIGGER \(table)_without_update BEFORE UPDATE ON \(table) BEGIN SELECT RAISE(ABORT, 'append only'); END;
           CREATE TRIGGER \(table)_without_delete BEFORE DELETE ON \(table) BEGIN SELECT RAISE(ABORT, 'append only'); END
           """)
-      case "FOR" where words.next(1) == "UPDATE" || words.next(1) == "SHARE":
-        words.replace(words.next(2) == "NOWAIT" ? 3 : words.next(2) == "SKIP" ? 4 : 2, "")
+      case "FOR" where lockWordCount(words) > 0: words.replace(lockWordCount(words), "")
       default:
         if words.current.hasPrefix("$") { words.replace(1, "?" + words.current.dropFirst()) }
       }
@@ -64,15 +63,40 @@ package enum Dialect {
     }
   }
 
+  /// The kinds of statements that a session runs.
+  package enum StatementKind: Equatable, Sendable {
+    case query
+    case change
+  }
+
   /// Returns the kind of a statement; nil if its first word is none of SELECT, INSERT, UPDATE, DELETE and WITH.
-  package static func kind(of sql: String) -> SessionState.Kind? {
-    let words = tokens(of: sql).lazy.filter { !$0.isSpace }
-    switch words.first?.text {
-    case "SELECT": return .query
-    case "INSERT", "UPDATE", "DELETE": return .change
-    case "WITH": return words.contains { ["INSERT", "UPDATE", "DELETE"].contains($0.text) } ? .change : .query
-    default: return nil
+  package static func kind(of sql: String) -> StatementKind? {
+    var rest = sql[...]
+    while let token = nextToken(of: &rest) {
+      if token.isSpace { continue }
+      switch token.text {
+      case "SELECT": return .query
+      case "INSERT", "UPDATE", "DELETE": return .change
+      case "WITH":
+        return tokens(of: sql).contains { ["INSERT", "UPDATE", "DELETE"].contains($0.text) } ? .change : .query
+      default: return nil
+      }
     }
+    return nil
+  }
+
+  /// Returns the number of words of a lock such as `FOR UPDATE OF name SKIP LOCKED`; 0 for none.
+  private static func lockWordCount(_ words: Words) -> Int {
+    var count: Int
+    switch (words.next(1), words.next(2), words.next(3)) {
+    case ("UPDATE", _, _), ("SHARE", _, _): count = 2
+    case ("KEY", "SHARE", _): count = 3
+    case ("NO", "KEY", "UPDATE"): count = 4
+    default: return 0
+    }
+    if words.next(count) == "OF" { count += 2 }
+    if words.next(count) == "NOWAIT" { count += 1 } else if words.next(count) == "SKIP" { count += 2 }
+    return count
   }
 
   private static func postgreSQL(_ words: inout Words) {
@@ -134,16 +158,19 @@ extension Dialect {
     return words.output
   }
 
-  static func tokens(of sql: String) -> [Token] {
+  private static func tokens(of sql: String) -> [Token] {
     var tokens: [Token] = []
     var rest = sql[...]
-    while let first = rest.unicodeScalars.first {
-      let (length, isSpace) = length(of: rest.unicodeScalars, first)
-      let end = rest.unicodeScalars.index(rest.startIndex, offsetBy: length)
-      tokens.append(Token(text: rest[..<end], isSpace: isSpace))
-      rest = rest[end...]
-    }
+    while let token = nextToken(of: &rest) { tokens.append(token) }
     return tokens
+  }
+
+  private static func nextToken(of rest: inout Substring) -> Token? {
+    guard let first = rest.unicodeScalars.first else { return nil }
+    let (length, isSpace) = length(of: rest.unicodeScalars, first)
+    let end = rest.unicodeScalars.index(rest.startIndex, offsetBy: length)
+    defer { rest = rest[end...] }
+    return Token(text: rest[..<end], isSpace: isSpace)
   }
 
   /// Returns the number of scalars of the first token.

@@ -31,7 +31,7 @@ package enum SQLFault: Error, Equatable, Sendable {
   case olderTimeline
   /// Deadlocks or serialization failures did not end after several attempts.
   case conflict
-  /// A row violates a unique, check or foreign key, is not null where it must be, or belongs to an append-only table.
+  /// A row violates a unique, check or foreign key, is NULL where it must not be, or belongs to an append-only table.
   case constraint
   /// The calling code is wrong: a statement that is not a query or a change, a column that does not exist or has another type, a
   /// number above `Int64.max`, a text with a zero byte, a second row, or a session after its transaction.

@@ -1,18 +1,12 @@
 import HoldfastStorage
 
 /// The rules that are the same for the transactions of each database.
-package struct SessionState {
+struct SessionState {
   /// The fault of the first statement that failed.
   private(set) var fault: SQLFault?
 
-  /// The kind of a statement, from its first word.
-  package enum Kind: Equatable {
-    case query
-    case change
-  }
-
   /// Rejects a statement after a failed one, a statement that is not a query or a change, and a text that only SQLite can store.
-  mutating func begin(_ sql: StaticString, values: [Value]) throws(SQLFault) -> Kind {
+  mutating func begin(_ sql: StaticString, values: [Value]) throws(SQLFault) -> Dialect.StatementKind {
     if let fault { throw fault }
     for case .text(let text) in values where text.utf8.contains(0) { throw fail(.misuse) }
     guard let kind = Dialect.kind(of: sql.description) else { throw fail(.misuse) }

@@ -184,7 +184,7 @@ extension PostgreSQLServer {
 
   private static func initialize(_ folder: TemporaryFolder) throws {
     try program(
-      "initdb", "--no-sync", "--no-instructions", "--username=postgres", "--auth-local=trust",
+      "initdb", "--no-sync", "--wal-segsize=1", "--no-instructions", "--username=postgres", "--auth-local=trust",
       "--auth-host=scram-sha-256", "--locale=C.UTF-8", "--encoding=UTF8", "-D", folder.file("data"))
     let settings = """
       listen_addresses = '127.0.0.1'

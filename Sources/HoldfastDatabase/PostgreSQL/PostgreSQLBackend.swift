@@ -19,60 +19,66 @@ final class PostgreSQLBackend: SQLBackend {
       open: { () throws(SQLFault) in try cluster.connect() })
     let migration = PostgreSQLMigration(
       applicationID: applicationID, schema: schema, creating: creating, limits: limits)
-    try retrying { () throws(SQLFault) in
-      try pool.withConnection { (connection) throws(SQLFault) in
-        (try migration.run(on: connection, isReplicated: cluster.isReplicated), true)
-      }
+    try retrying { connection in
+      do throws(SQLFault) {
+        try migration.run(on: connection, isReplicated: cluster.isReplicated)
+        return (.success(()), true)
+      } catch { return (.failure(error), false) }
     }
   }
 
   func transaction<Result>(_ body: (any SQLSession) throws(SQLFault) -> Result) throws(SQLFault) -> Result {
-    try attempt("BEGIN ISOLATION LEVEL READ COMMITTED", isDurable: true, body)
+    try run("BEGIN ISOLATION LEVEL READ COMMITTED", isDurable: true, body)
   }
 
   func read<Result>(_ body: (any SQLSession) throws(SQLFault) -> Result) throws(SQLFault) -> Result {
-    try attempt("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isDurable: false, body)
+    try run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isDurable: false, body)
   }
 
   func check() throws(SQLFault) {
-    try retrying { () throws(SQLFault) in
-      try pool.withConnection { (connection) throws(SQLFault) in (try cluster.check(connection), true) }
+    try retrying { connection in
+      do throws(SQLFault) {
+        try cluster.check(connection)
+        return (.success(()), true)
+      } catch { return (.failure(error), false) }
     }
   }
 
-  private func attempt<Result>(
+  private func run<Result>(
     _ begin: String, isDurable: Bool, _ body: (any SQLSession) throws(SQLFault) -> Result
   ) throws(SQLFault) -> Result {
-    let outcome = try retrying { () throws(SQLFault) in
-      let outcome = try pool.withConnection { connection in
-        let milliseconds = connection.server.statementMilliseconds
-        let transaction = PostgreSQLTransaction(
-          connection, begin: begin, isDurable: isDurable, isReplicated: cluster.isReplicated,
-          statementMilliseconds: milliseconds == 0 ? nil : milliseconds + limits.answerMilliseconds, limits: limits)
-        let outcome = Swift.Result { () throws(SQLFault) in try transaction.perform(body) }
-        return (outcome, transaction.isConnectionUsable)
-      }
-      return try outcome.get()
+    let outcome = try retrying { connection in
+      let milliseconds = connection.server.statementMilliseconds
+      let transaction = PostgreSQLTransaction(
+        connection, begin: begin, isDurable: isDurable, isReplicated: cluster.isReplicated,
+        statementMilliseconds: milliseconds == 0 ? nil : milliseconds + limits.answerMilliseconds, limits: limits)
+      let outcome = Swift.Result { () throws(SQLFault) in try transaction.perform(body) }
+      return (outcome, transaction.isConnectionUsable)
     }
     return try outcome.get()
   }
 
-  /// Runs a transaction again after a collision, at most 5 times in all, and after the loss of a connection, once.
-  private func retrying<Result>(_ run: () throws(SQLFault) -> Result) throws(SQLFault) -> Result {
+  /// Runs something on a connection; again after a collision, at most 5 times in all, and after the loss of a connection, once.
+  ///
+  /// - Parameter body: Uses a connection, and returns whether it can be used again.
+  private func retrying<Result>(
+    _ body: (PostgreSQLConnection) -> (Swift.Result<Result, SQLFault>, isUsable: Bool)
+  ) throws(SQLFault) -> Result {
     var collisionCount = 0
     var wasLost = false
     while true {
+      // A fault of the pool itself is thrown: the hosts have just been asked.
+      let outcome = try pool.withConnection { connection in body(connection) }
       do throws(SQLFault) {
-        return try run()
+        return try outcome.get()
       } catch .conflict where collisionCount < 4 {
         collisionCount += 1
         limits.pause(limits.choose(0...10 << collisionCount))
       } catch {
+        guard error == .unavailable || error == .uncertain else { throw error }
         // The other connections are to the same server.
-        if error == .unavailable || error == .uncertain {
-          cluster.noteLoss()
-          pool.closeIdle()
-        }
+        cluster.noteLoss()
+        pool.closeIdle()
         guard error == .unavailable, !wasLost else { throw error }
         wasLost = true
       }

@@ -8,20 +8,20 @@ final class SQLiteBackend: SQLBackend {
   init(
     path: String, applicationID: Int32, schema: [StaticString], connectionCount: Int, creating: Bool, limits: SQLLimits
   ) throws(SQLFault) {
-    func opening(
-      _ check: Database.Check, _ creation: Database.Creation
-    ) -> @Sendable () throws(SQLFault) -> SQLiteConnection {
-      { () throws(SQLFault) in
-        try SQLiteConnection(
-          path: path, applicationID: applicationID, schema: schema, check: check, creation: creation,
-          busyTimeoutMilliseconds: Int32(clamping: limits.connectionMilliseconds))
-      }
+    let milliseconds = limits.connectionMilliseconds
+    writers = try ConnectionPool(count: 1, waitMilliseconds: milliseconds) { () throws(SQLFault) in
+      try SQLiteConnection(
+        path: path, applicationID: applicationID, schema: schema, creation: creating ? .ifMissing : .never,
+        check: .whole, busyTimeoutMilliseconds: milliseconds)
     }
-    writers = try ConnectionPool(
-      count: 1, waitMilliseconds: limits.connectionMilliseconds, open: opening(.whole, creating ? .ifMissing : .never))
-    readers = try ConnectionPool(
-      count: max(connectionCount - 1, 1), waitMilliseconds: limits.connectionMilliseconds,
-      open: opening(.skipped, .never))
+    readers = try ConnectionPool(count: max(connectionCount - 1, 1), waitMilliseconds: milliseconds) {
+      () throws(SQLFault) in
+      let connection = try SQLiteConnection(
+        path: path, applicationID: applicationID, schema: schema, creation: .never, check: .skipped,
+        busyTimeoutMilliseconds: milliseconds)
+      try connection.forbidWriting()
+      return connection
+    }
     try writers.withConnection { _ in ((), true) }
   }
 
@@ -33,8 +33,7 @@ final class SQLiteBackend: SQLBackend {
 
   func read<Result>(_ body: (any SQLSession) throws(SQLFault) -> Result) throws(SQLFault) -> Result {
     try use(readers) { (session, database) throws(SQLFault) in
-      do throws(DatabaseError) { try database.run("PRAGMA query_only = ON") } catch { throw SQLFault(error) }
-      return try database.snapshot(mapping: { SQLFault($0) }) { () throws(SQLFault) in try session.perform(body) }
+      try database.snapshot(mapping: { SQLFault($0) }) { () throws(SQLFault) in try session.perform(body) }
     }
   }
 
@@ -59,14 +58,19 @@ final class SQLiteConnection: @unchecked Sendable {
   let database: Database
 
   init(
-    path: String, applicationID: Int32, schema: [StaticString], check: Database.Check, creation: Database.Creation,
-    busyTimeoutMilliseconds: Int32
+    path: String, applicationID: Int32, schema: [StaticString], creation: Database.Creation, check: Database.Check,
+    busyTimeoutMilliseconds: Int
   ) throws(SQLFault) {
     do throws(DatabaseError) {
       database = try Database(
         path: path, applicationID: applicationID, schema: schema, creation: creation, check: check,
-        busyTimeoutMilliseconds: busyTimeoutMilliseconds, rewriting: Dialect.sqlite)
+        busyTimeoutMilliseconds: Int32(clamping: busyTimeoutMilliseconds), rewriting: Dialect.sqlite)
     } catch { throw SQLFault(error) }
+  }
+
+  /// Makes every statement that writes throw `readOnly`.
+  func forbidWriting() throws(SQLFault) {
+    do throws(DatabaseError) { try database.run("PRAGMA query_only = ON") } catch { throw SQLFault(error) }
   }
 }
 
