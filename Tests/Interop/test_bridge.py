@@ -171,9 +171,13 @@ def test_a_flood_of_provers_does_not_fill_the_log(device):
     transport.connect_when_ready(device.socket).close()
     for _ in range(300):
         transport.connect_when_ready(device.socket).close()
-    # Who comes last is answered last.
-    with transport.connect_when_ready(device.socket) as connection:
-        connection.receive(timeout=8)
+    # A prover that gets a challenge is served after all others, none of which waits any more when the bridge ends.
+    count = 301
+    for _ in range(1000):
+        count += 1
+        with transport.connect_when_ready(device.socket) as connection:
+            if connection.receive(timeout=8)[1] == 1:
+                break
     assert stop(device.bridge) == 0, "exit status"
     said = [json.loads(line) for line in (device.folder / "lines").read_text().splitlines()]
     assert all(isinstance(line["time"], int) and abs(line["time"] - time.time()) < 60 for line in said), (
@@ -185,7 +189,7 @@ def test_a_flood_of_provers_does_not_fill_the_log(device):
     }
     assert max(counts.values()) <= 30, f"too many lines: {counts}"
     left_out = sum(line["lines"] for line in said if line["event"] == "left-out")
-    assert counts["busy"] + counts["disconnected"] + counts["displaced"] + left_out == 302, (
+    assert counts["busy"] + counts["disconnected"] + counts["displaced"] + left_out == count, (
         f"provers that are told of, in {counts}"
     )
     device.start_bridge()
