@@ -72,6 +72,7 @@ extension SQLFault {
     case "25006": self = .readOnly
     case "42501": self = .permission
     case "3D000": self = .missing
+    case "08007", "40003": self = .uncertain
     case "08P01": self = .misuse
     case "XX001", "XX002": self = .corrupt
     default:

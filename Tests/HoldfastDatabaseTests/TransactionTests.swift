@@ -94,8 +94,23 @@ import HoldfastDatabase
     #expect(try database.counter() == 300)
   }
 
+  @Test func `the lock of another process makes SQLite busy`() throws {
+    var limits = SQLLimits.test
+    limits.connectionMilliseconds = 1
+    let place = try TestPlace(.sqlite)
+    let database = try place.open()
+    let other = try place.open(limits: limits)
+    try database.transaction { session throws(SQLFault) in
+      try session.run("INSERT INTO counters VALUES ('a', 0)")
+      let fault = fault { () throws(SQLFault) in try other.addCounter("b") }
+      #expect(fault == .busy)
+    }
+    try other.addCounter("b")
+    #expect(try database.counterCount() == 2)
+  }
+
   @Test(arguments: Engine.available)
-  func `who waits too long for a free connection is told that the database is busy`(engine: Engine) throws {
+  func `a thread that waits too long for a free connection is told that the database is busy`(engine: Engine) throws {
     var limits = SQLLimits.test
     limits.connectionMilliseconds = 1
     let place = try TestPlace(engine)

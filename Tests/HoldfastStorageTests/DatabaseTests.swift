@@ -46,6 +46,24 @@ func openTestDatabase(in folder: TemporaryFolder, busyTimeoutMilliseconds: Int32
     #expect(found == true)
   }
 
+  @Test func `rows come back as values, and a floating-point number is none`() throws {
+    let rows = try database.values(
+      "SELECT ?, ?, ?, ? UNION ALL SELECT 'b', x'', -1, NULL", bindings: [.null, .text("a"), .bytes([1]), .unsigned(7)])
+    #expect(rows == [[.null, .text("a"), .bytes([1]), .integer(7)], [.text("b"), .bytes([]), .integer(-1), .null]])
+    #expect(throws: DatabaseError.wrongType(column: 1)) { try database.values("SELECT 1, 1.5", bindings: []) }
+    #expect(throws: DatabaseError.misuse) { try database.values("SELECT ?", bindings: []) }
+  }
+
+  @Test func `scripts and statements are rewritten before they are prepared`() throws {
+    let path = folder.file("rewritten")
+    let rewriting: (String) -> String = { $0.hasPrefix("MAKE") ? "CREATE" + $0.dropFirst(4) : $0 + " LIMIT 1" }
+    let rewritten = try Database(
+      path: path, applicationID: 1, schema: ["MAKE TABLE a (b INTEGER)"], check: .skipped, rewriting: rewriting)
+    #expect(try rewritten.values("SELECT 1 UNION ALL SELECT 2", bindings: []) == [[.integer(1)]])
+    #expect(try rewritten.values("SELECT 1 UNION ALL SELECT 2", bindings: []) == [[.integer(1)]])
+    #expect(try rewritten.oneInteger("SELECT count(*) FROM a") == 0)
+  }
+
   @Test func `a span and optional values are bound`() throws {
     let bytes: [UInt8] = [7, 8, 9]
     try database.run("INSERT INTO blobs VALUES (?, ?)", .optional(UInt64(1)), .copying(bytes.span))

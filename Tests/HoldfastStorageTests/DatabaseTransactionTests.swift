@@ -74,6 +74,27 @@ import HoldfastStorage
     }
   }
 
+  @Test func `a snapshot sees one state, and what it writes is rolled back`() throws {
+    let other = try openTestDatabase(in: folder)
+    try database.snapshot(mapping: Refusal.storage) { () throws(Refusal) in
+      do throws(DatabaseError) {
+        #expect(try database.oneInteger("SELECT count(*) FROM blobs") == 0)
+        try other.run("INSERT INTO blobs VALUES (1, NULL)")
+        #expect(try database.oneInteger("SELECT count(*) FROM blobs") == 0)
+      } catch { throw .storage(error) }
+    }
+    #expect(try rowCount() == 1)
+    try database.snapshot(mapping: Refusal.storage) { () throws(Refusal) in
+      do throws(DatabaseError) { try database.run("DELETE FROM blobs") } catch { throw .storage(error) }
+    }
+    #expect(try rowCount() == 1)
+    #expect(throws: Refusal.storage(.misuse)) {
+      try database.snapshot(mapping: Refusal.storage) { () throws(Refusal) in
+        try database.snapshot(mapping: Refusal.storage) { () throws(Refusal) in }
+      }
+    }
+  }
+
   @Test func `a second writer is told that the database is busy`() throws {
     let other = try openTestDatabase(in: folder)
     try database.transaction { () throws(DatabaseError) in

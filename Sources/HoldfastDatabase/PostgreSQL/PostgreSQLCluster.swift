@@ -5,8 +5,6 @@ import Synchronization
 struct PostgreSQLServerState {
   /// The timeline, which rises with each failover.
   var timeline: UInt32 = 0
-  /// The number that a server and its standbys have in common.
-  var systemIdentifier = ""
   /// The level to which a commit sets `synchronous_commit`: never below `on`.
   var commitLevel = "on"
   /// The server's `statement_timeout`; 0 for none.
@@ -22,6 +20,7 @@ final class PostgreSQLCluster: Sendable {
   /// What the connections so far have shown.
   private struct Knowledge {
     var highestTimeline: UInt32 = 0
+    /// The number that a server and its standbys have in common.
     var systemIdentifier: String?
     /// The host of the last connection, which is tried first.
     var preferredHost = 0
@@ -89,10 +88,16 @@ final class PostgreSQLCluster: Sendable {
       noteLoss()
       throw fault
     }
-    knowledge.withLock { knowledge in
+    let isLatest = knowledge.withLock { knowledge in
       knowledge.preferredHost = best.host
       // Unless a connection was lost meanwhile.
       if isSurvey && haveAllAnswered && knowledge.survey == again { knowledge.survey = nil }
+      return best.connection.server.timeline >= knowledge.highestTimeline
+    }
+    // A host that was asked later is further, but cannot be used itself.
+    guard isLatest else {
+      noteLoss()
+      throw fault == .unavailable ? .olderTimeline : fault
     }
     return best.connection
   }
@@ -121,12 +126,16 @@ final class PostgreSQLCluster: Sendable {
       results = try connection.run(
         script: Self.question, until: Deadline(afterMilliseconds: limits.answerMilliseconds))
     } catch { throw Refusal(fault: error.fault, isAnswer: !error.isConnectionLost) }
-    guard let answer = results.last, let standbys = answer.text(2), let level = answer.text(3),
-      let milliseconds = answer.text(4).flatMap({ Int($0) }), let systemIdentifier = answer.text(5)
+    guard let answer = results.last, let timeline = answer.text(1).flatMap({ UInt32($0.prefix(8), radix: 16) }),
+      let standbys = answer.text(2), let level = answer.text(3), let milliseconds = answer.text(4).flatMap({ Int($0) }),
+      let systemIdentifier = answer.text(5)
     else { throw Refusal(fault: .unavailable, isAnswer: false) }
-    guard answer.text(0) == "f", let timeline = answer.text(1).flatMap({ UInt32($0.prefix(8), radix: 16) }) else {
-      throw Refusal(fault: .unavailable, isAnswer: true)
+    // Even a server that cannot be used shows that others are former primaries.
+    let fault = note(timeline, systemIdentifier: systemIdentifier)
+    guard answer.text(0) == "f" else {
+      throw Refusal(fault: fault == .foreign ? .foreign : .unavailable, isAnswer: true)
     }
+    if let fault { throw Refusal(fault: fault, isAnswer: true) }
     guard answer.text(6) == "off" else { throw Refusal(fault: .readOnly, isAnswer: true) }
     if isReplicated {
       guard !standbys.isEmpty, level == "on" || level == "remote_apply" else {
@@ -134,25 +143,26 @@ final class PostgreSQLCluster: Sendable {
       }
     }
     connection.server = PostgreSQLServerState(
-      timeline: timeline, systemIdentifier: systemIdentifier,
-      commitLevel: level == "remote_apply" ? "remote_apply" : "on", statementMilliseconds: milliseconds)
-    if let fault = note(connection.server) { throw Refusal(fault: fault, isAnswer: true) }
+      timeline: timeline, commitLevel: level == "remote_apply" ? "remote_apply" : "on",
+      statementMilliseconds: milliseconds)
   }
 
-  private func note(_ server: PostgreSQLServerState) -> SQLFault? {
+  private func note(_ timeline: UInt32, systemIdentifier: String) -> SQLFault? {
     knowledge.withLock { knowledge in
-      guard knowledge.systemIdentifier ?? server.systemIdentifier == server.systemIdentifier else { return .foreign }
-      guard server.timeline >= knowledge.highestTimeline else { return .olderTimeline }
-      knowledge.systemIdentifier = server.systemIdentifier
-      knowledge.highestTimeline = server.timeline
+      guard knowledge.systemIdentifier ?? systemIdentifier == systemIdentifier else { return .foreign }
+      guard timeline >= knowledge.highestTimeline else { return .olderTimeline }
+      knowledge.systemIdentifier = systemIdentifier
+      knowledge.highestTimeline = timeline
       return nil
     }
   }
 
-  /// The name of a file of the write-ahead log begins with the timeline; a standby writes none.
+  /// The name of a file of the write-ahead log begins with the timeline. A standby writes none, but knows its timeline, perhaps
+  /// with a delay.
   private static let question = """
     SELECT pg_is_in_recovery(),
-      CASE WHEN NOT pg_is_in_recovery() THEN pg_walfile_name(pg_current_wal_lsn()) END,
+      CASE WHEN pg_is_in_recovery() THEN lpad(to_hex((SELECT timeline_id FROM pg_control_checkpoint())), 8, '0')
+        ELSE pg_walfile_name(pg_current_wal_lsn()) END,
       current_setting('synchronous_standby_names'), current_setting('synchronous_commit'),
       (SELECT setting FROM pg_settings WHERE name = 'statement_timeout'),
       (SELECT system_identifier FROM pg_control_system()), current_setting('default_transaction_read_only')

@@ -1,11 +1,11 @@
 import CPostgreSQL
 
 /// The settings of the connections to each host of a URL.
-struct PostgreSQLSettings: Sendable {
+package struct PostgreSQLSettings: Sendable {
   /// For each host, libpq's keywords with their values.
-  let hosts: [[String: String]]
+  package let hosts: [[String: String]]
   /// The time that a host has for making a connection; nil for no limit.
-  let connectMilliseconds: Int?
+  package let connectMilliseconds: Int?
 
   /// Splits a URL into its hosts, and adds the settings that it does not have.
   ///
@@ -17,7 +17,7 @@ struct PostgreSQLSettings: Sendable {
   ///   - url: A URL that begins with `postgresql://` or `postgres://`.
   ///   - name: The name that the server shows for the connections.
   /// - Throws: `misuse` if the URL is malformed.
-  init(url: String, name: String) throws(SQLFault) {
+  package init(url: String, name: String) throws(SQLFault) {
     guard url.hasPrefix("postgresql://") || url.hasPrefix("postgres://"), !url.utf8.contains(0) else { throw .misuse }
     let given = try Self.parse(url)
     var settings = Self.defaults.merging(["application_name": name]) { $1 }.merging(given) { $1 }

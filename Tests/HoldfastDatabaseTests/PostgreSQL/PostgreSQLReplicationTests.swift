@@ -177,6 +177,29 @@ struct PostgreSQLReplicationTests {
     third.stop()
   }
 
+  @Test func `a former primary is refused if only its successor's standby answers`() throws {
+    try open(url).addCounter()
+    primary.kill()
+    let third = try promote()
+    standby.stop()
+    try primary.start()
+    #expect(throws: SQLFault.olderTimeline) { try open(primary.url("postgres", with: third)) }
+    #expect(throws: SQLFault.olderTimeline) { try open(third.url("postgres", with: primary)) }
+  }
+
+  @Test func `a former primary is refused if its successor cannot be used`() throws {
+    try open(url).addCounter()
+    primary.kill()
+    try standby.promote()
+    try standby.configure(["synchronous_standby_names = ''"])
+    try standby.reload()
+    try standby.wait(until: "SELECT current_setting('synchronous_standby_names') = ''")
+    try primary.start()
+    #expect(throws: SQLFault.notSynchronous) { try open(url) }
+    let database = try open(standby.url("postgres"))
+    try database.increment()
+  }
+
   /// Makes the standby the primary, with a standby that it waits for.
   private func promote() throws -> PostgreSQLServer {
     try standby.promote()
