@@ -77,17 +77,22 @@ struct PostgreSQLConnectionTests {
   }
 
   @Test func `a lock that is held for too long is busy, and a statement that takes too long is slow`() throws {
-    let database = try open(
-      server.url(name, options: "options=-c%20lock_timeout%3D1ms%20-c%20statement_timeout%3D100ms"))
+    let database = try open(server.url(name))
     try database.addCounter()
     try database.transaction { session throws(SQLFault) in
       try session.run("UPDATE counters SET count = 5")
-      let busy = fault { () throws(SQLFault) in try database.increment() }
+      let busy = fault { () throws(SQLFault) in
+        try database.transaction { session throws(SQLFault) in
+          try session.run("SELECT set_config('lock_timeout', '1ms', TRUE)")
+          try session.run("UPDATE counters SET count = 6")
+        }
+      }
       #expect(busy == .busy)
     }
     let slow = fault { () throws(SQLFault) in
       try database.transaction { session throws(SQLFault) in
-        try session.run("UPDATE counters SET count = 6")
+        try session.run("UPDATE counters SET count = 7")
+        try session.run("SELECT set_config('statement_timeout', '1ms', TRUE)")
         try session.run("SELECT pg_sleep(60)")
       }
     }
