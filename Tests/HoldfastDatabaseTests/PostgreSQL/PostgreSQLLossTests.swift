@@ -88,6 +88,21 @@ struct PostgreSQLLossTests {
     #expect(runCount == 4)
   }
 
+  @Test func `a connection that was lost while nobody used it does not count as a loss`() throws {
+    let database = try open()
+    try database.addCounter()
+    server.stop(.immediate)
+    try server.start()
+    var runCount = 0
+    try database.transaction { session throws(SQLFault) in
+      runCount += 1
+      try session.run("UPDATE counters SET count = count + 1")
+      if runCount == 1 { try end(session) }
+    }
+    #expect(runCount == 2)
+    #expect(try database.counter() == 1)
+  }
+
   /// Makes the server end the connection of a transaction, and waits until it has.
   private func end(_ session: any SQLSession) throws(SQLFault) {
     let process = try session.row("SELECT pg_backend_pid()")?.integer(0) ?? 0
