@@ -164,7 +164,7 @@ extension OpenFile {
     try file.bind(to: local, port)
     try file.require(security)
     try file.offerLargestPackets(port)
-    try checked(Glibc.listen(file.descriptor, CInt(clamping: backlog)))
+    try file.listen(backlog: backlog)
     return (file, try file.boundPort(port))
   }
 

@@ -8,10 +8,13 @@ extension Connection {
   /// A kernel refuses a channel on a link whose encryption began so recently that it does not know the key's size yet, and the link
   /// ends with the refusal. An attempt over BR/EDR that follows a refusal therefore holds the link by a file of its own: if it is
   /// refused once more, the link stays, and the next attempt finds it encrypted.
+  ///
+  /// The air takes time, so an attempt that has none would only call the peer in vain: no socket is opened for it.
   package static func connect(
     to device: BluetoothAddress, _ port: BluetoothPort, from endpoint: Endpoint, by deadline: Deadline,
     unless wakeUp: WakeUp?
   ) throws(TransportError) -> Connection {
+    guard !deadline.hasPassed else { throw .timedOutWaiting }
     let port =
       try port.isOpen
       ? announcedPort(like: port, of: device, adapter: endpoint.adapter, by: deadline, unless: wakeUp) : port

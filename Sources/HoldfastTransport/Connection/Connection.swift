@@ -100,7 +100,8 @@ extension Connection {
   /// - Parameters:
   ///   - endpoint: the peer's endpoint.
   ///   - timeoutMilliseconds: the maximum time for making the connection, for example to a listener whose queue is full; zero or
-  ///     less for one attempt.
+  ///     less for one attempt, over Bluetooth for none (``TransportError/timedOutWaiting``). A time beyond the range of the clock
+  ///     is no limit.
   ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
   /// - Returns: the connection, on which nothing has been sent yet.
   /// - Throws: ``TransportError/notFound``, ``TransportError/refused``, ``TransportError/permissionDenied``,

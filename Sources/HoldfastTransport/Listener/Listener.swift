@@ -25,7 +25,8 @@ public final class Listener: Sendable {
   /// not encrypted.
   /// - Parameters:
   ///   - endpoint: the endpoint at which to listen.
-  ///   - backlog: the maximum number of peers that wait to be accepted; the system bounds it.
+  ///   - backlog: the maximum number of peers that wait to be accepted; a negative number, or one above the system's bound, is
+  ///     that bound.
   ///   - silenceMilliseconds: the time for which a terminal must be silent after bytes that are not a message.
   /// - Throws: ``TransportError/addressInUse``, ``TransportError/pathOccupied``, ``TransportError/permissionDenied``,
   ///   ``TransportError/notFound`` (no such folder or terminal), ``TransportError/unknownGroup``,

@@ -46,8 +46,7 @@ package final class SocketFile: Sendable {
       }
     }
     let name = SocketFile(path: path, identity: OpenFile.Identity(path: path))
-    guard Glibc.listen(file.descriptor, CInt(clamping: backlog)) == 0 else {
-      let error = TransportError(errno: errno)
+    do throws(TransportError) { try file.listen(backlog: backlog) } catch {
       name.remove()
       throw error
     }

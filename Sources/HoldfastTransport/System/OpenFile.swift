@@ -80,6 +80,11 @@ extension OpenFile {
     }
   }
 
+  /// Begins to listen. A backlog that is negative, or above the system's bound, is that bound. Source: listen(2).
+  package func listen(backlog: Int) throws(TransportError) {
+    try checked(Glibc.listen(descriptor, CInt(clamping: backlog)))
+  }
+
   /// Returns the next waiting peer; nil if none waits.
   ///
   /// The C library's module omits accept4(2). Therefore a program that another thread starts can inherit the descriptor in the

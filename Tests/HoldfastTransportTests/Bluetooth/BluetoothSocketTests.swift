@@ -1,5 +1,6 @@
 import CBlueZ
 import Glibc
+import HoldfastLinux
 import Testing
 
 import HoldfastTransport
@@ -12,15 +13,70 @@ struct BluetoothSocketTests {
     return descriptor >= 0 || errno != EAFNOSUPPORT
   }()
 
-  @Test(
-    .disabled(if: kernelHasBluetooth, "this kernel has Bluetooth"),
-    arguments: [
-      "l2cap:00:1A:7D:DA:71:13,psm=0x1001", "rfcomm:00:1A:7D:DA:71:13,channel=1", "le:00:1A:7D:DA:71:13,psm=0x80",
-    ])
-  func `a kernel without Bluetooth says so`(text: String) throws {
+  private static let endpoints = [
+    "l2cap:00:1A:7D:DA:71:13,psm=0x1001", "rfcomm:00:1A:7D:DA:71:13,channel=1", "le:00:1A:7D:DA:71:13,psm=0x80",
+  ]
+
+  @Test(.disabled(if: kernelHasBluetooth, "this kernel has Bluetooth"), arguments: endpoints, [1, 1000, .max])
+  func `a kernel without Bluetooth says so, whatever time it has`(text: String, milliseconds: Int) throws {
     let endpoint = try Endpoint(parsing: text)
+    #expect(throws: TransportError.unsupported) {
+      try Connection.connect(to: endpoint, timeoutMilliseconds: milliseconds)
+    }
     #expect(throws: TransportError.unsupported) { try Listener(endpoint) }
-    #expect(throws: TransportError.unsupported) { try Connection.connect(to: endpoint, timeoutMilliseconds: 0) }
+  }
+
+  /// In a kernel without Bluetooth, a socket that is opened ends with another error.
+  @Test(arguments: endpoints + ["l2cap:00:1A:7D:DA:71:13", "rfcomm:00:1A:7D:DA:71:13"], [0, -1, Int.min])
+  func `without time, no connection over the air is tried`(text: String, milliseconds: Int) throws {
+    let endpoint = try Endpoint(parsing: text)
+    #expect(throws: TransportError.timedOutWaiting) {
+      try Connection.connect(to: endpoint, timeoutMilliseconds: milliseconds, silenceMilliseconds: milliseconds)
+    }
+  }
+
+  @Test(.disabled(if: kernelHasBluetooth, "this kernel has Bluetooth"), arguments: endpoints, [0, -1, Int.min, .max])
+  func `any backlog and silence are allowed at a Bluetooth endpoint`(text: String, number: Int) throws {
+    let endpoint = try Endpoint(parsing: text)
+    #expect(throws: TransportError.unsupported) {
+      try Listener(endpoint, backlog: number, silenceMilliseconds: number)
+    }
+  }
+
+  /// The ends of a connection within this process, in the place of one over the air.
+  private func pair(_ text: String) throws -> (Connection, Connection) {
+    let endpoint = try Endpoint(parsing: text)
+    guard case .bluetooth(_, let port) = endpoint.address else { throw EndpointError.transport }
+    let (left, right) = try OpenFile.socketPair(framing: endpoint.scheme.framing)
+    return (
+      Connection(file: left, scheme: endpoint.scheme, port: port),
+      Connection(file: right, scheme: endpoint.scheme, port: port)
+    )
+  }
+
+  @Test(arguments: endpoints, [0, -1, Int.min])
+  func `a connection without time waits for nothing`(text: String, milliseconds: Int) throws {
+    let (left, right) = try pair(text)
+    right.linger(milliseconds: milliseconds)
+    #expect(!right.isEnded(withinMilliseconds: milliseconds))
+    let deadline = Deadline(afterMilliseconds: milliseconds)
+    #expect(throws: TransportError.timedOutWaiting) { try right.receive(by: deadline, wholeWithin: milliseconds) }
+    try left.send([1].span, by: deadline)
+    #expect(try right.receive(by: deadline, wholeWithin: milliseconds).bytes == [1])
+  }
+
+  @Test(arguments: endpoints) func `a connection with all the time waits until its peer ends it`(text: String) throws {
+    let (left, right) = try pair(text)
+    let ending = try Worker { () -> Bool in
+      right.linger(milliseconds: .max)
+      return right.isEnded(withinMilliseconds: 0) && right.isEnded(withinMilliseconds: .max)
+    }
+    try ending.waitUntilBlocked()
+    left.shutdown()
+    #expect(try ending.value())
+    #expect(throws: TransportError.closed) {
+      try right.receive(by: Deadline(afterMilliseconds: .max), wholeWithin: .max)
+    }
   }
 
   @Test func `the kernel takes the least significant octet of an address first`() throws {

@@ -6,11 +6,11 @@ import Testing
 struct RetryTests {
   /// Makes attempts that fail with `errors`, one each, and then succeed. Returns the number of attempts and the last error.
   private func attempts(
-    _ errors: [TransportError], over radio: Scheme.Radio, unless wakeUp: WakeUp? = nil
+    _ errors: [TransportError], over radio: Scheme.Radio, milliseconds: Int = 60_000, unless wakeUp: WakeUp? = nil
   ) -> (count: Int, error: TransportError?) {
     var count = 0
     do throws(TransportError) {
-      try OpenFile.retrying(over: radio, by: Deadline(afterMilliseconds: 60_000), unless: wakeUp) {
+      try OpenFile.retrying(over: radio, by: Deadline(afterMilliseconds: milliseconds), unless: wakeUp) {
         _ throws(TransportError) in
         count += 1
         if count <= errors.count { throw errors[count - 1] }
@@ -30,6 +30,16 @@ struct RetryTests {
   func notSecured() {
     #expect(attempts([.refused, .notSecured], over: .classic) == (3, nil))
     #expect(attempts([.notSecured, .notSecured, .refused], over: .classic) == (3, .refused))
+  }
+
+  @Test(
+    "without time there is one attempt, and with all the time as many as it takes",
+    arguments: [Scheme.Radio.classic, .lowEnergy])
+  func times(radio: Scheme.Radio) {
+    for milliseconds in [0, -1, Int.min] {
+      #expect(attempts([.unreachable], over: radio, milliseconds: milliseconds) == (1, .unreachable))
+    }
+    #expect(attempts([.unreachable, .unreachable], over: radio, milliseconds: .max) == (3, nil))
   }
 
   @Test("a wake-up ends the attempts")
