@@ -241,7 +241,10 @@ let package = Package(
       name: "TestPostgreSQL", dependencies: ["HoldfastLinux", "TestSupport"], path: "Tests/TestPostgreSQL",
       swiftSettings: strict),
     .target(name: "CPowerCut", path: "Tests/CPowerCut"),
-    .target(name: "PowerCut", dependencies: ["CPowerCut"], path: "Tests/PowerCut", swiftSettings: strict),
+    .target(name: "CReadOnlyDisk", path: "Tests/CReadOnlyDisk"),
+    .target(
+      name: "PowerCut", dependencies: ["CPowerCut", "CReadOnlyDisk", "HoldfastLinux"], path: "Tests/PowerCut",
+      swiftSettings: strict),
     .target(name: "CDisturbance", path: "Tests/CDisturbance"),
     .executableTarget(
       name: "MeasurementProbe",

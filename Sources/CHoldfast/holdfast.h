@@ -100,7 +100,7 @@ typedef enum hf_error {
   HF_ERROR_VERSION = -8,
   /* The folder is damaged, incomplete, or an older copy. */
   HF_ERROR_DAMAGED = -9,
-  /* The system refuses access, or the folder is open to other users. */
+  /* The system refuses access, the file system is read-only, or the folder is open to other users. */
   HF_ERROR_PERMISSION = -10,
   /* The disk or the quota is exhausted. */
   HF_ERROR_FULL = -11,
@@ -251,7 +251,8 @@ int hf_prover_begin(hf_prover_t *prover, const uint8_t *device_id, const char *s
  * until the new one is complete.
  *
  * - descriptor: the device's description from its owner, JSON as `holdfast device show --json` prints it.
- * - token: 1 to 3072 bytes.
+ * - token: 1 to 3072 bytes. The token of the device's enrolment is accepted again, and changes nothing: after an error, the call
+ *   can be repeated.
  * - report: the issuer's report on the token, a JSON object as `holdfast issue --json` prints it in `token`; NULL if there is
  *   none. It tells hf_prover_status when the token expires, and is not authenticated.
  * - flags: HF_REPLACE if the device may be enrolled already; otherwise 0.

@@ -22,6 +22,7 @@ extension CallFailure {
     case .requestNumber(.locked): self.init(HF_ERROR_BUSY)
     case .requestNumber(.exhausted): self.init(HF_ERROR_DAMAGED)
     case .noThread: self.init(HF_ERROR_SYSTEM)
+    case .channelInUse: self.init(HF_ERROR_BUSY)
     case .cancelled: self.init(HF_ERROR_CANCELLED)
     }
   }
@@ -145,6 +146,8 @@ extension CallFailure {
     case .endpoint(_, let error), .listener(let error): self.init(error)
     case .ledger(.damaged): self.init(HF_ERROR_DAMAGED)
     case .ledger(.busy): self.init(HF_ERROR_BUSY)
+    case .ledger(.readOnly): self.init(HF_ERROR_PERMISSION)
+    case .alreadyServed: self.init(HF_ERROR_ORDER)
     case .ledger, .noDescriptors: self.init(HF_ERROR_SYSTEM)
     }
   }

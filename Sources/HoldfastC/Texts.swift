@@ -73,7 +73,8 @@ private func errorText(_ error: hf_error) -> StaticString? {
   case HF_ERROR_KIND: "the folder is of another kind"
   case HF_ERROR_VERSION: "the folder was written by another version"
   case HF_ERROR_DAMAGED: "the folder is damaged"
-  case HF_ERROR_PERMISSION: "the system refuses access, or the folder is open to other users"
+  case HF_ERROR_PERMISSION:
+    "the system refuses access, the file system is read-only, or the folder is open to other users"
   case HF_ERROR_FULL: "the disk is full"
   case HF_ERROR_SYSTEM: "the system failed"
   case HF_ERROR_NOT_ENROLLED: "the device is not enrolled"

@@ -60,8 +60,9 @@ extension Prover {
   ///   - replacing: whether the device may be enrolled already.
   ///   - exchange: carries the evidence to the attestation service, and returns the token that the backend issued. Whoever reads
   ///     the evidence knows the measurements: carry it only over a confidential connection, and do not store it.
-  /// - Throws: ``ProverError``, or the error of `exchange`; then nothing is stored. Of several calls at once for one device that is
-  ///   not replaced, one succeeds, and the others throw ``StateFolderFault/alreadyEnrolled(_:)``.
+  /// - Throws: ``ProverError``, or the error of `exchange`; then nothing is stored, or the whole enrolment if only the last step
+  ///   did not reach the disk (``StateFolderFault/file(_:)``): the next call replaces it. Of several calls at once for one device
+  ///   that is not replaced, one succeeds, and the others throw ``StateFolderFault/alreadyEnrolled(_:)``.
   public func enroll(
     for device: DeviceDescriptor, as app: AppClaims = AppClaims(), replacing: Bool = false,
     exchange: (_ evidence: [UInt8]) throws -> MeasurementToken
@@ -79,7 +80,7 @@ extension Prover {
   ///   - replacing: whether a baseline that waits for its token may be lost.
   /// - Returns: the baseline, with the evidence for the attestation service.
   /// - Throws: ``StateFolderFault/baselineWaits(path:)``, ``StateFolderFault/busy``, ``StateFolderFault/noExchange(path:)``,
-  ///   ``StateFolderFault/file(_:)`` (also for a full disk, or a folder of another kind), each in ``ProverError/state(_:)``;
+  ///   ``StateFolderFault/file(_:)`` (also for a full or read-only disk, or a folder of another kind), each in ``ProverError/state(_:)``;
   ///   ``ProverError/measurement(_:)``.
   public func begin(
     for device: DeviceID? = nil, as app: AppClaims = AppClaims(), replacing: Bool = false
@@ -100,19 +101,22 @@ extension Prover {
   /// Completes the enrolment of the baseline that waits for a device's token.
   ///
   /// - Parameters:
-  ///   - token: the token that the backend issued for the baseline's evidence.
+  ///   - token: the token that the backend issued for the baseline's evidence. The token of the device's enrolment is accepted
+  ///     again, and changes nothing.
   ///   - device: the description of the device, from its owner.
   ///   - replacing: whether the device may be enrolled already.
   /// - Throws: ``StateFolderFault/notAToken``, ``StateFolderFault/noBaseline(_:)``, ``StateFolderFault/usedBaseline(_:)``,
-  ///   ``StateFolderFault/alreadyEnrolled(_:)``, ``StateFolderFault/file(_:)`` (also for a full disk, or a folder of another
-  ///   kind), ``StateFolderFault/busy``, each in ``ProverError/state(_:)``. The baseline waits on, unless the error is
-  ///   ``StateFolderFault/usedBaseline(_:)``.
+  ///   ``StateFolderFault/alreadyEnrolled(_:)``, ``StateFolderFault/file(_:)`` (also for a full or read-only disk, or a folder of
+  ///   another kind), ``StateFolderFault/busy``, each in ``ProverError/state(_:)``. The baseline waits on, unless the error is
+  ///   ``StateFolderFault/usedBaseline(_:)``. After an error, the same token can be given again: if only the last step did not
+  ///   reach the disk, the enrolment is there, and its baseline counts as used for every other token.
   public func accept(
     _ token: MeasurementToken, for device: DeviceDescriptor, replacing: Bool = false
   ) throws(ProverError) {
     try inFolder { folder throws(StateFolderFault) in
       try folder.checkKind()
       try token.check()
+      if let enrolment = folder.enrolment(of: device, with: token.bytes) { return try folder.complete(enrolment) }
       let begun = try folder.loadBegun(for: device.deviceID)
       try folder.store(
         Enrolment(

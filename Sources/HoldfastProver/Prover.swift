@@ -46,8 +46,13 @@ public struct Prover: Sendable {
     return try proof(enrolments, request, options).run(at: endpoint)
   }
 
-  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. Only one proof
-  /// at a time may use a channel. A cancelled proof shuts it down; otherwise it stays open.
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. A cancelled
+  /// proof shuts it down; otherwise it stays open, also for the next proof.
+  ///
+  /// Only one proof at a time may use a channel, because two would take each other's messages. That is checked for each channel
+  /// that is an object, such as a `Connection`; a channel of a value type has no identity to check.
+  ///
+  /// - Throws: also ``ProverError/channelInUse``, at once, while another proof is running over the channel.
   public func prove(
     _ request: borrowing Request, over channel: any MessageChannel, options: ProofOptions = ProofOptions()
   ) throws(ProverError) -> ProofOutcome {

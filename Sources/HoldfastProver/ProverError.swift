@@ -19,6 +19,8 @@ public enum ProverError: Error {
   case requestNumber(RequestNumberFault)
   /// The system has no thread for it.
   case noThread
+  /// Another proof of this process is running over the channel. It goes on, and the channel stays as it is.
+  case channelInUse
   /// It was cancelled. If the request had been sent, the device may still carry it out.
   case cancelled
 }

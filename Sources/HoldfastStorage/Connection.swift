@@ -65,9 +65,7 @@ import Glibc
     guard code == SQLITE_OK else { throw error(code) }
   }
 
-  private func error(_ code: Int32) -> DatabaseError {
-    DatabaseError(code: code, systemErrorNumber: unsafe sqlite3_system_errno(handle))
-  }
+  private func error(_ code: Int32) -> DatabaseError { unsafe DatabaseError(code, justReturnedFor: handle) }
 
   private static func isBlank(_ text: UnsafePointer<CChar>?) -> Bool {
     guard var cursor = unsafe text else { return true }
@@ -108,6 +106,16 @@ public enum DatabaseError: Error, Equatable, Sendable {
   /// Any other result of SQLite, as an extended result code.
   case other(code: Int32)
 
+  /// Translates the extended result code that a call of SQLite on this connection has just returned.
+  ///
+  /// SQLite does not note the `errno` of every failure, such as that of a commit. The thread's own is then still that of the call
+  /// that failed.
+  init(_ code: Int32, justReturnedFor connection: OpaquePointer?) {
+    let last = errno
+    let noted = unsafe sqlite3_system_errno(connection)
+    self.init(code: code, systemErrorNumber: noted == 0 ? last : noted)
+  }
+
   /// Translates an extended result code, with the `errno` of the call that failed, if any.
   package init(code: Int32, systemErrorNumber: Int32 = 0) {
     switch code & 0xff {
@@ -115,6 +123,8 @@ public enum DatabaseError: Error, Equatable, Sendable {
     case SQLITE_FULL: self = .full
     case SQLITE_CORRUPT, SQLITE_NOTADB: self = .corrupt
     case SQLITE_READONLY: self = .readOnly
+    case SQLITE_IOERR where systemErrorNumber == EROFS, SQLITE_CANTOPEN where systemErrorNumber == EROFS:
+      self = .readOnly
     case SQLITE_PERM, SQLITE_AUTH: self = .permission
     case SQLITE_CANTOPEN:
       self = systemErrorNumber == EACCES || systemErrorNumber == EPERM ? .permission : .cannotOpen

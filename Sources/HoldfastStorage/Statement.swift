@@ -53,9 +53,7 @@ import CSQLite
     switch code {
     case SQLITE_ROW: return true
     case SQLITE_DONE: return false
-    default:
-      throw DatabaseError(
-        code: code, systemErrorNumber: unsafe sqlite3_system_errno(unsafe sqlite3_db_handle(handle)))
+    default: throw unsafe DatabaseError(code, justReturnedFor: sqlite3_db_handle(handle))
     }
   }
 

@@ -86,6 +86,36 @@ import HoldfastProver
     #expect(try prover.status().count == 1)
   }
 
+  @Test func `a token is accepted again and changes nothing, and no other one is accepted in its place`() throws {
+    let (device, other) = (lock.descriptor, MeasurementToken([0xd2, 2]))
+    try make(.begin, of: prover)
+    try make(.accept, of: prover)
+    let entry = try prover.folder.requiredEntry(of: device.deviceID).folder
+    try entry.setRemembered(Self.token.bytes)
+    let identity = try FileManager.default.attributesOfItem(atPath: entry.path)[.systemFileNumber] as? Int
+    for replacing in [false, true] {
+      try prover.accept(Self.token, for: device, replacing: replacing)
+      let refusal = stateFault { try prover.accept(other, for: device, replacing: replacing) }
+      guard case .noBaseline = refusal else { return #expect(Bool(false), "\(String(describing: refusal))") }
+    }
+    // The next baseline is the next token's, although the first token comes once more.
+    try make(.begin, of: prover)
+    try prover.accept(Self.token, for: device, replacing: true)
+    #expect(entry.isRemembered(Self.token.bytes))
+    #expect(try FileManager.default.attributesOfItem(atPath: entry.path)[.systemFileNumber] as? Int == identity)
+    try prover.accept(other, for: device, replacing: true)
+    #expect(try entry.load().token == other.bytes)
+  }
+
+  @Test func `the token of an enrolment is not accepted for a device with another key`() throws {
+    try make(.begin, of: prover)
+    try make(.accept, of: prover)
+    let other = try TestLock(id: 8).descriptor
+    let impostor = try DeviceDescriptor(deviceID: lock.descriptor.deviceID, publicPoint: other.publicKey.point)
+    let refusal = stateFault { try prover.accept(Self.token, for: impostor, replacing: true) }
+    guard case .noBaseline = refusal else { return #expect(Bool(false), "\(String(describing: refusal))") }
+  }
+
   @Test func `a device that is enrolled is not asked for again, and a failed exchange stores nothing`() throws {
     struct Refusal: Error {}
     #expect(throws: Refusal.self) { try prover.enroll(for: lock.descriptor) { _ in throw Refusal() } }
@@ -133,6 +163,41 @@ import HoldfastProver
     let verdict = try prover.prove(Request(command: "status"), over: pairs[1].0).verdict
     #expect(verdict.status == .accepted)
     pairs[1].0.shutdown()
+    device.join()
+  }
+
+  @Test func `of two proofs at once over one channel, the second is refused, and the first goes on`() throws {
+    try prover.enroll(for: lock.descriptor) { try lock.token(for: $0) }
+    let (ours, theirs) = try Connection.pair()
+    let device = try lock.serve([theirs])
+    let other = prover
+    let refusals = Mutex<[ProverError?]>([])
+    // The second proof begins in the middle of the first, at each of its stages.
+    let options = ProofOptions(progress: { _ in
+      var refusal: ProverError?
+      do throws(ProverError) { _ = try other.prove(Request(command: "status"), over: ours) } catch { refusal = error }
+      refusals.withLock { $0.append(refusal) }
+    })
+    let verdict = try prover.prove(Request(command: "status"), over: ours, options: options).verdict
+    #expect(verdict.status == .accepted)
+    #expect(refusals.withLock { $0.count } >= 4)
+    for refusal in refusals.withLock({ $0 }) {
+      guard case .channelInUse = refusal else { return #expect(Bool(false), "\(String(describing: refusal))") }
+    }
+    #expect(try prover.prove(Request(command: "status"), over: ours).verdict.status == .accepted)
+    ours.shutdown()
+    device.join()
+  }
+
+  @Test func `a proof that failed leaves its channel to the next one`() throws {
+    try prover.enroll(for: lock.descriptor) { try lock.token(for: $0) }
+    let (ours, theirs) = try Connection.pair()
+    #expect(throws: ProverError.self) {
+      try prover.prove(Request(command: "status"), over: ours, options: ProofOptions(timeoutMilliseconds: 0))
+    }
+    let device = try lock.serve([theirs])
+    #expect(try prover.prove(Request(command: "status"), over: ours).verdict.status == .accepted)
+    ours.shutdown()
     device.join()
   }
 

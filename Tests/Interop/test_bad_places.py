@@ -1,4 +1,4 @@
-"""A hostile place to run: folders, sockets, closed streams, signals, a full disk."""
+"""A hostile place to run: folders, sockets, closed streams, signals, a full disk, a read-only one."""
 
 import json
 import os
@@ -529,6 +529,28 @@ FULL = {
 }
 
 
+def read_only_disk(sandbox, disk, words):
+    """The verb on a disk that is mounted read-only: it says so, and succeeds once the disk can be written."""
+    case = sandbox.case("D", "S", "P")
+    for name in ("D", "S", "P", "new", "evidence"):
+        path = disk / name
+        path.unlink() if path.is_file() else shutil.rmtree(path, ignore_errors=True)
+    for name in ("D", "S", "P"):
+        shutil.copytree(case / name, disk / name)
+    before = names_in(disk)
+    words = fill(words, {"disk": disk, "base": sandbox.base, "socket": sandbox.socket, "S": case / "S", "case": case})
+    run = sandbox.serve_briefly if words[:2] == ["device", "serve"] else sandbox.run
+    subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
+    try:
+        done = run(*words)
+        after = names_in(disk)
+    finally:
+        subprocess.run(["mount", "-o", "remount,rw", disk], check=True)
+    judge(done, {FAULT}, mentions=["read-only"], hint=True)
+    assert after == before
+    judge(run(*words), {OK})
+
+
 def again_with_room(sandbox, disk, kind, room):
     """What could not be made is made by the same command, once there is room."""
     folder = disk / "again"
@@ -724,6 +746,11 @@ def disk(sandbox):
 def test_a_full_disk_is_reported_and_leaves_nothing_half_written(sandbox, disk, name):
     words, room = FULL[name]
     full_disk(sandbox, disk, words, {FAULT}, room)
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_a_read_only_disk_is_named_and_nothing_changes(sandbox, disk, name):
+    read_only_disk(sandbox, disk, FULL[name][0])
 
 
 @pytest.mark.parametrize("kind, room", [("service", 0), ("service", 4), ("service", 24), ("device", 4), ("device", 24)])

@@ -7,6 +7,8 @@ package struct DiskFault: Sendable, Hashable {
     case failure
     /// `ENOSPC`.
     case full
+    /// `EROFS`.
+    case readOnly
     /// A write does half of its work, and the operation after it finds the disk full.
     case halfFull
   }
@@ -33,6 +35,7 @@ package struct DiskFault: Sendable, Hashable {
     return switch kind {
     case .failure: .error(EIO)
     case .full: .error(ENOSPC)
+    case .readOnly: .error(EROFS)
     case .halfFull: isFirst && isWrite ? .half : .error(ENOSPC)
     }
   }

@@ -28,6 +28,8 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
     /// The number of this start; nil before the first session.
     var bootCount: UInt64?
     var lastSession: UInt64 = 0
+    /// Whether a server has the device. It closes the device at its end, which would end the rounds of a second one.
+    var isServed = false
     var isClosed = false
   }
 
@@ -80,6 +82,19 @@ public final class OpenDevice<Keys: DeviceKeys, Random: RandomSource & Sendable,
 
   /// Whether the device is closed: another process may have opened its folder.
   var isClosed: Bool { state.withLock { $0.isClosed } }
+
+  /// Reserves the device for a server, until ``endServing()``. Returns false if it has one.
+  func beginServing() -> Bool {
+    state.withLock { state in
+      defer { state.isServed = true }
+      return !state.isServed
+    }
+  }
+
+  /// Ends the reservation of the server that holds it.
+  func endServing() {
+    state.withLock { $0.isServed = false }
+  }
 
   /// Counts the start of the device, which makes its challenges differ from those of every earlier start. Later calls do
   /// nothing.

@@ -12,7 +12,8 @@ extension DeviceFolder {
   ///   - policy: the commands that may be carried out, and how.
   /// - Throws: a ``DeviceFolderFault``: `alreadyMade` or `incomplete` for a folder that is not free; `folder` for one of another
   ///   kind, one that cannot be made, and while another call makes it (`locked`); `file` for a file that cannot be written, also
-  ///   on a full disk, which leaves no device; `failed` without a clock.
+  ///   on a full or read-only disk; `failed` without a clock. An error leaves no device, or a whole one (`alreadyMade`) if only
+  ///   the last step did not reach the disk.
   public static func create(at path: String, policy: DevicePolicy) throws(DeviceFolderFault) -> DeviceFolder {
     var random = SystemRandom()
     return try create(at: path, policy: policy, random: &random, clock: SystemClock())

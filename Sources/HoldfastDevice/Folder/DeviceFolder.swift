@@ -94,7 +94,7 @@ public struct DeviceFolder: Sendable {
 
   /// Replaces the policy file atomically.
   ///
-  /// - Throws: `file` if it cannot be written, also on a full disk. The file is then the old one or the new one, whole.
+  /// - Throws: `file` if it cannot be written, also on a full or read-only disk. The file is then the old one or the new one, whole.
   public func write(_ policy: DevicePolicy) throws(DeviceFolderFault) {
     do throws(FileError) {
       try Files.writeFileAtomically(policy.json(), at: DeviceFile.policy.path(in: path), overwrite: true)
@@ -105,7 +105,8 @@ public struct DeviceFolder: Sendable {
   ///
   /// - Parameter publicPoint: the key that verifies the issuer's signatures (ES256), an uncompressed point of 65 bytes.
   /// - Returns: false if the issuer was trusted already.
-  /// - Throws: a ``DeviceFolderFault``, or a ``LedgerFault``, such as ``LedgerFault/tooManyIssuers``.
+  /// - Throws: a ``DeviceFolderFault``, or a ``LedgerFault``, such as ``LedgerFault/tooManyIssuers``. On a read-only file system,
+  ///   one of the two says so.
   @discardableResult
   public func trust(issuer publicPoint: P256Point) throws -> Bool {
     try openLedger().trust(.signing(publicPoint), realClock: SystemClock().unixSeconds())

@@ -149,6 +149,7 @@ extension LedgerFault {
     self =
       switch error {
       case .busy: .busy
+      case .readOnly: .readOnly
       case .corrupt, .wrongType: .damaged
       default: .failed
       }

@@ -76,6 +76,8 @@ package struct LedgerSummary: Sendable, Equatable {
 public enum LedgerFault: Error, Equatable {
   /// The ledger's file could not be read or written.
   case failed
+  /// The ledger's file or its file system is read-only.
+  case readOnly
   /// The ledger holds invalid bytes: its file was damaged, or changed by another program.
   case damaged
   /// The image of a device's flash could not be written.

@@ -23,13 +23,14 @@ public final class DeviceServer<
   /// Begins to listen, and counts the start. Peers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - device: the device, which the server closes when it ends: it has one server.
+  ///   - device: the device, which the server closes when it ends. It has one server at a time.
   ///   - actuator: carries out accepted commands.
   ///   - endpoints: the addresses at which provers connect.
   ///   - listeners: sources of peers over other transports. There is at least one endpoint or listener, or the process ends.
   ///   - options: the limits of its load.
-  /// - Throws: `endpoint`; `ledger`, also if the device is closed; `noDescriptors`, also if fewer are allowed than its connections
-  ///   may need.
+  /// - Throws: `alreadyServed` while the device has another server, which goes on; `endpoint`; `ledger`, also if the device is
+  ///   closed; `noDescriptors`, also if fewer are allowed than its connections may need. After an error, the device can have
+  ///   another server.
   public init(
     _ device: OpenDevice<Keys, Random, Time>, actuator: Machine, at endpoints: [Endpoint],
     listeners: [any ChannelListener] = [], options: ServerOptions = ServerOptions()
@@ -41,12 +42,20 @@ public final class DeviceServer<
     else {
       throw .noDescriptors
     }
-    reception = try AcceptLoop(at: endpoints, waitingCount: options.waitingCount, and: listeners)
-    do throws(LedgerError) { try device.start() } catch { throw .ledger(LedgerFault(error)) }
+    guard device.beginServing() else { throw .alreadyServed }
+    do throws(ServerFault) {
+      reception = try AcceptLoop(at: endpoints, waitingCount: options.waitingCount, and: listeners)
+      do throws(LedgerError) { try device.start() } catch { throw .ledger(LedgerFault(error)) }
+    } catch {
+      device.endServing()
+      throw error
+    }
     (self.device, self.actuator, self.options, self.gate) = (device, actuator, options, gate)
     connections = ConnectionTable(
       limit: connectionCount, provingMilliseconds: options.timing.provingMilliseconds)
   }
+
+  deinit { device.endServing() }
 
   /// The addresses at which provers connect. A Bluetooth port that was left open is filled in.
   public var endpoints: [Endpoint] { reception.endpoints }
@@ -64,6 +73,7 @@ public final class DeviceServer<
     gate.closeAndWait()
     recorder?.closeAndWait()
     device.close()
+    device.endServing()
     if let fault = reception.fault { throw fault }
   }
 

@@ -304,6 +304,8 @@ public enum ServerFault: Error, Equatable {
   case listener(TransportError)
   /// The ledger could not be written.
   case ledger(LedgerFault)
+  /// The device has another server already.
+  case alreadyServed
   /// The process has no descriptors left, or may not have as many as its connections may need.
   case noDescriptors
 }

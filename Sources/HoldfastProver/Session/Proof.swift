@@ -76,9 +76,11 @@ package struct Proof: ~Copyable {
     }
   }
 
-  /// The same over a channel that is already connected.
+  /// The same over a channel that is already connected, and that no other proof uses.
   package func run(over channel: any MessageChannel) throws(ProverError) -> ProofOutcome {
-    try run(nil) { () throws(ProverError) in Conversation(over: channel, cancellation: options.cancellation) }
+    guard ChannelsInUse.begin(channel) else { throw .channelInUse }
+    defer { ChannelsInUse.end(channel) }
+    return try run(nil) { () throws(ProverError) in Conversation(over: channel, cancellation: options.cancellation) }
   }
 
   private func run(

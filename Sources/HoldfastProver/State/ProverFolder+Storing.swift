@@ -35,6 +35,24 @@ extension ProverFolder {
     }
   }
 
+  /// Returns the enrolment of a device if it is whole and has this token, and nil otherwise.
+  package func enrolment(of device: DeviceDescriptor, with token: [UInt8]) -> Enrolment? {
+    guard let enrolment = try? entry(of: device.deviceID)?.load(), enrolment.hasOwnConfiguration,
+      enrolment.descriptor == device, enrolment.token == token
+    else { return nil }
+    return enrolment
+  }
+
+  /// Ends a call that stored an enrolment and then failed: the baseline of the enrolment still waits. Otherwise nothing changes.
+  ///
+  /// The enrolment is written again, because what a disk failed to write may be lost although it can still be read.
+  package func complete(_ enrolment: Enrolment) throws(StateFolderFault) {
+    let device = enrolment.descriptor.deviceID
+    guard try waitingPlace(for: device)?.configurationIfThere() == enrolment.configuration else { return }
+    try store(enrolment, replacing: true)
+    removeBegun(configuration: enrolment.configuration, for: device)
+  }
+
   private func hasEnrolment(of device: DeviceID) throws(StateFolderFault) -> Bool {
     guard let entry = try entry(of: device) else { return false }
     return try entry.folder.hasEnrolment()

@@ -122,6 +122,8 @@ extension Failure {
     switch fault {
     case .failed:
       self.init(.fault, "the ledger could not be read or written", hint: "is the disk full?")
+    case .readOnly:
+      self.init(.fault, "the ledger or its file system is read-only", hint: Self.whenReadOnly)
     case .damaged:
       self.init(
         .malformed, "the device's memory is damaged: it holds data that the device never wrote",
@@ -172,6 +174,7 @@ extension Failure {
     case .endpoint(let endpoint, let error): self.init(listening: error, endpoint: endpoint)
     case .listener: self.init(.fault, "no more provers can connect")
     case .ledger(let fault): self.init(fault)
+    case .alreadyServed: self.init(.fault, "the device is being served already")
     case .noDescriptors:
       self.init(
         .fault, "the limit on open files is too low for a server",

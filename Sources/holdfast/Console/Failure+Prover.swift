@@ -190,6 +190,7 @@ extension Failure {
     case .activation(let fault): self.init(fault, endpoint: endpoint)
     case .requestNumber(let fault): self.init(fault)
     case .noThread: self.init(.fault, "the system has no thread for the proof")
+    case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
     case .cancelled: self.init(TransportError.cancelled, endpoint: endpoint)
     }
   }
@@ -200,7 +201,7 @@ extension Failure {
     case .state(let fault): self.init(fault, folder: folder)
     case .measurement(let error): self.init(error)
     case .requestNumber(let fault): self.init(fault)
-    case .transport, .session, .activation, .noThread, .cancelled:
+    case .transport, .session, .activation, .noThread, .channelInUse, .cancelled:
       self.init(.fault, "the prover failed in an unexpected way")
     }
   }

@@ -7,7 +7,7 @@ import Testing
 
 import HoldfastAuthenticator
 
-/// Calls for the wrong record, for one that was changed meanwhile, and on a full disk.
+/// Calls for the wrong record, for one that was changed meanwhile, and on a disk that is full or read-only.
 @Suite struct WrongCallsTests {
   enum Call: CaseIterable {
     case code, seal, challenge, check
@@ -75,8 +75,12 @@ import HoldfastAuthenticator
     #expect(fault { try make(.check, for: record, of: test.authenticator) } == .noChallenge)
   }
 
-  @Test(arguments: Call.allCases)
-  func `on a full disk nothing is shown and nothing used up`(call: Call) throws {
+  private static let refusals: [(DiskFault.Kind, AuthenticatorFault)] = [(.full, .diskFull), (.readOnly, .readOnly)]
+
+  @Test(arguments: Call.allCases, refusals)
+  func `on a full or read-only disk nothing is shown and nothing used up`(
+    call: Call, refusal: (kind: DiskFault.Kind, fault: AuthenticatorFault)
+  ) throws {
     let place = try TemporaryFolder(in: memoryFolder)
     let recorder = try DiskRecorder(folder: place.path)
     try recorder.recording {
@@ -85,8 +89,8 @@ import HoldfastAuthenticator
       try make(.challenge, for: test.authenticator.record(purpose: .host), of: test.authenticator)
       let before = try test.authenticator.records().map(\.nextCounter)
       let record = try test.authenticator.record(purpose: call.purpose)
-      recorder.fault = DiskFault(operation: recorder.operationCount, kind: .full, lasts: true)
-      #expect(fault { try make(call, for: record, of: test.authenticator) } == .diskFull)
+      recorder.fault = DiskFault(operation: recorder.operationCount, kind: refusal.kind, lasts: true)
+      #expect(fault { try make(call, for: record, of: test.authenticator) } == refusal.fault)
       recorder.fault = nil
       #expect(try test.authenticator.records().map(\.nextCounter) == before)
       try make(call, for: record, of: test.authenticator)

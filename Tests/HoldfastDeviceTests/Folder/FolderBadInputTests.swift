@@ -8,8 +8,8 @@ import Testing
 import HoldfastDevice
 
 @Suite struct FolderBadInputTests {
-  @Test(arguments: [DiskFault.Kind.full, .halfFull])
-  func `a policy that the disk has no room for leaves the old one or the new one`(kind: DiskFault.Kind) throws {
+  @Test(arguments: [DiskFault.Kind.full, .halfFull, .readOnly])
+  func `a policy that the disk refuses leaves the old one or the new one`(kind: DiskFault.Kind) throws {
     let made = try TemporaryFolder(in: memoryFolder)
     let making = try DiskRecorder(folder: made.path)
     try making.recording { _ = try DeviceScript.make(at: made.file("device")) }
@@ -31,7 +31,8 @@ import HoldfastDevice
         #expect(operation > 3)
         return
       }
-      #expect(fault == nil || fault == .file(.policy, .file(FileError(.diskFull, at: path))), "\(operation)")
+      let refusal = FileError(kind == .readOnly ? .readOnly : .diskFull, at: path)
+      #expect(fault == nil || fault == .file(.policy, .file(refusal)), "\(operation)")
       #expect(fault == nil ? now == .denyAll : now == before || now == .denyAll, "\(operation)")
       recorder.fault = nil
       try folder.write(.denyAll)

@@ -77,7 +77,8 @@ struct RecordedService {
     return true
   }
 
-  private mutating func perform(_ step: ServiceStep) throws -> Bool {
+  /// Returns whether the service did the step.
+  mutating func perform(_ step: ServiceStep) throws -> Bool {
     switch step {
     case .make: _ = try ServiceFolder.create(at: path, releaseKeys: releaseKeys.span, policy: policy)
     case .open: try open()
@@ -111,6 +112,9 @@ struct RecordedService {
       deviceID: TypedBytes(filledWith: device),
       publicPoint: P256PrivateKey(scalar: Secret<32>(copying: scalar.span)!).publicPoint)
   }
+
+  /// Closes the files, as the end of a process does.
+  mutating func close() { (seen, issued) = (nil, nil) }
 
   private mutating func open() throws {
     (seen, issued) = (nil, nil)
