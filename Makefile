@@ -39,7 +39,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +63,14 @@ install-library:
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' Tools/library/holdfast.pc.in \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
 	@install -m 644 Tools/python/holdfast.py $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
+
+# The online service has dependencies that nothing else has, and therefore its own build folder.
+SERVICE = .build-service
+service: packages ## Build the online service at .build/release/holdfast-service.
+	@Tests/install-packages $(DATABASE_PACKAGES)
+	@$(SWIFT) build --quiet --traits Service --configuration release --scratch-path $(SERVICE) --static-swift-stdlib \
+	  -Xswiftc -static-stdlib -Xswiftc -use-ld=lld -Xlinker -s --product holdfast-service
+	@install -D -m 755 $(SERVICE)/release/holdfast-service .build/release/holdfast-service
 
 # Made anew for another compiler, too.
 $(ESSENTIALS)/libFoundationEssentials.a: Tools/FoundationEssentials/JSONEncoder.swift $(realpath $(shell command -v $(SWIFT)c))
@@ -184,4 +192,4 @@ database-packages: # Install what only HoldfastDatabase needs.
 	@Tests/install-packages $(DATABASE_PACKAGES)
 
 clean: ## Remove the build results.
-	@rm -rf .build .build-embedded .build-examples .build-tests firmware-sim/.build firmware-sim/.bearssl
+	@rm -rf .build .build-embedded .build-examples .build-service .build-tests firmware-sim/.build firmware-sim/.bearssl

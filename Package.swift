@@ -15,10 +15,13 @@ let strict: [SwiftSetting] = [
 // specialise generic code of the core, and Swift 6.3 has miscompiled spans over inline storage in release builds only.
 let tests = strict + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
+let service = TargetDependencyCondition.when(traits: ["Service"])
+
 let package = Package(
   name: "holdfast",
   products: [
     .executable(name: "holdfast", targets: ["holdfast"]),
+    .executable(name: "holdfast-service", targets: ["holdfast-service"]),
     .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
     .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
     .library(name: "HoldfastReplay", targets: ["HoldfastReplay"]),
@@ -34,9 +37,20 @@ let package = Package(
     // The C interface. `make library` links it as libholdfast.so.1.
     .library(name: "holdfast-c", type: .dynamic, targets: ["HoldfastC"]),
   ],
+  // Without this trait, nothing that only the online service needs is fetched or compiled.
+  traits: [
+    .trait(name: "Service", description: "The online service with its HTTP server."), .default(enabledTraits: []),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
     .package(url: "https://github.com/HdrHistogram/hdrhistogram-swift", from: "0.2.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1"),
+    .package(url: "https://github.com/hummingbird-project/swift-mustache", from: "2.1.1"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+    .package(url: "https://github.com/apple/swift-metrics", from: "2.13.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
   ],
   targets: [
     // The core: standard library only, for Linux and as Embedded Swift.
@@ -154,6 +168,26 @@ let package = Package(
       ],
       swiftSettings: strict, plugins: ["HoldfastProofKeys"]),
 
+    // The online service with its HTTP server. Without the trait, it is a program that only says so.
+    .executableTarget(
+      name: "holdfast-service",
+      dependencies: [
+        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement",
+        "HoldfastService", "HoldfastVersion",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Hummingbird", package: "hummingbird", condition: service),
+        .product(name: "HummingbirdCore", package: "hummingbird", condition: service),
+        .product(name: "HummingbirdHTTP2", package: "hummingbird", condition: service),
+        .product(name: "Mustache", package: "swift-mustache", condition: service),
+        .product(name: "NIOCore", package: "swift-nio", condition: service),
+        .product(name: "NIOPosix", package: "swift-nio", condition: service),
+        .product(name: "NIOSSL", package: "swift-nio-ssl", condition: service),
+        .product(name: "Logging", package: "swift-log", condition: service),
+        .product(name: "Metrics", package: "swift-metrics", condition: service),
+        .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
+      ],
+      swiftSettings: strict),
+
     // Tests.
     .testTarget(
       name: "HoldfastCoreTests", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "TestSupport"], swiftSettings: strict
@@ -199,6 +233,13 @@ let package = Package(
     .testTarget(
       name: "HoldfastDatabaseTests",
       dependencies: ["HoldfastLinux", "HoldfastDatabase", "HoldfastStorage", "TestPostgreSQL", "TestSupport"],
+      swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastServiceTests",
+      dependencies: [
+        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastService",
+        "TestPostgreSQL", "TestSupport",
+      ],
       swiftSettings: tests),
     .testTarget(
       name: "HoldfastTransportTests", dependencies: ["HoldfastLinux", "HoldfastTransport", "CBlueZ", "TestSupport"],

@@ -49,21 +49,21 @@ extension BoundedText: Hashable {
 }
 
 #if !hasFeature(Embedded)
-  extension BoundedText {
-    /// Copies `text`; nil if its UTF-8 has more than `capacity` bytes.
-    public init?(_ text: String) {
-      self.init(Array(text.utf8).span)
-    }
+extension BoundedText {
+  /// Copies `text`; nil if its UTF-8 has more than `capacity` bytes.
+  public init?(_ text: String) {
+    self.init(Array(text.utf8).span)
   }
+}
 
-  extension BoundedText: CustomStringConvertible {
-    /// The text as a string.
-    public var description: String {
-      var utf8: [UInt8] = []
-      for index in 0..<Int(length) { utf8.append(storage[index]) }
-      return String(decoding: utf8, as: UTF8.self)
-    }
+extension BoundedText: CustomStringConvertible {
+  /// The text as a string.
+  public var description: String {
+    var utf8: [UInt8] = []
+    for index in 0..<Int(length) { utf8.append(storage[index]) }
+    return String(decoding: utf8, as: UTF8.self)
   }
+}
 #endif
 
 /// Returns whether `bytes` are well-formed UTF-8: no overlong form, no surrogate, nothing above U+10FFFF.

@@ -212,12 +212,12 @@ public struct OCRAQuestion: Sendable, Equatable {
 }
 
 #if !hasFeature(Embedded)
-  extension OCRAQuestion {
-    /// Reads a question in the format of `suite`; nil for any other text.
-    public init?(_ text: String, for suite: OCRASuite) {
-      self.init(Array(text.utf8).span, for: suite)
-    }
+extension OCRAQuestion {
+  /// Reads a question in the format of `suite`; nil for any other text.
+  public init?(_ text: String, for suite: OCRASuite) {
+    self.init(Array(text.utf8).span, for: suite)
   }
+}
 #endif
 
 /// Returns the question of a seal: `SHA-256("holdfast/1 seal" ‖ 0x00 ‖ CBOR [command, [parameters]])` as 64 hexadecimal

@@ -244,10 +244,10 @@ private struct SuiteReader: ~Escapable {
 }
 
 #if !hasFeature(Embedded)
-  extension OCRASuite {
-    /// Reads a suite; nil for any other text.
-    public init?(_ text: String) {
-      self.init(Array(text.utf8).span)
-    }
+extension OCRASuite {
+  /// Reads a suite; nil for any other text.
+  public init?(_ text: String) {
+    self.init(Array(text.utf8).span)
   }
+}
 #endif

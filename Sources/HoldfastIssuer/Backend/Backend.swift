@@ -53,7 +53,9 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
     do throws(ServiceLedgerFault) {
       if let refusal = try refusal(of: device) { return .refused(refusal) }
       guard try issued.bind(device.deviceID, to: attested.binding) else { return .refused(.anotherKey) }
-      guard try issued.claim(attested.app.baseline, for: device.deviceID) else { return .refused(.baselineOfAnotherDevice) }
+      guard try issued.claim(attested.app.baseline, for: device.deviceID) else {
+        return .refused(.baselineOfAnotherDevice)
+      }
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }
     var cryptography = OpenSSLCryptography()

@@ -33,7 +33,9 @@ extension Fleet {
     _ body: (FleetSession) throws(AdministrationFault) -> Result
   ) throws(AdministrationFault) -> Result {
     try Self.unwrapping { (fault) throws(FleetFault) in
-      try transaction { (session) throws(FleetFault) in try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) } }
+      try transaction { (session) throws(FleetFault) in
+        try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) }
+      }
     }
   }
 
@@ -42,7 +44,9 @@ extension Fleet {
     _ body: (FleetSession) throws(AdministrationFault) -> Result
   ) throws(AdministrationFault) -> Result {
     try Self.unwrapping { (fault) throws(FleetFault) in
-      try read { (session) throws(FleetFault) in try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) } }
+      try read { (session) throws(FleetFault) in
+        try Self.passing(&fault) { () throws(AdministrationFault) in try body(session) }
+      }
     }
   }
 

@@ -107,7 +107,8 @@ extension AdministrationOperation {
       switch form {
       case .text(let byteCounts): _ = try member.text(byteCounts: byteCounts)
       case .hexadecimal(let count):
-        guard let bytes = bytes(hexadecimal: try member.text(byteCounts: count...count)), bytes.count * 2 == count else {
+        guard let bytes = bytes(hexadecimal: try member.text(byteCounts: count...count)), bytes.count * 2 == count
+        else {
           throw member.mistake(.hexadecimal(digitCount: count))
         }
       case .choice(let texts):

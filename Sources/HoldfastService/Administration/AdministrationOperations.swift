@@ -56,7 +56,8 @@ extension AdministrationOperation {
         Parameter("subject", .text(1...64), required: true, "The name of the app."),
         Parameter("version", .version, required: true, "The version of the app, three numbers."),
         Parameter(
-          "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."),
+          "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."
+        ),
       ]
     ) { (fleet, request) throws(AdministrationFault) in
       let digest: Digest = try request.fixedBytes("digest")
@@ -297,9 +298,10 @@ extension AdministrationOperation {
 
   private static func revocation(
     _ name: String, _ path: String, _ summary: String, scope: OperatorScope = .revoke,
-    perform: @escaping @Sendable (
-      Fleet, AdministrationRequest, RevocationReason
-    ) throws(AdministrationFault) -> JSONValue
+    perform:
+      @escaping @Sendable (
+        Fleet, AdministrationRequest, RevocationReason
+      ) throws(AdministrationFault) -> JSONValue
   ) -> AdministrationOperation {
     let reason = Parameter("reason", .text(1...255), required: true, "The reason, which operators see.")
     return AdministrationOperation(name, .post, path, scope, summary, body: [reason]) {
@@ -375,7 +377,9 @@ extension AdministrationRequest {
   func permission() throws(AdministrationFault) -> TokenPermission {
     var permission = TokenPermission()
     permission.user = try text("user")
-    permission.commands = body.member("commands")?.value.elements?.compactMap { $0.text.flatMap { BoundedText<32>($0) } }
+    permission.commands = body.member("commands")?.value.elements?.compactMap {
+      $0.text.flatMap { BoundedText<32>($0) }
+    }
     permission.maximumUses = body.member("maximum_uses")?.value.number
     return permission
   }

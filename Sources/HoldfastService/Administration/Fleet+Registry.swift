@@ -190,3 +190,20 @@ extension Fleet {
     }
   }
 }
+
+extension Fleet {
+  /// Returns the id of the device with an id or a label, as 32 hexadecimal digits.
+  ///
+  /// - Throws: `notFound` if there is none, or if several have the label.
+  package func deviceID(named name: String) throws(AdministrationFault) -> String {
+    if let id: DeviceID = fixedBytes(hexadecimal: name) { return hexadecimal(id) }
+    let rows: [SQLRow]
+    do throws(FleetFault) {
+      rows = try read { (session) throws(FleetFault) in
+        try session.rows("SELECT id FROM devices WHERE label = $1 LIMIT 2", .text(name))
+      }
+    } catch { throw .fleet(error) }
+    guard rows.count == 1, let bytes = try? rows[0].bytes(0), let id = DeviceID(bytes.span) else { throw .notFound }
+    return hexadecimal(id)
+  }
+}

@@ -152,7 +152,8 @@ extension Fleet {
 }
 
 extension FleetSession {
-  fileprivate func objects(_ listing: Listing, _ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [JSONValue] {
+  fileprivate func objects(_ listing: Listing, _ sql: StaticString, _ values: [Value]) throws(FleetFault) -> [JSONValue]
+  {
     var items: [JSONValue] = []
     for row in try rows(sql, values: values) {
       items.append(try decoding { () throws(SQLFault) in try listing.object(row) })

@@ -85,7 +85,9 @@ extension Fleet {
       })
   }
 
-  private func unauthentic(_ reason: AttestationRefusal, in session: FleetSession) throws(FleetFault) -> AttestationAnswer {
+  private func unauthentic(_ reason: AttestationRefusal, in session: FleetSession) throws(FleetFault)
+    -> AttestationAnswer
+  {
     let refusal = Refusal(reasons: [RefusalReason(reason)], code: nil)
     try session.count(refusal.reasons)
     return .refused(refusal)
@@ -150,11 +152,12 @@ extension FleetSession {
     _ salt: ConfigurationSalt, _ fingerprint: Digest, for device: DeviceID, _ earlier: EarlierAppraisal?
   ) throws(FleetFault) -> Bool {
     if let earlier { return earlier.admits(fingerprint, for: device, at: now) }
-    let isNew = try run(
-      """
-      INSERT INTO appraisals (salt, evidence, device, first_seen) VALUES ($1, $2, $3, $4) ON CONFLICT (salt) DO NOTHING
-      """,
-      .copying(salt.bytes), .copying(fingerprint.bytes), .copying(device.bytes), .unsigned(now)) == 1
+    let isNew =
+      try run(
+        """
+        INSERT INTO appraisals (salt, evidence, device, first_seen) VALUES ($1, $2, $3, $4) ON CONFLICT (salt) DO NOTHING
+        """,
+        .copying(salt.bytes), .copying(fingerprint.bytes), .copying(device.bytes), .unsigned(now)) == 1
     guard !isNew, let first = try appraisal(of: salt) else { return isNew }
     return first.admits(fingerprint, for: device, at: now)
   }

@@ -19,15 +19,18 @@ extension RefusalReason {
   init(_ refusal: AttestationRefusal) {
     switch refusal {
     case .unknownProofKey: self.init("unknownProofKey", "The keys of the app's release are not registered.")
-    case .notAuthentic: self.init("notAuthentic", "The evidence was not made with the keys of the release that it names.")
-    case .notFresh: self.init("notFresh", "The time of the baseline differs from the service's by more than five minutes.")
+    case .notAuthentic:
+      self.init("notAuthentic", "The evidence was not made with the keys of the release that it names.")
+    case .notFresh:
+      self.init("notFresh", "The time of the baseline differs from the service's by more than five minutes.")
     case .incomplete: self.init("incomplete", "Components that every baseline must have are missing.")
     case .unknownImage: self.init("unknownImage", "The app's executable is not approved.")
     case .anotherRelease: self.init("anotherRelease", "The executable is approved as one of another release.")
     case .subject: self.init("subject", "The app claims another name than the approved one.")
     case .version: self.init("version", "The app claims another version than the approved one.")
     case .property(let property): self.init(property.description, "The app reports the property \(property).")
-    case .repeated: self.init("repeated", "The baseline was appraised before, with other evidence or for another device.")
+    case .repeated:
+      self.init("repeated", "The baseline was appraised before, with other evidence or for another device.")
     }
   }
 

@@ -3,11 +3,11 @@ import HoldfastDatabase
 /// The tables of a service, for both databases. Times are Unix seconds.
 ///
 /// A script takes the schema from its index to the next number. Scripts are only ever appended.
-enum FleetSchema {
+package enum FleetSchema {
   /// The bytes "HFfl", which mark an SQLite file.
-  static let applicationID: Int32 = 0x4846_666c
+  package static let applicationID: Int32 = 0x4846_666c
 
-  static let scripts: [StaticString] = [
+  package static let scripts: [StaticString] = [
     """
     CREATE TABLE settings (name TEXT PRIMARY KEY, value BLOB NOT NULL, revision INTEGER NOT NULL);
     CREATE TABLE keys (

@@ -150,37 +150,3 @@ extension String {
     utf8.count > 1 && utf8.first == UInt8(ascii: "-") && utf8.dropFirst().allSatisfy { (0x30...0x39).contains($0) }
   }
 }
-
-/// The comparison of words that differ little.
-enum Spelling {
-  /// The largest distance between a word and the intended one.
-  private static let greatestDistance = 2
-
-  /// Returns the word at the smallest distance, which is at most `limit` and less than the length of `word`.
-  static func nearest(to word: String, among words: [String], within limit: Int = greatestDistance) -> String? {
-    let near = words.map { ($0, distance(from: word, to: $0)) }.min { $0.1 < $1.1 }
-    guard let near, near.1 <= limit, near.1 < word.count else { return nil }
-    return near.0
-  }
-
-  /// Returns the number of letters to insert, delete, replace or swap with their neighbour.
-  ///
-  /// Source: the optimal string alignment distance.
-  private static func distance(from first: String, to second: String) -> Int {
-    let (first, second) = (Array(first.unicodeScalars), Array(second.unicodeScalars))
-    guard first.count <= 64, second.count <= 64 else { return .max }
-    var rows = [Array(0...second.count)]
-    for i in 0..<first.count {
-      var row = [i + 1]
-      for j in 0..<second.count {
-        var least = min(rows[i][j + 1] + 1, row[j] + 1, rows[i][j] + (first[i] == second[j] ? 0 : 1))
-        if i > 0, j > 0, first[i] == second[j - 1], first[i - 1] == second[j] {
-          least = min(least, rows[i - 1][j - 1] + 1)
-        }
-        row.append(least)
-      }
-      rows.append(row)
-    }
-    return rows[first.count][second.count]
-  }
-}

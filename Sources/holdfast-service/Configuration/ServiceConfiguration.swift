@@ -1,0 +1,108 @@
+#if Service
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastLinux
+
+/// The settings of one instance: the file of `--config`, whose members are all optional.
+///
+/// Everything that instances share is in the database.
+struct ServiceConfiguration: Sendable, Equatable {
+  /// The address at which the service listens: a host and a port.
+  var host = "127.0.0.1"
+  var port: UInt64 = 8443
+  /// The files with the certificate chain and its private key, in PEM. Without them, the service listens only on loopback, and
+  /// without TLS.
+  var certificate: String?
+  var key: String?
+  /// A URL of PostgreSQL; nil for SQLite in the service's folder.
+  var database: String?
+  /// The number of connections to the database, which is that of the threads that use it.
+  var databaseConnections: UInt64 = 8
+  /// The URL by which provers reach the service, for invitations.
+  var publicURL: String?
+  /// The largest number of network connections.
+  var maximumConnections: UInt64 = 20_000
+  /// The seconds after which a connection without a request ends.
+  var idleSeconds: UInt64 = 60
+  /// The seconds within which the body of a request must arrive.
+  var bodySeconds: UInt64 = 10
+  /// The requests that one address may make within a minute.
+  var requestsPerMinute: UInt64 = 600
+  /// The least severe log entries that are written.
+  var logLevel = "info"
+
+  private static let logLevels = ["trace", "debug", "info", "notice", "warning", "error", "critical"]
+
+  /// Creates the defaults.
+  init() {}
+
+  /// Reads a configuration. Unknown members are refused.
+  init(_ json: JSONMember) throws(JSONMistake) {
+    let names = JSONMember(ServiceConfiguration().json).value.members?.map(\.0) ?? []
+    try json.checkMembers(names)
+    if let member = json.member("listen") {
+      let text = try member.text(byteCounts: 3...128)
+      guard let colon = text.lastIndex(of: ":"), let port = UInt64(text[text.index(after: colon)...]), port < 65_536,
+        colon > text.startIndex
+      else { throw member.mistake(.text(of: ["HOST:PORT"])) }
+      (host, self.port) = (text[..<colon].trimming("[", "]"), port)
+    }
+    certificate = try json.member("certificate").flatMap { member throws(JSONMistake) in try member.path() }
+    key = try json.member("key").flatMap { member throws(JSONMistake) in try member.path() }
+    database = try json.member("database").flatMap { member throws(JSONMistake) in try member.path() }
+    publicURL = try json.member("public_url").flatMap { member throws(JSONMistake) in try member.path() }
+    if let member = json.member("database_connections") { databaseConnections = try member.integer(1...256) }
+    if let member = json.member("maximum_connections") { maximumConnections = try member.integer(1...1_000_000) }
+    if let member = json.member("idle_seconds") { idleSeconds = try member.integer(1...3600) }
+    if let member = json.member("body_seconds") { bodySeconds = try member.integer(1...600) }
+    if let member = json.member("requests_per_minute") { requestsPerMinute = try member.integer(1...1_000_000) }
+    if let member = json.member("log_level") {
+      guard let level = member.value.text, Self.logLevels.contains(level) else {
+        throw member.mistake(.text(of: Self.logLevels))
+      }
+      logLevel = level
+    }
+    guard (certificate == nil) == (key == nil) else {
+      throw JSONMistake(at: [.member(certificate == nil ? "certificate" : "key")], expected: .presence)
+    }
+    if certificate == nil, !isLoopback { throw JSONMistake(at: [.member("certificate")], expected: .presence) }
+  }
+
+  /// Whether the service is reached only from its own host.
+  var isLoopback: Bool { ["127.0.0.1", "::1", "localhost"].contains(host) }
+
+  /// The configuration with all members.
+  var json: JSONValue {
+    func text(_ value: String?) -> JSONValue { value.map { .string($0) } ?? .null }
+    return .object([
+      ("listen", .string(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")),
+      ("certificate", text(certificate)), ("key", text(key)), ("database", text(database.map(Self.withoutPassword))),
+      ("database_connections", .integer(databaseConnections)), ("public_url", text(publicURL)),
+      ("maximum_connections", .integer(maximumConnections)), ("idle_seconds", .integer(idleSeconds)),
+      ("body_seconds", .integer(bodySeconds)), ("requests_per_minute", .integer(requestsPerMinute)),
+      ("log_level", .string(logLevel)),
+    ])
+  }
+
+  /// A URL in which a password is replaced by an asterisk.
+  private static func withoutPassword(_ url: String) -> String {
+    guard let at = url.lastIndex(of: "@"), let scheme = url.firstRange(of: "://") else { return url }
+    guard let colon = url[scheme.upperBound..<at].firstIndex(of: ":") else { return url }
+    return url[...colon] + "*" + url[at...]
+  }
+}
+
+extension JSONMember {
+  /// Reads a text; nil for null.
+  fileprivate func path() throws(JSONMistake) -> String? {
+    if value == .null { return nil }
+    return try text(byteCounts: 1...4096)
+  }
+}
+
+extension Substring {
+  fileprivate func trimming(_ first: Character, _ last: Character) -> String {
+    self.first == first && self.last == last ? String(dropFirst().dropLast()) : String(self)
+  }
+}
+#endif

@@ -1,0 +1,52 @@
+#if Service
+import HTTPTypes
+import HoldfastFormats
+import HoldfastService
+import Hummingbird
+
+/// The routes of the administration interface, made from its table of operations.
+struct AdministrationRoutes: Sendable {
+  let service: ServiceContext
+
+  private static let bodyLimit = 1 << 20
+
+  func add(to router: Router<ServiceRequestContext>) {
+    for operation in AdministrationOperation.all {
+      guard let method = HTTPRequest.Method(operation.method.rawValue) else { continue }
+      router.on(RouterPath(operation.path), method: method) { request, context in
+        try await perform(operation, request, key: context.parameters.get("id"))
+      }
+    }
+  }
+
+  private func perform(
+    _ operation: AdministrationOperation, _ request: Request, key: String?
+  ) async throws -> Response {
+    let caller = try await authenticate(request)
+    guard caller.scopes.contains(operation.scope) else { throw Problem.forbidden(operation.scope) }
+    let query = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
+    var body: JSONValue?
+    if let members = operation.body {
+      let isEmpty = (request.headers[.contentLength] ?? "0") == "0" && request.headers[.transferEncoding] == nil
+      let mayBeEmpty = !members.contains(where: \.isRequired)
+      body = isEmpty && mayBeEmpty ? nil : try await service.json(request, limit: Self.bodyLimit)
+    }
+    return Response(
+      .ok,
+      try await service.run { [body] fleet in
+        try operation.perform(fleet, by: caller, key: key, query: query, body: body)
+      })
+  }
+
+  private func authenticate(_ request: Request) async throws -> Operator {
+    guard let header = request.headers[.authorization], header.lowercased().hasPrefix("bearer ") else {
+      throw Problem.unauthorized
+    }
+    let token = String(header.dropFirst("bearer ".count))
+    guard let caller = try await service.run({ fleet in try fleet.authenticate(token) }) else {
+      throw Problem.unauthorized
+    }
+    return caller
+  }
+}
+#endif

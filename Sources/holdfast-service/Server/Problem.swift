@@ -1,0 +1,99 @@
+#if Service
+import HTTPTypes
+import HoldfastFormats
+import HoldfastService
+import Hummingbird
+import NIOCore
+
+/// A problem document, the answer to every request that fails.
+///
+/// Source: RFC 9457 §3.
+struct Problem: Error, Sendable {
+  let status: HTTPResponse.Status
+  /// The identifier of the problem's type, which is part of its URI.
+  let type: String
+  let title: String
+  var detail: String?
+  /// All reasons of a refusal, by their identifiers.
+  var reasons: [String] = []
+  /// The attestation response code.
+  var code: String?
+  /// The seconds after which the request may be made again.
+  var retrySeconds: Int?
+
+  /// The response, with the id under which the log has the request.
+  func response(requestID: String) -> Response {
+    var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+    if let retrySeconds { headers[.retryAfter] = String(retrySeconds) }
+    if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
+    let document = JSONValue.object([
+      ("type", .string("urn:holdfast:problem:\(type)")), ("title", .string(title)),
+      ("status", .integer(UInt64(status.code))), ("detail", detail.map { .string($0) } ?? .null),
+      ("reasons", .array(reasons.map { .string($0) })), ("arc", code.map { .string($0) } ?? .null),
+      ("request_id", .string(requestID)),
+    ])
+    return Response(
+      status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: document.compact())))
+  }
+}
+
+extension Problem {
+  static func malformed(_ detail: String) -> Problem {
+    Problem(status: .badRequest, type: "malformed", title: "The request is malformed.", detail: detail)
+  }
+
+  static let notFound = Problem(status: .notFound, type: "not-found", title: "There is nothing at this address.")
+  static let unauthorized = Problem(
+    status: .unauthorized, type: "unauthorized", title: "An operator's token is required.")
+  static let tooLarge = Problem(status: .contentTooLarge, type: "too-large", title: "The body is too large.")
+  static let tooSlow = Problem(status: .requestTimeout, type: "too-slow", title: "The body did not arrive in time.")
+  static let wrongMediaType = Problem(
+    status: .unsupportedMediaType, type: "media-type", title: "The body must be application/json.")
+
+  static func forbidden(_ scope: OperatorScope) -> Problem {
+    Problem(
+      status: .forbidden, type: "forbidden", title: "The operator's token does not permit this.",
+      detail: "It requires the scope \(scope.rawValue).")
+  }
+
+  static func tooManyRequests(retrySeconds: Int) -> Problem {
+    Problem(
+      status: .tooManyRequests, type: "too-many-requests", title: "There are too many requests from this address.",
+      retrySeconds: retrySeconds)
+  }
+
+  /// A refusal, with all reasons.
+  init(_ refusal: Refusal) {
+    self.init(
+      status: .forbidden, type: "refused", title: "The request is refused.",
+      detail: refusal.reasons.map(\.text).joined(separator: " "), reasons: refusal.reasons.map(\.identifier),
+      code: refusal.code?.description)
+  }
+
+  /// A fault of the service itself. The document does not say which.
+  init(_ fault: FleetFault) {
+    switch fault {
+    case .database(.unavailable), .database(.busy), .database(.slow), .database(.conflict), .database(.uncertain),
+      .database(.notSynchronous), .database(.olderTimeline), .database(.readOnly), .database(.full):
+      self.init(
+        status: .serviceUnavailable, type: "unavailable", title: "The service cannot answer at present.",
+        retrySeconds: 2)
+    default:
+      self.init(status: .internalServerError, type: "internal", title: "The service failed.")
+    }
+  }
+
+  /// The fault of an operator's request.
+  init(_ fault: AdministrationFault) {
+    switch fault {
+    case .mistake(let mistake): self = .malformed(mistake.text)
+    case .notFound: self = .notFound
+    case .conflict(let conflict):
+      self.init(
+        status: .conflict, type: "conflict", title: "The state of the record does not permit this.",
+        reasons: [conflict.rawValue])
+    case .fleet(let fault): self.init(fault)
+    }
+  }
+}
+#endif

@@ -1,0 +1,82 @@
+#if Service
+import HoldfastFormats
+import HoldfastService
+import Hummingbird
+import HTTPTypes
+import Logging
+import NIOCore
+import NIOPosix
+
+/// What the routes share: the service, and the threads on which it waits for its database.
+struct ServiceContext: Sendable {
+  let fleet: Fleet
+  let threads: NIOThreadPool
+  let configuration: ServiceConfiguration
+
+  /// Runs a call of the service on a thread that may wait.
+  func run<Answer: Sendable>(_ body: @escaping @Sendable (Fleet) throws -> Answer) async throws -> Answer {
+    let fleet = fleet
+    return try await threads.runIfActive { try body(fleet) }
+  }
+
+  /// Reads the body of a request, strict JSON.
+  ///
+  /// - Parameter limit: The largest body, in bytes.
+  func json(_ request: Request, limit: Int) async throws -> JSONValue {
+    guard request.headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.wrongMediaType }
+    if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge }
+    let bytes = try await body(request, limit: limit)
+    do throws(JSONFault) { return try JSONValue(parsing: bytes, byteLimit: limit) } catch {
+      throw Problem.malformed(
+        JSONMistake(in: bytes, byteLimit: limit)?.text ?? "The body is not JSON as the service reads it.")
+    }
+  }
+
+  private static func isJSON(_ type: String) -> Bool {
+    let name = type.prefix { $0 != ";" }.lowercased()
+    return name.split(separator: " ").first == "application/json"
+  }
+
+  /// Reads the body within the time limit, however it trickles in.
+  private func body(_ request: Request, limit: Int) async throws -> [UInt8] {
+    try await withThrowingTaskGroup(of: [UInt8].self) { group in
+      group.addTask {
+        var bytes: [UInt8] = []
+        for try await part in request.body {
+          guard bytes.count + part.readableBytes <= limit else { throw Problem.tooLarge }
+          bytes.append(contentsOf: part.readableBytesView)
+        }
+        return bytes
+      }
+      group.addTask {
+        try await Task.sleep(for: .seconds(configuration.bodySeconds))
+        throw Problem.tooSlow
+      }
+      defer { group.cancelAll() }
+      guard let bytes = try await group.next() else { throw Problem.tooSlow }
+      return bytes
+    }
+  }
+}
+
+/// The context of one request.
+struct ServiceRequestContext: RequestContext, RemoteAddressRequestContext {
+  var coreContext: CoreRequestContextStorage
+  let remoteAddress: SocketAddress?
+
+  init(source: ApplicationRequestContextSource) {
+    coreContext = CoreRequestContextStorage(source: source)
+    remoteAddress = source.channel.remoteAddress
+  }
+}
+
+extension Response {
+  /// A response with JSON.
+  init(_ status: HTTPResponse.Status = .ok, _ json: JSONValue, headers: HTTPFields = [:]) {
+    var headers = headers
+    headers[.contentType] = "application/json"
+    headers[.cacheControl] = headers[.cacheControl] ?? "no-store"
+    self.init(status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: json.compact())))
+  }
+}
+#endif

@@ -1,0 +1,461 @@
+#if Service
+import ArgumentParser
+import Glibc
+import HoldfastCore
+import HoldfastFormats
+import HoldfastLinux
+import HoldfastMeasurement
+import HoldfastService
+
+/// A verb that carries out one operation of the administration interface on the database.
+protocol AdministrationVerb: ServiceVerb {
+  var instance: InstanceOptions { get }
+  var json: Bool { get }
+  /// The operation and its arguments.
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall
+}
+
+/// An operation of the administration interface with its arguments.
+struct OperationCall {
+  let name: String
+  var key: String?
+  var query: [(String, String)] = []
+  var body: [(String, JSONValue)] = []
+}
+
+extension AdministrationVerb {
+  mutating func perform() async throws(ServiceFailure) {
+    let fleet = try instance.fleet(instance.configuration())
+    let call = try operation(fleet)
+    guard let operation = AdministrationOperation.all.first(where: { $0.name == call.name }) else {
+      throw ServiceFailure(.fault, "there is no operation \(call.name)")
+    }
+    let result: JSONValue
+    do throws(AdministrationFault) {
+      result = try operation.perform(
+        fleet, by: instance.caller, key: call.key, query: call.query,
+        body: operation.body == nil ? nil : .object(call.body))
+    } catch { throw ServiceFailure(error) }
+    json ? Output.result(result) : Table(result).print()
+  }
+}
+
+/// A result for people: a table of records, or the members of one record.
+struct Table {
+  private let value: JSONValue
+
+  init(_ value: JSONValue) { self.value = value }
+
+  func print() {
+    guard let items = value["items"]?.elements else {
+      let members = value.members ?? []
+      let width = members.map { $0.0.count }.max() ?? 0
+      for (name, member) in members { Output.result(name.padded(to: width) + "  " + Self.text(member, name: name)) }
+      return
+    }
+    guard let names = items.first?.members?.map(\.0) else { return Output.result("nothing") }
+    let rows = [names] + items.map { item in (item.members ?? []).map { Self.text($0.1, name: $0.0) } }
+    let widths = names.indices.map { column in rows.map { $0[column].count }.max() ?? 0 }
+    for row in rows {
+      let cells = zip(row, widths).map { $0.padded(to: $1) }.joined(separator: "  ")
+      Output.result(String(cells.reversed().drop { $0 == " " }.reversed()))
+    }
+    if let next = value["next"]?.text { Output.note("there are more: --after \(next)") }
+  }
+
+  /// The members that are times, in Unix seconds.
+  private static let times: Set<String> = [
+    "added", "blocked", "withdrawn", "first_seen", "last_seen", "revoked", "issued", "expires", "created", "used",
+    "decided", "time", "active", "retired", "day",
+  ]
+
+  private static func text(_ value: JSONValue, name: String) -> String {
+    switch value {
+    case .null: "-"
+    case .string(let text): text
+    case .integer(let number) where times.contains(name) && number < 1 << 40: Timestamp(unixSeconds: number).description
+    case .array(let elements): elements.map { text($0, name: "") }.joined(separator: ",")
+    default: String(decoding: value.compact(), as: UTF8.self)
+    }
+  }
+}
+
+extension String {
+  fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+}
+
+/// The kinds of records.
+enum RecordKind: String, ExpressibleByArgument, CaseIterable {
+  case devices, images, provers, users, tokens, invitations, requests, refusals, keys, operators, changes
+
+  /// The operation's name after `list`.
+  var plural: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+}
+
+struct List: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    abstract: "List records: \(RecordKind.allCases.map(\.rawValue).joined(separator: ", ")).")
+
+  @Argument(help: "The kind of the records.") var kind: RecordKind
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+  @Option(help: "The end of the page before.") var after: String?
+  @Option(help: "The number of records, at most 1000.") var limit: UInt64?
+  @Option(help: "Only tokens for this device.") var device: String?
+  @Option(help: "Only tokens of this prover.") var prover: String?
+  @Option(help: "Only tokens of this user.") var user: String?
+  @Option(help: "Only requests in this state.") var status: String?
+  @Option(help: "Only refusals with this response code.") var code: String?
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    let options = [
+      ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
+      ("status", status), ("code", code),
+    ]
+    return OperationCall(
+      name: "list" + kind.plural, query: options.compactMap { name, value in value.map { (name, $0) } })
+  }
+}
+
+struct Show: AdministrationVerb {
+  static let configuration = CommandConfiguration(abstract: "Show one record.")
+
+  @Argument(help: "The kind of the record.") var kind: RecordKind
+  @Argument(help: "Its id, or its name.") var id: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "show" + kind.plural.dropLast(), key: id)
+  }
+}
+
+struct Revoke: AdministrationVerb {
+  enum Kind: String, ExpressibleByArgument, CaseIterable {
+    case token, prover, user, device, invitation
+
+    var operation: String { "revoke" + rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
+  }
+
+  static let configuration = CommandConfiguration(
+    abstract: "Revoke a token, or all tokens of a prover, a user or a device.",
+    discussion: """
+      The service then issues none of them again. A device is offline: it learns of a revocation from a token of a higher \
+      generation (revoke device, device raise-generation), or when a token expires.
+      """)
+
+  @Argument(help: "The kind of the record.") var kind: Kind
+  @Argument(help: "Its id, or the user's name.") var id: String
+  @Option(help: "The reason, which operators see.") var reason: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: kind.operation, key: id, body: kind == .invitation ? [] : [("reason", .string(reason))])
+  }
+}
+
+struct Reinstate: AdministrationVerb {
+  enum Kind: String, ExpressibleByArgument, CaseIterable {
+    case prover, user
+  }
+
+  static let configuration = CommandConfiguration(abstract: "Let a revoked prover or user enrol again.")
+
+  @Argument(help: "The kind of the record.") var kind: Kind
+  @Argument(help: "Its id, or the user's name.") var id: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: kind == .prover ? "reinstateProver" : "reinstateUser", key: id)
+  }
+}
+
+struct AddDevice: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Register a device with its key, or change its label.")
+
+  @Argument(help: "The descriptor, as holdfast device show --json prints it.", completion: .file()) var descriptor:
+    String
+  @Option(help: "A description for operators, at most 64 bytes.") var label: String?
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.readFile(at: descriptor, limit: 8192) } catch {
+      throw ServiceFailure(error)
+    }
+    do throws(JSONFault) {
+      let device = try JSONValue(parsing: bytes, byteLimit: 8192)
+      return OperationCall(
+        name: "addDevice", body: [("device", device)] + (label.map { [("label", .string($0))] } ?? []))
+    } catch {
+      throw ServiceFailure(
+        .malformed, "\(descriptor) is not a device's descriptor", hint: "holdfast device show --json prints one")
+    }
+  }
+}
+
+struct ChangeDevice: AdministrationVerb {
+  enum Change: String, ExpressibleByArgument, CaseIterable {
+    case block, unblock
+    case raiseGeneration = "raise-generation"
+
+    var operation: String {
+      switch self {
+      case .block: "blockDevice"
+      case .unblock: "unblockDevice"
+      case .raiseGeneration: "raiseGeneration"
+      }
+    }
+  }
+
+  static let configuration = CommandConfiguration(
+    commandName: "change", abstract: "Block or unblock a device, or raise its generation.")
+
+  @Argument(help: "The change.") var change: Change
+  @Argument(help: "The device's id.") var id: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: change.operation, key: id)
+  }
+}
+
+struct ApproveImage: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "approve", abstract: "Approve an executable as a build of the newest release in a key file.")
+
+  @Argument(help: "The executable.", completion: .file()) var image: String
+  @Option(help: "The app's name, at most 64 bytes.") var subject: String
+  @Option(help: "The app's version, three numbers.") var version: String
+  @Option(
+    help: "The key file that the executable was built with; by default the key that everybody knows.",
+    completion: .file())
+  var proofKeys: String?
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    let digest: Digest
+    let interpreter: String?
+    do throws(MeasurementError) {
+      digest = try ExecutableImage.digest(of: image)
+      interpreter = try ExecutableImage.interpreter(at: image)
+    } catch { throw ServiceFailure(.malformed, "\(image) cannot be read as an executable") }
+    if let interpreter, proofKeys != nil {
+      throw ServiceFailure(
+        .malformed, "\(image) is an interpreter (\(interpreter)), so its evidence does not show which program it runs",
+        hint: "leave out --proof-keys: interpreters can be approved only with the default key")
+    }
+    let numbers = version.split(separator: ".", omittingEmptySubsequences: false).compactMap { UInt64($0) }
+    guard numbers.count == 3 else { throw ServiceFailure(.usage, "--version must be three numbers, such as 1.4.2") }
+    return OperationCall(
+      name: "approveImage",
+      body: [
+        ("digest", .string(hexadecimal(digest))), ("subject", .string(subject)),
+        ("version", .array(numbers.map { .integer($0) })), ("root", .string(try root())),
+      ])
+  }
+
+  /// The newest root in the key file, in hexadecimal digits.
+  private func root() throws(ServiceFailure) -> String {
+    let roots: ReleaseRoots
+    do {
+      guard let proofKeys else { return try Self.text(ReleaseRoots.default()) }
+      let bytes = try Files.readFile(at: proofKeys, limit: ReleaseRoots.maximumByteCount, requirements: .secret)
+      roots = try ReleaseRoots(parsing: bytes.span)
+    } catch let error as FileError { throw ServiceFailure(error) } catch {
+      throw ServiceFailure(
+        .malformed, "\(proofKeys ?? "") is not a key file", hint: "holdfast proof-keys --new makes one")
+    }
+    return Self.text(roots)
+  }
+
+  private static func text(_ roots: borrowing ReleaseRoots) -> String {
+    roots.root(at: 0).withBytes { hexadecimal($0) }
+  }
+}
+
+struct WithdrawImage: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "withdraw", abstract: "Withdraw the approval of an executable.")
+
+  @Argument(help: "Its digest, 64 hexadecimal digits.") var digest: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "withdrawImage", key: digest)
+  }
+}
+
+struct ApproveRequest: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "approve", abstract: "Approve a request, so that its prover gets a token.")
+
+  @Argument(help: "The request's id.") var id: String
+  @OptionGroup var permission: PermissionOptions
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "approveRequest", key: id, body: permission.members)
+  }
+}
+
+struct RefuseRequest: AdministrationVerb {
+  static let configuration = CommandConfiguration(commandName: "refuse", abstract: "Refuse a request.")
+
+  @Argument(help: "The request's id.") var id: String
+  @Option(help: "The reason, which the prover sees.") var reason: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "refuseRequest", key: id, body: [("reason", .string(reason))])
+  }
+}
+
+/// The options for the token that an invitation or a decision permits.
+struct PermissionOptions: ParsableArguments {
+  @Option(help: "The only user whose codes go with the token.") var user: String?
+  @Option(help: "The commands that the token allows, with commas; by default those of the policy.") var commands:
+    String?
+  @Option(help: "The number of rounds that the device accepts; by default that of the policy.") var uses: UInt64?
+
+  var members: [(String, JSONValue)] {
+    var members: [(String, JSONValue)] = []
+    if let user { members.append(("user", .string(user))) }
+    if let commands {
+      members.append(("commands", .array(commands.split(separator: ",").map { .string(String($0)) })))
+    }
+    if let uses { members.append(("maximum_uses", .integer(uses))) }
+    return members
+  }
+}
+
+struct Invite: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    abstract: "Make an invitation: a one-use code with which one prover gets one token for one device.")
+
+  @Option(help: "The device: its id or its label.") var device: String
+  @Option(help: "The lifetime of the code, such as 90d, 12h or 30m.") var validFor = "7d"
+  @OptionGroup var permission: PermissionOptions
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    let id: String
+    do throws(AdministrationFault) { id = try fleet.deviceID(named: device) } catch {
+      throw error == .notFound
+        ? ServiceFailure(.malformed, "no device, or more than one, has the id or label \(device)", hint: "list devices")
+        : ServiceFailure(error)
+    }
+    return OperationCall(
+      name: "invite",
+      body: [("device", .string(id)), ("valid_seconds", .integer(try seconds(validFor, of: "--valid-for")))]
+        + permission.members)
+  }
+}
+
+/// Parses a time span, such as 90d, 12h, 30m or 45s.
+func seconds(_ text: String, of option: String) throws(ServiceFailure) -> UInt64 {
+  let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
+  guard let unit = text.last.flatMap({ units[$0] }), let number = UInt64(text.dropLast()), number < 1 << 32 else {
+    throw ServiceFailure(.usage, "\(option) must be a number with s, m, h or d, such as 90d")
+  }
+  return number * unit
+}
+
+struct AddOperator: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "add", abstract: "Make an operator's token, which is shown only once.")
+
+  @Argument(help: "The name, which no operator had before.") var name: String
+  @Option(help: "The permissions with commas: read, approve, revoke, admin.") var scopes: String
+  @Option(help: "The lifetime of the token, such as 90d; by default no end.") var validFor: String?
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    var body: [(String, JSONValue)] = [
+      ("name", .string(name)), ("scopes", .array(scopes.split(separator: ",").map { .string(String($0)) })),
+    ]
+    if let validFor { body.append(("valid_seconds", .integer(try seconds(validFor, of: "--valid-for")))) }
+    return OperationCall(name: "addOperator", body: body)
+  }
+}
+
+struct RemoveOperator: AdministrationVerb {
+  static let configuration = CommandConfiguration(commandName: "remove", abstract: "Revoke an operator's token.")
+
+  @Argument(help: "The operator's name.") var name: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "removeOperator", key: name)
+  }
+}
+
+struct RotateKey: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    abstract: "Make a new key of the issuer, which signs after a time.",
+    discussion: """
+      Until then, the key before signs, and devices can be made to trust the new one: /.well-known/jwks.json has both, and \
+      holdfast device trust takes a key from it.
+      """)
+
+  @Option(help: "The time until the key signs, such as 30d.") var after = "30d"
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    guard let now = SystemClock().unixSeconds() else { throw ServiceFailure(.fault, "there is no clock") }
+    return OperationCall(
+      name: "rotateKey", body: [("active", .integer(now + (try seconds(after, of: "--after"))))])
+  }
+}
+
+struct ShowPolicy: AdministrationVerb {
+  static let configuration = CommandConfiguration(commandName: "show", abstract: "Show the policy.")
+
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall { OperationCall(name: "showPolicy") }
+}
+
+struct SetPolicy: AdministrationVerb {
+  static let configuration = CommandConfiguration(commandName: "set", abstract: "Replace the policy.")
+
+  @Argument(help: "The policy, as policy show --json prints it.", completion: .file()) var file: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    let bytes: [UInt8]
+    do throws(FileError) { bytes = try Files.readFile(at: file, limit: 1 << 16) } catch { throw ServiceFailure(error) }
+    do throws(JSONMistake) {
+      return OperationCall(name: "setPolicy", body: [("policy", try JSONMember(parsing: bytes).value)])
+    } catch { throw ServiceFailure(.malformed, error.text(in: file)) }
+  }
+}
+
+struct ResponseCode: AdministrationVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "arc", abstract: "Show what an attestation response code stands for.")
+
+  @Argument(help: "The code, ten characters.") var code: String
+  @OptionGroup var instance: InstanceOptions
+  @Flag(help: "Print one JSON object.") var json = false
+
+  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
+    OperationCall(name: "showCode", key: code.uppercased())
+  }
+}
+#endif

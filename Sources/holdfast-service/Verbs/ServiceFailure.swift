@@ -1,0 +1,134 @@
+#if Service
+import ArgumentParser
+import Glibc
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastLinux
+import HoldfastService
+
+/// An unsuccessful end of a verb: the exit status, one sentence, and a hint.
+struct ServiceFailure: Error {
+  /// The exit statuses, which are those of `holdfast`.
+  enum Status: Int32 {
+    case refused = 1
+    case malformed = 2
+    case usage = 64
+    case unavailable = 69
+    case fault = 70
+    case noPermission = 77
+  }
+
+  let status: Status
+  let message: String
+  var hint: String?
+
+  init(_ status: Status, _ message: String, hint: String? = nil) {
+    (self.status, self.message, self.hint) = (status, message, hint)
+  }
+}
+
+extension ServiceFailure {
+  init(_ fault: FleetFault) {
+    switch fault {
+    case .notCreated: self.init(.malformed, "there is no service in this database", hint: "holdfast-service init")
+    case .alreadyCreated: self.init(.malformed, "there is a service in this database already; nothing was changed")
+    case .wrongServiceKey:
+      self.init(.malformed, "service.key is not the key with which the keys in this database are encrypted")
+    case .corrupt: self.init(.fault, "the database contains a value that the service does not write")
+    case .noClock: self.init(.fault, "there is no clock")
+    case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
+    case .database(let fault): self.init(fault)
+    }
+  }
+
+  init(_ fault: SQLFault) {
+    switch fault {
+    case .unavailable: self.init(.unavailable, "the database does not answer", hint: "is its server running?")
+    case .busy, .slow, .conflict: self.init(.unavailable, "the database is too busy; nothing was changed")
+    case .full: self.init(.fault, "the database's disk is full; nothing was changed")
+    case .readOnly:
+      self.init(
+        .unavailable, "the database permits only reading; nothing was changed",
+        hint: "is this a standby, or a read-only file system?")
+    case .permission: self.init(.noPermission, "the database refuses this user")
+    case .corrupt: self.init(.fault, "the database is damaged", hint: "restore it from a backup")
+    case .foreign: self.init(.malformed, "the database belongs to another application")
+    case .newerVersion:
+      self.init(.malformed, "a newer version of holdfast-service has used the database", hint: "install that version")
+    case .missing: self.init(.malformed, "there is no database", hint: "holdfast-service init")
+    case .uncertain:
+      self.init(.unavailable, "it is unknown whether the change was made", hint: "look before you repeat it")
+    case .notSynchronous:
+      self.init(
+        .malformed, "the database has several hosts, but its server does not replicate synchronously",
+        hint: "set synchronous_standby_names, and synchronous_commit to on")
+    case .olderTimeline: self.init(.malformed, "the database's server is a former primary", hint: "stop it")
+    case .constraint, .misuse, .other: self.init(.fault, "the database refused a statement (\(fault))")
+    }
+  }
+
+  init(_ fault: AdministrationFault) {
+    switch fault {
+    case .mistake(let mistake): self.init(.usage, mistake.text)
+    case .notFound: self.init(.malformed, "there is no such record")
+    case .conflict(.anotherKey):
+      self.init(.refused, "the device is registered with another key", hint: "a new device has a new id: device init")
+    case .conflict(.anotherEvidenceKey):
+      self.init(.refused, "the release is registered with another evidence key")
+    case .conflict(.usedInvitation): self.init(.refused, "the invitation was used or revoked already")
+    case .conflict(.decidedRequest): self.init(.refused, "the request was decided already, or has expired")
+    case .conflict(.existingOperator): self.init(.refused, "there is, or was, an operator of that name")
+    case .fleet(let fault): self.init(fault)
+    }
+  }
+
+  init(_ error: FileError) {
+    switch error.kind {
+    case .notFound: self.init(.malformed, "\(error.path) does not exist", hint: "holdfast-service init")
+    case .exists: self.init(.malformed, "\(error.path) already exists; nothing was overwritten")
+    case .noPermission, .tooOpen, .wrongOwner:
+      self.init(.noPermission, "\(error.path) is not only this user's, or this user may not read it")
+    default: self.init(.fault, "\(error.path) could not be read or written")
+    }
+  }
+}
+
+/// A verb of `holdfast-service`. It throws only a ``ServiceFailure``.
+protocol ServiceVerb: AsyncParsableCommand {
+  mutating func perform() async throws(ServiceFailure)
+}
+
+extension ServiceVerb {
+  mutating func run() async throws {
+    do throws(ServiceFailure) {
+      guard ProcessHardening.apply() else { throw ServiceFailure(.fault, "the process could not be protected") }
+      try await perform()
+    } catch {
+      Output.note(error.message)
+      if let hint = error.hint { Output.note(hint: hint) }
+      throw ExitCode(error.status.rawValue)
+    }
+  }
+}
+
+/// The output of a verb: results on standard output, everything else on standard error.
+enum Output {
+  static func result(_ text: String) { write(text.printable + "\n", to: STDOUT_FILENO) }
+  static func result(_ json: JSONValue) {
+    write(String(decoding: json.compact(), as: UTF8.self) + "\n", to: STDOUT_FILENO)
+  }
+  static func result(lines: [UInt8]) { write(String(decoding: lines, as: UTF8.self), to: STDOUT_FILENO) }
+  static func note(_ text: String) { write("holdfast-service: \(text.printable)\n", to: STDERR_FILENO) }
+  static func note(hint: String) { write("hint: \(hint.printable)\n", to: STDERR_FILENO) }
+
+  private static func write(_ text: String, to descriptor: Int32) {
+    var bytes = Array(text.utf8)[...]
+    while !bytes.isEmpty {
+      let count = unsafe bytes.withUnsafeBytes { unsafe Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else { return }
+      bytes = bytes.dropFirst(count)
+    }
+  }
+}
+#endif

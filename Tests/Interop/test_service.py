@@ -1,0 +1,447 @@
+"""`holdfast-service`: provers and operators over HTTPS, with one instance and with several over one database."""
+
+import base64
+import concurrent.futures
+import contextlib
+import datetime
+import hashlib
+import http.client
+import ipaddress
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from holdfast_peer.command_line import CommandLine, stop
+
+
+def make_certificate(folder):
+    """Writes a certificate for 127.0.0.1 that signs itself, with its key."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "holdfast-service")])
+    now = datetime.datetime.now(datetime.UTC)
+    certificate = (
+        x509.CertificateBuilder()
+        .subject_name(name)
+        .issuer_name(name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(days=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    (folder / "certificate.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+    (folder / "key.pem").write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    os.chmod(folder / "key.pem", 0o600)
+
+
+class Instance:
+    """A server of the service, and a client of it."""
+
+    def __init__(self, service, **settings):
+        self.service = service
+        folder = service.folder
+        configuration = {
+            "listen": "127.0.0.1:0",
+            "certificate": str(folder / "certificate.pem"),
+            "key": str(folder / "key.pem"),
+            "requests_per_minute": 100_000,
+            **settings,
+        }
+        path = folder / f"config-{os.urandom(4).hex()}.json"
+        path.write_text(json.dumps({name: value for name, value in configuration.items() if value is not None}))
+        self.log = folder / f"{path.stem}.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [service.program, "serve", "--dir", folder / "service", "--config", path],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+            )
+        line = self.process.stdout.readline().decode()
+        assert line.startswith("serving http"), (line, self.log.read_text()[-500:])
+        self.is_secure = line.startswith("serving https")
+        self.port = int(line.rsplit(":", 1)[1])
+
+    def context(self):
+        return ssl.create_default_context(cafile=self.service.folder / "certificate.pem")
+
+    def connect(self, timeout=20):
+        if not self.is_secure:
+            return http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, context=self.context())
+
+    def ask(self, method, path, body=None, token=None, headers=()):
+        """Returns status, headers and the JSON of an answer."""
+        with contextlib.closing(self.connect()) as connection:
+            sent = {"Content-Type": "application/json"} if body is not None else {}
+            if token:
+                sent["Authorization"] = f"Bearer {token}"
+            sent.update(headers)
+            data = body if isinstance(body, bytes) else json.dumps(body).encode() if body is not None else None
+            connection.request(method, path, data, sent)
+            answer = connection.getresponse()
+            text = answer.read()
+            kind = answer.getheader("Content-Type", "")
+            return answer.status, answer.headers, json.loads(text) if "json" in kind else text.decode()
+
+    def stop(self, number=signal.SIGTERM):
+        self.process.send_signal(number)
+        return self.process.wait(20)
+
+
+class Service:
+    """A service with a registered device and this program as its approved app."""
+
+    def __init__(self, program, command_line, folder):
+        self.program, self.command_line, self.folder = program, command_line, folder
+        make_certificate(folder)
+        command_line.succeed("device", "init", "--dir", folder / "device")
+        self.descriptor = command_line.read_json("device", "show", "--dir", folder / "device")
+        (folder / "device.json").write_text(json.dumps(self.descriptor))
+        self.verb("init")
+        self.verb("device", "add", folder / "device.json", "--label", "lock-7")
+        self.verb("image", "approve", command_line.path, "--subject", "holdfast", "--version", "0.0.0")
+
+    def verb(self, *arguments, status=0):
+        words = [self.program, *arguments, "--dir", self.folder / "service"]
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        assert done.returncode == status, (arguments, done.returncode, done.stderr.decode()[-300:])
+        return done.stdout.decode()
+
+    def json(self, *arguments):
+        return json.loads(self.verb(*arguments, "--json"))
+
+    def operator(self, name, scopes):
+        return self.json("operator", "add", name, "--scopes", scopes)["token"]
+
+    def evidence(self, name):
+        """Measures the program, and returns the evidence and the state folder."""
+        state = self.folder / name
+        self.command_line.succeed("measure", "--state", state, "--out", self.folder / f"{name}.cbor")
+        return base64.b64encode((self.folder / f"{name}.cbor").read_bytes()).decode(), state
+
+    def attest(self, instance, evidence):
+        status, _, answer = instance.ask("POST", "/v1/attest", {"device": self.descriptor, "evidence": evidence})
+        assert status == 200, answer
+        return answer
+
+    def ask_for_token(self, instance, attestation, **more):
+        body = {"attestation": attestation["attestation"], "device": self.descriptor, **more}
+        return instance.ask("POST", "/v1/tokens", body)
+
+
+@pytest.fixture(scope="module")
+def service(request, tmp_path_factory):
+    program = request.config.getoption("holdfast").resolve().parent / "holdfast-service"
+    if not program.exists():
+        pytest.fail(f"{program} is not built: make service")
+    folder = tmp_path_factory.mktemp("service")
+    path = request.config.getoption("holdfast").resolve()
+    return Service(program, CommandLine(path, folder), folder)
+
+
+@pytest.fixture(scope="module")
+def instance(service):
+    instance = Instance(service)
+    yield instance
+    assert instance.stop() == 0, "exit status"
+
+
+def code_of(service, **permission):
+    options = []
+    for name, value in permission.items():
+        options += [f"--{name}", value]
+    return service.json("invite", "--device", "lock-7", "--valid-for", "90d", *options)["code"]
+
+
+def test_a_prover_enrols_by_invitation_and_its_device_accepts_it(service, instance):
+    """The token of the service, stored by `accept`, opens the device that trusts the service's key."""
+    evidence, state = service.evidence("phone")
+    code = code_of(service, commands="unlock,lock", uses="5")
+    attestation = service.attest(instance, evidence)
+    status, _, answer = service.ask_for_token(instance, attestation, invitation=code.lower())
+    assert status == 201, answer
+    assert answer["claims"]["commands"] == ["unlock", "lock"] and answer["claims"]["maximum_uses"] == 5
+    again = service.ask_for_token(instance, service.attest(instance, evidence), invitation=code)
+    assert again[0] == 201 and again[2] == answer, "the same request got another token"
+    (service.folder / "token").write_bytes(base64.b64decode(answer["token"]))
+    line = service.command_line
+    line.succeed("accept", "--state", state, "--device", service.folder / "device.json", service.folder / "token")
+    _, headers, keys = instance.ask("GET", "/.well-known/jwks.json")
+    assert "max-age" in headers["Cache-Control"] and len(keys["keys"]) == 1
+    key = {name: keys["keys"][0][name] for name in ("kty", "crv", "x", "y")}
+    (service.folder / "issuer.jwk").write_text(json.dumps(key))
+    line.succeed("device", "trust", "--dir", service.folder / "device", service.folder / "issuer.jwk")
+    device = line.start("device", "serve", "--dir", service.folder / "device", "--listen", f"unix:{service.folder}/s")
+    try:
+        for _ in range(100):
+            done = line.run("prove", "--connect", f"unix:{service.folder}/s", "--state", state, "--command", "unlock")
+            if done.returncode != 69:
+                break
+            time.sleep(0.05)
+        assert done.returncode == 0, done.stderr.decode()[-300:]
+    finally:
+        stop(device)
+
+
+def test_an_operator_decides_about_a_request_without_an_invitation(service, instance):
+    token = service.operator("olga", "read,approve")
+    evidence, _ = service.evidence("waiting")
+    status, headers, answer = service.ask_for_token(instance, service.attest(instance, evidence), user="bob")
+    assert status == 202 and headers["Location"] == f"/v1/requests/{answer['request']}", answer
+    assert int(headers["Retry-After"]) > 0
+    waiting = instance.ask("GET", "/v1/admin/requests?status=waiting", token=token)[2]["items"]
+    assert [item["id"] for item in waiting] == [answer["request"]]
+    assert waiting[0]["user"] == "bob" and waiting[0]["device_label"] == "lock-7"
+    assert waiting[0]["subject"] == "holdfast" and waiting[0]["version"] == "0.0.0"
+    path = f"/v1/admin/requests/{answer['request']}/approve"
+    assert instance.ask("POST", path, {"user": "bob"}, token=token)[0] == 200
+    status, _, problem = instance.ask("POST", path, {"user": "eve"}, token=token)
+    assert status == 409 and problem["reasons"] == ["decidedRequest"], problem
+    assert instance.ask("GET", headers["Location"])[2]["status"] == "approved"
+    status, _, issued = service.ask_for_token(instance, service.attest(instance, evidence))
+    assert status == 201 and issued["claims"]["user"] == "bob", issued
+    assert instance.ask("GET", headers["Location"])[2]["status"] == "collected"
+
+
+def test_a_refusal_is_a_problem_document_with_all_reasons_and_the_response_code(service, instance):
+    evidence, _ = service.evidence("refused")
+    attestation = service.attest(instance, evidence)
+    status, headers, problem = service.ask_for_token(instance, attestation, invitation="AAAAA-AAAAA-AAAAA-AAAAA")
+    assert status == 403 and headers["Content-Type"] == "application/problem+json"
+    assert problem["reasons"] == ["unknownInvitation"] and problem["arc"] == attestation["arc"], problem
+    assert set(problem) == {"type", "title", "status", "detail", "reasons", "arc", "request_id"}
+    assert problem["status"] == 403 and headers["X-Request-ID"] == problem["request_id"]
+    assert problem["request_id"] in instance.log.read_text(), "the log does not have the request's id"
+    assert service.json("arc", attestation["arc"])["code"] == attestation["arc"]
+    service.verb("image", "withdraw", hashlib.sha256(pathlib.Path(service.command_line.path).read_bytes()).hexdigest())
+    try:
+        other, _ = service.evidence("withdrawn")
+        status, _, problem = instance.ask("POST", "/v1/attest", {"device": service.descriptor, "evidence": other})
+        assert status == 403 and problem["reasons"] == ["unknownImage"] and len(problem["arc"]) == 10, problem
+    finally:
+        service.verb("image", "approve", service.command_line.path, "--subject", "holdfast", "--version", "0.0.0")
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status"),
+    [
+        (b"", {}, 400),
+        (b"{", {}, 400),
+        (b"[]", {}, 400),
+        (b'{"device": 1, "device": 2}', {}, 400),
+        (b'{"evidence": "AAAA", "device": {}, "more": 1}', {}, 400),
+        (b"\xff\xfe", {}, 400),
+        (b"[" * 10_000, {}, 400),
+        (b'{"evidence": 1e400}', {}, 400),
+        (b"{}", {"Content-Type": "text/plain"}, 415),
+        (b"{}", {"Content-Type": ""}, 415),
+        (b" " * 200_000, {}, 413),
+    ],
+)
+def test_a_bad_body_is_refused_with_a_problem_document(instance, body, headers, status):
+    for path in ("/v1/attest", "/v1/tokens"):
+        found, answered, problem = instance.ask("POST", path, body, headers=headers)
+        assert found == status and answered["Content-Type"] == "application/problem+json", (path, found, problem)
+
+
+def test_bad_members_are_named(service, instance):
+    evidence = base64.b64encode(b"\x01\x02").decode()
+    for change, word in [
+        ({"evidence": evidence}, "evidence"),
+        ({"evidence": "A"}, "base64"),
+        ({"device": {**service.descriptor, "kid": "0" * 16}}, "device"),
+        ({"device": {**service.descriptor, "more": 1}}, "device"),
+    ]:
+        body = {"device": service.descriptor, "evidence": evidence, **change}
+        status, _, problem = instance.ask("POST", "/v1/attest", body)
+        assert status == 400 and word in problem["detail"], problem
+
+
+def test_operators_have_only_the_permissions_of_their_tokens(service, instance):
+    reader = service.operator("rita", "read")
+    identifier = service.descriptor["device_id"]
+    assert instance.ask("GET", f"/v1/admin/devices/{identifier}", token=reader)[2]["label"] == "lock-7"
+    for token in (None, "", "x", reader + "0", reader[:-1] + ("0" if reader[-1] != "0" else "1")):
+        status, headers, problem = instance.ask("GET", "/v1/admin/devices", token=token)
+        assert status == 401 and headers["WWW-Authenticate"] == "Bearer", (token, problem)
+    for method, path, body in [
+        ("POST", f"/v1/admin/devices/{identifier}/block", {}),
+        ("POST", "/v1/admin/invitations", {"device": identifier, "valid_seconds": 60}),
+        ("POST", "/v1/admin/operators", {"name": "x", "scopes": ["admin"]}),
+        ("GET", "/v1/admin/operators", None),
+        ("PUT", "/v1/admin/policy", {"policy": {}}),
+    ]:
+        assert instance.ask(method, path, body, token=reader)[0] == 403, path
+    service.verb("operator", "remove", "rita")
+    assert instance.ask("GET", "/v1/admin/devices", token=reader)[0] == 401
+    assert reader not in instance.log.read_text(), "a token is in the log"
+
+
+def test_an_address_that_is_none_and_a_method_that_is_none_are_problems(instance):
+    for method, path in [("GET", "/"), ("GET", "/v1/attest"), ("DELETE", "/v1/tokens"), ("GET", "/v1/requests/xyz")]:
+        status, headers, _ = instance.ask(method, path)
+        assert status in (404, 405) and headers["Content-Type"] == "application/problem+json", (method, path, status)
+
+
+def test_probes_and_metrics_answer(service, instance):
+    assert instance.ask("GET", "/healthz")[0] == 200 and instance.ask("GET", "/readyz")[0] == 200
+    text = instance.ask("GET", "/metrics")[2]
+    assert 'holdfast_requests_total{route="/healthz",status="200"} 1' in text, text[:500]
+    assert "holdfast_request_seconds_bucket" in text
+
+
+def test_only_tls_1_3_is_spoken(instance):
+    old = instance.context()
+    old.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises(ssl.SSLError), socket.create_connection(("127.0.0.1", instance.port), 5) as plain:
+        old.wrap_socket(plain, server_hostname="127.0.0.1")
+    with socket.create_connection(("127.0.0.1", instance.port), 5) as plain:
+        context = instance.context()
+        context.set_alpn_protocols(["h2", "http/1.1"])
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as secure:
+            assert secure.version() == "TLSv1.3" and secure.selected_alpn_protocol() == "h2"
+
+
+def test_http_2_is_spoken(service, instance):
+    if not shutil.which("curl"):
+        pytest.skip("there is no curl")
+    done = subprocess.run(
+        [
+            "curl",
+            "--http2",
+            "-s",
+            "--cacert",
+            service.folder / "certificate.pem",
+            "-w",
+            "%{http_version}",
+            f"https://127.0.0.1:{instance.port}/healthz",
+        ],
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.stdout.decode() == '{"status":"ok"}2', done
+
+
+def test_slow_and_endless_peers_are_cut_off_and_others_are_served(service):
+    """Heads and bodies that trickle, and bodies without an end, hold nobody up and end within the limits."""
+    quick = Instance(service, idle_seconds=2, body_seconds=2)
+    try:
+        peers = [socket.create_connection(("127.0.0.1", quick.port), 5) for _ in range(20)]
+        secure = [quick.context().wrap_socket(peer, server_hostname="127.0.0.1") for peer in peers]
+        head = b"POST /v1/attest HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+        for peer in secure[:10]:
+            peer.sendall(head[:20])
+        for peer in secure[10:]:
+            peer.sendall(head + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+        assert quick.ask("GET", "/healthz")[0] == 200
+        start = time.monotonic()
+        for peer in secure:
+            peer.settimeout(10)
+            with contextlib.suppress(OSError):
+                while peer.recv(4096):
+                    pass
+        assert time.monotonic() - start < 9, "slow peers were kept"
+        with contextlib.closing(quick.connect()) as connection:
+            connection.putrequest("POST", "/v1/attest")
+            connection.putheader("Content-Type", "application/json")
+            connection.putheader("Transfer-Encoding", "chunked")
+            connection.endheaders()
+            with contextlib.suppress(OSError):
+                for _ in range(64):
+                    connection.send(b"1000\r\n" + b" " * 4096 + b"\r\n")
+            with contextlib.suppress(OSError, http.client.HTTPException):
+                assert connection.getresponse().status in (408, 413)
+        assert quick.ask("GET", "/healthz")[0] == 200
+    finally:
+        assert quick.stop() == 0, "exit status"
+
+
+def test_an_address_that_asks_too_often_is_told_when_to_come_again(service):
+    limited = Instance(service, requests_per_minute=5)
+    try:
+        answers = [limited.ask("GET", "/healthz") for _ in range(7)]
+        assert [status for status, _, _ in answers].count(200) == 5
+        status, headers, problem = answers[-1]
+        assert status == 429 and int(headers["Retry-After"]) > 0 and problem["type"].endswith("too-many-requests")
+    finally:
+        assert limited.stop() == 0, "exit status"
+
+
+def test_a_graceful_stop_answers_the_requests_that_have_begun(service):
+    stopping = Instance(service)
+    evidence, _ = service.evidence("stopping")
+    attestation = service.attest(stopping, evidence)
+    code = code_of(service)
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        asked = [pool.submit(service.ask_for_token, stopping, attestation, invitation=code) for _ in range(8)]
+        concurrent.futures.wait(asked[:1])
+        assert stopping.stop() == 0, "exit status"
+        tokens = [call.result()[2]["token"] for call in asked if call.exception() is None and call.result()[0] == 201]
+    assert tokens and len(set(tokens)) == 1
+
+
+def test_without_a_certificate_it_listens_only_on_loopback(service):
+    plain = Instance(service, certificate=None, key=None)
+    try:
+        assert not plain.is_secure and plain.ask("GET", "/readyz")[0] == 200
+    finally:
+        assert plain.stop() == 0, "exit status"
+    (service.folder / "open.json").write_text(json.dumps({"listen": "0.0.0.0:0"}))
+    words = [service.program, "serve", "--dir", service.folder / "service", "--config", service.folder / "open.json"]
+    done = subprocess.run(words, capture_output=True, timeout=20, check=False)
+    assert done.returncode == 2 and b"certificate is missing" in done.stderr, done
+
+
+def test_the_configuration_is_printed_without_a_password(service):
+    (service.folder / "secret.json").write_text(json.dumps({"database": "postgresql://u:hush@h/d"}))
+    words = [
+        service.program,
+        "serve",
+        "--dir",
+        service.folder / "service",
+        "--config",
+        service.folder / "secret.json",
+        "--print-config",
+    ]
+    done = subprocess.run(words, capture_output=True, timeout=20, check=False)
+    assert done.returncode == 0 and json.loads(done.stdout)["database"] == "postgresql://u:*@h/d", done
+    assert b"hush" not in done.stdout + done.stderr
+
+
+def test_bad_arguments_say_what_is_wrong(service):
+    folder = service.folder
+    for words, status in [
+        (["list", "nothing"], 64),
+        (["show", "devices", "00"], 2),
+        (["invite", "--device", "nobody"], 2),
+        (["invite", "--device", "lock-7", "--valid-for", "soon"], 64),
+        (["revoke", "token", "0" * 32, "--reason", "x"], 2),
+        (["operator", "add", "z", "--scopes", "root"], 64),
+        (["device", "add", folder / "certificate.pem"], 2),
+        (["policy", "set", folder / "certificate.pem"], 2),
+        (["init"], 2),
+    ]:
+        service.verb(*words, status=status)
+    done = subprocess.run(
+        [service.program, "list", "devices", "--dir", folder / "elsewhere"],
+        capture_output=True,
+        timeout=20,
+        check=False,
+    )
+    assert done.returncode == 2 and b"hint: holdfast-service init" in done.stderr, done
