@@ -49,11 +49,42 @@ extension Measurer {
     do throws(RandomFailure) { salt = try random.fixedBytes() } catch { throw .cryptography }
     let keyID = try keys.currentID()
     let configuration: MeasurementConfiguration
-    let evidence: Evidence
     do throws(EncodingFault) {
       configuration = try MeasurementConfiguration(
         salt: salt, mpkID: keyID, appIDs: measurement.app.map(\.id), deviceIDs: measurement.device.map(\.id),
         created: clock.unixSeconds() ?? 0)
+    } catch {
+      throw .evidence(error)
+    }
+    return try baseline(of: measurement, for: configuration, subject: subject, version: version)
+  }
+
+  /// Makes an earlier baseline again, with the same evidence, if app and host have not changed since.
+  ///
+  /// - Parameters:
+  ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` returns it.
+  ///   - configuration: the configuration of the baseline.
+  ///   - fingerprints: the fingerprints of the baseline.
+  ///   - subject: the claim of the baseline about the app's name.
+  ///   - version: the claim of the baseline about the app's version.
+  /// - Returns: the baseline; nil if a component, the list of components or the current release has changed.
+  package mutating func baseline(
+    again configuration: MeasurementConfiguration, _ fingerprints: BaselineFingerprints,
+    of measurement: LiveMeasurement, subject: BoundedText<64>?, version: AppVersion?
+  ) throws(MeasurementError) -> Baseline? {
+    guard try keys.currentID() == configuration.mpkID, measurement.app.map(\.id) == configuration.appIDs,
+      measurement.device.map(\.id) == configuration.deviceIDs
+    else { return nil }
+    let baseline = try baseline(of: measurement, for: configuration, subject: subject, version: version)
+    return baseline.fingerprints == fingerprints ? baseline : nil
+  }
+
+  private mutating func baseline(
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration, subject: BoundedText<64>?,
+    version: AppVersion?
+  ) throws(MeasurementError) -> Baseline {
+    let evidence: Evidence
+    do throws(EncodingFault) {
       evidence = try Evidence(
         configuration: configuration, app: measurement.app, device: measurement.device, subject: subject,
         version: version, properties: measurement.properties)

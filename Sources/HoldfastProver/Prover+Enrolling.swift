@@ -25,15 +25,21 @@ public struct MeasurementToken: Sendable {
   /// Checks the form of the bytes, as far as it can be seen from outside.
   ///
   /// - Throws: `notAToken`.
-  func check() throws(StateFolderFault) {
+  package func check() throws(StateFolderFault) {
     let dotCount = bytes.count(where: { $0 == UInt8(ascii: ".") })
     guard let first = bytes.first, bytes.count <= Limit.token.everywhere,
       encoding == .jose ? dotCount == 4 : first >> 5 == 6
     else { throw .notAToken }
   }
 
+  /// Returns whether the envelope names the key of a device as that of its recipient. Only the device knows whether it can
+  /// decrypt the token.
+  package func isAddressed(to device: DeviceDescriptor) -> Bool {
+    TokenRecipient.keyID(of: bytes.span, encoding: encoding) == device.keyID
+  }
+
   /// The format, which the first byte shows: compact JOSE begins with `{` in base64url, COSE with a CBOR tag.
-  var encoding: TokenEncoding { bytes.first == UInt8(ascii: "e") ? .jose : .cose }
+  package var encoding: TokenEncoding { bytes.first == UInt8(ascii: "e") ? .jose : .cose }
 }
 
 /// The app's claims about itself in its evidence. The service's policy determines name and version, and claims must agree with it.
@@ -96,6 +102,42 @@ extension Prover {
         replacing: replacing)
     }
     return baseline
+  }
+
+  /// Returns the baseline that waits for a device's token, with the same evidence, to send it to the backend once more: for
+  /// example in another process, after somebody had to approve it.
+  ///
+  /// Evidence is not stored. App and host are measured again, and have to be as they were.
+  ///
+  /// - Parameters:
+  ///   - device: the device of the baseline.
+  ///   - app: what the app said of itself when the baseline was taken.
+  /// - Returns: the baseline; nil if the app, its release or its host has changed since. Then begin again, and let the waiting
+  ///   baseline be replaced.
+  /// - Throws: ``StateFolderFault/noBaseline(_:)``, ``StateFolderFault/usedBaseline(_:)``, ``StateFolderFault/damaged(path:)``,
+  ///   ``StateFolderFault/file(_:)`` (also for a folder of another kind), each in ``ProverError/state(_:)``;
+  ///   ``ProverError/measurement(_:)``.
+  public func resume(for device: DeviceID, as app: AppClaims = AppClaims()) throws(ProverError) -> Baseline? {
+    try checkKind()
+    return try resume(for: device, as: app, of: try measure())
+  }
+
+  /// The same with a recent measurement.
+  package func resume(
+    for device: DeviceID, as app: AppClaims, of measurement: LiveMeasurement
+  ) throws(ProverError) -> Baseline? {
+    let begun: (configuration: [UInt8], fingerprints: BaselineFingerprints)
+    do throws(StateFolderFault) { begun = try folder.loadBegun(for: device) } catch { throw .state(error) }
+    var measurer = Measurer(keys: keys)
+    let configuration: MeasurementConfiguration
+    let bytes = begun.configuration
+    do throws(EncodingFault) { configuration = try MeasurementConfiguration(decoding: bytes.span) } catch {
+      throw .measurement(.malformedConfiguration(error))
+    }
+    do throws(MeasurementError) {
+      return try measurer.baseline(
+        again: configuration, begun.fingerprints, of: measurement, subject: app.subject, version: app.version)
+    } catch { throw .measurement(error) }
   }
 
   /// Completes the enrolment of the baseline that waits for a device's token.
@@ -169,11 +211,25 @@ extension Prover {
 
   /// Measures this process once, and creates the evidence for several devices. Each baseline has a separate salt.
   package func takeBaselines(_ count: Int, as app: AppClaims = AppClaims()) throws(ProverError) -> [Baseline] {
+    try takeBaselines(count, as: app, of: try measure())
+  }
+
+  /// Measures this process and its host.
+  package func measure() throws(ProverError) -> LiveMeasurement {
+    var measurer = Measurer(keys: keys)
+    do throws(MeasurementError) { return try measurer.measure(makingDeviceSecret: true) } catch {
+      throw .measurement(error)
+    }
+  }
+
+  @inline(never)
+  private func takeBaselines(
+    _ count: Int, as app: AppClaims, of measurement: LiveMeasurement
+  ) throws(ProverError) -> [Baseline] {
     var random = SystemRandom()
     var measurer = Measurer(keys: keys)
     var baselines: [Baseline] = []
     do throws(MeasurementError) {
-      let measurement = try measurer.measure(makingDeviceSecret: true)
       for _ in 0..<count {
         baselines.append(
           try measurer.baseline(
@@ -181,6 +237,21 @@ extension Prover {
       }
     } catch { throw .measurement(error) }
     return baselines
+  }
+
+  /// Takes a baseline whose token is requested from a service, and stores it with the request.
+  ///
+  /// - Parameter replacing: whether a baseline that waits for its token may be lost.
+  package func begin(
+    _ request: WaitingRequest, for device: DeviceID, as app: AppClaims, of measurement: LiveMeasurement, replacing: Bool
+  ) throws(ProverError) -> Baseline {
+    let baseline = try takeBaselines(1, as: app, of: measurement)[0]
+    try inFolder { folder throws(StateFolderFault) in
+      try folder.begin(
+        configuration: baseline.configuration.encoded(), fingerprints: baseline.fingerprints, for: device,
+        request: request, replacing: replacing)
+    }
+    return baseline
   }
 
   private func inFolder(_ body: (ProverFolder) throws(StateFolderFault) -> Void) throws(ProverError) {

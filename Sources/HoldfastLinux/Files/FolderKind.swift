@@ -16,7 +16,8 @@ public enum FolderKind: String, Sendable, CaseIterable {
     switch self {
     case .device: ["device.json", "device.key", "ledger.sqlite", "actuator.state"]
     case .service: ["issuer.key", "account.key", "release.keys", "attestation-encryption.jwk", "attestation.sqlite"]
-    case .prover: ["enrolment.json", "measurement_config.bin", "fingerprints.cbor", "devices", "pending"]
+    case .prover:
+      ["enrolment.json", "measurement_config.bin", "fingerprints.cbor", "devices", "pending", "services.json"]
     case .authenticator: ["authenticator.sqlite"]
     }
   }

@@ -70,10 +70,12 @@ extension ProverFolder {
   ///
   /// - Parameters:
   ///   - device: The device of the baseline; nil for the one that `issue` will name.
+  ///   - request: The request to a service that the baseline is for; nil if its evidence travels in another way.
   ///   - replacing: Whether a pending baseline may be lost.
   /// - Throws: `baselineWaits`, `busy`, `noExchange`, `file`.
   package func begin(
-    configuration: [UInt8], fingerprints: BaselineFingerprints, for device: DeviceID?, replacing: Bool
+    configuration: [UInt8], fingerprints: BaselineFingerprints, for device: DeviceID?, request: WaitingRequest? = nil,
+    replacing: Bool
   ) throws(StateFolderFault) {
     try makeFolders(pendingPath)
     try takingTurns(in: pendingPath) { () throws(StateFolderFault) in
@@ -81,7 +83,32 @@ extension ProverFolder {
       try replaceFolder(named: pendingName(device), in: pendingPath) { (staging) throws(StateFolderFault) in
         try staging.write(configuration, as: EnrolmentFolder.configurationName)
         try staging.write(fingerprints.encoded(), as: EnrolmentFolder.fingerprintsName)
+        if let request { try staging.write(request.encoded, as: WaitingRequest.fileName) }
       }
+    }
+  }
+
+  /// Returns the request to a service that a device's pending baseline is for; nil if there is no baseline, or its evidence
+  /// travels in another way. A damaged request is an empty one, which no wishes equal.
+  package func waitingRequest(for device: DeviceID) throws(StateFolderFault) -> WaitingRequest? {
+    let place = pendingFolder(device)
+    guard try place.configurationIfThere() != nil else { return nil }
+    do throws(StateFolderFault) {
+      return WaitingRequest(try place.read(WaitingRequest.fileName, limit: WaitingRequest.maximumByteCount))
+    } catch {
+      if case .missing = error { return nil }
+      throw error
+    }
+  }
+
+  /// Records the service's answer to the request of a device's pending baseline. Another baseline is not changed.
+  package func record(
+    _ request: WaitingRequest, configuration: [UInt8], for device: DeviceID
+  ) throws(StateFolderFault) {
+    try takingTurns(in: pendingPath) { () throws(StateFolderFault) in
+      let place = pendingFolder(device)
+      guard try place.configurationIfThere() == configuration else { return }
+      try place.write(request.encoded, as: WaitingRequest.fileName)
     }
   }
 
@@ -153,7 +180,7 @@ extension ProverFolder {
     } catch { throw .file(error) }
   }
 
-  private func takingTurns(
+  func takingTurns(
     in folder: String, _ body: () throws(StateFolderFault) -> Void
   ) throws(StateFolderFault) {
     let turns: FolderTurns
