@@ -10,7 +10,7 @@ SWIFT ?= swift
 COMPILE = --configuration release --static-swift-stdlib -Xswiftc -static-stdlib -Xswiftc -use-ld=lld \
   -Xswiftc -I$(CURDIR)/$(ESSENTIALS)
 RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all $(SHORT_RELOCATIONS) \
-  -Xlinker -L$(CURDIR)/$(RUNTIMES) -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a --product holdfast
+  -Xlinker -L$(CURDIR)/$(RUNTIMES) -Xlinker $(CURDIR)/$(ESSENTIALS)/libFoundationEssentials.a
 SHORT_RELOCATIONS = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | \
   awk '$$1 == "glibc" && $$2 + 0 >= 2.36 { print "-Xlinker -z -Xlinker pack-relative-relocs" }')
 # The version of the C interface. The first number is that of incompatible changes, and part of the library's name.
@@ -19,7 +19,8 @@ LIBRARY_NAME = libholdfast.so.1
 LIBRARY = .build/library
 ESSENTIALS = .build/essentials
 RUNTIMES = .build/runtimes
-PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev python3-cryptography
+PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev libqrencode-dev libcurl4-openssl-dev \
+  python3-cryptography
 # For HoldfastDatabase, which the command line and the C library do not have.
 DATABASE_PACKAGES = libpq-dev
 TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql
@@ -44,8 +45,9 @@ COMPLETIONS = .build/completions
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-build: packages $(ESSENTIALS)/libFoundationEssentials.a $(RUNTIMES) ## Build the command line at .build/release/holdfast.
-	@$(SWIFT) build --quiet $(RELEASE)
+build: packages $(ESSENTIALS)/libFoundationEssentials.a $(RUNTIMES) ## Build the command line at .build/release/holdfast, and holdfast-carrier next to it.
+	@$(SWIFT) build --quiet $(RELEASE) --product holdfast
+	@$(SWIFT) build --quiet $(RELEASE) --product holdfast-carrier
 
 # The same flags link the tools of the build's plugins, which have none of the symbols: hence --undefined-version.
 library: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the C library in .build/library.
@@ -99,6 +101,7 @@ install: build library man completions ## Install the command line, the C librar
 	@$(MAKE) --no-print-directory install-library
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
 	@install -m 755 .build/release/holdfast $(DESTDIR)$(PREFIX)/bin/holdfast
+	@install -D -m 755 .build/release/holdfast-carrier $(DESTDIR)$(PREFIX)/libexec/holdfast/holdfast-carrier
 	@install -m 644 $(MANUAL)/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 	@install -m 644 $(MANUAL)/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
 	@install -D -m 644 $(COMPLETIONS)/holdfast $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast
@@ -109,7 +112,8 @@ uninstall: ## Remove the files that install wrote under PREFIX.
 	@rm -f $(DESTDIR)$(PREFIX)/lib/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(LIBRARY_NAME) \
 	  $(DESTDIR)$(PREFIX)/lib/libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc \
 	  $(DESTDIR)$(PREFIX)/include/holdfast.h $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
-	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
+	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/libexec/holdfast/holdfast-carrier \
+	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast-*.1 $(DESTDIR)$(PREFIX)/share/man/man7/holdfast-*.7 \
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast \

@@ -22,6 +22,7 @@ let package = Package(
   products: [
     .executable(name: "holdfast", targets: ["holdfast"]),
     .executable(name: "holdfast-service", targets: ["holdfast-service"]),
+    .executable(name: "holdfast-carrier", targets: ["holdfast-carrier"]),
     .library(name: "HoldfastCore", targets: ["HoldfastCore"]),
     .library(name: "HoldfastFirmware", targets: ["HoldfastFirmware"]),
     .library(name: "HoldfastReplay", targets: ["HoldfastReplay"]),
@@ -133,6 +134,21 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // Enrolling over the network: what the prover and its carrier tell each other, and the carrier, a separate process.
+    // Every byte of the prover is hashed for each proof, and this module has nothing to hurry for.
+    .target(
+      name: "HoldfastOnline", dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastLinux"],
+      swiftSettings: strict + [.unsafeFlags(["-Osize"], .when(configuration: .release))]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .target(
+      name: "HoldfastCarrier",
+      dependencies: ["HoldfastCore", "HoldfastFormats", "HoldfastLinux", "HoldfastOnline", "CCurl"],
+      swiftSettings: strict),
+    .executableTarget(
+      name: "holdfast-carrier",
+      dependencies: ["HoldfastCarrier", "HoldfastCore", "HoldfastFormats", "HoldfastLinux", "HoldfastOnline"],
+      swiftSettings: strict),
+
     // Test vectors: a device that replays them anywhere, and their files on Linux.
     .target(
       name: "HoldfastReplay", dependencies: ["HoldfastCore"],
@@ -161,8 +177,8 @@ let package = Package(
       name: "holdfast",
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
-        "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastProver",
-        "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
+        "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
+        "HoldfastProver", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -271,6 +287,10 @@ let package = Package(
         "HoldfastStorage", "HoldfastTransport", "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
+    .testTarget(name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore"], swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastCarrierTests",
+      dependencies: ["HoldfastCarrier", "HoldfastOnline", "HoldfastCore", "HoldfastFormats"], swiftSettings: tests),
     .target(
       name: "VerifyPathCheck", dependencies: ["HoldfastCore", "HoldfastFirmware"], path: "Tests/VerifyPathCheck",
       exclude: ["run"],

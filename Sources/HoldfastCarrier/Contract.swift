@@ -1,0 +1,120 @@
+import HoldfastCore
+import HoldfastFormats
+import HoldfastOnline
+
+// The carrier's half of the contract with the prover: it parses what the prover writes, and writes what the prover parses. The
+// other half is in HoldfastOnline, because every byte of a prover is hashed for each proof.
+
+/// The task of a carrier, as the prover sent it.
+package struct CarrierTask: Sendable {
+  /// The services in the order in which they are tried.
+  package var services: [PinnedService]
+  /// The file with the only certificate authorities that count; nil for those of the system.
+  package let authorities: String?
+  /// The time for the whole task, in seconds.
+  package var timeoutSeconds: UInt64
+  /// The evidence in padded base64. Anyone who reads it knows the measurements.
+  package let evidence: String
+  /// The descriptor of the device.
+  package let device: JSONValue
+  /// The secret code of an invitation; nil for none.
+  package let invitation: String?
+  /// The wishes for the token.
+  package var wishes: TokenWishes
+  /// The request that waits already; nil for none.
+  package var request: OnlineRequest?
+
+  /// The maximum byte count of a task.
+  static let maximumByteCount = 262_144
+  private static let maximumEvidenceByteCount = 131_072
+  private static let names = [
+    "version", "services", "ca", "timeout", "evidence", "device", "invitation", "format", "user", "commands", "request",
+  ]
+
+  /// Parses a task; nil for anything but strict JSON with exactly these members.
+  package init?(_ bytes: [UInt8]) {
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount), value.hasOnly(Self.names),
+      value["version"]?.number == 1, let elements = value["services"]?.elements,
+      (1...ServiceAddress.countLimit).contains(elements.count), let timeout = value["timeout"]?.number,
+      CarrierTaskLine.timeoutRange.contains(timeout), let evidence = value["evidence"]?.text,
+      (1...Self.maximumEvidenceByteCount).contains(evidence.utf8.count), let device = value["device"],
+      device.members != nil
+    else { return nil }
+    let services = elements.compactMap { Self.service($0) }
+    guard services.count == elements.count else { return nil }
+    (self.services, authorities, timeoutSeconds) = (services, value["ca"]?.text, timeout)
+    (self.evidence, self.device, invitation) = (evidence, device, value["invitation"]?.text)
+    wishes = TokenWishes(
+      format: value["format"]?.text, user: value["user"]?.text,
+      commands: value["commands"]?.elements?.compactMap(\.text))
+    request = value["request"].flatMap { Self.request($0) }
+    guard value["ca"] == nil || authorities != nil, value["invitation"] == nil || invitation != nil,
+      value["format"] == nil || wishes.format != nil, value["user"] == nil || wishes.user != nil,
+      value["commands"]?.elements?.count == wishes.commands?.count, value["commands"] == nil || wishes.commands != nil,
+      value["request"] == nil || request != nil
+    else { return nil }
+  }
+
+  private static func request(_ value: JSONValue) -> OnlineRequest? {
+    guard value.hasOnly(["id", "service"]), let id = value["id"]?.text, let service = value["service"]?.text,
+      let address = try? ServiceAddress(service)
+    else { return nil }
+    return OnlineRequest(id: id, service: address)
+  }
+
+  private static func service(_ value: JSONValue) -> PinnedService? {
+    guard value.hasOnly(["url", "pins"]), let url = value["url"]?.text, let address = try? ServiceAddress(url),
+      let texts = value["pins"]?.elements, texts.count <= ServicePin.countLimit
+    else { return nil }
+    let pins = texts.compactMap { $0.text.flatMap { ServicePin($0) } }
+    return pins.count == texts.count ? PinnedService(address, pins: pins) : nil
+  }
+}
+
+extension CarrierReport {
+  /// The report as a line of JSON, with its newline.
+  package var line: [UInt8] {
+    let value: JSONValue =
+      switch self {
+      case .progress(.attesting(let service)): Self.step("attesting", service, [])
+      case .progress(.asking(let service)): Self.step("asking", service, [])
+      case .progress(.waiting(let request, let seconds)):
+        Self.step("waiting", request.service, [("request", .string(request.id)), ("seconds", .integer(seconds))])
+      case .progress(.failed(let failure)): .object([("progress", .string("failed")), ("failure", failure.json)])
+      case .result(.token(let token)):
+        .object([
+          ("result", .string("token")), ("service", .string(token.service.description)),
+          ("token", .string(Self.base64(token.bytes))), ("format", .string(token.format)), ("claims", token.claims),
+        ])
+      case .result(.waiting(let request)):
+        .object([
+          ("result", .string("waiting")), ("service", .string(request.service.description)),
+          ("request", .string(request.id)),
+        ])
+      case .result(.failure(let failure)): failure.json
+      }
+    return value.compact() + [0x0a]
+  }
+
+  private static func step(_ name: String, _ service: ServiceAddress, _ more: [(String, JSONValue)]) -> JSONValue {
+    .object([("progress", .string(name)), ("service", .string(service.description))] + more)
+  }
+
+  private static func base64(_ bytes: [UInt8]) -> String {
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: bytes.span)
+    return String(decoding: text, as: UTF8.self)
+  }
+}
+
+extension CarrierFailure {
+  /// The failure as the result of a carrier.
+  var json: JSONValue {
+    func text(_ text: String?) -> JSONValue { text.map { .string($0) } ?? .null }
+    return .object([
+      ("result", .string("failure")), ("kind", .string(kind.rawValue)), ("service", text(service)),
+      ("status", status.map { .integer($0) } ?? .null), ("title", text(title)), ("detail", text(detail)),
+      ("reasons", .array(reasons.map { .string($0) })), ("arc", text(responseCode)), ("request_id", text(requestID)),
+    ])
+  }
+}

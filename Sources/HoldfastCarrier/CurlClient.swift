@@ -1,0 +1,118 @@
+import CCurl
+import HoldfastOnline
+
+/// A client of services by HTTP/1.1 or HTTP/2 over TLS 1.3, with libcurl.
+///
+/// It follows no redirect, uses no proxy, cookie or stored password, and checks the service's certificate and name. Connections
+/// are reused. Only one thread uses it.
+@safe
+package struct CurlClient: ~Copyable {
+  private let handle: UnsafeMutableRawPointer
+  private let authorities: String?
+  private let headers: UnsafeMutablePointer<curl_slist>?
+
+  /// The longest time for a connection with its TLS handshake, in milliseconds.
+  private static let connectMilliseconds = 2000
+
+  /// Creates a client; nil if libcurl fails.
+  ///
+  /// - Parameter authorities: the file with the only certificate authorities that count; nil for those of the system.
+  package init?(authorities: String?) {
+    guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let handle = unsafe curl_easy_init() else {
+      return nil
+    }
+    var headers: UnsafeMutablePointer<curl_slist>?
+    for header in [
+      "Content-Type: application/json", "Accept: application/json, application/problem+json", "Expect:",
+    ] {
+      unsafe headers = curl_slist_append(headers, header)
+    }
+    unsafe (self.handle, self.headers) = (handle, headers)
+    self.authorities = authorities
+  }
+
+  deinit {
+    unsafe curl_easy_cleanup(handle)
+    unsafe curl_slist_free_all(headers)
+  }
+
+  /// Sends a request; see ``ExchangeEnvironment/send(_:to:withinMilliseconds:)``.
+  package mutating func send(
+    _ request: HTTPRequest, to service: PinnedService, withinMilliseconds milliseconds: UInt64
+  ) throws(CarrierFailure.Kind) -> HTTPAnswer {
+    guard isSet(request, service, Int(clamping: milliseconds)) else { throw .fault }
+    let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: HTTPAnswer.maximumByteCount)
+    defer { unsafe bytes.deallocate() }
+    var answer = unsafe holdfast_curl_answer(bytes: bytes, count: 0, capacity: HTTPAnswer.maximumByteCount)
+    let code = unsafe withUnsafeMutablePointer(to: &answer) { answer in
+      let code = unsafe holdfast_curl_set_answer(handle, answer)
+      return code == CURLE_OK ? unsafe curl_easy_perform(handle) : code
+    }
+    guard code == CURLE_OK else { throw failure(code) }
+    let retryAfter = unsafe holdfast_curl_retry_after(handle)
+    let contentType = unsafe holdfast_curl_content_type(handle).map { unsafe String(cString: $0) }
+    return HTTPAnswer(
+      status: UInt64(clamping: unsafe holdfast_curl_number(handle, CURLINFO_RESPONSE_CODE)),
+      contentType: contentType ?? "", retryAfterSeconds: retryAfter > 0 ? UInt64(retryAfter) : nil,
+      body: unsafe Array(UnsafeBufferPointer(start: answer.bytes, count: answer.count)))
+  }
+
+  /// Sets all options for a request, and returns whether libcurl has them.
+  private func isSet(_ request: HTTPRequest, _ service: PinnedService, _ milliseconds: Int) -> Bool {
+    unsafe curl_easy_reset(handle)
+    let scheme = service.address.isEncrypted ? "https" : "http"
+    var texts: [(CURLoption, String?)] = [
+      (CURLOPT_URL, service.address.description + request.path), (CURLOPT_PROTOCOLS_STR, scheme),
+      (CURLOPT_PROXY, ""), (CURLOPT_USERAGENT, "holdfast-carrier"),
+    ]
+    if let authorities { texts += [(CURLOPT_CAINFO, authorities), (CURLOPT_CAPATH, nil)] }
+    if !service.pins.isEmpty {
+      texts.append((CURLOPT_PINNEDPUBLICKEY, service.pins.map(\.description).joined(separator: ";")))
+    }
+    let numbers: [(CURLoption, Int)] = [
+      (CURLOPT_NOSIGNAL, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_SSL_VERIFYPEER, 1), (CURLOPT_SSL_VERIFYHOST, 2),
+      (CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_3), (CURLOPT_CONNECTTIMEOUT_MS, Self.connectMilliseconds),
+      (CURLOPT_TIMEOUT_MS, milliseconds), (CURLOPT_HTTP09_ALLOWED, 0),
+    ]
+    return texts.allSatisfy { option, text in unsafe holdfast_curl_set_text(handle, option, text) == CURLE_OK }
+      && numbers.allSatisfy { option, value in unsafe holdfast_curl_set_number(handle, option, value) == CURLE_OK }
+      && (unsafe holdfast_curl_set_headers(handle, headers)) == CURLE_OK
+      && (request.body.map { body in
+        unsafe body.withUnsafeBytes { bytes in
+          unsafe holdfast_curl_set_body(handle, bytes.baseAddress, bytes.count) == CURLE_OK
+        }
+      } ?? true)
+  }
+
+  /// Source: libcurl-errors(3).
+  private func failure(_ code: CURLcode) -> CarrierFailure.Kind {
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST: .noName
+    case CURLE_OPERATION_TIMEDOUT: .timedOut
+    case CURLE_SSL_CONNECT_ERROR: .noTLS
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .wrongPin
+    case CURLE_SSL_CACERT_BADFILE: .badAuthorities
+    case CURLE_PEER_FAILED_VERIFICATION: certificateFailure
+    // Only the function that takes the body fails to write.
+    case CURLE_WRITE_ERROR: .tooLongAnswer
+    // libcurl has no other number for a header that is too long.
+    case CURLE_OUT_OF_MEMORY: .tooLongAnswer
+    case CURLE_UNSUPPORTED_PROTOCOL, CURLE_WEIRD_SERVER_REPLY, CURLE_HTTP2, CURLE_HTTP2_STREAM,
+      CURLE_BAD_CONTENT_ENCODING:
+      .malformedAnswer
+    case CURLE_COULDNT_CONNECT, CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING, CURLE_PARTIAL_FILE: .noConnection
+    case CURLE_FAILED_INIT: .fault
+    default: .noConnection
+    }
+  }
+
+  /// Source: the X509_V_ERR numbers of X509_STORE_CTX_get_error(3). libcurl compares the names before it asks for the number, which
+  /// is then 1.
+  private var certificateFailure: CarrierFailure.Kind {
+    switch unsafe holdfast_curl_number(handle, CURLINFO_SSL_VERIFYRESULT) {
+    case 0, 1, 62, 64: .certificateOfAnotherName
+    case 9, 10: .expiredCertificate
+    default: .untrustedCertificate
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import HoldfastCore
+import HoldfastFormats
+
+/// A request for a token that waits for a decision of the service's operator.
+package final class OnlineRequest: Sendable {
+  /// The id of the request, 32 hexadecimal digits.
+  package let id: String
+  /// The service that gave the id.
+  package let service: ServiceAddress
+
+  /// Creates a request; nil if the id is not one.
+  package init?(id: String, service: ServiceAddress) {
+    guard let bytes: FixedBytes<16> = fixedBytes(hexadecimal: id) else { return nil }
+    self.id = hexadecimal(bytes)
+    self.service = service
+  }
+}
+
+/// The wishes for a token, which the service may refuse.
+package struct TokenWishes: Sendable {
+  /// The format of the token; nil for the service's choice.
+  package let format: String?
+  /// The only user whose codes may accompany the token; nil for any user.
+  package let user: String?
+  /// The commands that the token allows; nil for all that the service's policy allows.
+  package let commands: [String]?
+
+  /// The formats that a service issues.
+  package static let formats = ["cose", "jose", "jose-a256kw"]
+
+  /// Creates wishes.
+  package init(format: String? = nil, user: String? = nil, commands: [String]? = nil) {
+    (self.format, self.user, self.commands) = (format, user, commands)
+  }
+
+  /// The wishes as members of an object; those that are nil are left out.
+  package var members: [(String, JSONValue)] {
+    var members: [(String, JSONValue)] = []
+    if let format { members.append(("format", .string(format))) }
+    if let user { members.append(("user", .string(user))) }
+    if let commands { members.append(("commands", .array(commands.map { .string($0) }))) }
+    return members
+  }
+}
+
+/// A service to try, and the pins of which its key must have one; none if its certificate suffices.
+package struct PinnedService: Sendable {
+  /// The address of the service.
+  package let address: ServiceAddress
+  /// The pins.
+  package let pins: [ServicePin]
+
+  /// Creates a service to try.
+  package init(_ address: ServiceAddress, pins: [ServicePin]) { (self.address, self.pins) = (address, pins) }
+}
+
+/// The task of a carrier: the only message that the prover sends it, as one line of JSON on its standard input.
+package enum CarrierTaskLine {
+  /// The range of a task's time, in seconds.
+  package static let timeoutRange: ClosedRange<UInt64> = 1...86_400
+
+  /// Returns the line, with its newline.
+  ///
+  /// - Parameters:
+  ///   - services: the services in the order in which they are tried, 1 to ``ServiceAddress/countLimit``.
+  ///   - authorities: the file with the only certificate authorities that count; nil for those of the system.
+  ///   - timeoutSeconds: the time for the whole task, in ``timeoutRange``.
+  ///   - evidence: the evidence. Anyone who reads it knows the measurements.
+  ///   - device: the descriptor of the device.
+  ///   - invitation: the secret code of an invitation; nil for none.
+  ///   - wishes: the wishes for the token.
+  ///   - request: the request that waits already; nil for none.
+  package static func encode(
+    services: [PinnedService], authorities: String?, timeoutSeconds: UInt64, evidence: [UInt8], device: JSONValue,
+    invitation: String?, wishes: TokenWishes, request: OnlineRequest?
+  ) -> [UInt8] {
+    let services = services.map { service in
+      JSONValue.object([
+        ("url", .string(service.address.description)), ("pins", .array(service.pins.map { .string($0.description) })),
+      ])
+    }
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: evidence.span)
+    var members: [(String, JSONValue)] = [
+      ("version", .integer(1)), ("services", .array(services)), ("timeout", .integer(timeoutSeconds)),
+      ("evidence", .string(String(decoding: text, as: UTF8.self))), ("device", device),
+    ]
+    if let authorities { members.append(("ca", .string(authorities))) }
+    if let invitation { members.append(("invitation", .string(invitation))) }
+    members += wishes.members
+    if let request {
+      members.append(
+        ("request", .object([("id", .string(request.id)), ("service", .string(request.service.description))])))
+    }
+    return JSONValue.object(members).compact() + [0x0a]
+  }
+}

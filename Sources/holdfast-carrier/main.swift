@@ -1,0 +1,4 @@
+import Glibc
+import HoldfastCarrier
+
+exit(Carrier.run())
