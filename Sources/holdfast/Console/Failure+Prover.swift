@@ -142,7 +142,7 @@ extension Failure {
     case .baselineWaits(let path):
       self.init(
         .malformed, "a baseline is waiting for its token in \(path); nothing was overwritten",
-        hint: "continue with holdfast issue, or add --replace to measure again")
+        hint: "continue with holdfast issue or the same holdfast enroll, or add --replace to measure again")
     case .noBaseline(let device):
       self.init(
         .malformed, "no baseline in \(folder) is waiting for a token of device \(hexadecimal(device))",

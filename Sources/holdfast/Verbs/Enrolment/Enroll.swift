@@ -3,6 +3,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastIssuer
 import HoldfastMeasurement
+import HoldfastOnline
 import HoldfastProver
 
 struct Enroll: Verb {
@@ -12,6 +13,11 @@ struct Enroll: Verb {
       App and host are measured once, but each device gets a separate fresh baseline. If a device cannot be enrolled, the \
       command reports it and enrols the others. An enrolment that is being replaced stays valid until the new one is \
       complete. The separate steps are measure, attest and issue.
+
+      An online service is named by its URL, or by several with commas between them, which are tried in that order. If its \
+      operator has to decide first, the command waits for the decision until --timeout. The same command continues an \
+      enrolment that still waits or was interrupted. Of the token's options, only --format, --user and --allow are sent; the \
+      service decides the others. The program holdfast-carrier makes the connection.
       """,
     examples: [
       "holdfast enroll --device lock.json --service service --state phone",
@@ -21,13 +27,19 @@ struct Enroll: Verb {
       """,
       "holdfast enroll --device front.json --device back.json \\\n--service service --state phone",
       "holdfast enroll --device lock.json --service service --state phone \\\n--replace",
+      """
+      holdfast enroll --device lock.json --state phone \\
+      --service https://a.example,https://b.example --invitation code.txt
+      """,
     ])
 
   @Option(help: "A device's descriptor, as device show --json prints it; may be repeated.", completion: .file())
   var device: [String]
 
-  @Option(help: "The service's folder.", completion: .directory)
-  var service: String
+  @Option(
+    help: "The service's folder; or one to eight URLs with commas between them. An invitation's QR code names it too.",
+    completion: .directory)
+  var service: String?
 
   @Option(help: "The prover's state folder, which is created if necessary.", completion: .directory)
   var state: String
@@ -37,13 +49,15 @@ struct Enroll: Verb {
 
   @OptionGroup var app: AppOptions
   @OptionGroup var token: TokenOptions
+  @OptionGroup var online: OnlineOptions
   @OptionGroup var output: OutputOptions
 
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
+    let enrolment = try readOnlineService()
+    let options = try enrolment == nil ? token.options() : nil
     let descriptors = try readDescriptors()
-    let options = try token.options()
     var attempts: [Attempt] = []
     try reading(state) { (prover) throws(ProverError) in try prover.checkKind() }
     for descriptor in descriptors {
@@ -56,20 +70,22 @@ struct Enroll: Verb {
       attempts.append(attempt)
     }
     if attempts.contains(where: { $0.failure == nil }) {
-      let claims = try app.claims()
-      let baselines = try writing(state) { (prover) throws(ProverError) in
-        try prover.takeBaselines(attempts.count, as: claims)
-      }
-      baselines.first?.warnOfWeakHost()
-      for index in attempts.indices where attempts[index].failure == nil {
-        let (descriptor, baseline) = (attempts[index].descriptor, baselines[index])
-        attempts[index].restsOnDeviceSecretAlone = baseline.measurement.restsOnDeviceSecretAlone
-        attempts[index].token = attempts[index].run { () throws(Failure) in
-          try enroll(descriptor, baseline, options)
-        }
+      if let enrolment {
+        try enroll(&attempts, enrolment)
+      } else if let service, let options {
+        try enroll(&attempts, ServiceClient(path: service), options)
       }
     }
     try report(attempts)
+  }
+
+  /// Reads all options about an online service before any measurement; returns nil for a service in a folder.
+  private func readOnlineService() throws(Failure) -> OnlineEnrolment? {
+    guard let services = try online.services(service, isInputTaken: device.contains("-")) else { return nil }
+    let (claims, wishes) = (try app.claims(), try token.wishes())
+    return OnlineEnrolment(
+      state: state, services: services, carrier: try CarrierProcess.path(), claims: claims, wishes: wishes,
+      isReplacing: replace)
   }
 
   /// Reads all descriptors before any measurement. No device may be named twice.
@@ -90,22 +106,52 @@ struct Enroll: Verb {
     return descriptors
   }
 
+  /// Enrols at a service in a folder.
   private func enroll(
-    _ descriptor: DeviceDescriptor, _ baseline: Baseline, _ options: IssuanceOptions
-  ) throws(Failure) -> MeasurementToken {
-    let client = ServiceClient(path: service)
-    let attestation = try client.attest(baseline.evidence, for: descriptor)
-    let token = try client.issue(attestation, for: descriptor, options: options)
-    try writing(state) { (prover) throws(ProverError) in
-      try prover.store(token, of: baseline, for: descriptor, replacing: replace)
+    _ attempts: inout [Attempt], _ client: ServiceClient, _ options: IssuanceOptions
+  ) throws(Failure) {
+    let claims = try app.claims()
+    let baselines = try writing(state) { (prover) throws(ProverError) in
+      try prover.takeBaselines(attempts.count, as: claims)
     }
-    return token
+    baselines.first?.measurement.warnOfWeakHost()
+    for index in attempts.indices where attempts[index].failure == nil {
+      let (descriptor, baseline) = (attempts[index].descriptor, baselines[index])
+      attempts[index].restsOnDeviceSecretAlone = baseline.measurement.restsOnDeviceSecretAlone
+      attempts[index].token = attempts[index].run { () throws(Failure) in
+        let attestation = try client.attest(baseline.evidence, for: descriptor)
+        let token = try client.issue(attestation, for: descriptor, options: options)
+        try writing(state) { (prover) throws(ProverError) in
+          try prover.store(token, of: baseline, for: descriptor, replacing: replace)
+        }
+        return token
+      }
+    }
+  }
+
+  /// Enrols at an online service.
+  private func enroll(_ attempts: inout [Attempt], _ enrolment: OnlineEnrolment) throws(Failure) {
+    let measurement = try writing(state) { (prover) throws(ProverError) in try prover.measure() }
+    measurement.warnOfWeakHost()
+    for index in attempts.indices where attempts[index].failure == nil {
+      let descriptor = attempts[index].descriptor
+      attempts[index].restsOnDeviceSecretAlone = measurement.restsOnDeviceSecretAlone
+      var details: [(String, JSONValue)] = []
+      attempts[index].token = attempts[index].run { () throws(Failure) in
+        try enrolment.enroll(descriptor, measurement, details: &details)
+      }
+      attempts[index].details = details
+    }
   }
 
   /// Reports the attempts. The failure of a single device is that of the verb; with several devices, each failure is
   /// reported separately.
   private func report(_ attempts: [Attempt]) throws(Failure) {
-    if attempts.count == 1, let failure = attempts[0].failure { throw failure }
+    if attempts.count == 1, let failure = attempts[0].failure {
+      guard output.json, !attempts[0].details.isEmpty else { throw failure }
+      Console.result(.object((failure.json.members ?? []) + attempts[0].details))
+      throw failure.afterResult()
+    }
     for attempt in attempts {
       if let failure = attempt.failure {
         let name = "device \(hexadecimal(attempt.descriptor.deviceID))"
@@ -132,6 +178,8 @@ private struct Attempt {
   let descriptor: DeviceDescriptor
   var restsOnDeviceSecretAlone = false
   var token: MeasurementToken?
+  /// What a program should know of the failure, as members of an object.
+  var details: [(String, JSONValue)] = []
   private(set) var failure: Failure?
 
   init(descriptor: DeviceDescriptor) { self.descriptor = descriptor }
@@ -165,6 +213,7 @@ private struct Attempt {
         ("enrolled", .bool(false)), ("error", .string(failure.message)),
         ("exit", .integer(UInt64(failure.status.rawValue))),
       ]
+      members += details
     }
     return .object(members)
   }

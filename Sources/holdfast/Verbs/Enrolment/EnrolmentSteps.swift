@@ -4,6 +4,7 @@ import HoldfastFormats
 import HoldfastIssuer
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOnline
 import HoldfastOpenSSL
 import HoldfastProver
 
@@ -23,10 +24,10 @@ struct AppOptions: ParsableArguments {
   }
 }
 
-extension Baseline {
+extension LiveMeasurement {
   /// Warns if only the device secret distinguishes this host from others.
   func warnOfWeakHost() {
-    guard measurement.restsOnDeviceSecretAlone else { return }
+    guard restsOnDeviceSecretAlone else { return }
     Console.warning("only device.secret distinguishes this host from others, as in most containers")
   }
 }
@@ -57,8 +58,8 @@ extension AppVersion {
 
 /// The options for the requests that go to the backend with an attestation token.
 struct TokenOptions: ParsableArguments {
-  @Option(help: "The format of the token: cose, jose or jose-a256kw.")
-  var format: TokenFormat = .cose
+  @Option(help: "The format of the token: cose, jose or jose-a256kw. By default, cose.")
+  var format: TokenFormat?
 
   @Flag(
     help:
@@ -84,6 +85,7 @@ struct TokenOptions: ParsableArguments {
 
   func options() throws(Failure) -> IssuanceOptions {
     var options = IssuanceOptions()
+    let format = format ?? .cose
     guard !mac || format == .cose else { throw Failure(.usage, "--mac requires --format cose") }
     options.format = mac ? .macCOSE : format.format
     options.claims[.maximumUses] = maximumUses.map { .number($0) }
@@ -105,6 +107,19 @@ struct TokenOptions: ParsableArguments {
       options.claims[.commands] = .texts(allow)
     }
     return options
+  }
+
+  /// Returns the wishes for an online service, which decides everything else itself.
+  func wishes() throws(Failure) -> TokenWishes {
+    guard !mac, !allowNothing, maximumUses == nil, validFor == nil else {
+      throw Failure(
+        .usage, "an online service decides about MAC, uses and validity itself",
+        hint: "leave out --mac, --allow-nothing, --maximum-uses and --valid-for")
+    }
+    // The checks are the same.
+    _ = try options()
+    guard allow.count <= 16 else { throw Failure(.usage, "a token can carry at most 16 commands") }
+    return TokenWishes(format: format?.rawValue, user: user, commands: allow.isEmpty ? nil : allow)
   }
 }
 

@@ -44,7 +44,7 @@ struct Measure: Verb {
     let baseline = try writing(state) { (prover) throws(ProverError) in
       try prover.begin(for: id, as: claims, replacing: replace)
     }
-    baseline.warnOfWeakHost()
+    baseline.measurement.warnOfWeakHost()
     try Output.write(baseline.evidence, to: out)
     report(
       output, "evidence of \(baseline.evidence.count) bytes in \(out)", bytes: baseline.evidence.count,
