@@ -1,5 +1,6 @@
 import ArgumentParser
 import HoldfastCore
+import HoldfastFormats
 
 extension Failure {
   /// Creates the failure for arguments that do not fit; nil for a request for help, which is not an error.
