@@ -31,6 +31,9 @@ FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # Debian has no ruff: pip installs this version below .build.
 RUFF_VERSION = 0.17.6
 RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
+# Schemathesis compares the online service with docs/openapi.yaml. It comes in the same way.
+SCHEMATHESIS_VERSION = 4.32.5
+SCHEMATHESIS = .build/schemathesis-$(SCHEMATHESIS_VERSION)
 PYTHON_SOURCES = conftest.py $(wildcard Tests Tools Demo Examples firmware-sim)
 SWIFT_SOURCES = Sources Tests Plugins Tools Examples Package.swift firmware-sim/Sources firmware-sim/Package.swift
 
@@ -40,7 +43,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -154,6 +157,7 @@ test: packages database-packages ## Build and check everything; ONLY="text" sele
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
+	@$(MAKE) --no-print-directory $(SCHEMATHESIS) || true
 	@ONLY="$(ONLY)" Tests/run
 
 bench: build ## Measure the latency of a proof against the 100 ms budget.
@@ -188,6 +192,14 @@ $(RUFF):
 	  rm -rf .build/ruff-$(RUFF_VERSION); \
 	  echo "holdfast: pip cannot install ruff $(RUFF_VERSION), without which Python is not checked" >&2; \
 	  echo "hint: connect to the Internet, or put a ruff $(RUFF_VERSION) at $(RUFF)" >&2; exit 69; }
+
+$(SCHEMATHESIS):
+	@/usr/bin/python3 -m pip --version >/dev/null 2>&1 || Tests/install-packages python3-pip
+	@/usr/bin/python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --target $@ \
+	  schemathesis==$(SCHEMATHESIS_VERSION) || { rm -rf $@; exit 69; }
+
+openapi: service ## Write docs/openapi.yaml anew.
+	@.build/release/holdfast-service openapi >docs/openapi.yaml
 
 packages: # Install the Debian packages that are missing.
 	@Tests/install-packages $(PACKAGES)

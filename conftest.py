@@ -18,6 +18,7 @@ def pytest_addoption(parser):
         help="the C library under test, with its header",
     )
     group.addoption("--twin", type=pathlib.Path, help="DeviceTwin, which answers on Linux what a board was asked")
+    group.addoption("--schemathesis", type=pathlib.Path, help="the folder in which pip installed Schemathesis")
     group.addoption("--measure", action="store_true", help="print the figures of docs/performance.md as well")
     group.addoption("--keep", action="store_true", help="write reached.json anew")
     group.addoption(

@@ -99,6 +99,8 @@ public struct JSONMistake: Error, Equatable, Sendable {
     case byteCount(ClosedRange<Int>)
     /// The text or member name has this many hexadecimal digits, in lower case.
     case hexadecimal(digitCount: Int)
+    /// The value has a form that these words describe.
+    case form(String)
     /// The value is an object.
     case object
     /// The value is an array, with exactly this many elements unless the count is nil.

@@ -15,6 +15,7 @@ extension JSONMistake {
     let isWhole = path.isEmpty
     switch expectation {
     case .presence: return "is missing"
+    case .knownMember([]): return "is not a known member: there are none"
     case .knownMember(let names):
       guard case .member(let name)? = path.last, let near = Spelling.nearest(to: name, among: names) else {
         return "is not a known member; the members are \(names.joined(separator: ", "))"
@@ -32,6 +33,7 @@ extension JSONMistake {
     case .byteCount(let range):
       return "must have \(range.lowerBound) to \(range.upperBound) bytes"
     case .hexadecimal(let count): return "must have \(count) hexadecimal digits in lowercase"
+    case .form(let words): return "must be \(words)"
     case .object: return isWhole ? "it must be an object, {…}" : "must be an object, {…}"
     case .array(nil): return "must be an array, […]"
     case .array(let count?): return "must be an array of \(count)"

@@ -23,6 +23,8 @@ extension JSONValue {
   package enum OtherNumbers: Sendable {
     /// The text is malformed.
     case refused
+    /// A number whose fraction is zero, such as 60.0, is an integer, as in JSON Schema (2020-12 §4.2.3). Others are refused.
+    case withoutFraction
     /// The number becomes a string of its characters. This is for files from others, in parts that no reader uses.
     case asText
   }
@@ -131,8 +133,11 @@ struct JSONParser: ~Escapable {
     let isNegative = take(byte: UInt8(ascii: "-"))
     let digits = try digits()
     guard digits.count == 1 || bytes[digits.lowerBound] != UInt8(ascii: "0") else { throw .malformed }
-    let integerEnd = position
-    if take(byte: UInt8(ascii: ".")) { _ = try self.digits() }
+    var integerEnd = position
+    if take(byte: UInt8(ascii: ".")) {
+      let fraction = try self.digits()
+      if case .withoutFraction = otherNumbers, isZero(fraction) { integerEnd = position }
+    }
     if take(byte: UInt8(ascii: "e")) || take(byte: UInt8(ascii: "E")) {
       if !take(byte: UInt8(ascii: "+")) { _ = take(byte: UInt8(ascii: "-")) }
       _ = try self.digits()
@@ -149,6 +154,11 @@ struct JSONParser: ~Escapable {
     while let digit = peek, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(digit) { position += 1 }
     guard position > start else { throw .malformed }
     return start..<position
+  }
+
+  private func isZero(_ digits: Range<Int>) -> Bool {
+    for index in digits where bytes[index] != UInt8(ascii: "0") { return false }
+    return true
   }
 
   private func integer(_ digits: Range<Int>) -> UInt64? {

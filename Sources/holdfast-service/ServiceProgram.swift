@@ -11,6 +11,7 @@ import HoldfastVersion
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
       ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, ResponseCode.self,
+      OpenAPI.self,
     ])
 }
 

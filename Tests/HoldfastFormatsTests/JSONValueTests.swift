@@ -32,6 +32,19 @@ import Testing
     #expect(throws: JSONFault.malformed) { try parse(text) }
   }
 
+  @Test func `without fractions: a number with a fraction of zeros is an integer, and no other`() throws {
+    func number(_ text: String) -> UInt64? {
+      (try? JSONValue(parsing: Array(text.utf8), byteLimit: 100, otherNumbers: .withoutFraction))?.number
+    }
+    #expect(number("60") == 60)
+    #expect(number("60.0") == 60)
+    #expect(number("0.000") == 0)
+    #expect(number("9007199254740991.0") == 9_007_199_254_740_991)
+    for other in ["60.5", "60.", "60.0e1", "6e1", "-0.0", "-1.0", "9007199254740992.0", "00.0", "60.01"] {
+      #expect(number(other) == nil, "\(other)")
+    }
+  }
+
   @Test func `other numbers are text where that is asked for`() throws {
     let text = "[-1, 1.50, 2e+3, -0.5E-7, 9007199254740992, 7]"
     let value = try JSONValue(parsing: Array(text.utf8), byteLimit: 100, otherNumbers: .asText)

@@ -73,7 +73,7 @@ import Testing
     try test.approve(TestApp.image)
     try test.fleet.withdraw(fixed(TestApp.image), by: test.owner)
     #expect(try test.fleet.attest(TestApp(salt: 2).evidence(), for: test.device).reasons == ["unknownImage"])
-    #expect(try test.fleet.attest([1, 2, 3], for: test.device) == .malformed)
+    #expect(try test.fleet.attest([1, 2, 3], for: test.device).reasons == ["notEvidence"])
   }
 
   @Test(arguments: TestedDatabase.installed)

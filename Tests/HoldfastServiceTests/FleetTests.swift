@@ -110,13 +110,31 @@ import Testing
     #expect(isRefused("listDevices", query: [("limt", "1")]))
     #expect(isRefused("listDevices", query: [("limit", "0")]))
     #expect(isRefused("listDevices", query: [("limit", "1"), ("limit", "2")]))
-    #expect(isRefused("listTokens", query: [("device", id), ("user", "alice")]))
     #expect(isRefused("revokeDevice", key: id, .object([])))
     #expect(isRefused("revokeDevice", key: id, .object([("reason", .string("x")), ("force", .bool(true))])))
     #expect(isRefused("invite", .object([("device", .string("00")), ("valid_seconds", .integer(60))])))
     #expect(isRefused("invite", .object([("device", .string(id)), ("valid_seconds", .integer(59))])))
     #expect(isRefused("addOperator", .object([("name", .string("x")), ("scopes", .array([.string("root")]))])))
     #expect(isRefused("setPolicy", .object([("policy", .object([("issuer", .integer(1))]))])))
+    let commands = JSONValue.array([.string(String(repeating: "\u{1F512}", count: 9))])
+    let key = JSONValue.object([
+      ("kty", .string("EC")), ("crv", .string("P-256")), ("x", .string(String(repeating: "A", count: 43))),
+      ("y", .string(String(repeating: "A", count: 43))),
+    ])
+    let device = JSONValue.object([
+      ("device_id", .string(id)), ("kid", .string("0011223344556677")), ("public_key", key),
+    ])
+    #expect(throws: AdministrationFault.conflict(.severalFilters)) {
+      _ = try test.perform("listTokens", query: [("device", id), ("user", "alice")])
+    }
+    #expect(throws: AdministrationFault.conflict(.tooLong)) {
+      _ = try test.perform(
+        "invite",
+        body: .object([("device", .string(id)), ("valid_seconds", .integer(60)), ("commands", commands)]))
+    }
+    #expect(throws: AdministrationFault.conflict(.invalidKey)) {
+      _ = try test.perform("addDevice", body: .object([("device", device)]))
+    }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showDevice", key: "zz") }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showUser", key: "nobody") }
     #expect(try test.perform("listChanges") == before)

@@ -96,7 +96,7 @@ class Instance:
             answer = connection.getresponse()
             text = answer.read()
             kind = answer.getheader("Content-Type", "")
-            return answer.status, answer.headers, json.loads(text) if "json" in kind else text.decode()
+            return answer.status, answer.headers, json.loads(text) if text and "json" in kind else text.decode()
 
     def stop(self, number=signal.SIGTERM):
         self.process.send_signal(number)
@@ -262,14 +262,42 @@ def test_a_bad_body_is_refused_with_a_problem_document(instance, body, headers, 
 def test_bad_members_are_named(service, instance):
     evidence = base64.b64encode(b"\x01\x02").decode()
     for change, word in [
-        ({"evidence": evidence}, "evidence"),
-        ({"evidence": "A"}, "base64"),
-        ({"device": {**service.descriptor, "kid": "0" * 16}}, "device"),
-        ({"device": {**service.descriptor, "more": 1}}, "device"),
+        ({"evidence": "A"}, "evidence must be base64"),
+        ({"evidence": 7}, "evidence must be base64"),
+        ({"device": {**service.descriptor, "more": 1}}, "device.more is not a known member"),
+        ({"device": {**service.descriptor, "kid": "0" * 15}}, "device.kid must have 16 hexadecimal digits"),
     ]:
         body = {"device": service.descriptor, "evidence": evidence, **change}
         status, _, problem = instance.ask("POST", "/v1/attest", body)
         assert status == 400 and word in problem["detail"], problem
+
+
+def test_values_of_the_right_form_that_cannot_count_are_refused_with_reasons(service, instance):
+    """400 is for requests that openapi.yaml does not permit, and only for them."""
+    evidence = base64.b64encode(b"\x01\x02").decode()
+    other = {**service.descriptor, "kid": "0" * 16}
+    for change, status, reason in [
+        ({}, 403, "notEvidence"),
+        ({"device": other}, 409, "invalidKey"),
+    ]:
+        body = {"device": service.descriptor, "evidence": evidence, **change}
+        found, _, problem = instance.ask("POST", "/v1/attest", body)
+        assert (found, problem["reasons"]) == (status, [reason]), problem
+    body = {"device": service.descriptor, "attestation": "a.b.c", "user": "\N{LOCK}" * 9}
+    found, _, problem = instance.ask("POST", "/v1/tokens", body)
+    assert (found, problem["reasons"]) == (409, ["tooLong"]), problem
+
+
+def test_another_method_is_told_which_there_are(service, instance):
+    for method, path, allowed in [
+        ("DELETE", "/v1/attest", "POST"),
+        ("QUERY", "/v1/admin/policy", "GET, HEAD, PUT"),
+        ("POST", "/readyz", "GET, HEAD"),
+    ]:
+        status, headers, problem = instance.ask(method, path)
+        assert (status, headers["Allow"]) == (405, allowed), problem
+    status, headers, body = instance.ask("HEAD", "/readyz")
+    assert status == 200 and not body
 
 
 def test_operators_have_only_the_permissions_of_their_tokens(service, instance):
@@ -301,7 +329,7 @@ def test_an_address_that_is_none_and_a_method_that_is_none_are_problems(instance
 def test_probes_and_metrics_answer(service, instance):
     assert instance.ask("GET", "/healthz")[0] == 200 and instance.ask("GET", "/readyz")[0] == 200
     text = instance.ask("GET", "/metrics")[2]
-    assert 'holdfast_requests_total{route="/healthz",status="200"} 1' in text, text[:500]
+    assert 'holdfast_requests_total{route="/healthz",status="200"} 1\n' in text, text[:500]
     assert "holdfast_request_seconds_bucket" in text
 
 

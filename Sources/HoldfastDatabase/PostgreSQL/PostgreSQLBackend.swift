@@ -58,7 +58,7 @@ final class PostgreSQLBackend: SQLBackend {
     return try outcome.get()
   }
 
-  /// Runs something on a connection; again after a collision, at most 5 times in all, and after the loss of a connection, once.
+  /// Runs something on a connection; again after a collision, at most 10 times in all, and after the loss of a connection, once.
   ///
   /// - Parameter body: Uses a connection, and returns whether it can be used again.
   private func retrying<Result>(
@@ -71,9 +71,9 @@ final class PostgreSQLBackend: SQLBackend {
       let outcome = try pool.withConnection { connection in body(connection) }
       do throws(SQLFault) {
         return try outcome.get()
-      } catch .conflict where collisionCount < 4 {
+      } catch .conflict where collisionCount < 9 {
         collisionCount += 1
-        limits.pause(limits.choose(0...10 << collisionCount))
+        limits.pause(limits.choose(0...10 << min(collisionCount, 6)))
       } catch {
         guard error == .unavailable || error == .uncertain else { throw error }
         // The other connections are to the same server.

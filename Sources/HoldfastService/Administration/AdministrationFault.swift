@@ -13,7 +13,13 @@ package enum AdministrationFault: Error, Equatable, Sendable {
   case fleet(FleetFault)
 
   /// The states that do not permit a change.
-  package enum Conflict: String, Sendable {
+  package enum Conflict: String, Sendable, CaseIterable {
+    /// A text has more bytes of UTF-8 than its record can hold.
+    case tooLong
+    /// The device's key is no point of the curve, or its id is that of another key.
+    case invalidKey
+    /// A listing can be filtered by one of its members only.
+    case severalFilters
     /// The device is registered with another key.
     case anotherKey
     /// The release is registered with another evidence key.

@@ -18,18 +18,20 @@ package struct AdministrationOperation: Sendable {
   /// A sentence for people.
   package let summary: String
   /// The parameters of the query.
-  package let query: [Parameter]
+  package let query: [Schema.Property]
   /// The members of the request's body; nil if it has none.
-  package let body: [Parameter]?
+  package let body: [Schema.Property]?
+  /// The form of the answer.
+  package let answer: Schema
   private let perform: @Sendable (Fleet, AdministrationRequest) throws(AdministrationFault) -> JSONValue
 
   init(
     _ name: String, _ method: Method, _ path: String, _ scope: OperatorScope, _ summary: String,
-    query: [Parameter] = [], body: [Parameter]? = nil,
+    query: [Schema.Property] = [], body: [Schema.Property]? = nil, answer: Schema,
     perform: @escaping @Sendable (Fleet, AdministrationRequest) throws(AdministrationFault) -> JSONValue
   ) {
     (self.name, self.method, self.path, self.scope, self.summary) = (name, method, "/v1/admin" + path, scope, summary)
-    (self.query, self.body, self.perform) = (query, body, perform)
+    (self.query, self.body, self.answer, self.perform) = (query, body, answer, perform)
   }
 
   /// Carries out a request.
@@ -48,84 +50,27 @@ package struct AdministrationOperation: Sendable {
     for (name, text) in query {
       guard let parameter = self.query.first(where: { $0.name == name }), !members.contains(where: { $0.0 == name })
       else { throw .mistake(JSONMistake(at: [.member(name)], expected: .knownMember(self.query.map(\.name)))) }
-      members.append((name, parameter.value(ofQuery: text)))
+      members.append((name, parameter.schema.value(ofQuery: text)))
     }
     let request: AdministrationRequest
     do throws(JSONMistake) {
       let parameters = JSONMember(.object(members))
-      for parameter in self.query { try parameter.check(parameters) }
+      try Schema.check(parameters, self.query)
       let content = JSONMember(body ?? .object([]))
-      try content.checkMembers(self.body?.map(\.name) ?? [])
-      for parameter in self.body ?? [] { try parameter.check(content) }
+      try Schema.check(content, self.body ?? [])
       request = AdministrationRequest(caller: caller, key: key ?? "", query: parameters, body: content)
     } catch { throw .mistake(error) }
     return try perform(fleet, request)
   }
 }
 
-extension AdministrationOperation {
-  /// A parameter of the query, or a member of the body.
-  package struct Parameter: Sendable {
-    /// The form of the value.
-    package enum Form: Sendable {
-      /// Text of some numbers of UTF-8 bytes.
-      case text(ClosedRange<Int>)
-      /// Hexadecimal digits.
-      case hexadecimal(digitCount: Int)
-      /// One of these texts.
-      case choice([String])
-      case integer(ClosedRange<UInt64>)
-      /// An array of at most 16 texts of 1 to 32 bytes.
-      case commands
-      /// An array of texts, each one of these.
-      case choices([String])
-      /// An object with other rules: a device's descriptor, a version, or a policy.
-      case object
-      /// An array of three integers.
-      case version
+extension Schema {
+  /// Converts a parameter of a query. A value of another form fails the check.
+  fileprivate func value(ofQuery text: String) -> JSONValue {
+    if case .integer = self, text.utf8.count < 17, let number = UInt64(text), String(number) == text {
+      return .integer(number)
     }
-
-    package let name: String
-    package let form: Form
-    package let isRequired: Bool
-    /// A sentence for people.
-    package let summary: String
-
-    init(_ name: String, _ form: Form, required: Bool = false, _ summary: String) {
-      (self.name, self.form, isRequired, self.summary) = (name, form, required, summary)
-    }
-
-    /// Converts a parameter of a query. A value of another form fails the check.
-    fileprivate func value(ofQuery text: String) -> JSONValue {
-      if case .integer = form, text.utf8.count < 17, let number = UInt64(text) { return .integer(number) }
-      return .string(text)
-    }
-
-    /// Checks presence and form of this member.
-    fileprivate func check(_ object: JSONMember) throws(JSONMistake) {
-      guard let member = isRequired ? try object.required(name) : object.member(name) else { return }
-      switch form {
-      case .text(let byteCounts): _ = try member.text(byteCounts: byteCounts)
-      case .hexadecimal(let count):
-        guard let bytes = bytes(hexadecimal: try member.text(byteCounts: count...count)), bytes.count * 2 == count
-        else {
-          throw member.mistake(.hexadecimal(digitCount: count))
-        }
-      case .choice(let texts):
-        guard let text = member.value.text, texts.contains(text) else { throw member.mistake(.text(of: texts)) }
-      case .integer(let range): _ = try member.integer(range)
-      case .commands:
-        let elements = try member.elements()
-        guard elements.count <= 16 else { throw member.mistake(.atMost(16)) }
-        for element in elements { _ = try element.text(byteCounts: 1...32) }
-      case .choices(let texts):
-        for element in try member.elements() {
-          guard let text = element.value.text, texts.contains(text) else { throw element.mistake(.text(of: texts)) }
-        }
-      case .object: guard member.value.members != nil else { throw member.mistake(.object) }
-      case .version: for element in try member.elements(count: 3) { _ = try element.integer() }
-      }
-    }
+    return .string(text)
   }
 }
 

@@ -14,32 +14,35 @@ extension AdministrationOperation {
     AdministrationOperation(
       "addDevice", .post, "/devices", .admin, "Registers a device with its key, or changes its label.",
       body: [
-        Parameter("device", .object, required: true, "The descriptor, as device show --json prints it."),
-        Parameter("label", .text(1...64), "A description for operators."),
-      ]
+        Schema.Property(
+          "device", .deviceDescriptor, required: true, "The descriptor, as device show --json prints it."),
+        Schema.Property("label", .text(1...64), "A description for operators."),
+      ], answer: Listing.devices.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let device = try request.descriptor("device")
       try fleet.register(device, label: try request.text("label"), by: request.caller.actor)
       return try fleet.record(.devices, hexadecimal(device.deviceID))
     },
-    action("blockDevice", "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
+    action("blockDevice", on: .devices, "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
       (fleet, request) throws(AdministrationFault) in
       try fleet.setBlocked(true, try request.id(), by: request.caller.actor)
       return try fleet.record(.devices, request.key)
     },
-    action("unblockDevice", "/devices/{id}/unblock", .admin, "Permits tokens for a blocked device again.") {
+    action("unblockDevice", on: .devices, "/devices/{id}/unblock", .admin, "Permits tokens for a blocked device again.")
+    {
       (fleet, request) throws(AdministrationFault) in
       try fleet.setBlocked(false, try request.id(), by: request.caller.actor)
       return try fleet.record(.devices, request.key)
     },
     action(
-      "raiseGeneration", "/devices/{id}/raise-generation", .revoke,
+      "raiseGeneration", on: .devices, "/devices/{id}/raise-generation", .revoke,
       "Raises the generation: once the device sees a newer token, it refuses all older ones."
     ) { (fleet, request) throws(AdministrationFault) in
       _ = try fleet.raiseGeneration(of: try request.id(), by: request.caller.actor)
       return try fleet.record(.devices, request.key)
     },
-    revocation("revokeDevice", "/devices/{id}/revoke", "Revokes all tokens for a device, and blocks it.") {
+    revocation("revokeDevice", on: .devices, "/devices/{id}/revoke", "Revokes all tokens for a device, and blocks it.")
+    {
       (fleet, request, reason) throws(AdministrationFault) in
       try fleet.revoke(device: try request.id(), reason: reason, by: request.caller.actor)
       return try fleet.record(.devices, request.key)
@@ -52,13 +55,13 @@ extension AdministrationOperation {
     AdministrationOperation(
       "approveImage", .post, "/images", .admin, "Approves an executable as a build of a release.",
       body: [
-        Parameter("digest", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the executable."),
-        Parameter("subject", .text(1...64), required: true, "The name of the app."),
-        Parameter("version", .version, required: true, "The version of the app, three numbers."),
-        Parameter(
+        Schema.Property("digest", .hexadecimal(digitCount: 64), required: true, "SHA-256 of the executable."),
+        Schema.Property("subject", .text(1...64), required: true, "The name of the app."),
+        Schema.Property("version", .version, required: true, "The version of the app, three numbers."),
+        Schema.Property(
           "root", .hexadecimal(digitCount: 32), required: true, "The release's root, a line of mpk.key. It is a secret."
         ),
-      ]
+      ], answer: Listing.images.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let digest: Digest = try request.fixedBytes("digest")
       try fleet.approve(
@@ -66,7 +69,7 @@ extension AdministrationOperation {
         keys: try request.releaseKeys("root"), by: request.caller.actor)
       return try fleet.record(.images, hexadecimal(digest))
     },
-    action("withdrawImage", "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {
+    action("withdrawImage", on: .images, "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {
       (fleet, request) throws(AdministrationFault) in
       try fleet.withdraw(try request.id(), by: request.caller.actor)
       return try fleet.record(.images, request.key)
@@ -76,12 +79,12 @@ extension AdministrationOperation {
   private static let provers: [AdministrationOperation] = [
     list(.provers, "/provers", "Lists the provers' hosts."),
     show(.provers, "/provers/{id}", "Shows a prover's host."),
-    revocation("revokeProver", "/provers/{id}/revoke", "Revokes a prover with all its tokens.") {
+    revocation("revokeProver", on: .provers, "/provers/{id}/revoke", "Revokes a prover with all its tokens.") {
       (fleet, request, reason) throws(AdministrationFault) in
       try fleet.revoke(prover: try request.id(), reason: reason, by: request.caller.actor)
       return try fleet.record(.provers, request.key)
     },
-    action("reinstateProver", "/provers/{id}/reinstate", .admin, "Lets a revoked prover enrol again.") {
+    action("reinstateProver", on: .provers, "/provers/{id}/reinstate", .admin, "Lets a revoked prover enrol again.") {
       (fleet, request) throws(AdministrationFault) in
       let prover: HostID = try request.id()
       try fleet.reinstate(prover: prover, by: request.caller.actor)
@@ -92,12 +95,12 @@ extension AdministrationOperation {
   private static let users: [AdministrationOperation] = [
     list(.users, "/users", "Lists the users."),
     show(.users, "/users/{id}", "Shows a user."),
-    revocation("revokeUser", "/users/{id}/revoke", "Revokes a user with all tokens.") {
+    revocation("revokeUser", on: .users, "/users/{id}/revoke", "Revokes a user with all tokens.") {
       (fleet, request, reason) throws(AdministrationFault) in
       try fleet.revoke(user: try request.userName(), reason: reason, by: request.caller.actor)
       return try fleet.record(.users, request.key)
     },
-    action("reinstateUser", "/users/{id}/reinstate", .admin, "Lets a revoked user enrol again.") {
+    action("reinstateUser", on: .users, "/users/{id}/reinstate", .admin, "Lets a revoked user enrol again.") {
       (fleet, request) throws(AdministrationFault) in
       try fleet.reinstate(user: try request.userName(), by: request.caller.actor)
       return try fleet.record(.users, request.key)
@@ -108,17 +111,17 @@ extension AdministrationOperation {
     AdministrationOperation(
       "listTokens", .get, "/tokens", .read, "Lists the tokens, of all or of one device, prover or user.",
       query: paging + [
-        Parameter("device", .hexadecimal(digitCount: 32), "Only tokens for this device."),
-        Parameter("prover", .hexadecimal(digitCount: 32), "Only tokens of this prover."),
-        Parameter("user", .text(1...32), "Only tokens of this user."),
-      ]
+        Schema.Property("device", .hexadecimal(digitCount: 32), "Only tokens for this device."),
+        Schema.Property("prover", .hexadecimal(digitCount: 32), "Only tokens of this prover."),
+        Schema.Property("user", .text(1...32), "Only tokens of this user."),
+      ], answer: Listing.tokens.pageSchema
     ) { (fleet, request) throws(AdministrationFault) in
       let filters: [(String, Listing)] = [
         ("device", .tokensOfDevice), ("prover", .tokensOfProver), ("user", .tokensOfUser),
       ]
       let used = filters.filter { request.query.member($0.0) != nil }
       guard used.count < 2 else {
-        throw .mistake(JSONMistake(at: [.member(used[1].0)], expected: .knownMember(["after", "limit", used[0].0])))
+        throw .conflict(.severalFilters)
       }
       guard let (name, listing) = used.first, let text = request.query.member(name)?.value.text else {
         return try request.page(of: .tokens, in: fleet)
@@ -127,7 +130,7 @@ extension AdministrationOperation {
       return try request.page(of: listing, in: fleet, filter: filter)
     },
     show(.tokens, "/tokens/{id}", "Shows a token."),
-    revocation("revokeToken", "/tokens/{id}/revoke", "Revokes a token.") {
+    revocation("revokeToken", on: .tokens, "/tokens/{id}/revoke", "Revokes a token.") {
       (fleet, request, reason) throws(AdministrationFault) in
       try fleet.revoke(token: try request.id(), reason: reason, by: request.caller.actor)
       return try fleet.record(.tokens, request.key)
@@ -135,9 +138,9 @@ extension AdministrationOperation {
   ]
 
   private static let permission = [
-    Parameter("user", .text(1...32), "The only user whose codes go with the token."),
-    Parameter("commands", .commands, "The commands that the token allows."),
-    Parameter("maximum_uses", .integer(1...maximumInteger), "The number of rounds that the device accepts."),
+    Schema.Property("user", .text(1...32), "The only user whose codes go with the token."),
+    Schema.Property("commands", .commands, "The commands that the token allows."),
+    Schema.Property("maximum_uses", .integer(1...maximumInteger), "The number of rounds that the device accepts."),
   ]
 
   private static let invitations: [AdministrationOperation] = [
@@ -146,9 +149,12 @@ extension AdministrationOperation {
     AdministrationOperation(
       "invite", .post, "/invitations", .approve, "Makes an invitation: a one-use code for one token for one device.",
       body: [
-        Parameter("device", .hexadecimal(digitCount: 32), required: true, "The device."),
-        Parameter("valid_seconds", .integer(60...(366 * 86_400)), required: true, "The lifetime of the code."),
-      ] + permission
+        Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+        Schema.Property("valid_seconds", .integer(60...(366 * 86_400)), required: true, "The lifetime of the code."),
+      ] + permission,
+      answer: Listing.invitations.schema(with: [
+        Schema.Property("code", .invitationCode, required: true, "The code, which is not stored.")
+      ])
     ) { (fleet, request) throws(AdministrationFault) in
       let (id, code) = try fleet.invite(
         to: try request.fixedBytes("device"), try request.permission(),
@@ -156,7 +162,10 @@ extension AdministrationOperation {
       let record = try fleet.record(.invitations, hexadecimal(id))
       return .object((record.members ?? []) + [("code", .string(code.text))])
     },
-    action("revokeInvitation", "/invitations/{id}/revoke", .approve, "Revokes an invitation that was not used.") {
+    action(
+      "revokeInvitation", on: .invitations, "/invitations/{id}/revoke", .approve,
+      "Revokes an invitation that was not used."
+    ) {
       (fleet, request) throws(AdministrationFault) in
       try fleet.revoke(invitation: try request.id(), by: request.caller.actor)
       return try fleet.record(.invitations, request.key)
@@ -167,8 +176,9 @@ extension AdministrationOperation {
     AdministrationOperation(
       "listRequests", .get, "/requests", .read, "Lists the requests for tokens without an invitation.",
       query: paging + [
-        Parameter("status", .choice(["waiting", "approved", "refused", "collected"]), "Only requests in this state.")
-      ]
+        Schema.Property(
+          "status", .choice(["waiting", "approved", "refused", "collected"]), "Only requests in this state.")
+      ], answer: Listing.requests.pageSchema
     ) { (fleet, request) throws(AdministrationFault) in
       guard let status = request.query.member("status")?.value.text else {
         return try request.page(of: .requests, in: fleet)
@@ -176,12 +186,13 @@ extension AdministrationOperation {
       return try request.page(of: .requestsByStatus, in: fleet, filter: .text(status))
     },
     show(.requests, "/requests/{id}", "Shows a request."),
-    action("approveRequest", "/requests/{id}/approve", .approve, "Approves a request.", body: permission) {
+    action("approveRequest", on: .requests, "/requests/{id}/approve", .approve, "Approves a request.", body: permission)
+    {
       (fleet, request) throws(AdministrationFault) in
       try fleet.approve(request: try request.id(), try request.permission(), by: request.caller.actor)
       return try fleet.record(.requests, request.key)
     },
-    revocation("refuseRequest", "/requests/{id}/refuse", "Refuses a request.", scope: .approve) {
+    revocation("refuseRequest", on: .requests, "/requests/{id}/refuse", "Refuses a request.", scope: .approve) {
       (fleet, request, reason) throws(AdministrationFault) in
       try fleet.refuse(request: try request.id(), reason: reason, by: request.caller.actor)
       return try fleet.record(.requests, request.key)
@@ -191,7 +202,8 @@ extension AdministrationOperation {
   private static let refusals: [AdministrationOperation] = [
     AdministrationOperation(
       "listRefusals", .get, "/refusals", .read, "Lists the refusals, the newest first.",
-      query: paging + [Parameter("code", .text(10...10), "Only refusals with this response code.")]
+      query: paging + [Schema.Property("code", .text(10...10), "Only refusals with this response code.")],
+      answer: Listing.refusals.pageSchema
     ) { (fleet, request) throws(AdministrationFault) in
       guard let code = request.query.member("code")?.value.text else {
         return try request.page(of: .refusals, in: fleet)
@@ -206,7 +218,8 @@ extension AdministrationOperation {
     show(.keys, "/keys/{id}", "Shows a key of the issuer."),
     AdministrationOperation(
       "rotateKey", .post, "/keys", .admin, "Makes a new key of the issuer, which signs from a time on.",
-      body: [Parameter("active", .integer(0...maximumInteger), required: true, "The time, in Unix seconds.")]
+      body: [Schema.Property("active", .integer(0...maximumInteger), required: true, "The time, in Unix seconds.")],
+      answer: Listing.keys.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let id = try fleet.rotateIssuerKey(
         active: request.body.member("active")?.value.number ?? 0, by: request.caller.actor)
@@ -219,10 +232,14 @@ extension AdministrationOperation {
     AdministrationOperation(
       "addOperator", .post, "/operators", .admin, "Makes an operator's token, which is shown only once.",
       body: [
-        Parameter("name", .text(1...32), required: true, "The name, which no operator had before."),
-        Parameter("scopes", .choices(OperatorScope.allCases.map(\.rawValue)), required: true, "The permissions."),
-        Parameter("valid_seconds", .integer(60...maximumInteger), "The lifetime of the token; no end if missing."),
-      ]
+        Schema.Property("name", .text(1...32), required: true, "The name, which no operator had before."),
+        Schema.Property("scopes", .scopes, required: true, "The permissions."),
+        Schema.Property(
+          "valid_seconds", .integer(60...(100 * 366 * 86_400)), "The lifetime of the token; no end if missing."),
+      ],
+      answer: Listing.operators.schema(with: [
+        Schema.Property("token", .text(1...128), required: true, "The token, of which only a digest is stored.")
+      ])
     ) { (fleet, request) throws(AdministrationFault) in
       let scopes = request.body.member("scopes")?.value.elements?.compactMap(\.text) ?? []
       let name: BoundedText<32> = try request.required("name")
@@ -231,7 +248,7 @@ extension AdministrationOperation {
         for: request.body.member("valid_seconds")?.value.number, by: request.caller.actor)
       return .object((try fleet.record(.operators, name.description).members ?? []) + [("token", .string(token))])
     },
-    action("removeOperator", "/operators/{id}/remove", .admin, "Revokes an operator's token.") {
+    action("removeOperator", on: .operators, "/operators/{id}/remove", .admin, "Revokes an operator's token.") {
       (fleet, request) throws(AdministrationFault) in
       try fleet.removeOperator(try request.userName(), by: request.caller.actor)
       return try fleet.record(.operators, request.key)
@@ -240,24 +257,23 @@ extension AdministrationOperation {
 
   private static let others: [AdministrationOperation] = [
     list(.changes, "/changes", "Lists the changes, the newest first, and who made them."),
-    AdministrationOperation("showPolicy", .get, "/policy", .read, "Shows the policy.") {
+    AdministrationOperation(
+      "showPolicy", .get, "/policy", .read, "Shows the policy.", answer: .policy
+    ) {
       (fleet, _) throws(AdministrationFault) in
-      do throws(FleetFault) { return try fleet.policy().json } catch { throw .fleet(error) }
+      try fleet.policyRecord()
     },
     AdministrationOperation(
       "setPolicy", .put, "/policy", .admin, "Replaces the policy.",
-      body: [Parameter("policy", .object, required: true, "The policy, as it is shown.")]
+      body: [Schema.Property("policy", .policy, required: true, "The policy, as it is shown.")], answer: .policy
     ) { (fleet, request) throws(AdministrationFault) in
-      let policy: ServicePolicy
-      do throws(ServicePolicyFault) {
-        policy = try ServicePolicy(json: request.body.member("policy")?.value.compact() ?? [])
-      } catch { throw .mistake(error.mistake) }
-      try fleet.setPolicy(policy, by: request.caller.actor)
-      do throws(FleetFault) { return try fleet.policy().json } catch { throw .fleet(error) }
+      try fleet.setPolicy(try request.policy(), by: request.caller.actor)
+      return try fleet.policyRecord()
     },
     AdministrationOperation(
       "statistics", .get, "/statistics", .read, "Counts issued tokens and refusals by day.",
-      query: [Parameter("days", .integer(1...366), "The number of days until now; 30 if missing.")]
+      query: [Schema.Property("days", .integer(1...366), "The number of days until now; 30 if missing.")],
+      answer: .statistics
     ) { (fleet, request) throws(AdministrationFault) in
       try fleet.statistics(days: request.query.member("days")?.value.number ?? 30)
     },
@@ -266,23 +282,27 @@ extension AdministrationOperation {
 
 extension AdministrationOperation {
   /// The parameters of every listing.
-  private static var paging: [Parameter] {
+  private static var paging: [Schema.Property] {
     [
-      Parameter("after", .text(1...128), "The member next of the page before."),
-      Parameter("limit", .integer(1...1000), "The number of records, 100 if missing."),
+      Schema.Property("after", .text(1...128), "The member next of the page before."),
+      Schema.Property("limit", .integer(1...1000), "The number of records, 100 if missing."),
     ]
   }
 
   private static func list(
     _ listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .read
   ) -> AdministrationOperation {
-    AdministrationOperation("list" + capitalised(listing.name), .get, path, scope, summary, query: paging) {
+    AdministrationOperation(
+      "list" + capitalised(listing.name), .get, path, scope, summary, query: paging, answer: listing.pageSchema
+    ) {
       (fleet, request) throws(AdministrationFault) in try request.page(of: listing, in: fleet)
     }
   }
 
   private static func show(_ listing: Listing, _ path: String, _ summary: String) -> AdministrationOperation {
-    AdministrationOperation("show" + capitalised(listing.name).dropLast(), .get, path, .read, summary) {
+    AdministrationOperation(
+      "show" + capitalised(listing.name).dropLast(), .get, path, .read, summary, answer: listing.schema
+    ) {
       (fleet, request) throws(AdministrationFault) in try fleet.record(listing, request.key)
     }
   }
@@ -290,21 +310,22 @@ extension AdministrationOperation {
   private static func capitalised(_ name: String) -> String { name.prefix(1).uppercased() + name.dropFirst() }
 
   private static func action(
-    _ name: String, _ path: String, _ scope: OperatorScope, _ summary: String, body: [Parameter] = [],
+    _ name: String, on listing: Listing, _ path: String, _ scope: OperatorScope, _ summary: String,
+    body: [Schema.Property] = [],
     perform: @escaping @Sendable (Fleet, AdministrationRequest) throws(AdministrationFault) -> JSONValue
   ) -> AdministrationOperation {
-    AdministrationOperation(name, .post, path, scope, summary, body: body, perform: perform)
+    AdministrationOperation(name, .post, path, scope, summary, body: body, answer: listing.schema, perform: perform)
   }
 
   private static func revocation(
-    _ name: String, _ path: String, _ summary: String, scope: OperatorScope = .revoke,
+    _ name: String, on listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .revoke,
     perform:
       @escaping @Sendable (
         Fleet, AdministrationRequest, RevocationReason
       ) throws(AdministrationFault) -> JSONValue
   ) -> AdministrationOperation {
-    let reason = Parameter("reason", .text(1...255), required: true, "The reason, which operators see.")
-    return AdministrationOperation(name, .post, path, scope, summary, body: [reason]) {
+    let reason = Schema.Property("reason", .text(1...255), required: true, "The reason, which operators see.")
+    return AdministrationOperation(name, .post, path, scope, summary, body: [reason], answer: listing.schema) {
       (fleet, request) throws(AdministrationFault) in
       try perform(fleet, request, try request.required("reason"))
     }
@@ -342,7 +363,7 @@ extension AdministrationRequest {
   func text<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity>? {
     guard let text = body.member(name)?.value.text else { return nil }
     guard let bounded = BoundedText<capacity>(text) else {
-      throw .mistake(JSONMistake(at: [.member(name)], expected: .byteCount(1...capacity)))
+      throw .conflict(.tooLong)
     }
     return bounded
   }
@@ -364,7 +385,7 @@ extension AdministrationRequest {
 
   func descriptor(_ name: String) throws(AdministrationFault) -> DeviceDescriptor {
     do throws(KeyFault) { return try DeviceDescriptor(body.member(name)?.value ?? .null) } catch {
-      throw .mistake(JSONMistake(at: [.member(name)], expected: .object))
+      throw .conflict(.invalidKey)
     }
   }
 
@@ -374,23 +395,34 @@ extension AdministrationRequest {
     do throws(CryptographyFailure) { return try ReleaseKeys(of: secret) } catch { throw .fleet(.cryptography) }
   }
 
+  /// Returns the policy in the body, whose form was checked: only a text that is too long is left.
+  func policy() throws(AdministrationFault) -> ServicePolicy {
+    let members = body.member("policy")?.value.members ?? []
+    do throws(ServicePolicyFault) {
+      return try ServicePolicy(json: JSONValue.object(members + [("images", .object([]))]).compact())
+    } catch { throw .conflict(.tooLong) }
+  }
+
   func permission() throws(AdministrationFault) -> TokenPermission {
     var permission = TokenPermission()
     permission.user = try text("user")
-    permission.commands = body.member("commands")?.value.elements?.compactMap {
-      $0.text.flatMap { BoundedText<32>($0) }
+    if let commands = body.member("commands")?.value.elements {
+      permission.commands = []
+      for command in commands {
+        guard let name = command.text.flatMap({ BoundedText<32>($0) }) else { throw .conflict(.tooLong) }
+        permission.commands?.append(name)
+      }
     }
     permission.maximumUses = body.member("maximum_uses")?.value.number
     return permission
   }
 }
 
-extension ServicePolicyFault {
-  /// The mistake in the policy.
-  var mistake: JSONMistake {
-    switch self {
-    case .malformed(let mistake), .member(let mistake): mistake
-    case .formerMember(let name): JSONMistake(at: [.member(name)], expected: .knownMember([]))
+extension Fleet {
+  /// The policy as operators see it, without images.
+  fileprivate func policyRecord() throws(AdministrationFault) -> JSONValue {
+    do throws(FleetFault) { return .object((try policy().json.members ?? []).filter { $0.0 != "images" }) } catch {
+      throw .fleet(error)
     }
   }
 }

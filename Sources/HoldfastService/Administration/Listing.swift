@@ -6,17 +6,19 @@ import HoldfastStorage
 /// A table of the service as operators see it: its columns, and the statements that read it page by page.
 struct Listing: Sendable {
   /// The type of a column's value in JSON.
-  enum Kind: Sendable {
-    /// Bytes, as hexadecimal digits.
-    case id
+  indirect enum Kind: Sendable {
+    /// This many bytes, as hexadecimal digits.
+    case id(Int)
     case text
     case number
     /// Unix seconds.
     case time
     /// Words with spaces between them, as an array.
     case words
-    /// A JSON text.
-    case json
+    /// The commands of a token, a JSON text.
+    case commands
+    /// A value that may be missing.
+    case optional(Kind)
   }
 
   /// The order of a listing, which is that of its first column.
@@ -52,15 +54,15 @@ struct Listing: Sendable {
   }
 
   private func value(_ row: SQLRow, _ index: Int, _ kind: Kind) throws(SQLFault) -> JSONValue {
-    if try row.isNull(index) { return .null }
     switch kind {
+    case .optional(let kind): return try row.isNull(index) ? .null : value(row, index, kind)
     case .id:
       let bytes = try row.bytes(index)
       return .string(hexadecimal(bytes.span))
     case .text: return .string(try row.text(index))
     case .number, .time: return .integer(try row.unsigned(index))
     case .words: return Self.words(try row.text(index))
-    case .json:
+    case .commands:
       guard let value = Self.json(try row.text(index)) else { throw .corrupt }
       return value
     }

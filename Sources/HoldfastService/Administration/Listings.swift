@@ -1,15 +1,18 @@
 extension Listing {
   static let devices = Listing(
     "devices",
-    ["id": .id, "public_point": .id, "label": .text, "added": .time, "blocked": .time, "generation": .number],
+    [
+      "id": .id(16), "public_point": .id(65), "label": .optional(.text), "added": .time, "blocked": .optional(.time),
+      "generation": .number,
+    ],
     page: "SELECT id, point, label, added, blocked, generation FROM devices WHERE id > $1 ORDER BY id LIMIT $2",
     one: "SELECT id, point, label, added, blocked, generation FROM devices WHERE id = $1")
 
   static let images = Listing(
     "images",
     [
-      "digest": .id, "subject": .text, "major": .number, "minor": .number, "patch": .number, "proof_key": .id,
-      "added": .time, "withdrawn": .time,
+      "digest": .id(32), "subject": .text, "major": .number, "minor": .number, "patch": .number, "proof_key": .id(8),
+      "added": .time, "withdrawn": .optional(.time),
     ],
     page: """
       SELECT digest, subject, major, minor, patch, release, added, withdrawn FROM images WHERE digest > $1
@@ -20,21 +23,24 @@ extension Listing {
       """)
 
   static let provers = Listing(
-    "provers", ["id": .id, "first_seen": .time, "last_seen": .time, "revoked": .time, "reason": .text],
+    "provers",
+    ["id": .id(16), "first_seen": .time, "last_seen": .time, "revoked": .optional(.time), "reason": .optional(.text)],
     page: """
       SELECT id, first_seen, last_seen, revoked, reason FROM provers WHERE id > $1 ORDER BY id LIMIT $2
       """,
     one: "SELECT id, first_seen, last_seen, revoked, reason FROM provers WHERE id = $1")
 
   static let users = Listing(
-    "users", ["name": .text, "added": .time, "revoked": .time, "reason": .text], by: .text,
+    "users", ["name": .text, "added": .time, "revoked": .optional(.time), "reason": .optional(.text)], by: .text,
     page: "SELECT name, added, revoked, reason FROM users WHERE name > $1 ORDER BY name LIMIT $2",
     one: "SELECT name, added, revoked, reason FROM users WHERE name = $1")
 
   private static let tokenColumns: KeyValuePairs<String, Kind> = [
-    "id": .id, "device": .id, "prover": .id, "subject": .text, "version": .text, "user": .text, "commands": .json,
-    "maximum_uses": .number, "issued": .time, "expires": .time, "generation": .number, "signer": .id, "revoked": .time,
-    "reason": .text,
+    "id": .id(16), "device": .id(16), "prover": .id(16), "subject": .text, "version": .text, "user": .optional(.text),
+    "commands": .optional(.commands),
+    "maximum_uses": .optional(.number), "issued": .time, "expires": .time, "generation": .number, "signer": .id(8),
+    "revoked": .optional(.time),
+    "reason": .optional(.text),
   ]
 
   static let tokens = Listing(
@@ -77,8 +83,10 @@ extension Listing {
   static let invitations = Listing(
     "invitations",
     [
-      "id": .id, "device": .id, "user": .text, "commands": .json, "maximum_uses": .number, "created": .time,
-      "creator": .text, "expires": .time, "revoked": .time, "used": .time, "prover": .id, "token": .id,
+      "id": .id(16), "device": .id(16), "user": .optional(.text), "commands": .optional(.commands),
+      "maximum_uses": .optional(.number), "created": .time,
+      "creator": .text, "expires": .time, "revoked": .optional(.time), "used": .optional(.time),
+      "prover": .optional(.id(16)), "token": .optional(.id(16)),
     ],
     page: """
       SELECT id, device, username, commands, maximum_uses, created, creator, expires, revoked, used, prover, token
@@ -90,9 +98,12 @@ extension Listing {
       """)
 
   private static let requestColumns: KeyValuePairs<String, Kind> = [
-    "id": .id, "device": .id, "device_label": .text, "prover": .id, "code": .text, "properties": .words,
-    "subject": .text, "version": .text, "user": .text, "commands": .json, "maximum_uses": .number, "created": .time,
-    "status": .text, "decided": .time, "decider": .text, "reason": .text, "token": .id,
+    "id": .id(16), "device": .id(16), "device_label": .optional(.text), "prover": .id(16), "code": .text,
+    "properties": .optional(.words),
+    "subject": .text, "version": .text, "user": .optional(.text), "commands": .optional(.commands),
+    "maximum_uses": .optional(.number), "created": .time,
+    "status": .text, "decided": .optional(.time), "decider": .optional(.text), "reason": .optional(.text),
+    "token": .optional(.id(16)),
   ]
 
   static let requests = Listing(
@@ -122,8 +133,9 @@ extension Listing {
   static let refusals = Listing(
     "refusals",
     [
-      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .text, "device": .id, "prover": .id,
-      "image": .id,
+      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .optional(.text),
+      "device": .optional(.id(16)), "prover": .optional(.id(16)),
+      "image": .optional(.id(32)),
     ],
     by: .descendingNumber,
     page: """
@@ -134,8 +146,9 @@ extension Listing {
   static let refusalsOfCode = Listing(
     "refusals",
     [
-      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .text, "device": .id, "prover": .id,
-      "image": .id,
+      "number": .number, "time": .time, "step": .text, "reasons": .words, "code": .optional(.text),
+      "device": .optional(.id(16)), "prover": .optional(.id(16)),
+      "image": .optional(.id(32)),
     ],
     by: .descendingNumber,
     page: """
@@ -144,21 +157,23 @@ extension Listing {
       """)
 
   static let responseCodes = Listing(
-    "codes", ["code": .text, "prover": .id, "properties": .words, "first_seen": .time], by: .text,
+    "codes", ["code": .text, "prover": .id(16), "properties": .words, "first_seen": .time], by: .text,
     page: """
       SELECT code, prover, properties, first_seen FROM response_codes WHERE code > $1 ORDER BY code LIMIT $2
       """,
     one: "SELECT code, prover, properties, first_seen FROM response_codes WHERE code = $1")
 
   static let keys = Listing(
-    "keys", ["id": .id, "added": .time, "active": .time, "retired": .time],
+    "keys", ["id": .id(8), "added": .time, "active": .time, "retired": .optional(.time)],
     page: """
       SELECT id, added, active, retired FROM keys WHERE purpose = 'issuer' AND id > $1 ORDER BY id LIMIT $2
       """,
     one: "SELECT id, added, active, retired FROM keys WHERE purpose = 'issuer' AND id = $1")
 
   static let operators = Listing(
-    "operators", ["name": .text, "scopes": .words, "added": .time, "expires": .time, "revoked": .time], by: .text,
+    "operators",
+    ["name": .text, "scopes": .words, "added": .time, "expires": .optional(.time), "revoked": .optional(.time)],
+    by: .text,
     page: """
       SELECT name, scopes, added, expires, revoked FROM operators WHERE name > $1 ORDER BY name LIMIT $2
       """,

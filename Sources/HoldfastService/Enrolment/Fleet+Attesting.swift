@@ -12,8 +12,6 @@ package enum AttestationAnswer: Sendable, Equatable {
   case attested(Attestation)
   /// The app is not approved.
   case refused(Refusal)
-  /// The bytes are not evidence.
-  case malformed
 }
 
 extension Fleet {
@@ -33,7 +31,9 @@ extension Fleet {
     _ evidence: [UInt8], for device: DeviceDescriptor
   ) throws(FleetFault) -> AttestationAnswer {
     let submitted: SubmittedEvidence
-    do throws(AppraisalError) { submitted = try SubmittedEvidence(evidence) } catch { return .malformed }
+    do throws(AppraisalError) { submitted = try SubmittedEvidence(evidence) } catch {
+      return .refused(Refusal(reasons: [.notEvidence], code: nil))
+    }
     let fingerprint: Digest
     do throws(CryptographyFailure) {
       var cryptography = OpenSSLCryptography()

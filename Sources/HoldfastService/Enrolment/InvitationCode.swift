@@ -17,15 +17,23 @@ package struct InvitationCode: Sendable, Equatable {
     self.init((0..<20).map { Self.alphabet[Int(bytes[$0] & 31)] })
   }
 
-  /// Reads a code as a person types it: in either case, with or without hyphens and spaces.
-  ///
-  /// - Returns: Nil unless there are 20 characters of base32.
+  /// Reads a code in either case: 20 characters of base32, with or without hyphens between groups of five.
   package init?(_ typed: String) {
-    let characters = typed.uppercased().utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: " ") }
-    guard typed.utf8.count <= 64, characters.count == 20, characters.allSatisfy(Self.alphabet.contains) else {
-      return nil
+    var characters: [UInt8] = []
+    var isBehindHyphen = false
+    for byte in typed.utf8 {
+      if byte == UInt8(ascii: "-") {
+        guard !isBehindHyphen, [5, 10, 15].contains(characters.count) else { return nil }
+        isBehindHyphen = true
+        continue
+      }
+      isBehindHyphen = false
+      let character = (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) ? byte - 32 : byte
+      guard characters.count < 20, Self.alphabet.contains(character) else { return nil }
+      characters.append(character)
     }
-    self.init(Array(characters))
+    guard characters.count == 20 else { return nil }
+    self.init(characters)
   }
 
   private init(_ characters: [UInt8]) {

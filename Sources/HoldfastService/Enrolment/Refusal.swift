@@ -51,6 +51,7 @@ extension RefusalReason {
     }
   }
 
+  static let notEvidence = RefusalReason("notEvidence", "These bytes are not evidence of an app.")
   static let anotherDevice = RefusalReason("anotherDevice", "The app was attested for another device.")
   static let unknownDevice = RefusalReason("unknownDevice", "The device is not registered.")
   static let anotherKey = RefusalReason("anotherKey", "The device is registered with another key.")

@@ -10,10 +10,9 @@ struct AdministrationRoutes: Sendable {
 
   private static let bodyLimit = 1 << 20
 
-  func add(to router: Router<ServiceRequestContext>) {
+  func add(to routes: Routes) {
     for operation in AdministrationOperation.all {
-      guard let method = HTTPRequest.Method(operation.method.rawValue) else { continue }
-      router.on(RouterPath(operation.path), method: method) { request, context in
+      routes.add(operation.method, operation.path) { request, context in
         try await perform(operation, request, key: context.parameters.get("id"))
       }
     }

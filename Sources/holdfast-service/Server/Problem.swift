@@ -20,11 +20,14 @@ struct Problem: Error, Sendable {
   var code: String?
   /// The seconds after which the request may be made again.
   var retrySeconds: Int?
+  /// The methods that the path has, for 405.
+  var allowedMethods: [String] = []
 
   /// The response, with the id under which the log has the request.
   func response(requestID: String) -> Response {
     var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
     if let retrySeconds { headers[.retryAfter] = String(retrySeconds) }
+    if !allowedMethods.isEmpty { headers[.allow] = allowedMethods.joined(separator: ", ") }
     if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
     let document = JSONValue.object([
       ("type", .string("urn:holdfast:problem:\(type)")), ("title", .string(title)),
@@ -38,8 +41,11 @@ struct Problem: Error, Sendable {
 }
 
 extension Problem {
+  /// The detail may repeat names of the request's members, whose control characters are escaped.
   static func malformed(_ detail: String) -> Problem {
-    Problem(status: .badRequest, type: "malformed", title: "The request is malformed.", detail: detail)
+    Problem(
+      status: .badRequest, type: "malformed", title: "The request is malformed.",
+      detail: String(String.UnicodeScalarView(detail.printable.unicodeScalars.prefix(4096))))
   }
 
   static let notFound = Problem(status: .notFound, type: "not-found", title: "There is nothing at this address.")
@@ -49,6 +55,12 @@ extension Problem {
   static let tooSlow = Problem(status: .requestTimeout, type: "too-slow", title: "The body did not arrive in time.")
   static let wrongMediaType = Problem(
     status: .unsupportedMediaType, type: "media-type", title: "The body must be application/json.")
+
+  static func methodNotAllowed(_ allowed: [String]) -> Problem {
+    Problem(
+      status: .methodNotAllowed, type: "method-not-allowed", title: "This address does not have this method.",
+      allowedMethods: allowed)
+  }
 
   static func forbidden(_ scope: OperatorScope) -> Problem {
     Problem(

@@ -15,21 +15,20 @@ struct PublicRoutes: Sendable {
   /// The seconds after which a prover may ask again whether an operator has decided.
   private static let retrySeconds = 5
 
-  func add(to router: Router<ServiceRequestContext>) {
-    router.post("/v1/attest") { request, _ in try await attest(request) }
-    router.post("/v1/tokens") { request, _ in try await token(request) }
-    router.get("/v1/requests/{id}") { _, context in try await status(try context.parameters.require("id")) }
-    router.get("/.well-known/jwks.json") { _, _ in try await keys() }
-    router.get("/healthz") { _, _ in Response(.ok, .object([("status", .string("ok"))])) }
-    router.get("/readyz") { _, _ in try await ready() }
+  func add(to routes: Routes) {
+    routes.add(.attest) { request, _ in try await attest(request) }
+    routes.add(.token) { request, _ in try await token(request) }
+    routes.add(.requestState) { _, context in try await status(try context.parameters.require("id")) }
+    routes.add(.keys) { _, _ in try await keys() }
+    routes.add(.health) { _, _ in Response(.ok, .object([("status", .string("ok"))])) }
+    routes.add(.readiness) { _, _ in try await ready() }
   }
 
   private func attest(_ request: Request) async throws -> Response {
-    let body = try Body(try await service.json(request, limit: Self.bodyLimit), members: ["device", "evidence"])
+    let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .attest)
     let device = try body.device()
-    let evidence = try body.base64("evidence", limit: SubmittedEvidence.maximumByteCount)
+    let evidence = body.evidence
     switch try await service.run({ fleet in try fleet.attest(evidence, for: device) }) {
-    case .malformed: throw Problem.malformed("The member evidence is not evidence.")
     case .refused(let refusal): throw Problem(refusal)
     case .attested(let attestation):
       return Response(
@@ -42,12 +41,10 @@ struct PublicRoutes: Sendable {
   }
 
   private func token(_ request: Request) async throws -> Response {
-    let body = try Body(
-      try await service.json(request, limit: Self.bodyLimit),
-      members: ["attestation", "device", "invitation", "format", "user", "commands"])
+    let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .token)
     let device = try body.device()
-    let attestation = Array(try body.text("attestation", byteCounts: 1...16_384).utf8)
-    let invitation = try body.invitation()
+    let attestation = body.attestation
+    let invitation = body.invitation
     let wishes = try body.wishes()
     let answer = try await service.run { fleet in
       try fleet.issue(attestation: attestation, for: device, invitation: invitation, wishes: wishes)
@@ -102,74 +99,44 @@ struct PublicRoutes: Sendable {
   }
 }
 
-/// The body of a prover's request, whose members have been named.
+/// The body of a prover's request, whose form was checked. A text that has the form and too many bytes cannot be used.
 private struct Body {
-  private let json: JSONMember
+  private let json: JSONValue
 
-  init(_ value: JSONValue, members: [String]) throws(Problem) {
-    json = JSONMember(value)
-    do throws(JSONMistake) { try json.checkMembers(members) } catch { throw .malformed(error.text) }
+  init(_ value: JSONValue, of operation: PublicOperation) throws(Problem) {
+    do throws(JSONMistake) { try operation.check(value) } catch { throw .malformed(error.text) }
+    json = value
   }
 
-  func text(_ name: String, byteCounts: ClosedRange<Int>) throws(Problem) -> String {
-    do throws(JSONMistake) { return try json.required(name).text(byteCounts: byteCounts) } catch {
-      throw .malformed(error.text)
-    }
-  }
+  var evidence: [UInt8] { json["evidence"]?.text.flatMap { Schema.base64Bytes($0) } ?? [] }
+
+  var attestation: [UInt8] { Array((json["attestation"]?.text ?? "").utf8) }
+
+  var invitation: InvitationCode? { json["invitation"]?.text.flatMap { InvitationCode($0) } }
 
   func device() throws(Problem) -> DeviceDescriptor {
-    do throws(JSONMistake) {
-      let member = try json.required("device")
-      guard member.value.hasOnly(["device_id", "kid", "public_key"]) else { throw member.mistake(.object) }
-      do throws(KeyFault) { return try DeviceDescriptor(member.value) } catch { throw member.mistake(.object) }
-    } catch { throw .malformed("The member device must be a device's descriptor, as device show --json prints it.") }
-  }
-
-  func base64(_ name: String, limit: Int) throws(Problem) -> [UInt8] {
-    let text = Array(try text(name, byteCounts: 0...(limit / 3 * 4 + 4)).utf8)
-    var buffer = HoldfastCore.ByteBuffer<65_536>()
-    do throws(EncodingFault) { try buffer.append(paddedBase64: text.span) } catch {
-      throw .malformed("The member \(name) must be base64 with padding.")
+    do throws(KeyFault) { return try DeviceDescriptor(json["device"] ?? .null) } catch {
+      throw Problem(AdministrationFault.conflict(.invalidKey))
     }
-    var bytes: [UInt8] = []
-    bytes.append(buffer.bytes)
-    return bytes
-  }
-
-  func invitation() throws(Problem) -> InvitationCode? {
-    guard json.member("invitation") != nil else { return nil }
-    guard let code = InvitationCode(try text("invitation", byteCounts: 1...64)) else {
-      throw .malformed("The member invitation must be 20 letters and digits of base32.")
-    }
-    return code
   }
 
   func wishes() throws(Problem) -> TokenWishes {
     var wishes = TokenWishes()
-    if json.member("format") != nil {
-      switch try text("format", byteCounts: 1...16) {
-      case "cose": wishes.format = .cose
-      case "jose": wishes.format = .jose
-      case "jose-a256kw": wishes.format = .joseKeyWrap
-      default: throw .malformed("The member format must be cose, jose or jose-a256kw.")
-      }
+    switch json["format"]?.text {
+    case "jose": wishes.format = .jose
+    case "jose-a256kw": wishes.format = .joseKeyWrap
+    default: wishes.format = .cose
     }
-    if json.member("user") != nil { wishes.user = BoundedText<32>(try text("user", byteCounts: 1...32)) }
-    if let commands = json.member("commands") {
-      do throws(JSONMistake) {
-        let elements = try commands.elements()
-        guard elements.count <= 16 else { throw commands.mistake(.atMost(16)) }
-        var names: [BoundedText<32>] = []
-        for element in elements {
-          guard let name = BoundedText<32>(try element.text(byteCounts: 1...32)) else {
-            throw element.mistake(.byteCount(1...32))
-          }
-          names.append(name)
-        }
-        wishes.commands = names
-      } catch { throw .malformed(error.text) }
+    wishes.user = try json["user"]?.text.map { text throws(Problem) in try Self.bounded(text) }
+    wishes.commands = try json["commands"]?.elements?.map { element throws(Problem) in
+      try Self.bounded(element.text ?? "")
     }
     return wishes
+  }
+
+  private static func bounded(_ text: String) throws(Problem) -> BoundedText<32> {
+    guard let bounded = BoundedText<32>(text) else { throw Problem(AdministrationFault.conflict(.tooLong)) }
+    return bounded
   }
 }
 #endif

@@ -26,7 +26,9 @@ struct ServiceContext: Sendable {
     guard request.headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.wrongMediaType }
     if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge }
     let bytes = try await body(request, limit: limit)
-    do throws(JSONFault) { return try JSONValue(parsing: bytes, byteLimit: limit) } catch {
+    do throws(JSONFault) {
+      return try JSONValue(parsing: bytes, byteLimit: limit, otherNumbers: .withoutFraction)
+    } catch {
       throw Problem.malformed(
         JSONMistake(in: bytes, byteLimit: limit)?.text ?? "The body is not JSON as the service reads it.")
     }

@@ -40,13 +40,15 @@ struct ServiceServer: Sendable {
     let router = Router(context: ServiceRequestContext.self)
     router.add(middleware: ServiceMiddleware(limiter: RateLimiter(perMinute: configuration.requestsPerMinute)))
     let service = ServiceContext(fleet: fleet, threads: threads, configuration: configuration)
-    PublicRoutes(service: service).add(to: router)
-    AdministrationRoutes(service: service).add(to: router)
-    router.get("/metrics") { [metrics] _, _ in
+    let routes = Routes(router)
+    PublicRoutes(service: service).add(to: routes)
+    AdministrationRoutes(service: service).add(to: routes)
+    routes.add(.metrics) { [metrics] _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
         body: ResponseBody(byteBuffer: ByteBuffer(string: metrics.text)))
     }
+    routes.addRefusals()
     return router
   }
 

@@ -71,6 +71,9 @@ extension ServiceFailure {
     switch fault {
     case .mistake(let mistake): self.init(.usage, mistake.text)
     case .notFound: self.init(.malformed, "there is no such record")
+    case .conflict(.tooLong): self.init(.usage, "a text has more bytes than its record can hold")
+    case .conflict(.invalidKey): self.init(.malformed, "the descriptor's key is no key of a device, or has another id")
+    case .conflict(.severalFilters): self.init(.usage, "tokens can be listed by device, prover or user, not by several")
     case .conflict(.anotherKey):
       self.init(.refused, "the device is registered with another key", hint: "a new device has a new id: device init")
     case .conflict(.anotherEvidenceKey):

@@ -150,7 +150,7 @@ struct PostgreSQLConnectionTests {
     #expect(try database.counter() == 0)
   }
 
-  @Test func `a collision runs the body again, at most five times, with growing pauses at random`() throws {
+  @Test func `a collision runs the body again, at most ten times, with growing pauses at random`() throws {
     let ranges = Synchronized<[ClosedRange<Int>]>([])
     let pauses = Synchronized<[Int]>([])
     var limits = SQLLimits.test
@@ -165,8 +165,9 @@ struct PostgreSQLConnectionTests {
       CREATE FUNCTION fail(code TEXT) RETURNS BIGINT LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION USING ERRCODE = code; END'
       """, database: name)
     try database.addCounter()
-    for (code, failureCount, expected) in [("40001", 4, nil), ("40P01", 5, SQLFault.conflict), ("40001", 9, .conflict)]
-    {
+    for (code, failureCount, expected) in [
+      ("40001", 9, nil), ("40P01", 10, SQLFault.conflict), ("40001", 20, .conflict),
+    ] {
       var runCount = 0
       pauses.change { $0 = [] }
       let thrown = fault { () throws(SQLFault) in
@@ -177,8 +178,8 @@ struct PostgreSQLConnectionTests {
         }
       }
       #expect(thrown == expected)
-      #expect(runCount == 5)
-      #expect(pauses.value == [10, 20, 40, 80])
+      #expect(runCount == 10)
+      #expect(pauses.value == [10, 20, 40, 80, 160, 320, 320, 320, 320])
     }
     #expect(ranges.value.prefix(4) == [0...20, 0...40, 0...80, 0...160])
     #expect(try database.counter() == 1)

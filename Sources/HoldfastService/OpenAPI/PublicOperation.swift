@@ -1,0 +1,129 @@
+import HoldfastFormats
+
+/// One operation for provers, devices' owners and probes: the row from which `openapi.yaml` is made, and with which its route
+/// checks bodies.
+package struct PublicOperation: Sendable {
+  /// An answer other than a problem document.
+  struct Answer: Sendable {
+    let status: UInt64
+    let summary: String
+    /// The form of the JSON; nil for text.
+    let schema: Schema?
+    var headers: [Schema.Property] = []
+  }
+
+  /// The identifier, such as `attest`.
+  let name: String
+  package let method: AdministrationOperation.Method
+  package let path: String
+  let summary: String
+  /// The members of the request's body; nil if it has none.
+  let body: [Schema.Property]?
+  let answers: [Answer]
+  /// The statuses of problem documents beyond those of every operation.
+  let problems: [UInt64]
+
+  /// Checks the form of a body.
+  package func check(_ body: JSONValue) throws(JSONMistake) { try Schema.check(JSONMember(body), self.body ?? []) }
+}
+
+extension PublicOperation {
+  /// The largest evidence, in bytes.
+  private static let evidenceLimit = 65_536
+
+  private static let retryAfter = Schema.Property(
+    "Retry-After", .integer(0...3600), "The seconds after which to ask again.")
+
+  package static let attest = PublicOperation(
+    name: "attest", method: .post, path: "/v1/attest",
+    summary: "Appraises evidence of an app, and issues an attestation token for one device.",
+    body: [
+      Schema.Property("evidence", .base64(byteLimit: evidenceLimit), required: true, "What measure --out writes."),
+      Schema.Property("device", .deviceDescriptor, required: true, "The device."),
+    ],
+    answers: [
+      Answer(
+        status: 200, summary: "The app is approved.",
+        schema: .object([
+          Schema.Property("attestation", .text(1...16_384), required: true, "The attestation token."),
+          Schema.Property("arc", .text(1...16), required: true, "The attestation response code."),
+          Schema.Property("expires", .time, required: true, "The end of its validity."),
+        ]))
+    ], problems: [403, 409])
+
+  package static let token = PublicOperation(
+    name: "token", method: .post, path: "/v1/tokens",
+    summary: "Exchanges an attestation token for a measurement token.",
+    body: [
+      Schema.Property("attestation", .text(1...16_384), required: true, "The attestation token."),
+      Schema.Property("device", .deviceDescriptor, required: true, "The device for which it was issued."),
+      Schema.Property("invitation", .invitationCode, "The code of an invitation."),
+      Schema.Property("format", .choice(["cose", "jose", "jose-a256kw"]), "The format of the measurement token."),
+      Schema.Property("user", .text(1...32), "The wished user, where an operator decides."),
+      Schema.Property("commands", .commands, "The wished commands, where an operator decides."),
+    ],
+    answers: [
+      Answer(
+        status: 201, summary: "The measurement token.",
+        schema: .object([
+          Schema.Property("token", .base64(byteLimit: 8192), required: true, "The measurement token."),
+          Schema.Property("format", .choice(["cose", "jose", "jose-a256kw"]), required: true, "Its format."),
+          Schema.Property("claims", .claims, required: true, "Its public claims."),
+        ])),
+      Answer(
+        status: 202, summary: "An operator has not decided.", schema: .requestState,
+        headers: [Schema.Property("Location", .text(1...128), "The path of the request."), retryAfter]),
+    ], problems: [403, 409])
+
+  package static let requestState = PublicOperation(
+    name: "requestState", method: .get, path: "/v1/requests/{id}",
+    summary: "Shows whether an operator has decided about a request.", body: nil,
+    answers: [Answer(status: 200, summary: "The state of the request.", schema: .requestState, headers: [retryAfter])],
+    problems: [404])
+
+  package static let keys = PublicOperation(
+    name: "keys", method: .get, path: "/.well-known/jwks.json",
+    summary: "Lists the public keys of the issuer, as a JWK Set (RFC 7517 §5).", body: nil,
+    answers: [Answer(status: 200, summary: "The keys.", schema: .keySet)], problems: [])
+
+  package static let health = PublicOperation(
+    name: "health", method: .get, path: "/healthz", summary: "Answers while the process runs.", body: nil,
+    answers: [Answer(status: 200, summary: "The process runs.", schema: .state("ok"))], problems: [])
+
+  package static let readiness = PublicOperation(
+    name: "readiness", method: .get, path: "/readyz", summary: "Answers whether the database answers.", body: nil,
+    answers: [Answer(status: 200, summary: "The database answers.", schema: .state("ready"))], problems: [])
+
+  package static let metrics = PublicOperation(
+    name: "metrics", method: .get, path: "/metrics", summary: "Counters and durations, as Prometheus reads them.",
+    body: nil, answers: [Answer(status: 200, summary: "The metrics as text.", schema: nil)], problems: [])
+
+  /// All operations.
+  package static let all = [attest, token, requestState, keys, health, readiness, metrics]
+}
+
+extension Schema {
+  fileprivate static func state(_ text: String) -> Schema {
+    .object([Property("status", .choice([text]), required: true, "")])
+  }
+
+  fileprivate static let requestState = Schema.object([
+    Property("request", .hexadecimal(digitCount: 32), required: true, "The id of the request."),
+    Property("status", .choice(RequestStatus.allCases.map(\.rawValue)), required: true, "Its state."),
+    Property("reason", .text(1...255), "The operator's reason for a refusal."),
+  ])
+
+  fileprivate static let keySet = Schema.object([
+    Property(
+      "keys",
+      .array(
+        .object([
+          Property("kty", .choice(["EC"]), required: true, ""), Property("crv", .choice(["P-256"]), required: true, ""),
+          Property("x", .coordinate, required: true, ""), Property("y", .coordinate, required: true, ""),
+          Property("kid", .text(11...11), required: true, "The id of the key, 8 bytes as base64url."),
+          Property("use", .choice(["sig"]), required: true, ""),
+          Property("alg", .choice(["ES256"]), required: true, ""),
+          Property("active", .time, required: true, "The time from which the key signs."),
+        ]), count: 0...1000), required: true, "The keys, in the order in which they sign.")
+  ])
+}

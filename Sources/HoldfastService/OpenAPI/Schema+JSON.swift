@@ -1,0 +1,80 @@
+import HoldfastCore
+import HoldfastFormats
+
+extension Schema {
+  /// The form as JSON Schema. Forms with a name are references to the components of `openapi.yaml`.
+  var json: JSONValue {
+    switch self {
+    case .text(let counts):
+      return .object([
+        ("type", .string("string")), ("minLength", .integer(UInt64(counts.lowerBound))),
+        ("maxLength", .integer(UInt64(counts.upperBound))),
+        ("pattern", .string(#"^[^\u0000-\u001f\u007f-\u009f]*$"#)),
+      ])
+    case .hexadecimal(let count): return Self.text(matching: "^[0-9a-f]{\(count)}$")
+    case .base64(let limit):
+      let pattern =
+        "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+      return .object([
+        ("type", .string("string")), ("contentEncoding", .string("base64")), ("pattern", .string(pattern)),
+        ("maxLength", .integer(UInt64((limit + 2) / 3 * 4))),
+      ])
+    case .coordinate: return Self.text(matching: "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")
+    case .invitationCode: return Self.text(matching: "^(?:[A-Za-z2-7]{5}-?){3}[A-Za-z2-7]{5}$")
+    case .choice(let texts):
+      return .object([("type", .string("string")), ("enum", .array(texts.map { .string($0) }))])
+    case .integer(let range): return Self.integer(range)
+    case .time:
+      return Self.integer(0...maximumInteger).adding("description", .string("A time in Unix seconds."))
+    case .flag: return .object([("type", .string("boolean"))])
+    case .array(let schema, let counts):
+      return .object([
+        ("type", .string("array")), ("items", schema.json), ("minItems", .integer(UInt64(counts.lowerBound))),
+        ("maxItems", .integer(UInt64(counts.upperBound))),
+      ])
+    case .object(let properties): return Self.object(properties)
+    case .map(let schema): return .object([("type", .string("object")), ("additionalProperties", schema.json)])
+    case .nullable(let schema):
+      return .object([("oneOf", .array([schema.json, .object([("type", .string("null"))])]))])
+    case .named(let name, _): return .object([("$ref", .string("#/components/schemas/\(name)"))])
+    }
+  }
+
+  /// The names inside this form, with the forms that they stand for.
+  var components: [(name: String, schema: Schema)] {
+    switch self {
+    case .named(let name, let schema): [(name, schema)] + schema.components
+    case .array(let schema, _), .map(let schema), .nullable(let schema): schema.components
+    case .object(let properties): properties.flatMap(\.schema.components)
+    default: []
+    }
+  }
+
+  private static func object(_ properties: [Property]) -> JSONValue {
+    let members = properties.map { property in
+      (property.name, property.schema.json.adding("description", .string(property.summary)))
+    }
+    let required = properties.filter(\.isRequired).map { JSONValue.string($0.name) }
+    return .object(
+      [("type", .string("object")), ("properties", .object(members))]
+        + (required.isEmpty ? [] : [("required", .array(required))]) + [("additionalProperties", .bool(false))])
+  }
+
+  private static func integer(_ range: ClosedRange<UInt64>) -> JSONValue {
+    .object([
+      ("type", .string("integer")), ("minimum", .integer(range.lowerBound)), ("maximum", .integer(range.upperBound)),
+    ])
+  }
+
+  private static func text(matching pattern: String) -> JSONValue {
+    .object([("type", .string("string")), ("pattern", .string(pattern))])
+  }
+}
+
+extension JSONValue {
+  /// The object with one more member; without it if the object has the member, or the text is empty.
+  fileprivate func adding(_ name: String, _ value: JSONValue) -> JSONValue {
+    guard self[name] == nil, value != .string("") else { return self }
+    return .object((members ?? []) + [(name, value)])
+  }
+}
