@@ -10,7 +10,8 @@ import HoldfastVersion
     version: HoldfastVersion.description,
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
-      ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, ResponseCode.self,
+      ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, AuditVerbs.self,
+      ResponseCode.self,
       OpenAPI.self,
     ])
 }
@@ -36,6 +37,11 @@ struct OperatorVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "operator", abstract: "Make and revoke operators' tokens.",
     subcommands: [AddOperator.self, RemoveOperator.self])
+}
+
+struct AuditVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "audit", abstract: "Receive the audit logs of devices.", subcommands: [ReceiveAudit.self])
 }
 
 struct PolicyVerbs: AsyncParsableCommand {

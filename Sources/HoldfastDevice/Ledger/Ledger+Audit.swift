@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastOpenSSL
 import HoldfastLinux
 import HoldfastStorage
@@ -109,6 +110,20 @@ extension Ledger {
         guard try change({ (tables, state) throws(DatabaseError) in try tables.dropCutEntries(state) }) else { return }
       }
     }
+    return archive.end
+  }
+
+  /// Writes all entries that are kept to a file at `path`, and removes none.
+  ///
+  /// - Returns: the chain up to the last entry.
+  /// - Throws: `ledger`; `tooMany` for more than ``cutLimit``; `broken`; `file`, with `exists` if another file exists at `path`.
+  package func copyAudit(to path: String) throws(AuditCutFault) -> AuditChain {
+    let state = try looking { () throws(LedgerFault) in
+      try look { (tables) throws(DatabaseError) in try tables.state() }
+    }
+    guard state.audit.count - state.auditBase.count <= Self.cutLimit else { throw .tooMany }
+    let archive = try archive(before: state.audit.count + 1, state)
+    try keep(archive, at: path)
     return archive.end
   }
 

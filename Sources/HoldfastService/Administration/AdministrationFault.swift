@@ -30,6 +30,12 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case decidedRequest
     /// There is an operator of that name.
     case existingOperator
+    /// Entries between the last known one and the first of this part of an audit log are missing.
+    case gapInLog
+    /// This part of an audit log is not of the log that is known: an entry was changed, or the device was restored or reset.
+    case forkedLog
+    /// The entries are no entries of an audit log, or their numbers are not in order.
+    case brokenLog
   }
 }
 

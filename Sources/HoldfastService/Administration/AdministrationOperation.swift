@@ -73,13 +73,3 @@ extension Schema {
     return .string(text)
   }
 }
-
-/// A request to the administration interface whose parameters have the right form.
-package struct AdministrationRequest: Sendable {
-  /// The operator.
-  let caller: Operator
-  /// The key in the path; empty if there is none.
-  let key: String
-  let query: JSONMember
-  let body: JSONMember
-}

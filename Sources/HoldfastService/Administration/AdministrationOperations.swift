@@ -6,7 +6,7 @@ import HoldfastStorage
 extension AdministrationOperation {
   /// All operations.
   package static let all: [AdministrationOperation] =
-    devices + images + provers + users + tokens + invitations + requests + refusals + keys + operators + others
+    devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + others
 
   private static let devices: [AdministrationOperation] = [
     list(.devices, "/devices", "Lists the devices."),
@@ -127,7 +127,7 @@ extension AdministrationOperation {
         return try request.page(of: .tokens, in: fleet)
       }
       let filter: Value = name == "user" ? .text(text) : .bytes(bytes(hexadecimal: text) ?? [])
-      return try request.page(of: listing, in: fleet, filter: filter)
+      return try request.page(of: listing, in: fleet, filters: [filter])
     },
     show(.tokens, "/tokens/{id}", "Shows a token."),
     revocation("revokeToken", on: .tokens, "/tokens/{id}/revoke", "Revokes a token.") {
@@ -183,7 +183,7 @@ extension AdministrationOperation {
       guard let status = request.query.member("status")?.value.text else {
         return try request.page(of: .requests, in: fleet)
       }
-      return try request.page(of: .requestsByStatus, in: fleet, filter: .text(status))
+      return try request.page(of: .requestsByStatus, in: fleet, filters: [.text(status)])
     },
     show(.requests, "/requests/{id}", "Shows a request."),
     action("approveRequest", on: .requests, "/requests/{id}/approve", .approve, "Approves a request.", body: permission)
@@ -208,9 +208,46 @@ extension AdministrationOperation {
       guard let code = request.query.member("code")?.value.text else {
         return try request.page(of: .refusals, in: fleet)
       }
-      return try request.page(of: .refusalsOfCode, in: fleet, filter: .text(code))
+      return try request.page(of: .refusalsOfCode, in: fleet, filters: [.text(code)])
     },
     show(.responseCodes, "/codes/{id}", "Shows what an attestation response code stands for."),
+  ]
+
+  private static let audits: [AdministrationOperation] = [
+    AdministrationOperation(
+      "listAudits", .get, "/audits", .read, "Lists the entries of received audit logs, the last received first.",
+      query: paging + [
+        Schema.Property("device", .hexadecimal(digitCount: 32), "Only entries of this device."),
+        Schema.Property("event", .text(1...64), "Only events of this name."),
+        Schema.Property("user", .text(1...32), "Only entries that name this user."),
+      ], answer: Listing.audits.pageSchema
+    ) { (fleet, request) throws(AdministrationFault) in
+      let filters = ["event", "user"].map { Value.text(request.query.member($0)?.value.text ?? "") }
+      guard let device = request.query.member("device")?.value.text else {
+        return try request.page(of: .audits, in: fleet, filters: filters)
+      }
+      return try request.page(
+        of: .auditsOfDevice, in: fleet, filters: filters + [.bytes(bytes(hexadecimal: device) ?? [])])
+    },
+    AdministrationOperation(
+      "receiveAudits", .post, "/audits", .approve, "Stores a part of a device's audit log, with its hash chain.",
+      body: [
+        Schema.Property("device", .hexadecimal(digitCount: 32), required: true, "The device."),
+        Schema.Property("after", .anyInteger, required: true, "The number of the entry before the first one here."),
+        Schema.Property("head", .hexadecimal(digitCount: 64), required: true, "The hash of that entry."),
+        Schema.Property(
+          "entries", .array(.bytes(1...512), count: 1...1000), required: true, "The entries in their encoding."),
+      ],
+      answer: .object([Schema.Property("stored", .anyInteger, required: true, "The number of entries that were new.")])
+    ) { (fleet, request) throws(AdministrationFault) in
+      let texts = request.body.member("entries")?.value.elements ?? []
+      let part = ReceivedAudits(
+        device: try request.fixedBytes("device"),
+        base: AuditChain(
+          count: request.body.member("after")?.value.number ?? 0, head: try request.fixedBytes("head")),
+        entries: texts.map { $0.text.flatMap { bytes(hexadecimal: $0) } ?? [] })
+      return .object([("stored", .integer(try fleet.receive(part, by: request.caller.actor)))])
+    },
   ]
 
   private static let keys: [AdministrationOperation] = [
@@ -329,92 +366,6 @@ extension AdministrationOperation {
       (fleet, request) throws(AdministrationFault) in
       try perform(fleet, request, try request.required("reason"))
     }
-  }
-}
-
-extension AdministrationRequest {
-  /// Returns the key in the path as an id.
-  ///
-  /// - Throws: `notFound` if it has another form.
-  func id<Kind, let count: Int>() throws(AdministrationFault) -> TypedBytes<Kind, count> {
-    guard let id: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: key) else { throw .notFound }
-    return id
-  }
-
-  /// Returns the key in the path as a name.
-  func userName() throws(AdministrationFault) -> BoundedText<32> {
-    guard let name = BoundedText<32>(key), !name.isEmpty else { throw .notFound }
-    return name
-  }
-
-  func page(of listing: Listing, in fleet: Fleet, filter: Value? = nil) throws(AdministrationFault) -> JSONValue {
-    try fleet.page(
-      listing, after: query.member("after")?.value.text, limit: query.member("limit")?.value.number ?? 100,
-      filter: filter)
-  }
-
-  func fixedBytes<Kind, let count: Int>(_ name: String) throws(AdministrationFault) -> TypedBytes<Kind, count> {
-    guard let text = body.member(name)?.value.text,
-      let bytes: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: text)
-    else { throw .mistake(JSONMistake(at: [.member(name)], expected: .hexadecimal(digitCount: count * 2))) }
-    return bytes
-  }
-
-  func text<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity>? {
-    guard let text = body.member(name)?.value.text else { return nil }
-    guard let bounded = BoundedText<capacity>(text) else {
-      throw .conflict(.tooLong)
-    }
-    return bounded
-  }
-
-  func required<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity> {
-    guard let text: BoundedText<capacity> = try text(name) else {
-      throw .mistake(JSONMistake(at: [.member(name)], expected: .presence))
-    }
-    return text
-  }
-
-  func version(_ name: String) throws(AdministrationFault) -> AppVersion {
-    let numbers = body.member(name)?.value.elements?.compactMap(\.number) ?? []
-    guard numbers.count == 3 else {
-      throw .mistake(JSONMistake(at: [.member(name)], expected: .array(elementCount: 3)))
-    }
-    return AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
-  }
-
-  func descriptor(_ name: String) throws(AdministrationFault) -> DeviceDescriptor {
-    do throws(KeyFault) { return try DeviceDescriptor(body.member(name)?.value ?? .null) } catch {
-      throw .conflict(.invalidKey)
-    }
-  }
-
-  func releaseKeys(_ name: String) throws(AdministrationFault) -> ReleaseKeys {
-    let root: FixedBytes<16> = try fixedBytes(name)
-    guard let secret = Secret<16>(copying: root.bytes) else { throw .fleet(.cryptography) }
-    do throws(CryptographyFailure) { return try ReleaseKeys(of: secret) } catch { throw .fleet(.cryptography) }
-  }
-
-  /// Returns the policy in the body, whose form was checked: only a text that is too long is left.
-  func policy() throws(AdministrationFault) -> ServicePolicy {
-    let members = body.member("policy")?.value.members ?? []
-    do throws(ServicePolicyFault) {
-      return try ServicePolicy(json: JSONValue.object(members + [("images", .object([]))]).compact())
-    } catch { throw .conflict(.tooLong) }
-  }
-
-  func permission() throws(AdministrationFault) -> TokenPermission {
-    var permission = TokenPermission()
-    permission.user = try text("user")
-    if let commands = body.member("commands")?.value.elements {
-      permission.commands = []
-      for command in commands {
-        guard let name = command.text.flatMap({ BoundedText<32>($0) }) else { throw .conflict(.tooLong) }
-        permission.commands?.append(name)
-      }
-    }
-    permission.maximumUses = body.member("maximum_uses")?.value.number
-    return permission
   }
 }
 

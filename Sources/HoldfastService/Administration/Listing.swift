@@ -17,6 +17,8 @@ struct Listing: Sendable {
     case words
     /// The commands of a token, a JSON text.
     case commands
+    /// Names and texts, a JSON text.
+    case details
     /// A value that may be missing.
     case optional(Kind)
   }
@@ -31,7 +33,7 @@ struct Listing: Sendable {
   let name: String
   let columns: [(name: String, kind: Kind)]
   let order: Order
-  /// Reads a page: `$1` is the last key of the page before, `$2` the number of rows, `$3` the filter's value.
+  /// Reads a page: `$1` is the last key of the page before, `$2` the number of rows, `$3` and the next ones the filters' values.
   let page: StaticString
   /// Reads one record, by its key `$1`.
   let one: StaticString?
@@ -62,7 +64,7 @@ struct Listing: Sendable {
     case .text: return .string(try row.text(index))
     case .number, .time: return .integer(try row.unsigned(index))
     case .words: return Self.words(try row.text(index))
-    case .commands:
+    case .commands, .details:
       guard let value = Self.json(try row.text(index)) else { throw .corrupt }
       return value
     }
@@ -101,10 +103,10 @@ struct Listing: Sendable {
   }
 }
 
-/// Parses at most 64 bytes of hexadecimal digits.
+/// Parses at most 512 bytes of hexadecimal digits.
 func bytes(hexadecimal text: String) -> [UInt8]? {
   let digits = Array(text.utf8)
-  guard digits.count <= 128, digits.count % 2 == 0 else { return nil }
+  guard digits.count <= 1024, digits.count % 2 == 0 else { return nil }
   var bytes: [UInt8] = []
   for index in stride(from: 0, to: digits.count, by: 2) {
     guard let pair = String(validating: digits[index..<index + 2], as: UTF8.self),
@@ -121,7 +123,7 @@ extension Fleet {
 
   /// Returns a page of a listing: `{"items": […], "next": key or null}`.
   func page(
-    _ listing: Listing, after: String? = nil, limit: UInt64 = 100, filter: Value? = nil
+    _ listing: Listing, after: String? = nil, limit: UInt64 = 100, filters: [Value] = []
   ) throws(AdministrationFault) -> JSONValue {
     let limit = min(max(limit, 1), Self.pageLimit)
     var values = [listing.start, .unsigned(limit + 1)]
@@ -129,7 +131,7 @@ extension Fleet {
       guard let key = listing.key(after) else { throw .notFound }
       values[0] = key
     }
-    if let filter { values.append(filter) }
+    values += filters
     let items: [JSONValue]
     do throws(FleetFault) {
       items = try read { (session) throws(FleetFault) in try session.objects(listing, listing.page, values) }

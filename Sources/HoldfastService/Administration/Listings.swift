@@ -186,4 +186,26 @@ extension Listing {
     page: """
       SELECT number, moment, actor, action, object, detail FROM changes WHERE number < $1 ORDER BY number DESC LIMIT $2
       """)
+
+  private static let auditColumns: KeyValuePairs<String, Kind> = [
+    "number": .number, "device": .id(16), "sequence": .number, "time": .time, "event": .text, "user": .text,
+    "details": .details,
+  ]
+
+  /// The received audit logs of all devices, filtered by event `$3` and user `$4`, where these are not empty.
+  static let audits = Listing(
+    "audits", auditColumns, by: .descendingNumber,
+    page: """
+      SELECT number, device, sequence, moment, event, username, details FROM audits
+      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) ORDER BY number DESC LIMIT $2
+      """)
+
+  /// The received audit log of the device `$5`.
+  static let auditsOfDevice = Listing(
+    "audits", auditColumns, by: .descendingNumber,
+    page: """
+      SELECT number, device, sequence, moment, event, username, details FROM audits
+      WHERE number < $1 AND ($3 = '' OR event = $3) AND ($4 = '' OR username = $4) AND device = $5
+      ORDER BY number DESC LIMIT $2
+      """)
 }

@@ -61,6 +61,16 @@ package enum FleetSchema {
       number IDENTITY, moment INTEGER NOT NULL, actor TEXT NOT NULL, action TEXT NOT NULL, object TEXT NOT NULL,
       detail TEXT NOT NULL);
     APPEND ONLY changes;
+    """,
     """
+    CREATE TABLE audit_chains (
+      device BLOB PRIMARY KEY REFERENCES devices (id), count INTEGER NOT NULL, received INTEGER NOT NULL);
+    CREATE TABLE audits (
+      number IDENTITY, device BLOB NOT NULL REFERENCES devices (id), sequence INTEGER NOT NULL, moment INTEGER NOT NULL,
+      event TEXT NOT NULL, username TEXT NOT NULL, details TEXT NOT NULL, entry BLOB NOT NULL, head BLOB NOT NULL,
+      UNIQUE (device, sequence));
+    CREATE INDEX audits_by_device ON audits (device, number);
+    APPEND ONLY audits;
+    """,
   ]
 }

@@ -12,6 +12,7 @@ extension Schema {
         ("pattern", .string(#"^[^\u0000-\u001f\u007f-\u009f]*$"#)),
       ])
     case .hexadecimal(let count): return Self.text(matching: "^[0-9a-f]{\(count)}$")
+    case .bytes(let counts): return Self.text(matching: "^(?:[0-9a-f]{2}){\(counts.lowerBound),\(counts.upperBound)}$")
     case .base64(let limit):
       let pattern =
         "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"

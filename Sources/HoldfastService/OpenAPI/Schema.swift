@@ -11,6 +11,8 @@ package indirect enum Schema: Sendable {
   case text(ClosedRange<Int>)
   /// A text of this many lower-case hexadecimal digits.
   case hexadecimal(digitCount: Int)
+  /// This many bytes, each as two lower-case hexadecimal digits.
+  case bytes(ClosedRange<Int>)
   /// Base64 with padding (RFC 4648 §4) of at most this many bytes.
   case base64(byteLimit: Int)
   /// A coordinate of P-256: 32 bytes as base64url without padding (RFC 7518 §6.2.1.2).
@@ -62,6 +64,10 @@ extension Schema {
       guard let digits = member.value.text?.utf8, digits.count == count, digits.allSatisfy(Self.isDigit) else {
         throw member.mistake(.hexadecimal(digitCount: count))
       }
+    case .bytes(let counts):
+      guard let digits = member.value.text?.utf8, digits.count % 2 == 0, counts.contains(digits.count / 2),
+        digits.allSatisfy(Self.isDigit)
+      else { throw member.mistake(.form("\(counts.lowerBound) to \(counts.upperBound) bytes in hexadecimal digits")) }
     case .base64(let limit):
       guard let text = member.value.text, Self.base64Bytes(text).map({ $0.count <= limit }) ?? false else {
         throw member.mistake(.form("base64 with padding, of at most \(limit) bytes"))

@@ -119,6 +119,7 @@ extension Listing.Kind {
     case .time: .time
     case .words: .array(.text(1...64), count: 0...64)
     case .commands: .commands
+    case .details: .map(.text(0...4096))
     case .optional(let kind): .nullable(kind.schema)
     }
   }

@@ -86,7 +86,7 @@ extension String {
 
 /// The kinds of records.
 enum RecordKind: String, ExpressibleByArgument, CaseIterable {
-  case devices, images, provers, users, tokens, invitations, requests, refusals, keys, operators, changes
+  case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, changes
 
   /// The operation's name after `list`.
   var plural: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }
@@ -101,16 +101,17 @@ struct List: AdministrationVerb {
   @Flag(help: "Print one JSON object.") var json = false
   @Option(help: "The end of the page before.") var after: String?
   @Option(help: "The number of records, at most 1000.") var limit: UInt64?
-  @Option(help: "Only tokens for this device.") var device: String?
+  @Option(help: "Only tokens or audit entries of this device.") var device: String?
   @Option(help: "Only tokens of this prover.") var prover: String?
-  @Option(help: "Only tokens of this user.") var user: String?
+  @Option(help: "Only tokens or audit entries of this user.") var user: String?
+  @Option(help: "Only audit entries with this event.") var event: String?
   @Option(help: "Only requests in this state.") var status: String?
   @Option(help: "Only refusals with this response code.") var code: String?
 
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
     let options = [
       ("after", after), ("limit", limit.map { String($0) }), ("device", device), ("prover", prover), ("user", user),
-      ("status", status), ("code", code),
+      ("event", event), ("status", status), ("code", code),
     ]
     return OperationCall(
       name: "list" + kind.plural, query: options.compactMap { name, value in value.map { (name, $0) } })

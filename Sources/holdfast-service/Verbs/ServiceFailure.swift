@@ -81,6 +81,12 @@ extension ServiceFailure {
     case .conflict(.usedInvitation): self.init(.refused, "the invitation was used or revoked already")
     case .conflict(.decidedRequest): self.init(.refused, "the request was decided already, or has expired")
     case .conflict(.existingOperator): self.init(.refused, "there is, or was, an operator of that name")
+    case .conflict(.gapInLog):
+      self.init(.refused, "entries before this part of the audit log are missing", hint: "send an earlier part first")
+    case .conflict(.forkedLog):
+      self.init(
+        .refused, "this is not the audit log that the service knows: entries were changed, or the device was reset")
+    case .conflict(.brokenLog): self.init(.malformed, "these are no entries of an audit log, or not in order")
     case .fleet(let fault): self.init(fault)
     }
   }

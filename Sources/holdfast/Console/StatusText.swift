@@ -3,9 +3,6 @@ import HoldfastFormats
 import HoldfastProver
 
 extension Status {
-  /// The name of the status. Source: docs/protocol.md, Statuses.
-  var name: String { "\(self)" }
-
   /// The explanation for a person, with a hint.
   var explanation: (text: String, hint: String?) {
     switch self {

@@ -119,22 +119,23 @@ struct AuditCutOptions: ParsableArguments {
   @Option(help: "Remove the entries before this one, which becomes the first; --to names the file for them.")
   var cutBefore: UInt64?
 
-  @Option(help: "With --cut-before: the file for the removed entries. It must not exist.", completion: .file())
+  @Option(
+    help: "The file for the removed entries; without --cut-before, for a copy of the log. It must not exist.",
+    completion: .file())
   var to: String?
 
   @Option(help: "Instead of a device: print or check the entries that were moved to this file.", completion: .file())
   var file: String?
 
   func check(isReading: Bool) throws(Failure) {
-    guard (cutBefore == nil) == (to == nil) else {
+    guard cutBefore == nil || to != nil else {
       throw Failure(
-        .usage, "--cut-before and --to require each other", hint: "for example --cut-before 1000 --to audit-1-999.jsonl"
-      )
+        .usage, "--cut-before requires --to", hint: "for example --cut-before 1000 --to audit-1-999.jsonl")
     }
-    guard cutBefore != nil else { return }
+    guard to != nil else { return }
     guard file == nil, !isReading else {
       throw Failure(
-        .usage, "--cut-before accepts only --dir and --to", hint: "print or check the log with a second command")
+        .usage, "--to accepts only --dir and --cut-before", hint: "print or check the log with a second command")
     }
     guard to != "-" else {
       throw Failure(
@@ -149,31 +150,35 @@ struct AuditCutOptions: ParsableArguments {
     guard device.dir == nil, device.firmware == nil else {
       throw Failure(.usage, "--file replaces the device", hint: "leave out --dir and --firmware")
     }
-    do throws(AuditArchiveFault) { return try AuditArchive(path: file) } catch {
+    do throws(AuditFileFault) { return try AuditArchive(path: file) } catch {
       switch error {
       case .file(let error): throw Failure(error, hint: "use a file that --cut-before wrote")
-      case .malformed:
+      case .archive(.malformed):
         throw Failure(
           .malformed, "\(file) is not a file of audit entries, or only the beginning of one",
           hint: "use a file that --cut-before wrote")
-      case .newerVersion:
+      case .archive(.newerVersion):
         throw Failure(.malformed, "\(file) was written by a later version", hint: "use that version")
       }
     }
   }
 
-  /// Cuts the log if the options request it. Returns whether they do.
+  /// Cuts or copies the log if the options request it. Returns whether they do.
   func cut(_ owned: some OwnedDevice, _ output: OutputOptions) throws(Failure) -> Bool {
-    guard let cutBefore, let to else { return false }
+    guard let to else { return false }
     guard let ledger = try owned.ledger() as? Ledger else {
       throw Failure(
-        .usage, "--cut-before does not work with --firmware: a board drops its oldest entries by itself",
+        .usage, "--to does not work with --firmware: a board drops its oldest entries by itself",
         hint: "it is for --dir")
     }
     let end: AuditChain
     do throws(AuditCutFault) {
-      end = try ledger.cutAudit(before: cutBefore, to: to, realClock: SystemClock().unixSeconds())
-    } catch { throw Failure(error, cutBefore: cutBefore, file: to) }
+      if let cutBefore {
+        end = try ledger.cutAudit(before: cutBefore, to: to, realClock: SystemClock().unixSeconds())
+      } else {
+        end = try ledger.copyAudit(to: to)
+      }
+    } catch { throw Failure(error, cutBefore: cutBefore ?? 0, file: to) }
     if output.json {
       Console.result(
         .object([

@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastDevice
+import HoldfastFormats
 
 extension ExternalActuator {
   /// Starts the actuator of a device that is served. Its events become lines of the log.

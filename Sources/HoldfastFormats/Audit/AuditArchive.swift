@@ -1,9 +1,6 @@
 import HoldfastCore
-import HoldfastFormats
-import HoldfastOpenSSL
-import HoldfastLinux
 
-/// Entries that were cut off from an audit log into a file. They are not secret, but name users and tokens.
+/// Entries of an audit log in a file: those that were cut off, or a copy. They are not secret, but name users and tokens.
 ///
 /// The file has a JSON object on each line. The first is `{"holdfast_audit":1,"device_id":…,"after":…,"head":…}`: the device
 /// whose log it is, the number of the entry before the first one here, and that entry's hash, 64 hexadecimal digits. Then
@@ -12,8 +9,6 @@ import HoldfastLinux
 /// entry (see ``AuditChain``). So the whole file can be checked against the two heads, and both heads against the rest of the
 /// log.
 package struct AuditArchive: Sendable {
-  /// The longest file that is read, in bytes.
-  static let maximumByteCount = 1 << 30
   private static let version: UInt64 = 1
 
   /// The id of the device whose log the entries are from.
@@ -23,24 +18,15 @@ package struct AuditArchive: Sendable {
   /// The chain after the last entry, as the last line records it.
   package let end: AuditChain
   /// The entries, in their encoding.
-  let entries: [[UInt8]]
+  package let entries: [[UInt8]]
 
   package init(deviceID: DeviceID, base: AuditChain, end: AuditChain, entries: [[UInt8]]) {
     (self.deviceID, self.base, self.end, self.entries) = (deviceID, base, end, entries)
   }
 
-  /// Reads a file of at most 1 GiB. It does not check that the entries lead from one head to the other; see
-  /// ``verifyAudit()``.
+  /// Reads the contents of a file. It does not check that the entries lead from one head to the other.
   ///
-  /// - Throws: `file` if it cannot be read, `malformed` for anything that ``encoded()`` does not write, `newerVersion`.
-  package init(path: String) throws(AuditArchiveFault) {
-    let bytes: [UInt8]
-    do throws(FileError) { bytes = try Files.readFile(at: path, limit: Self.maximumByteCount) } catch {
-      throw .file(error)
-    }
-    try self.init(bytes)
-  }
-
+  /// - Throws: `malformed` for anything that ``encoded()`` does not write, `newerVersion`.
   package init(_ bytes: [UInt8]) throws(AuditArchiveFault) {
     // Each line ends with a line feed, including the last one. So a file that was cut off within a line is refused.
     guard bytes.last == 0x0a else { throw .malformed }
@@ -104,58 +90,10 @@ package struct AuditArchive: Sendable {
   }
 }
 
-extension AuditArchive: AuditLog {
-  /// Returns the chain after the last entry, as the last line records it.
-  package func auditHead() -> AuditChain { end }
-
-  /// Returns at most `limit` entries, from the one after `sequence` on. Entries that cannot be decoded are left out.
-  package func auditEntries(after sequence: UInt64, limit: UInt64) -> [AuditEntry] {
-    let skipped = sequence > base.count ? Int(clamping: sequence - base.count) : 0
-    return entries.dropFirst(skipped).prefix(Int(clamping: limit)).compactMap { try? AuditEntry($0.span) }
-  }
-
-  /// Checks that the entries lead from the first head to the last.
-  ///
-  /// - Throws: `failed` if libcrypto fails.
-  package func verifyAudit() throws(LedgerFault) -> AuditReport {
-    var report = AuditReport(recorded: end, firstKept: base.count + 1)
-    var chain = base
-    var cryptography = OpenSSLCryptography()
-    for bytes in entries {
-      do throws(CryptographyFailure) { try chain.advance(over: bytes.span, using: &cryptography) } catch {
-        throw .failed
-      }
-      guard let entry = try? AuditEntry(bytes.span), entry.sequence == chain.count else {
-        report.firstBroken = chain.count
-        return report
-      }
-    }
-    // The hash chain shows that something was changed, but not which entry.
-    if chain != end { report.firstBroken = base.count + 1 }
-    return report
-  }
-}
-
-/// The reason that a file of audit entries could not be read.
+/// The reason that the contents of a file are no audit entries.
 package enum AuditArchiveFault: Error, Equatable {
-  /// The file cannot be read.
-  case file(FileError)
   /// The file is not an archive of audit entries, or only the beginning of one.
   case malformed
   /// The file has a version that this program does not know.
   case newerVersion
-}
-
-/// The result of checking an audit log.
-package struct AuditReport: Sendable, Equatable {
-  /// The last entry's number and hash, as the ledger records them.
-  package var recorded: AuditChain
-  /// The sequence number of the first entry that is kept.
-  package var firstKept: UInt64 = 1
-  /// The sequence number of the first entry that is missing, changed or out of place; nil if the whole chain is intact.
-  package var firstBroken: UInt64?
-
-  package init(recorded: AuditChain, firstKept: UInt64 = 1, firstBroken: UInt64? = nil) {
-    (self.recorded, self.firstKept, self.firstBroken) = (recorded, firstKept, firstBroken)
-  }
 }

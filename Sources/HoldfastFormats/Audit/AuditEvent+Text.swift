@@ -1,44 +1,13 @@
 import HoldfastCore
-import HoldfastDevice
-import HoldfastFormats
 
-/// A value in an audit entry or a log line.
-enum NamedValue {
-  /// Text from another party: a command, a subject, a user, a peer.
-  case text(String)
-  /// A fixed word of this program, or hexadecimal digits.
-  case word(String)
-  case number(UInt64)
-  /// A time, in Unix seconds.
-  case time(UInt64)
-  case flag(Bool)
-
-  /// The value for people: text in quotation marks, time as a date.
-  var line: String {
-    switch self {
-    case .text(let text): text.quoted
-    case .word(let word): word
-    case .number(let number): "\(number)"
-    case .time(let seconds): "\(Timestamp(unixSeconds: seconds))"
-    case .flag(let flag): "\(flag)"
-    }
-  }
-
-  /// The value for programs: text unchanged, time in seconds.
-  var json: JSONValue {
-    switch self {
-    case .text(let text): .string(text)
-    case .word(let word): .string(word)
-    case .number(let number): .integer(number)
-    case .time(let seconds): .integer(seconds)
-    case .flag(let flag): .bool(flag)
-    }
-  }
+extension Status {
+  /// The name of the status. Source: docs/protocol.md, Statuses.
+  package var name: String { "\(self)" }
 }
 
 extension AuditEvent {
   /// The event in one word.
-  var name: String {
+  package var name: String {
     switch self {
     case .round(let round): round.isCompatibility ? "compatibility-round" : "round"
     case .unproved: "unproved"
@@ -64,7 +33,7 @@ extension AuditEvent {
   }
 
   /// The other values, with their names.
-  var details: [(String, NamedValue)] {
+  package var details: [(String, NamedValue)] {
     switch self {
     case .round(let round): round.details
     case .unproved(let totals): Status.allCases.filter { totals[$0] > 0 }.map { ($0.name, .number(totals[$0])) }
@@ -121,7 +90,7 @@ extension AuditedFailure {
 
 extension ActuatorFailure.Reason {
   /// The reason in one word.
-  var name: String {
+  package var name: String {
     switch self {
     case .failed: "failed"
     case .unknownCommand: "unknown-command"
@@ -135,7 +104,8 @@ extension ActuatorFailure.Reason {
 }
 
 extension AuditedRound {
-  var details: [(String, NamedValue)] {
+  /// The values of a round, with their names.
+  package var details: [(String, NamedValue)] {
     var details: [(String, NamedValue)] = [
       ("status", .word(status.name)), ("command", .text(command.description)),
       ("subject", .text(subject.description)), ("issuer", .word(verifyingKey.map { hexadecimal($0) } ?? "none")),

@@ -1,0 +1,101 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastIssuer
+import HoldfastStorage
+
+/// A request to the administration interface whose parameters have the right form.
+package struct AdministrationRequest: Sendable {
+  /// The operator.
+  let caller: Operator
+  /// The key in the path; empty if there is none.
+  let key: String
+  let query: JSONMember
+  let body: JSONMember
+}
+
+extension AdministrationRequest {
+  /// Returns the key in the path as an id.
+  ///
+  /// - Throws: `notFound` if it has another form.
+  func id<Kind, let count: Int>() throws(AdministrationFault) -> TypedBytes<Kind, count> {
+    guard let id: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: key) else { throw .notFound }
+    return id
+  }
+
+  /// Returns the key in the path as a name.
+  func userName() throws(AdministrationFault) -> BoundedText<32> {
+    guard let name = BoundedText<32>(key), !name.isEmpty else { throw .notFound }
+    return name
+  }
+
+  func page(of listing: Listing, in fleet: Fleet, filters: [Value] = []) throws(AdministrationFault) -> JSONValue {
+    try fleet.page(
+      listing, after: query.member("after")?.value.text, limit: query.member("limit")?.value.number ?? 100,
+      filters: filters)
+  }
+
+  func fixedBytes<Kind, let count: Int>(_ name: String) throws(AdministrationFault) -> TypedBytes<Kind, count> {
+    guard let text = body.member(name)?.value.text,
+      let bytes: TypedBytes<Kind, count> = HoldfastFormats.fixedBytes(hexadecimal: text)
+    else { throw .mistake(JSONMistake(at: [.member(name)], expected: .hexadecimal(digitCount: count * 2))) }
+    return bytes
+  }
+
+  func text<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity>? {
+    guard let text = body.member(name)?.value.text else { return nil }
+    guard let bounded = BoundedText<capacity>(text) else {
+      throw .conflict(.tooLong)
+    }
+    return bounded
+  }
+
+  func required<let capacity: Int>(_ name: String) throws(AdministrationFault) -> BoundedText<capacity> {
+    guard let text: BoundedText<capacity> = try text(name) else {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .presence))
+    }
+    return text
+  }
+
+  func version(_ name: String) throws(AdministrationFault) -> AppVersion {
+    let numbers = body.member(name)?.value.elements?.compactMap(\.number) ?? []
+    guard numbers.count == 3 else {
+      throw .mistake(JSONMistake(at: [.member(name)], expected: .array(elementCount: 3)))
+    }
+    return AppVersion(major: numbers[0], minor: numbers[1], patch: numbers[2])
+  }
+
+  func descriptor(_ name: String) throws(AdministrationFault) -> DeviceDescriptor {
+    do throws(KeyFault) { return try DeviceDescriptor(body.member(name)?.value ?? .null) } catch {
+      throw .conflict(.invalidKey)
+    }
+  }
+
+  func releaseKeys(_ name: String) throws(AdministrationFault) -> ReleaseKeys {
+    let root: FixedBytes<16> = try fixedBytes(name)
+    guard let secret = Secret<16>(copying: root.bytes) else { throw .fleet(.cryptography) }
+    do throws(CryptographyFailure) { return try ReleaseKeys(of: secret) } catch { throw .fleet(.cryptography) }
+  }
+
+  /// Returns the policy in the body, whose form was checked: only a text that is too long is left.
+  func policy() throws(AdministrationFault) -> ServicePolicy {
+    let members = body.member("policy")?.value.members ?? []
+    do throws(ServicePolicyFault) {
+      return try ServicePolicy(json: JSONValue.object(members + [("images", .object([]))]).compact())
+    } catch { throw .conflict(.tooLong) }
+  }
+
+  func permission() throws(AdministrationFault) -> TokenPermission {
+    var permission = TokenPermission()
+    permission.user = try text("user")
+    if let commands = body.member("commands")?.value.elements {
+      permission.commands = []
+      for command in commands {
+        guard let name = command.text.flatMap({ BoundedText<32>($0) }) else { throw .conflict(.tooLong) }
+        permission.commands?.append(name)
+      }
+    }
+    permission.maximumUses = body.member("maximum_uses")?.value.number
+    return permission
+  }
+}

@@ -1,0 +1,141 @@
+import HoldfastCore
+import HoldfastDatabase
+import HoldfastFormats
+import HoldfastOpenSSL
+
+/// A part of a device's audit log, as a request brings it.
+struct ReceivedAudits {
+  /// The device whose log it is.
+  let device: DeviceID
+  /// The chain before the first entry.
+  let base: AuditChain
+  /// The encoded entries.
+  let entries: [[UInt8]]
+}
+
+extension Fleet {
+  /// Stores a part of a device's audit log. What is known already is compared and not stored again, so that the same part, and
+  /// parts that overlap, can be sent any number of times.
+  ///
+  /// The first part begins the log where it begins. Each later part must lead on from an entry that is known, by the hash
+  /// chain: a device, or somebody with its file, cannot take back what the service has seen.
+  ///
+  /// - Returns: The number of entries that were new.
+  /// - Throws: `notFound` if the device is not registered; `conflict` with `gapInLog`, `forkedLog` or `brokenLog`.
+  func receive(_ part: ReceivedAudits, by actor: Actor) throws(AdministrationFault) -> UInt64 {
+    let links = try Self.links(of: part)
+    return try changing { (session) throws(AdministrationFault) in
+      let known = try session.running { (session) throws(FleetFault) in try session.lockedAuditCount(of: part.device) }
+      guard let known else { throw .notFound }
+      if let count = known.count {
+        guard part.base.count <= count else { throw .conflict(.gapInLog) }
+        // The hash at the last common entry covers everything before it.
+        let common = min(count, part.base.count + UInt64(links.count))
+        let head = common == part.base.count ? part.base.head : links[Int(common - part.base.count) - 1].head
+        let stored = try session.running { (session) throws(FleetFault) in
+          try session.auditHead(of: part.device, at: common)
+        }
+        guard stored == nil || stored == head else { throw .conflict(.forkedLog) }
+      }
+      let new = links.filter { $0.entry.sequence > known.count ?? 0 }
+      try session.running { (session) throws(FleetFault) in
+        for link in new { try session.store(link, of: part.device) }
+        guard let last = new.last else { return }
+        try session.run(
+          """
+          INSERT INTO audit_chains (device, count, received) VALUES ($1, $2, $3)
+          ON CONFLICT (device) DO UPDATE SET count = excluded.count, received = excluded.received
+          """,
+          .copying(part.device.bytes), .unsigned(last.entry.sequence), .unsigned(session.now))
+        try session.log(
+          "audit.receive", hexadecimal(part.device), by: actor,
+          "entries \(last.entry.sequence + 1 - UInt64(new.count)) to \(last.entry.sequence)")
+      }
+      return UInt64(new.count)
+    }
+  }
+
+  /// Stores the entries of a file, so many in one transaction.
+  ///
+  /// - Returns: The number of entries that were new.
+  /// - Throws: As for a part; `conflict` with `brokenLog` if the entries do not lead to the head in the file. Then nothing is stored.
+  package func receive(
+    _ archive: AuditArchive, inPartsOf count: Int, by actor: Actor
+  ) throws(AdministrationFault) -> UInt64 {
+    var base = archive.base
+    var parts: [ReceivedAudits] = []
+    for start in stride(from: 0, to: archive.entries.count, by: count) {
+      let entries = Array(archive.entries[start..<min(start + count, archive.entries.count)])
+      let part = ReceivedAudits(device: archive.deviceID, base: base, entries: entries)
+      parts.append(part)
+      guard let last = try Self.links(of: part).last else { continue }
+      base = AuditChain(count: last.entry.sequence, head: last.head)
+    }
+    guard base == archive.end else { throw .conflict(.brokenLog) }
+    var stored: UInt64 = 0
+    for part in parts { stored += try receive(part, by: actor) }
+    return stored
+  }
+
+  /// Decodes the entries, and follows the chain over them.
+  private static func links(of part: ReceivedAudits) throws(AdministrationFault) -> [AuditLink] {
+    var cryptography = OpenSSLCryptography()
+    var chain = part.base
+    var links: [AuditLink] = []
+    for bytes in part.entries {
+      do throws(CryptographyFailure) { try chain.advance(over: bytes.span, using: &cryptography) } catch {
+        throw .fleet(.cryptography)
+      }
+      let entry: AuditEntry
+      do throws(EncodingFault) { entry = try AuditEntry(bytes.span) } catch { throw .conflict(.brokenLog) }
+      guard entry.sequence == chain.count else { throw .conflict(.brokenLog) }
+      links.append(AuditLink(entry: entry, bytes: bytes, head: chain.head))
+    }
+    return links
+  }
+}
+
+/// An entry with its place in the chain.
+private struct AuditLink {
+  let entry: AuditEntry
+  let bytes: [UInt8]
+  let head: Digest
+}
+
+extension FleetSession {
+  /// Locks a device's record, and returns the number of its last known entry; nil if the device is not registered.
+  fileprivate func lockedAuditCount(of device: DeviceID) throws(FleetFault) -> (count: UInt64?, Void)? {
+    guard try row("SELECT id FROM devices WHERE id = $1 FOR UPDATE", .copying(device.bytes)) != nil else { return nil }
+    guard let row = try row("SELECT count FROM audit_chains WHERE device = $1", .copying(device.bytes)) else {
+      return (nil, ())
+    }
+    return (try decoding { () throws(SQLFault) in try row.unsigned(0) }, ())
+  }
+
+  /// The hash after an entry; nil if the service does not have the entry.
+  fileprivate func auditHead(of device: DeviceID, at sequence: UInt64) throws(FleetFault) -> Digest? {
+    guard
+      let row = try row(
+        "SELECT head FROM audits WHERE device = $1 AND sequence = $2", .copying(device.bytes), .unsigned(sequence))
+    else { return nil }
+    let bytes = try decoding { () throws(SQLFault) in try row.bytes(0) }
+    guard let head = Digest(bytes.span) else { throw .corrupt }
+    return head
+  }
+
+  fileprivate func store(_ link: AuditLink, of device: DeviceID) throws(FleetFault) {
+    let details = link.entry.event.details
+    let user = details.first { $0.0 == "user" }
+    var name = ""
+    if case .text(let text)? = user?.1 { name = text }
+    let json = JSONValue.object(details.map { ($0.0, .string($0.1.line)) })
+    try run(
+      """
+      INSERT INTO audits (device, sequence, moment, event, username, details, entry, head)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+      """,
+      .copying(device.bytes), .unsigned(link.entry.sequence), .unsigned(link.entry.time), .text(link.entry.event.name),
+      .text(name), .text(String(decoding: json.compact(), as: UTF8.self)), .bytes(link.bytes),
+      .copying(link.head.bytes))
+  }
+}
