@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import PowerCut
 import TestSupport
 import Testing
