@@ -37,31 +37,6 @@ private func text(of result: CInt) -> StaticString {
   return errorText(hf_error(rawValue: result)) ?? "no such result"
 }
 
-extension Status {
-  fileprivate var text: StaticString {
-    switch self {
-    case .accepted: "accepted"
-    case .tokenInvalid: "the token is not valid for this device"
-    case .tokenExpired: "the token has expired"
-    case .tokenRevoked: "the token has been revoked"
-    case .tokenUnknown: "the device does not remember the token"
-    case .integrityMismatch: "the app or its environment has changed"
-    case .deviceMismatch: "the proof is not that of the host for which the token was issued"
-    case .factorMissing: "the command needs another proof or code"
-    case .otpRejected: "the one-time password is wrong or used"
-    case .sealRejected: "the seal is wrong or used"
-    case .lockedOut: "the user is locked out after wrong codes"
-    case .commandRefused: "the device refuses the command"
-    case .challengeExpired: "the challenge has expired"
-    case .malformed: "the message is malformed"
-    case .busy: "the device has no room, or is still carrying out the request"
-    case .usesExhausted: "the uses that the token allows are used up"
-    case .versionTooOld: "the app is too old for the device"
-    case .internal: "the device failed, or its machine did, or the outcome is unknown"
-    }
-  }
-}
-
 private func errorText(_ error: hf_error) -> StaticString? {
   switch error {
   case HF_ERROR_ARGUMENT: "an argument is not valid"

@@ -140,7 +140,7 @@ public struct BaselineFingerprints: Sendable, Hashable {
 
   /// Returns the components that differ between `self`, the present state, and `baseline`: changed, new or missing;
   /// sorted.
-  public func changedComponents(since baseline: BaselineFingerprints) -> [ComponentID] {
+  package func changedComponents(since baseline: BaselineFingerprints) -> [ComponentID] {
     var changed: [ComponentID] = []
     for entry in fingerprints where !baseline.fingerprints.contains(entry) { changed.append(entry.id) }
     for entry in baseline.fingerprints where !fingerprints.contains(where: { $0.id == entry.id }) {

@@ -149,9 +149,6 @@ public struct OCRAQuestion: Sendable, Equatable {
   /// hexadecimal digits make a byte, from the left, and zeros follow.
   public let bytes: FixedBytes<128>
 
-  /// The most characters of a question, a mutual one included.
-  public static let maximumLength = 128
-
   /// Reads a question in the format of `suite`. Returns nil for characters outside that format, for an empty question,
   /// and for more than twice ``OCRASuite/questionLength`` characters: a mutual question consists of two (RFC 6287
   /// §7.2).

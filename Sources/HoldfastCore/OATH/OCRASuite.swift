@@ -28,7 +28,7 @@ public struct OCRASuite: Sendable, Equatable {
   private let timeStep: OCRATimeStep?
 
   /// The suite of seals, unless the owner chooses another: `OCRA-1:HOTP-SHA256-8:QH64-T1M`.
-  public static var usualSeal: OCRASuite {
+  package static var usualSeal: OCRASuite {
     OCRASuite(.sha256, .eight, question: 64, OCRATimeStep(count: 1, unit: .minutes))
   }
 

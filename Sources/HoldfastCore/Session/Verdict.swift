@@ -49,9 +49,6 @@ package struct VerdictMessage: ~Escapable {
 /// The contents of M3 under its seal:
 /// `{1: result, 2: clock?, 3: generation floor?, 4: retry after?, 5: missing factors?, 6: highest request number?}`.
 public struct VerdictBody: ~Copyable {
-  /// The length of the longest result, in bytes.
-  public static var maximumResultByteCount: Int { ResultBuffer.capacity }
-
   /// The command's result; for a denial, the word of a ``Refusal`` or nothing; for a command that failed, the words of
   /// the actuator.
   public var result = ResultBuffer()
@@ -176,7 +173,7 @@ public enum Status: UInt8, Sendable, CaseIterable {
   /// The device itself has a fault; in a repetition, the outcome may also be unknown.
   case `internal` = 17
 
-  // A new status: its case above, one counter more, its row below.
+  // A new status: its case above, one counter more, its row and its text below.
 
   /// One counter for each status, by number.
   package typealias Counters = InlineArray<18, UInt32>
@@ -229,4 +226,29 @@ public enum Status: UInt8, Sendable, CaseIterable {
 
   /// Whether only a device that could open the token may send this status: its M3 is always sealed.
   public var needsAuthentication: Bool { row.isAlwaysSealed }
+
+  /// A text for people. A board has none of these texts, because nothing there calls this.
+  package var text: StaticString {
+    switch self {
+    case .accepted: "accepted"
+    case .tokenInvalid: "the device does not accept the measurement token"
+    case .tokenExpired: "the measurement token has expired"
+    case .tokenRevoked: "the issuer or the owner has revoked the measurement token"
+    case .tokenUnknown: "the device does not remember the token, and did not accept the whole token"
+    case .integrityMismatch: "the app or its environment has changed since the baseline"
+    case .deviceMismatch:
+      "this host's measurements differ from those of the enrolled host, or the answer was used before"
+    case .factorMissing: "the command needs further factors"
+    case .otpRejected: "the one-time password was rejected"
+    case .sealRejected: "the seal was rejected"
+    case .lockedOut: "the user is locked out for now"
+    case .commandRefused: "the device refuses that command"
+    case .challengeExpired: "the answer came too late"
+    case .malformed: "the device could not read the message"
+    case .busy: "the device is busy or its store is full"
+    case .usesExhausted: "the measurement token is used up"
+    case .versionTooOld: "the app is older than the device's owner allows"
+    case .internal: "the device or its machine had a fault, or the device does not answer its bridge"
+    }
+  }
 }

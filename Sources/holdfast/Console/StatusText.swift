@@ -4,56 +4,26 @@ import HoldfastProver
 
 extension Status {
   /// The explanation for a person, with a hint.
-  var explanation: (text: String, hint: String?) {
+  var explanation: (text: String, hint: String?) { (text.description, hint) }
+
+  /// The advice to a person, if the text needs one.
+  private var hint: String? {
     switch self {
-    case .accepted: ("the device accepted it", nil)
-    case .tokenInvalid:
-      (
-        "the device does not accept the measurement token",
-        "does it trust the issuer? Its owner can run holdfast device trust --dir DIR service.json"
-      )
-    case .tokenExpired: ("the measurement token has expired", enrolAgain)
-    case .tokenRevoked: ("the issuer or the owner has revoked the measurement token", enrolAgain)
-    case .tokenUnknown: ("the device does not remember the token, and did not accept the whole token", enrolAgain)
-    case .integrityMismatch:
-      (
-        "the app or its environment has changed since the baseline",
-        "\(explain); if the change is intended, \(enrolAgain)"
-      )
-    case .deviceMismatch:
-      (
-        "this host's measurements differ from those of the enrolled host, or the answer was used before",
-        "\(explain); if this host should have the token, \(enrolAgain)"
-      )
-    case .factorMissing:
-      ("the command needs further factors", "give codes with --user, --otp and --seal")
+    case .tokenInvalid: "does it trust the issuer? Its owner can run holdfast device trust --dir DIR service.json"
+    case .tokenExpired, .tokenRevoked, .tokenUnknown, .usesExhausted: enrolAgain
+    case .integrityMismatch: "\(explain); if the change is intended, \(enrolAgain)"
+    case .deviceMismatch: "\(explain); if this host should have the token, \(enrolAgain)"
+    case .factorMissing: "give codes with --user, --otp and --seal"
     case .otpRejected:
-      (
-        "the one-time password was rejected",
-        "a code is valid once; is the PIN right? If the authenticator is out of step, send two codes in a row"
-      )
-    case .sealRejected:
-      (
-        "the seal was rejected",
-        "a seal is valid once, for exactly this command and these parameters; is the PIN right?"
-      )
-    case .lockedOut:
-      (
-        "the user is locked out for now",
-        "wait, or ask the device's owner for a code: holdfast device user unlock --dir DIR USER"
-      )
-    case .commandRefused:
-      ("the device refuses that command", policy)
-    case .challengeExpired: ("the answer came too late", "try again")
-    case .malformed: ("the device could not read the message", nil)
-    case .busy: ("the device is busy or its store is full", "try again later")
-    case .usesExhausted: ("the measurement token is used up", enrolAgain)
-    case .versionTooOld: ("the app is older than the device's owner allows", "update the app, then \(enrolAgain)")
-    case .internal:
-      (
-        "the device had an internal fault, or does not answer its bridge",
-        "see the log of device serve or device bridge, or the board's console"
-      )
+      "a code is valid once; is the PIN right? If the authenticator is out of step, send two codes in a row"
+    case .sealRejected: "a seal is valid once, for exactly this command and these parameters; is the PIN right?"
+    case .lockedOut: "wait, or ask the device's owner for a code: holdfast device user unlock --dir DIR USER"
+    case .commandRefused: policy
+    case .challengeExpired: "try again"
+    case .busy: "try again later"
+    case .versionTooOld: "update the app, then \(enrolAgain)"
+    case .internal: "see the log of device serve or device bridge, or the board's console"
+    default: nil
     }
   }
 }
