@@ -47,6 +47,18 @@ package struct IssuanceReport: Equatable, Sendable {
 }
 
 extension IssuanceReport {
+  /// The report for a person, as titles and values. It stands here because it tells the same claims as the members.
+  package var lines: [(title: String, value: String)] {
+    let commands = commands.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
+    let uses = number(.maximumUses).map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" }
+    return [
+      ("issuer", text(.issuer) ?? ""), ("subject", "\(text(.subject) ?? ""), version \(version.text)"),
+      ("issued", "\(Timestamp(unixSeconds: issued))"), ("expires", "\(Timestamp(unixSeconds: expires))"),
+      ("commands", commands ?? "all that the device's policy allows"), ("user", text(.user) ?? "any"),
+      ("uses", uses ?? "any number"),
+    ]
+  }
+
   /// The report as an object that has all members in a fixed order. A token without a version has version 0.0.0.
   package var json: JSONValue {
     .object(

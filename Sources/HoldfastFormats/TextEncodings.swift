@@ -58,3 +58,8 @@ extension TypedBytes: CustomStringConvertible {
   /// The bytes as hexadecimal digits.
   public var description: String { hexadecimal(self) }
 }
+
+extension AppVersion {
+  /// The version as three numbers with dots between them.
+  package var text: String { "\(major).\(minor).\(patch)" }
+}

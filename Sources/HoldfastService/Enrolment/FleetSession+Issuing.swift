@@ -257,8 +257,3 @@ enum CommandList {
     text.flatMap { try? JSONValue(parsing: Array($0.utf8), byteLimit: 1 << 16) }?.elements?.compactMap(\.text)
   }
 }
-
-extension AppVersion {
-  /// The version as three numbers with dots between them.
-  var text: String { "\(major).\(minor).\(patch)" }
-}

@@ -76,20 +76,6 @@ extension EnrolmentState {
   }
 }
 
-extension IssuanceReport {
-  /// The report for a person: titles and values.
-  fileprivate var lines: [(title: String, value: String)] {
-    let commands = commands.map { $0.isEmpty ? "none" : $0.joined(separator: ", ") }
-    let uses = number(.maximumUses).map { "at most \($0) accepted round\($0 == 1 ? "" : "s")" }
-    return [
-      ("issuer", text(.issuer) ?? ""), ("subject", "\(text(.subject) ?? ""), version \(version.text)"),
-      ("issued", "\(Timestamp(unixSeconds: issued))"), ("expires", "\(Timestamp(unixSeconds: expires))"),
-      ("commands", commands ?? "all that the device's policy allows"), ("user", text(.user) ?? "any"),
-      ("uses", uses ?? "any number"),
-    ]
-  }
-}
-
 extension UInt64 {
   /// The number of seconds in the largest unit of which there are at least two, rounded down.
   fileprivate var duration: String {

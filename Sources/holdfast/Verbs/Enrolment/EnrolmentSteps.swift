@@ -51,9 +51,6 @@ extension AppVersion {
     else { throw Failure(.usage, "\(option) must be three numbers, such as 1.4.2") }
     self.init(major: major, minor: minor, patch: patch)
   }
-
-  /// The version as three numbers with dots between them.
-  var text: String { "\(major).\(minor).\(patch)" }
 }
 
 /// The options for the requests that go to the backend with an attestation token.
