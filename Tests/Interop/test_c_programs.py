@@ -263,6 +263,40 @@ def test_the_bench_in_python_proves_to_its_device(c_library, holdfast, tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("5 proofs: accepted; 5 commands;"), done.stdout + done.stderr
 
 
+def test_the_programs_of_the_document_are_a_device_and_a_prover(c_library, holdfast, tmp_path):
+    """docs/c-interface.md, from its programs to the last of its commands."""
+    page = (ROOT / "docs/c-interface.md").read_text()
+    where = f"unix:{tmp_path}/s"
+    device, prover = (text.replace("unix:/tmp/lock.sock", where) for text in re.findall(r"```c\n(.*?)```", page, re.DOTALL))
+    (tmp_path / "device.c").write_text(device)
+    (tmp_path / "app.c").write_text(prover)
+    command_line = CommandLine(holdfast, tmp_path)
+    command_line.succeed("device", "init", "--dir", tmp_path / "device")
+    command_line.succeed("service", "init", "--dir", tmp_path / "service")
+    for name, folder in (("lock", "device"), ("service", "service")):
+        text = command_line.succeed(folder, "show", "--dir", tmp_path / folder, "--json")
+        (tmp_path / f"{name}.json").write_bytes(text)
+    command_line.succeed("device", "trust", "--dir", tmp_path / "device", tmp_path / "service.json")
+    command_line.succeed("service", "device", "add", "--dir", tmp_path / "service", tmp_path / "lock.json")
+    c_library.compile(tmp_path / "serve", tmp_path / "device.c")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "holdfast").symlink_to(holdfast)
+    environment = c_library.environment | command_line.environment | {"PATH": f"{tools}:{os.environ['PATH']}"}
+    commands = re.search(r"(?m)^(    holdfast proof-keys --new .*\n(?:    .*\n)*)", page).group(1)
+    log = tmp_path / "log"
+    with open(log, "wb") as output:
+        words = ["stdbuf", "-oL", tmp_path / "serve"]
+        process = subprocess.Popen(words, env=environment, cwd=tmp_path, stdout=output, stderr=subprocess.DEVNULL)
+    with running(process):
+        transport.connect_when_ready(str(tmp_path / "s")).close()
+        shell = ["sh", "-ec", commands]
+        done = subprocess.run(shell, env=environment, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0 and done.stderr.endswith("accepted\n"), done.stdout + done.stderr
+        assert "default key" not in done.stderr
+        assert log.read_text() == "unlock\n"
+
+
 def test_examples_are_short():
     """A person reads each in a few minutes."""
     code = re.sub(r"/\*.*?\*/", "", (ROOT / "Examples/c-lock/lock.c").read_text(), flags=re.DOTALL)
