@@ -71,11 +71,12 @@ extension Authenticator {
     return count
   }
 
-  /// Returns the lowest index that no record of the user has.
+  /// Returns the lowest index that no record of the user has, nor one of `planned`, which are to be added.
   ///
   /// - Throws: `exists` if all eight are in use.
-  package func freeIndex(user: String) throws(AuthenticatorFault) -> Int {
-    let taken = try records(user: user).map(\.index)
+  package func freeIndex(user: String, besides planned: [NewRecord] = []) throws(AuthenticatorFault) -> Int {
+    let ofUser = planned.filter { $0.credential.user.utf8.elementsEqual(user.utf8) }
+    let taken = try records(user: user).map(\.index) + ofUser.map(\.index)
     guard let free = Record.indices.first(where: { !taken.contains($0) }) else { throw .exists }
     return free
   }

@@ -102,6 +102,8 @@ import HoldfastAuthenticator
   @Test func `the next free index is the lowest`() throws {
     try test.add(NewRecord("alice", 1), NewRecord("alice", 3))
     #expect(try test.authenticator.freeIndex(user: "alice") == 2)
+    let planned = [NewRecord("alice", 2), NewRecord("bob", 4)]
+    #expect(try test.authenticator.freeIndex(user: "alice", besides: planned) == 4)
     for index in [2, 4, 5, 6, 7, 8] { try test.add(NewRecord("alice", index)) }
     #expect(fault { _ = try test.authenticator.freeIndex(user: "alice") } == .exists)
   }

@@ -96,17 +96,12 @@ struct OTPImport: Verb {
   }
 
   private func place(_ credentials: [Credential], in folder: Authenticator) throws(AuthenticatorFault) -> [NewRecord] {
-    var taken = try folder.records().map { ($0.user, $0.index) }
     var records: [NewRecord] = []
     for credential in credentials {
-      let free = Record.indices.first { index in
-        !taken.contains { haveSameBytes($0.0, credential.user) && $0.1 == index }
-      }
-      guard let index = index ?? free else { throw .exists }
-      taken.append((credential.user, index))
+      let place = if let index { index } else { try folder.freeIndex(user: credential.user, besides: records) }
       records.append(
         NewRecord(
-          index: index, purpose: purpose.purpose, credential: credential, lookAheadWindow: window,
+          index: place, purpose: purpose.purpose, credential: credential, lookAheadWindow: window,
           sealFieldByteLimit: sealFieldBytes))
     }
     return records
