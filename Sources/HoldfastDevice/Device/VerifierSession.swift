@@ -14,13 +14,15 @@ package enum LinuxEnvironment<Keys: DeviceKeys, Random: RandomSource & Sendable,
 /// The device's side of one connection that you own. It does no I/O on the connection: you carry the messages.
 ///
 /// Send ``challenge()``, pass the peer's message to ``respond(to:waitedMilliseconds:)``, send the answer, and begin again. The
-/// policy is the one in force at each message. Only one thread at a time may use a session.
+/// policy is the one in force at each of the peer's messages. Only one thread at a time may use a session.
 public struct VerifierSession<
   Machine: Actuator, Keys: DeviceKeys, Random: RandomSource & Sendable, Time: Clock & Sendable
 >: ~Copyable {
   let device: OpenDevice<Keys, Random, Time>
   let connection: UInt64
   private let policy = SessionPolicy()
+  /// The moment of the last reading of the policy, in monotonic milliseconds.
+  private var policyReadAt: UInt64?
   private var session: DeviceSession<LinuxEnvironment<Keys, Random, Time>>
   private var actuator: Machine
 
@@ -37,12 +39,13 @@ public struct VerifierSession<
     (self.device, self.connection, self.actuator) = (device, connection, actuator)
   }
 
-  /// Begins a round and returns its challenge (M1), which is good for one answer.
+  /// Begins a round and returns its challenge (M1), which is good for one answer. The factors that it names are those of the
+  /// policy at most 100 ms before.
   ///
   /// - Throws: a `DeviceFault`, which is `store` once the device is closed; the connection must then be closed.
   public mutating func challenge() throws(DeviceFault) -> [UInt8] {
     guard !device.isClosed else { throw .store }
-    renewPolicy()
+    if !isPolicyFresh { renewPolicy() }
     try session.makeChallenge()
     return Array(copying: session.challenge.bytes)
   }
@@ -104,9 +107,17 @@ public struct VerifierSession<
     device.notify(.unknownToActuator(connection: connection, command: round.command))
   }
 
+  /// Whether the policy was read less than 100 ms ago, in the answer before. That is enough for a challenge, which only says what
+  /// the prover should bring along, and may wait much longer for its answer: M2 is always judged by the policy of its moment.
+  private var isPolicyFresh: Bool {
+    guard let policyReadAt else { return false }
+    return device.clock.monotonicMilliseconds() &- policyReadAt < 100
+  }
+
   /// Reads the policy again. A file that changes between M1 and M2 applies to M2.
-  private func renewPolicy() {
+  private mutating func renewPolicy() {
     policy.current = device.watch.policy(realClock: device.clock.unixSeconds())
+    policyReadAt = device.clock.monotonicMilliseconds()
   }
 }
 

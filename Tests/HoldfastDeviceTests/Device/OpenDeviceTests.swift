@@ -96,6 +96,19 @@ import Testing
     #expect(device.lock.current == .locked)
   }
 
+  @Test func `a challenge names the factors of a policy that is at most 100 ms old`() throws {
+    let open = try device.opened()
+    var session = try open.session(actuator: LockActuator(device.lock))
+    func required() throws -> Factors { try Challenge(session.challenge().span).required }
+    let factors = DevicePolicy.forSimulatedLock.commonFactors
+    #expect(try required() == factors && !factors.isEmpty)
+    try device.folder.write(.denyAll)
+    device.clock.advance(milliseconds: 99)
+    #expect(try required() == factors)
+    device.clock.advance(milliseconds: 1)
+    #expect(try required() == [])
+  }
+
   @Test func `a machine of another type carries the commands out, and its failure is no denial`() throws {
     let pump = Pump()
     let open = try device.opened()
