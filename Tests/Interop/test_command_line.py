@@ -174,6 +174,14 @@ def describe(package, place):
     return re.fullmatch(r'let buildDescription = "(.*)"\n', out.read_text()).group(1), out.stat().st_mtime_ns
 
 
+def test_the_program_stays_small_because_each_proof_hashes_it(holdfast):
+    program = holdfast.read_bytes()
+    assert len(program) <= 14_000_000
+    # One call of an innocent function such as `trimmingPrefix` links these.
+    for library in (b"_StringProcessing", b"_RegexParser"):
+        assert library not in program
+
+
 def test_the_version_comes_from_git_from_an_archive_or_is_unknown(newcomer):
     """The version comes from git in a clone, from VERSION in an archive of it, and is unknown elsewhere."""
     clone, git = newcomer.path / "clone", ("git", "-c", "user.name=n", "-c", "user.email=e", "-C")
