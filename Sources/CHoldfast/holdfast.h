@@ -234,7 +234,7 @@ int hf_prover_open(const char *state, const hf_proof_keys_t *keys, hf_prover_t *
 void hf_prover_close(hf_prover_t *prover);
 
 /* Measures the app and its host, and begins an enrolment: writes the evidence for the attestation service. Existing enrolments
- * stay as they are. Whoever reads the evidence knows the measurements: carry it only over a confidential connection, and do not
+ * stay as they are. Anyone who reads the evidence knows the measurements: carry it only over a confidential connection, and do not
  * store it.
  *
  * - device_id: the device, HF_DEVICE_ID_BYTES; NULL for the one that hf_prover_accept names.

@@ -62,9 +62,9 @@ extension Prover {
   ///
   /// - Parameters:
   ///   - device: the description of the device, from its owner.
-  ///   - app: what the app says of itself.
+  ///   - app: the app's statements about itself.
   ///   - replacing: whether the device may be enrolled already.
-  ///   - exchange: carries the evidence to the attestation service, and returns the token that the backend issued. Whoever reads
+  ///   - exchange: carries the evidence to the attestation service, and returns the token that the backend issued. Anyone who reads
   ///     the evidence knows the measurements: carry it only over a confidential connection, and do not store it.
   /// - Throws: ``ProverError``, or the error of `exchange`; then nothing is stored, or the whole enrolment if only the last step
   ///   did not reach the disk (``StateFolderFault/file(_:)``): the next call replaces it. Of several calls at once for one device
@@ -82,7 +82,7 @@ extension Prover {
   ///
   /// - Parameters:
   ///   - device: the device of the baseline; nil for the one that ``accept(_:for:replacing:)`` names.
-  ///   - app: what the app says of itself.
+  ///   - app: the app's statements about itself.
   ///   - replacing: whether a baseline that waits for its token may be lost.
   /// - Returns: the baseline, with the evidence for the attestation service.
   /// - Throws: ``StateFolderFault/baselineWaits(path:)``, ``StateFolderFault/busy``, ``StateFolderFault/noExchange(path:)``,

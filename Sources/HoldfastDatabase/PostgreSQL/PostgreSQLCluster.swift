@@ -1,7 +1,7 @@
 import HoldfastLinux
 import Synchronization
 
-/// What a server says about itself when a connection is made.
+/// The facts that a server states about itself when a connection is made.
 struct PostgreSQLServerState {
   /// The timeline, which rises with each failover.
   var timeline: UInt32 = 0
@@ -17,7 +17,7 @@ final class PostgreSQLCluster: Sendable {
   private let limits: SQLLimits
   private let knowledge = Mutex(Knowledge())
 
-  /// What the connections so far have shown.
+  /// The facts that the connections so far have shown.
   private struct Knowledge {
     var highestTimeline: UInt32 = 0
     /// The number that a server and its standbys have in common.

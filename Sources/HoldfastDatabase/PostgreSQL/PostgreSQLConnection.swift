@@ -10,7 +10,7 @@ import HoldfastStorage
   private let handle: OpaquePointer
   private let notices = PostgreSQLNotices()
   private var statements: [StatementKey: String] = [:]
-  /// What the server said about itself when the connection was made.
+  /// The facts that the server stated about itself when the connection was made.
   var server = PostgreSQLServerState()
 
   /// A statement and the types of its values, by which the server chooses functions and operators.

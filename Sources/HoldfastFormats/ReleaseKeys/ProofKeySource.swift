@@ -23,7 +23,7 @@ package struct ProofKeySource: ~Copyable {
   /// The Swift source of `ProofKeys.app`.
   package var swift: String {
     """
-    // Made by the plugin HoldfastProofKeys from the roots in mpk.key. Do not publish it: whoever has it has the keys.
+    // Made by the plugin HoldfastProofKeys from the roots in mpk.key. Do not publish it: anyone who has it has the keys.
     import HoldfastMeasurement
 
     extension ProofKeys {
@@ -55,7 +55,7 @@ package struct ProofKeySource: ~Copyable {
   /// The C source of `hf_proof_keys`, for C99 and later.
   package var c: String {
     """
-    /* Made by holdfast proof-keys from the roots in mpk.key. Do not publish it: whoever has it has the keys. */
+    /* Made by holdfast proof-keys from the roots in mpk.key. Do not publish it: anyone who has it has the keys. */
     #include <holdfast.h>
 
     extern const hf_proof_keys_t hf_proof_keys;

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A way to end proofs from another thread or task. One cancellation may serve any number of proofs, also at once.
 ///
-/// Whatever the device has already received, it may still act upon: a proof that was cancelled after it was sent has an unknown
+/// The device may still act upon a request that it has received: a proof that was cancelled after it was sent has an unknown
 /// outcome.
 public final class Cancellation: Sendable {
   private struct State {

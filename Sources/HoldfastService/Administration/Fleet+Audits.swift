@@ -55,7 +55,7 @@ extension Fleet {
     }
   }
 
-  /// Stores the entries of a file, so many in one transaction.
+  /// Stores the entries of a file, a limited number in each transaction.
   ///
   /// - Returns: The number of entries that were new.
   /// - Throws: As for a part; `conflict` with `brokenLog` if the entries do not lead to the head in the file. Then nothing is stored.

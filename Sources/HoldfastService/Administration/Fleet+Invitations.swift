@@ -5,7 +5,7 @@ import HoldfastIssuer
 import HoldfastLinux
 import HoldfastStorage
 
-/// What an operator permits: the token that an invitation or a decision is good for.
+/// The terms that an operator permits: the token that an invitation or a decision is good for.
 package struct TokenPermission: Sendable, Equatable {
   /// The only user whose codes go with the token; nil for any.
   package var user: BoundedText<32>?

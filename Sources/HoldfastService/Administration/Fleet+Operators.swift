@@ -5,7 +5,7 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// What an operator's token permits.
+/// The rights of an operator's token.
 package enum OperatorScope: String, Sendable, CaseIterable {
   /// To see records.
   case read

@@ -39,7 +39,7 @@ package struct StoredToken: Sendable, Equatable {
   package let claims: JSONValue
 }
 
-/// The id of a request that waits for a decision, 16 random bytes. Whoever knows it may ask for its state.
+/// The id of a request that waits for a decision, 16 random bytes. Anyone who knows it may ask for its state.
 package typealias RequestID = TypedBytes<RequestIDKind, 16>
 /// The kind of ``RequestID``.
 package enum RequestIDKind {}

@@ -1,9 +1,9 @@
 import HoldfastCore
 import HoldfastFormats
 
-/// The form of a JSON value: what the service checks in requests, and what `openapi.yaml` says.
+/// The form of a JSON value, which the service checks in requests, and which `openapi.yaml` describes.
 ///
-/// Whatever has the right form but cannot count is refused with reasons, not as malformed.
+/// A value that has the right form but cannot count is refused with reasons, not as malformed.
 ///
 /// Source: OpenAPI 3.1 §4.8.24, JSON Schema 2020-12.
 package indirect enum Schema: Sendable {

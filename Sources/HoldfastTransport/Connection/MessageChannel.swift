@@ -63,7 +63,7 @@ extension MessageChannel {
   /// Throws ``TransportError/truncated``, since a message has at least one byte.
   public func sendEmptyFrame(by deadline: Deadline) throws(TransportError) { throw .truncated }
 
-  /// Nil: nothing is known of the other end.
+  /// Nil, because nothing is known about the other end.
   public var peer: Peer? { nil }
 }
 

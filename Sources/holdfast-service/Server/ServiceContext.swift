@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import NIOPosix
 
-/// What the routes share: the service, and the threads on which it waits for its database.
+/// The parts that all routes share: the service, and the threads on which it waits for its database.
 struct ServiceContext: Sendable {
   let fleet: Fleet
   let threads: NIOThreadPool

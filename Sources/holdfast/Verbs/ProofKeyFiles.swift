@@ -11,7 +11,7 @@ struct ProofKeyFiles: Verb {
     abstract: "Create the key file of an app, or write its keys as C source for an app in C.",
     discussion: """
       A key file has one root of 32 hexadecimal digits for each release, the newest first. The C source defines hf_proof_keys, \
-      with the keys in shares. File and source are secret: whoever reads one of them can pretend to be the app.
+      with the keys in shares. File and source are secret: anyone who reads one of them can pretend to be the app.
       """,
     examples: [
       "holdfast proof-keys --new mpk.key",

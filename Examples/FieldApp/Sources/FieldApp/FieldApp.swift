@@ -27,7 +27,7 @@ struct FieldApp {
 
   static func measure(into path: String) throws {
     let evidence = try prover.begin(replacing: true).evidence
-    // Whoever reads the evidence knows the measurements.
+    // Anyone who reads the evidence knows the measurements.
     let file = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
     guard write(file, evidence, evidence.count) == evidence.count, close(file) == 0 else {
       return print("\(path) cannot be written")

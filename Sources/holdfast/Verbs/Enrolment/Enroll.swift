@@ -178,7 +178,7 @@ private struct Attempt {
   let descriptor: DeviceDescriptor
   var restsOnDeviceSecretAlone = false
   var token: MeasurementToken?
-  /// What a program should know of the failure, as members of an object.
+  /// The facts about a failure that a program needs, as members of an object.
   var details: [(String, JSONValue)] = []
   private(set) var failure: Failure?
 

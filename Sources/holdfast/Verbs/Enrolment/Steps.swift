@@ -155,8 +155,8 @@ struct Accept: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Complete the enrolment with a measurement token that another backend issued.",
     discussion: """
-      For a backend that takes the evidence from measure and returns a measurement token. Only the device can read the token, \
-      and decides whether it is valid.
+      Use this with a backend that takes the evidence from measure and returns a measurement token. Only the device can read \
+      the token; it also decides whether the token is valid.
       """,
     examples: [
       "holdfast accept --state phone --device lock.json token.cose"
