@@ -74,7 +74,7 @@ def once_again(scene):
 
 @situation("… encoded anew, with the twin of its ephemeral key", "usesExhausted")
 def twin(scene):
-    """Puts p - y in the place of the y of the ephemeral key: the secret depends only on x. A token ends in y and an empty
+    """Replaces the y of the ephemeral key by p - y: the secret depends only on x. A token ends in y and an empty
     ciphertext."""
     grant = scene.kept.once
     y = int.from_bytes(grant.token[-33:-1], "big")

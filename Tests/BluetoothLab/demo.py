@@ -77,7 +77,7 @@ class Demo:
         return self.finish()
 
     def let_in(self, meeting):
-        """The story of a user. A host with an LE link alone would be refused RFCOMM: this comes before."""
+        """The story of a user. A host with only an LE link would be refused RFCOMM: this comes before."""
         self.say("A user: the device's owner lets alice in, whose host has a clock that is an hour and a half behind")
         users.set_clock_back(meeting)
         said = users.activate(meeting, "rfcomm")

@@ -1,13 +1,13 @@
-// A Bluetooth client that shares nothing with Holdfast: it connects by the kernel's sockets alone and does the steps it is told.
+// A Bluetooth client that shares nothing with Holdfast: it connects only by the kernel's sockets and does the steps it is told.
 //
 // usage: foreign_peer l2cap|rfcomm|le|link LOCAL PEER PORT [mtu:BYTES] [peers:COUNT] STEP...
 //
 // LOCAL and PEER are addresses. `link` is a link by Low Energy without a channel that is asked for: it has the one that each link has
-// (ATT), whatever PORT says. `mtu:` is the largest packet taken (L2CAP over BR/EDR); `peers:` makes so many connections and does the
+// (ATT), whatever PORT says. `mtu:` is the largest packet taken (L2CAP over BR/EDR); `peers:` makes that many connections and does the
 // steps on each of them in turn. Steps:
 //   read          waits for bytes, at most 20 seconds, and prints them in hex, or "closed", or "silent"
 //   send:HEX      sends bytes, as one packet where there are packets
-//   fill:COUNT    sends so many bytes of 0x5a at once, in one packet where there are packets
+//   fill:COUNT    sends that many bytes of 0x5a at once, in one packet where there are packets
 //   until-closed  reads and prints until the other end has closed the connection, at most 60 seconds
 //   hold          keeps the connections until the process is ended
 // The connections end when the steps are done. Exit status 0 when every step could be done, 1 otherwise, with the reason on standard error.

@@ -19,7 +19,7 @@
 enum { ACL_PACKET = 2, EVENT_PACKET = 4, ENDS = 256, LARGEST_PACKET = 4096 };
 enum { CONNECTION_COMPLETE = 0x03, DISCONNECTION_COMPLETE = 0x05, COMMAND_COMPLETE = 0x0e, LE_META = 0x3e, ACL_LINK = 1, RESET = 0x0c03 };
 enum { LE_CONNECTION_COMPLETE = 0x01, LE_LONG_TERM_KEY_REQUEST = 0x05, LE_ENHANCED_CONNECTION_COMPLETE = 0x0a, PERIPHERAL = 1 };
-// Of LE Supported States: connectable advertising beside a link as the peripheral. Source: the same, section 7.8.27.
+// Of LE Supported States: connectable advertising in addition to a link as the peripheral. Source: the same, section 7.8.27.
 enum { READ_STATES = 0x201c, CONNECTABLE_BESIDE_LINK = 38 };
 enum { FIRST_HANDLE = 42, HANDLE_BITS = 0x0fff };
 

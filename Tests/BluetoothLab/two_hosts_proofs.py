@@ -17,7 +17,7 @@ def observe(lab):
         meeting.enroll()
         enroll_elsewhere(meeting)
         meeting.serve()
-        # BR/EDR first: where two hosts have an LE link alone, an RFCOMM connection is reset.
+        # BR/EDR first: where two hosts have only an LE link, an RFCOMM connection is reset.
         seen = {transport: prove(meeting, transport) for transport in ("l2cap", "rfcomm")}
         seen["latency"] = latency.measure(meeting, "rfcomm", ROUNDS)
         seen["restarted"] = {signal: restart(meeting, signal) for signal in ENDINGS}

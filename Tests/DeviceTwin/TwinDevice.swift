@@ -45,7 +45,7 @@ struct TwinDevice: ~Copyable {
     actuator = LockActuator(MemoryLock())
   }
 
-  /// M3 to an M2 that answers this M1, so many seconds after the time in it.
+  /// M3 to an M2 that answers this M1, that many seconds after the time in it.
   mutating func answer(_ message: [UInt8], to challenge: [UInt8], after seconds: UInt64) throws -> [UInt8] {
     let (time, known) = ((try Challenge(challenge.span).clock ?? 0) + seconds, try session.now())
     if time > known { clock.goOn(seconds: time - known) }

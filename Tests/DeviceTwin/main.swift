@@ -1,7 +1,7 @@
 // Usage: DeviceTwin IMAGE LEDGER
 //
 // Answers on Linux what a board was asked: reads lines of `M1 M2 SECONDS`, the messages in hexadecimal digits, and writes a line
-// with M3 for each. The answer is given so many seconds after the time in M1. The line `restart` is a power cut. LEDGER is made,
+// with M3 for each. The answer is given that many seconds after the time in M1. The line `restart` is a power cut. LEDGER is made,
 // where there must be nothing.
 
 guard CommandLine.arguments.count == 3 else { fatalError("usage: DeviceTwin IMAGE LEDGER") }

@@ -115,5 +115,5 @@ def running(data, descriptor, *options):
 
 
 def fused(data, word_count):
-    """A flash of which the power fails after so many words."""
+    """A flash whose power fails after that many words."""
     return data.ljust(FUSE, b"\xff") + struct.pack("<I", word_count)

@@ -1,4 +1,4 @@
-"""The board's cryptography: published values, what must be refused, and edges of valid input beside Python's cryptography."""
+"""The board's cryptography: published values, what must be refused, and edges of valid input compared with Python's cryptography."""
 
 import hashlib
 import hmac
@@ -196,7 +196,7 @@ def test_signatures_that_are_none(board):
 
 
 def test_symmetric_operations_beside_pythons(board):
-    """Pieces, lengths about each block's end, and alignments, beside Python's own."""
+    """Pieces, lengths about each block's end, and alignments, compared with Python's own."""
     dice = random.Random(1)
     for count in [*range(70), 111, 112, 119, 120, 127, 128, 129, 255, 256, 257, 1000]:
         message, key, shift = dice.randbytes(count), dice.randbytes(dice.randrange(0, 140)), dice.randrange(4)

@@ -35,7 +35,7 @@ def memory(process):
 
 
 def expect_counts(lock, count, what):
-    """Each of these secrets is in memory so many times."""
+    """Each of these secrets is in memory that many times."""
     pieces = memory(lock.process)
     for name, secret in what.items():
         assert len(secret) >= 16, f"{name} is too short to be told from chance"

@@ -1,4 +1,4 @@
-"""Power that fails while a board runs the firmware, after so many words of flash.
+"""Power that fails while a board runs the firmware, after a given number of words of flash.
 
 A life of a device is lived once, step by step. Then it is lived again from before each step, with power for a few words
 only; the device starts once more, and what it holds, tells and accepts is compared with what it had promised. The store's
@@ -59,7 +59,7 @@ POLICY = """{"version": 1, "commands": {
 
 
 class Device:
-    """A board that has power for so many words. Once that is used up, it is switched off."""
+    """A board that has power for a given number of words. Once that is used up, it is switched off."""
 
     def __init__(self, lock):
         self.lock = lock

@@ -1,4 +1,4 @@
-"""`app.text`, computed from the files alone: nothing in memory is changed, so each executable segment is what its file has there.
+"""`app.text`, computed only from the files: nothing in memory is changed, so each executable segment is what its file has there.
 
 Source: docs/measurement.md; for the program headers, the System V ABI's ELF-64 object file format.
 """

@@ -1,4 +1,4 @@
-"""fs-verity digests, computed from the file's bytes alone.
+"""fs-verity digests, computed only from the file's bytes.
 
 Source: Linux, Documentation/filesystems/fsverity.rst, "Merkle tree" and "fs-verity descriptor". SHA-256, 4096-byte blocks, no salt.
 """

@@ -1,4 +1,4 @@
-"""Boots a Linux guest under QEMU, by software emulation alone, and reads what the script that runs in it reports.
+"""Boots a Linux guest under QEMU, only by software emulation, and reads what the script that runs in it reports.
 
 The kernel and the guest's programs are Debian's, in .guest/, where Tests/Guest/fetch puts them. `Image` is the initramfs that
 guests boot from; `Guest` is one boot. A guest's first process is Tests/Guest/init.
@@ -83,7 +83,7 @@ class Image:
     """The initramfs: busybox, modules with what they depend upon, programs with their libraries, and the scripts."""
 
     def __init__(self, folder, modules, programs, scripts=()):
-        """`scripts` are folders beside Tests/Guest whose scripts the guest has too."""
+        """`scripts` are folders next to Tests/Guest whose scripts the guest has too."""
         self.path = folder / "initramfs"
         kernel = next((FOLDER / "boot").glob("vmlinuz-*"))
         self.kernel, self.version = unpacked(kernel), kernel.name.removeprefix("vmlinuz-")
@@ -127,7 +127,7 @@ class Image:
             packed = pathlib.Path(path)
             target = self.root / "modules" / packed.name.removesuffix(".xz")
             if not target.exists():
-                # The guest's insmod takes plain modules alone.
+                # The guest's insmod takes only plain modules.
                 target.write_bytes(
                     lzma.decompress(packed.read_bytes()) if packed.suffix == ".xz" else packed.read_bytes()
                 )

@@ -35,7 +35,7 @@ def tell(story, lab, checks):
 
 
 def main(lists, make_lab):
-    """Those of one list of stories run one after the other, the lists beside each other. Returns the exit status."""
+    """Those of one list of stories run one after the other, the lists at the same time. Returns the exit status."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--holdfast", required=True, type=pathlib.Path, help="the command line under test")
     parser.add_argument("--only", choices=[story.__name__ for stories in lists for story in stories], help="one story")

@@ -29,7 +29,7 @@ struct Page: CustomTestStringConvertible, Sendable {
     return words
   }
 
-  /// What ArgumentParser says of the arguments.
+  /// The arguments, as ArgumentParser describes them.
   var arguments: [JSONValue] {
     get throws {
       let help = try JSONValue(parsing: Array(command._dumpHelp().utf8), byteLimit: 1 << 20, otherNumbers: .asText)

@@ -1,7 +1,7 @@
 import HoldfastVectors
 import Testing
 
-/// What is malformed is said to be, and where; it is neither failed nor skipped.
+/// Malformed files are reported with the place of the fault; they neither fail nor are skipped.
 @Suite struct FrameTests {
   private let test = #"{"tcId":1,"comment":"","flags":[],"key":"00","msg":"","tag":"00","result":"invalid"}"#
 

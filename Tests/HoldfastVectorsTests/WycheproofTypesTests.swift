@@ -11,7 +11,7 @@ import Testing
     """
   }
 
-  /// What came of the same test under each of the three results.
+  /// The outcomes of the same test under each of the three results.
   private func outcomes(_ algorithm: String, _ type: String, group: String = "", test: String) throws -> [String] {
     try ["valid", "invalid", "acceptable"].map { result in
       let report = try replay(file(algorithm, type, group: group, test: test, result: result))

@@ -721,7 +721,7 @@ def test_a_hostile_place_is_reported_and_nothing_is_left(case, begun):
     begun[case].result()
 
 
-# What must not run beside others
+# Tests that must not run at the same time as others
 
 
 @pytest.mark.parametrize("stage", ["data", "device.sock", "prover/devices/*/enrolment.json"])

@@ -267,7 +267,9 @@ def test_the_programs_of_the_document_are_a_device_and_a_prover(c_library, holdf
     """docs/c-interface.md, from its programs to the last of its commands."""
     page = (ROOT / "docs/c-interface.md").read_text()
     where = f"unix:{tmp_path}/s"
-    device, prover = (text.replace("unix:/tmp/lock.sock", where) for text in re.findall(r"```c\n(.*?)```", page, re.DOTALL))
+    device, prover = (
+        text.replace("unix:/tmp/lock.sock", where) for text in re.findall(r"```c\n(.*?)```", page, re.DOTALL)
+    )
     (tmp_path / "device.c").write_text(device)
     (tmp_path / "app.c").write_text(prover)
     command_line = CommandLine(holdfast, tmp_path)

@@ -24,7 +24,7 @@ SECRET = bytes.fromhex("5be1029d774cb03af81688d5216e9ac30f72e4bd")
 
 
 class Workshop:
-    """A service, an issuer's key and users' secrets in a folder; images are made beside them."""
+    """A service, an issuer's key and users' secrets in a folder; images are made next to them."""
 
     def __init__(self, holdfast, folder):
         self.path = pathlib.Path(folder)

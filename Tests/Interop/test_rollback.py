@@ -228,7 +228,7 @@ def test_a_tpm_that_is_away_while_serving_means_internal_and_then_it_goes_on(dev
 
 
 def test_the_owner_of_the_tpm_does_not_count_for_the_device(device):
-    """A counter is raised by who knows its authorization value alone, not by the TPM's owner."""
+    """Only a party that knows the authorization value of a counter raises it, not the TPM's owner."""
     for authorization in (b"", b"somebody"):
         assert device.tpm.increment(device.index, authorization) != 0, "the counter was raised"
     before = device.tpm.read(device.index, device.authorization())

@@ -17,7 +17,7 @@ package struct Disk: Sendable {
   /// A number that nothing has.
   var nextNumber: Int { (Array(contents.keys) + names.keys).max().map { $0 + 1 } ?? 0 }
 
-  /// What there is, by path.
+  /// The files, by path.
   var shownPaths: [String: Int] {
     var paths: [String: Int] = [:]
     func add(_ folder: Int, at prefix: String) {
@@ -61,10 +61,10 @@ struct DiskContents: Sendable {
     case truncate(Int)
   }
 
-  /// What every process sees, for as long as there is power.
+  /// The files as every process sees them, as long as there is power.
   private(set) var shown: [UInt8] = []
   private(set) var durable: [UInt8] = []
-  /// What is not on the disk for good.
+  /// The changes that are not on the disk for good.
   private(set) var pending: [Change] = []
 
   mutating func change(_ change: Change) {

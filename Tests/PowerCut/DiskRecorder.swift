@@ -6,7 +6,7 @@ package final class DiskRecorder {
   /// The folder could not be looked at.
   package struct NoFolder: Error {}
 
-  /// What was changed so far.
+  /// The changes so far.
   package private(set) var changes: [DiskChange] = []
   /// How many operations there were, whether they went well or not.
   package private(set) var operationCount = 0
@@ -94,7 +94,7 @@ package final class DiskRecorder {
     }
   }
 
-  /// Whether it is about a file or a name below the folder. SQLite's index of its log lives in memory alone, whatever its file
+  /// Whether it is about a file or a name below the folder. SQLite's index of its log lives only in memory, whatever its file
   /// holds, and is made anew.
   private func concerns(_ event: power_cut_event) -> Bool {
     guard unsafe event.name != nil else { return unsafe numbers[event.file] != nil }

@@ -6,7 +6,7 @@ package struct PowerCuts {
     self.changes = changes
   }
 
-  /// Calls `body` with each. `stage` says how far the recorded work had come after so many changes: of disks that are alike at
+  /// Calls `body` with each. `stage` says how far the recorded work had come after that many changes: of disks that are alike at
   /// the same stage, only the first is looked at.
   package func forEach(
     of kinds: [Survival] = Survival.kinds, stage: (Int) -> Int, _ body: (PowerCut) throws -> Void

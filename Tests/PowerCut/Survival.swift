@@ -4,11 +4,11 @@ package enum Survival: Sendable, Hashable {
   case all
   /// None.
   case none
-  /// The names alone, as on a file system that keeps a journal of these.
+  /// Only the names, as on a file system that keeps a journal of these.
   case namesOnly
-  /// The contents alone.
+  /// Only the contents.
   case contentsOnly
-  /// Of each file and folder the last change alone.
+  /// Only the last change of each file and folder.
   case lastOfEach
   /// Of each file and folder all but the first change.
   case allButFirst
@@ -32,7 +32,7 @@ package struct DiskImage: Sendable, Hashable {
 }
 
 extension Disk {
-  /// What is found once there is power again.
+  /// The files that are found once there is power again.
   package func image(after survival: Survival) -> DiskImage {
     var lots = Lots(survival)
     var image = DiskImage()

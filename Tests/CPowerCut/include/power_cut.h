@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Linked into a test, this stands in the place of the C library's calls that change a disk: `write`, `pwrite`,
+// Linked into a test, this replaces the C library's calls that change a disk: `write`, `pwrite`,
 // `ftruncate`, `fsync`, `fdatasync`, `open` with O_CREAT, `rename`, `link`, `unlink`, `rmdir`, `mkdir`, and their variants.
 // They do what the system's do. A thread that watches is told of each of its own, and may let it fail.
 

@@ -4,7 +4,7 @@ import HoldfastFirmware
 import TestSupport
 
 /// Feeds a whole small device by its serial line: noise, frames of noise, good answers, spoiled ones and old ones, with pauses
-/// anywhere, and a power supply that may end. It must live, start again, and move its machine for good answers alone.
+/// anywhere, and a power supply that may end. It must live, start again, and move its machine only for good answers.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ count: Int) -> CInt {
   var input = unsafe FuzzInput(data, count)

@@ -1,4 +1,4 @@
-/// What the fuzzer gave, read from the front; zeros once it is used up.
+/// The fuzzer's bytes, read from the front; zeros once they are used up.
 package struct FuzzInput {
   private let bytes: [UInt8]
   private var position = 0

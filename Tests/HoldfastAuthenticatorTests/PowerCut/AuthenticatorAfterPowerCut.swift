@@ -8,12 +8,12 @@ import HoldfastAuthenticator
 
 /// An authenticator as it is found after a power cut or a kill.
 struct AuthenticatorAfterPowerCut {
-  /// What was shown before, and what the step under way would have shown.
+  /// The codes that were shown before, and those that the step under way would have shown.
   let known: Shown
   let next: Shown
   let life: AuthenticatorLife
 
-  /// What is wrong with the authenticator of `image`, laid out in `place`; nil when nothing is.
+  /// The fault of the authenticator of `image`, laid out in `place`; nil if there is none.
   func fault(_ image: DiskImage, in place: TemporaryFolder) throws -> String? {
     let folder = place.path + "/a"
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -65,7 +65,7 @@ struct AuthenticatorAfterPowerCut {
     return "has another secret"
   }
 
-  /// Of each secret no file may hold two blindings: of all pairs of PINs one alone would explain both.
+  /// Of each secret no file may hold two blindings: of all pairs of PINs only one would explain both.
   private func faultOfBlindings(_ image: DiskImage) -> String? {
     for secrets in life.blindings {
       let found = secrets.filter { secret in image.files.values.contains { $0.contains(bytes: secret) } }

@@ -33,7 +33,7 @@ import HoldfastAuthenticator
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
-  /// What is shown was recorded, also where the disk is full in the middle of it.
+  /// A code that is shown was recorded, even if the disk becomes full in the middle of it.
   @Test(arguments: [false, true])
   func `a write that fails, at any point, shows nothing that was not recorded, and loses nothing`(
     forGood lasts: Bool

@@ -4,7 +4,7 @@ import TestSupport
 
 import HoldfastAuthenticator
 
-/// What is done with an authenticator, one process after the other.
+/// The steps of an authenticator's life, one process after the other.
 enum AuthenticatorStep: Equatable {
   case add
   case code
@@ -25,7 +25,7 @@ enum AuthenticatorStep: Equatable {
   ]
 }
 
-/// What somebody who watched an authenticator saw of it: what must never come back.
+/// The codes that somebody who watched an authenticator saw, which must never come back.
 struct Shown: Equatable {
   /// The first counters that were not shown.
   var otp: UInt64 = 0
@@ -43,7 +43,7 @@ struct Shown: Equatable {
 struct AuthenticatorLife {
   let path: String
   var shown = Shown()
-  /// What the steps in the end, the one under way included, may have shown.
+  /// The codes that the steps up to the one under way may have shown.
   private(set) var codes: [String] = []
   private var random = TestRandom(state: 99)
   /// Exported before the PIN was changed for the first time.

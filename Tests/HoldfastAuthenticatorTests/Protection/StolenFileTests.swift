@@ -6,7 +6,7 @@ import Testing
 
 import HoldfastAuthenticator
 
-/// What a thief of the file has.
+/// The contents that a thief of the file has.
 @Suite struct StolenFileTests {
   private static let records = [
     NewRecord(secret: randomSecret), NewRecord("alice", 2, .seal, .usualSeal, secret: randomSecret.reversed()),

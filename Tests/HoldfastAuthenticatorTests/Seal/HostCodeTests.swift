@@ -26,7 +26,7 @@ import HoldfastAuthenticator
     try test.authenticator.checkHostCode(code, deviceChallenge: deviceChallenge, of: record)
   }
 
-  // Made in Python, from RFC 6287 alone.
+  // Made in Python, only from RFC 6287.
   @Test func `the device's code is the right one, once`() throws {
     try setChallenge()
     #expect(try check("39026226"))

@@ -97,7 +97,7 @@ struct TestAuthenticator {
     try code(user, index: index, with: .none, at: seconds)
   }
 
-  /// What is in the folder's files.
+  /// The contents of the folder's files.
   func fileContents() -> [UInt8] {
     FileNames.all.flatMap { (try? place.contents("a/" + $0)) ?? [] }
   }

@@ -192,7 +192,7 @@ import HoldfastCore
       let isGranted = device.session.activation != nil
       #expect(!isGranted)
     }
-    // One who knows the code, and gives no point.
+    // A user that knows the code and gives no point.
     var cryptography = OpenSSLCryptography()
     let codeKey = try oneUseCode(activationText).key(for: .activation, using: &cryptography)
     for bytes in [[0x04] + [UInt8](repeating: 1, count: 64), [UInt8](repeating: 0, count: 65)] {

@@ -3,7 +3,7 @@ import Testing
 import HoldfastCore
 
 @Suite struct WipingTests {
-  /// What a value leaves behind where it was, when it goes out of scope there; `written` is how many bytes it has.
+  /// The bytes that a value leaves behind when it goes out of scope; `written` is the number of its bytes.
   private func remains<Value: ~Copyable>(_ written: Int, make: () -> Value) -> (before: [UInt8], after: [UInt8]) {
     let place = UnsafeMutablePointer<Value>.allocate(capacity: 1)
     defer { unsafe place.deallocate() }

@@ -2,7 +2,7 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-/// Strict JSON as headers and claims have it, whoever sent it.
+/// Strict JSON as headers and claims have it, from any sender.
 @Suite struct JSONReaderTests {
   /// Anybody can send a token's header: doubling its depth must not square the work. Were each value read again for every
   /// member after it, this one would take hours.

@@ -2,7 +2,8 @@ import HoldfastCore
 import TestSupport
 import Testing
 
-/// What the RFC's tables do not reach. The answers are of `Tests/Interop/holdfast_peer/oath.py`, which shares no code with this.
+/// Inputs that the RFC's tables do not reach. The answers are those of `Tests/Interop/holdfast_peer/oath.py`, which shares no
+/// code with this.
 struct OCRATests {
   private let key = Array("12345678901234567890".utf8)
 

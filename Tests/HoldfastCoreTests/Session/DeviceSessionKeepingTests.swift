@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastCore
 
-/// What a device remembers, counts, hands to its store and tells the prover.
+/// The facts that a device remembers, counts, hands to its store and tells the prover.
 @Suite struct DeviceSessionKeepingTests {
   let wrong = [UInt8](repeating: 0xee, count: 32)
 

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastCore
 
-/// What a device answers, in the order in which it looks.
+/// The answers of a device, in the order of its checks.
 @Suite struct DeviceSessionTests {
   let wrong = [UInt8](repeating: 0xee, count: 32)
 

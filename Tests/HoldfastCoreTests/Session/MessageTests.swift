@@ -3,7 +3,7 @@ import Testing
 
 import HoldfastCore
 
-/// What is no message, though it almost is one.
+/// Bytes that are almost a message.
 @Suite struct MessageTests {
   /// `[2, head, null, null, sealed]`.
   private func answer(

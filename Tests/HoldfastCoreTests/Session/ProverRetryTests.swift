@@ -65,7 +65,7 @@ import HoldfastCore
     #expect(done(try prover.receive(verdict.span))?.status == .integrityMismatch)
   }
 
-  /// What a device would send that holds the token's keys and answers integrityMismatch.
+  /// The verdict of a device that has the token's keys and answers integrityMismatch.
   private func sealedMismatch(_ device: ExampleDevice, _ answer: [UInt8]) throws -> [UInt8] {
     var cryptography = OpenSSLCryptography()
     let example = WorkedExample.shared

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastCore
 
-/// What a prover believes, and what it does not.
+/// The verdicts that a prover believes, and those that it does not.
 @Suite struct ProverSessionTests {
   let example = WorkedExample.shared
 

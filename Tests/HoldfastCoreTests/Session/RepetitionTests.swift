@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastCore
 
-/// A command is carried out once, whoever stands between prover and device.
+/// A command is carried out once, regardless of who stands between prover and device.
 @Suite struct RepetitionTests {
   private static let tokenUnknown: [UInt8] = [0x83, 0x03, 0x04, 0xf6]
 
@@ -57,7 +57,7 @@ import HoldfastCore
     var prover = try Prover.with(token, request: request(101), remembered: true)
     try suppressAnswer(device, to: &prover)
     let held = try device.answer(from: &prover)
-    // First a few, so that the number stays in the window, then so many that it falls out of it.
+    // First a few, so that the number stays in the window, then enough for it to fall out.
     for count in [10, 70] {
       for number in 0..<UInt64(count) {
         #expect(try other.status(of: ExampleToken(), request: request(200 + UInt64(count) + number)) == .accepted)

@@ -27,7 +27,7 @@ extension ExampleDevice {
     return session.challenge.array
   }
 
-  /// What the device answers.
+  /// The answer of the device.
   func reply(to message: [UInt8], waited: UInt64 = 0) -> (response: RoundOutcome, message: [UInt8]) {
     let response = respond(message, waited: waited)
     return (response, hex(outgoing))
@@ -40,13 +40,13 @@ extension ActivationSession where Crypto == OpenSSLCryptography, Random == TestR
       code: oneUseCode(text), for: purpose, cryptography: OpenSSLCryptography(), random: TestRandom(state: seed))
   }
 
-  /// What the user sends for `message`.
+  /// The user's answer to `message`.
   mutating func answer(_ message: [UInt8]) throws -> [UInt8] {
     guard case .send = try receive(message.span) else { throw ActivationFault.malformed }
     return outgoing.array
   }
 
-  /// What the user sends once the grant in `message` is stored, and the secrets.
+  /// The user's message once the grant in `message` is stored, and the secrets.
   mutating func confirmation(of message: [UInt8]) throws -> (message: [UInt8], secrets: [CodePurpose: [UInt8]]) {
     guard case .store = try receive(message.span) else { throw ActivationFault.malformed }
     let secrets: [CodePurpose: [UInt8]]? = withSecrets { secrets in

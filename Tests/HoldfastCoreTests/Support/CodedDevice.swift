@@ -30,7 +30,7 @@ final class CodedDevice {
     set { device.store.users["ann"] = newValue }
   }
 
-  /// What the device told with its last verdict.
+  /// The notice of the device's last verdict.
   var retryAfterSeconds: UInt64? { device.store.rounds.last?.notice.retryAfterSeconds }
 
   /// Ann's one-time password at a counter or time step.

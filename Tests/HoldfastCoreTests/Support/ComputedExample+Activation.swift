@@ -51,7 +51,7 @@ extension ComputedExample {
     return device
   }
 
-  /// What lies between the messages, step by step.
+  /// The values between the messages, step by step.
   private mutating func deriveActivation(_ m1: [UInt8]) throws {
     let code = try oneUseCode(Self.activationCode).key(for: .activation, using: &cryptography)
     self["activation-code-key"] = code.withBytes { [UInt8]($0) }

@@ -64,7 +64,7 @@ extension ComputedExample {
     return second
   }
 
-  /// What both ends derive from M1 and the head, and what is sealed.
+  /// The values that both ends derive from M1 and the head, and the sealed ones.
   private mutating func prove(_ round: inout ComputedRound) throws {
     let transcript = try Transcript(challenge: round["m1"].span, head: round["head"].span, using: &cryptography)
     let keys = try SessionKeys(

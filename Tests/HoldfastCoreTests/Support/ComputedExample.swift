@@ -94,7 +94,7 @@ struct ComputedExample: ~Copyable {
 }
 
 extension ComputedExample {
-  /// What the device finds in a token, which must be one that it believes.
+  /// The claims that the device finds in a token, which must be valid.
   mutating func opened(_ token: [UInt8], _ encoding: TokenEncoding) throws -> [UInt8] {
     var key = try P256PrivateKey(scalar: secret(self["device-private"]))
     let keyID: KeyID = fixed(self["device-kid"])

@@ -6,7 +6,7 @@ import TestSupport
 /// A block that opens with ```` ```hex LABEL ```` holds bytes, one with ```` ```text LABEL ```` UTF-8 text; in both, the
 /// lines are joined with nothing between.
 struct ProtocolDocument {
-  /// What a labelled block holds.
+  /// The contents of a labelled block.
   struct Block {
     let label: String
     let bytes: [UInt8]

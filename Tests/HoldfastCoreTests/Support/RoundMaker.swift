@@ -24,7 +24,7 @@ struct RoundMaker {
     return facts
   }
 
-  /// What a ``Decision`` says.
+  /// The contents of a ``Decision``.
   struct Verdict {
     let status: Status
     let notice: Notice

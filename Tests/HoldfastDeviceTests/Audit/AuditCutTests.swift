@@ -9,7 +9,7 @@ import HoldfastDevice
 
 /// Cutting the audit log behind a recorded head, by the owner and by policy.
 @Suite struct AuditCutTests {
-  /// A device whose log has so many entries.
+  /// A device whose log has that many entries.
   private func device(entries: UInt64 = 20) throws -> TestDevice {
     let device = try TestDevice()
     while try device.ledger.summary().audit.count < entries { try device.ledger.record(.stopped, realClock: testTime) }

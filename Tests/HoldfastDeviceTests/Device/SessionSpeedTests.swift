@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 import TestSupport
 import Testing
 
-/// The cost of a session over a connection of one's own, compared with the core alone. These tests measure, and run only on request:
+/// The cost of a session over a connection of one's own, compared with the core by itself. These tests measure, and run only on request:
 /// `HOLDFAST_SPEED=1 swift test --configuration release --filter SessionSpeedTests`.
 @Suite(.enabled(if: ProcessInfo.processInfo.environment["HOLDFAST_SPEED"] != nil))
 struct SessionSpeedTests {

@@ -8,9 +8,9 @@ import Testing
 import HoldfastCore
 import HoldfastDevice
 
-/// What the owner does with an image: the same as with a folder, within what flash has room for.
+/// The owner's changes of an image: the same as of a folder, as far as flash has room.
 @Suite struct FirmwareImageOwnerTests {
-  /// What came of ``life(of:)``.
+  /// The outcome of ``life(of:)``.
   private struct Outcome: Equatable {
     var users: [LedgerUser]
     var issuers: [TrustedIssuer]

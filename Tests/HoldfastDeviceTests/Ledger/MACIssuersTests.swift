@@ -7,7 +7,7 @@ import Testing
 
 import HoldfastDevice
 
-/// What `device init` writes, with tokens under a MAC besides.
+/// The policy of `device init`, which also allows tokens under a MAC.
 let withMAC: DevicePolicy = {
   var policy = DevicePolicy.forSimulatedLock
   policy.acceptsMAC = true

@@ -8,7 +8,7 @@ import HoldfastDevice
 @Suite struct TokenMemoryTests {
   private func reference(_ number: UInt8) -> TokenReference { TokenReference(filledWith: number) }
 
-  /// What a memory with room for `capacity` still has, of tokens that come in this order.
+  /// The tokens that a memory with room for `capacity` still has, after they came in this order.
   private func kept(of numbers: [UInt8], capacity: Int) throws -> [UInt8] {
     let device = try TestDevice()
     let prover = try device.prover()

@@ -117,7 +117,7 @@ import HoldfastDevice
     #expect(try connection.round(try prover(1)).status == .accepted)
     #expect(try connection.round(try prover(1)).status == .usesExhausted)
     #expect(try connection.round(try device.prover()).status == .accepted)
-    // The real clock alone drops nothing: it may be wrong, and then be set right.
+    // The real clock by itself drops nothing: it may be wrong, and then be set right.
     device.clock.seconds = testTime + 150
     #expect(try connection.round(try prover(4, expires: testTime + 300)).status == .busy)
     #expect(try connection.round(try device.prover { $0.issuedAt = testTime + 100 }).status == .accepted)

@@ -19,7 +19,7 @@ import HoldfastDevice
   }
 }
 
-/// What a cut changed on the disk, and what is right after a power cut in it.
+/// The changes of the disk by a cut of the log, and the contents that are right after a power cut in it.
 private struct AuditCutRecording {
   private static let firstKept: UInt64 = 4
 
@@ -49,10 +49,10 @@ private struct AuditCutRecording {
     try ledger.cutAudit(before: firstKept, to: place.file("cut"), realClock: testTime)
   }
 
-  /// Whether the cut of the log had begun after so many changes.
+  /// Whether the cut of the log had begun after that many changes.
   func stage(after changeCount: Int) -> Int { changeCount < changeCountBefore ? 0 : 1 }
 
-  /// What is wrong with the device after `cut`; nil when nothing is.
+  /// The fault of the device after `cut`; nil if there is none.
   func fault(_ cut: PowerCut) throws -> String? {
     let place = try TemporaryFolder(in: memoryFolder)
     try cut.image.write(to: place.path)

@@ -25,7 +25,7 @@ struct DeviceAfterPowerCut {
     known = try device.prover()
   }
 
-  /// What is wrong with the device of `image`; nil when nothing is. `compare` says it of its contents.
+  /// The fault of the device of `image`; nil if there is none. `compare` finds those of its contents.
   func fault(
     _ image: DiskImage, isMade: Bool = true, compare: (DeviceContents) throws -> String?
   ) throws -> String? {

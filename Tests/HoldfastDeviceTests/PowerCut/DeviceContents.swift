@@ -8,7 +8,7 @@ struct DeviceContents: Equatable {
   var tables: [String: [String]] = [:]
   /// The events of the audit log.
   var auditEvents: [AuditEvent]
-  /// What came of the request with each token's highest number, where it is known. A power cut may lose it.
+  /// The outcome of the request with each token's highest number, if it is known. A power cut may lose it.
   var outcomes: [String: String] = [:]
   var policy: PolicyReading
   var lock: LockState
@@ -89,7 +89,7 @@ struct DeviceContents: Equatable {
     return Dictionary(uniqueKeysWithValues: rows.map { ("\($0[0]) \($0[1])", Int($0[3]) ?? 0) })
   }
 
-  /// What tells this from `other`.
+  /// The difference between this and `other`.
   func differences(from other: DeviceContents) -> String {
     var names = tables.keys.sorted().filter { tables[$0] != other.tables[$0] }
     if lock != other.lock { names.append("lock") }

@@ -12,7 +12,7 @@ struct DeviceOnFailingDisk {
   let seen: SeenDisks
   private var disk: Disk
   private var appliedCount = 0
-  /// What the device holds, as the running process has it.
+  /// The contents of the device, as the running process has them.
   private var contents: DeviceContents?
   /// Where the lock may stand: a move that failed may be done or not.
   private var locks: [LockState]

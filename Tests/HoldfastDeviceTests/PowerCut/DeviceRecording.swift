@@ -3,7 +3,7 @@ import TestSupport
 
 import HoldfastDevice
 
-/// What a device's life changed on its disk, and what the device held after each step.
+/// The changes of a device's disk in its life, and the device's contents after each step.
 struct DeviceRecording {
   /// A step did not do what it is there for.
   struct UnexpectedStep: Error {
@@ -33,7 +33,7 @@ struct DeviceRecording {
     afterPowerCut = try DeviceAfterPowerCut(life.device)
   }
 
-  /// What is wrong with the device after `cut`; nil when nothing is.
+  /// The fault of the device after `cut`; nil if there is none.
   func fault(_ cut: PowerCut) throws -> String? {
     let stepCount = stepCount(after: cut.changeCount)
     // Before the first step is done, there is a whole device or none.
@@ -46,7 +46,7 @@ struct DeviceRecording {
     }
   }
 
-  /// How many steps were done after so many changes.
+  /// The number of steps that were done after that many changes.
   func stepCount(after changeCount: Int) -> Int {
     steps.prefix { $0.changeCount <= changeCount }.count
   }

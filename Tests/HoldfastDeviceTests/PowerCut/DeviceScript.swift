@@ -38,7 +38,7 @@ final class DeviceScript {
     _ = try Self.make(at: path)
   }
 
-  /// What a new process does; the old one has ended, perhaps before there was a device.
+  /// The work of a new process; the old one has ended, perhaps before there was a device.
   func open() throws {
     device = nil
     do {
@@ -135,7 +135,7 @@ extension DeviceStep {
     }
   }
 
-  /// What a token with one use has.
+  /// The claims of a token with one use.
   static func oneUse(_ claims: inout TestClaims) {
     (claims.tokenID, claims.maximumUses) = (TokenID(filledWith: 1), 1)
   }
@@ -145,7 +145,7 @@ extension DeviceStep {
     claims.expires = testTime + 900_000
   }
 
-  /// What a failing disk meets: a life without repetitions.
+  /// The life with which a failing disk is tried: one without repetitions.
   static var shortLife: [DeviceStep] {
     [open, trust(0), start, noteOfPolicy]
       + rounds.filter { $0.name != "an old generation" && $0.name != "a new generation" }

@@ -5,7 +5,7 @@ import Testing
 import HoldfastDevice
 
 @Suite struct FailingDiskTests {
-  /// What is reported as done is there after a power cut too; what is not was not acted upon; the device goes on.
+  /// A step that is reported as done is there after a power cut too; one that is not was not acted upon; the device goes on.
   @Test(arguments: [false, true])
   func `an operation that fails, at any point of a device's life, loses nothing that was acted upon`(
     forGood lasts: Bool

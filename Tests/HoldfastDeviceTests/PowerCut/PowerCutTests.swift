@@ -19,7 +19,7 @@ import HoldfastDevice
     #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
   }
 
-  /// What the first process has not brought to the disk is seen by the second, and must not be relied on.
+  /// The second process sees changes that the first one has not brought to the disk, and must not rely on them.
   @Test func `after a kill at any point, what the next process acts upon survives a power cut`() throws {
     let recording = try DeviceRecording(DeviceStep.life)
     var disk = Disk()

@@ -5,7 +5,7 @@ import TestSupport
 
 import HoldfastDevice
 
-/// What a device's reset changed on its disk, and what is right after a power cut in it.
+/// The changes of the disk by a device's reset, and the contents that are right after a power cut in it.
 struct ResetRecording {
   let changes: [DiskChange]
   /// How many changes were made before the reset.
@@ -37,10 +37,10 @@ struct ResetRecording {
     return try DeviceFolder.reset(at: path, random: &random, clock: TestClock())
   }
 
-  /// Whether the reset had begun after so many changes.
+  /// Whether the reset had begun after that many changes.
   func stage(after changeCount: Int) -> Int { changeCount < changeCountBefore ? 0 : 1 }
 
-  /// What is wrong with the device after `cut`; nil when nothing is.
+  /// The fault of the device after `cut`; nil if there is none.
   func fault(_ cut: PowerCut) throws -> String? {
     let path = place.path + "/device"
     defer { try? FileManager.default.removeItem(atPath: path) }

@@ -15,7 +15,7 @@ final class UsersLife {
   private var secrets: [CodePurpose: [UInt8]] = [:]
   private var text = ""
   private var seed: UInt64 = 1
-  /// What was accepted so far, and must never be again.
+  /// The codes that were accepted so far, and must never be again.
   private(set) var spent: [SpentCode] = []
   /// Ann's next password and its counter, were she asked.
   var nextPassword: (UInt64) throws -> UserCode {

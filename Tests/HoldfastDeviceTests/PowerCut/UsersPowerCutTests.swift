@@ -20,7 +20,7 @@ import HoldfastDevice
   }
 }
 
-/// What a ledger knows of users.
+/// The facts about users that a ledger knows.
 private struct KnownUsers: Equatable {
   var users: [LedgerUser]
   let secrets: [String]
@@ -51,7 +51,7 @@ private struct KnownUsers: Equatable {
   }
 }
 
-/// What such a life changed on its disk, and what was known and used up after each step.
+/// The changes of the disk in such a life, and the facts known and codes used up after each step.
 private struct UsersRecording {
   private struct Moment {
     let changeCount: Int
@@ -91,7 +91,7 @@ private struct UsersRecording {
 
   func stepCount(after changeCount: Int) -> Int { moments.prefix { $0.changeCount <= changeCount }.count }
 
-  /// What is wrong with the device after `cut`; nil when nothing is.
+  /// The fault of the device after `cut`; nil if there is none.
   func fault(_ cut: PowerCut) throws -> String? {
     let count = stepCount(after: cut.changeCount)
     // Without trust there are no rounds; how a device is made is tried elsewhere.

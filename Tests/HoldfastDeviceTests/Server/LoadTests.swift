@@ -97,7 +97,7 @@ private struct MixedCrowd {
         tally.add(try prover.open(try peer.receive(), after: answer).status)
         return peer
       } catch is EncodingFault {
-        // `busy` in the place of a challenge.
+        // `busy` instead of a challenge.
       } catch is TransportError {
         // Its place was given to another: this prover was too slow.
       }
@@ -119,7 +119,7 @@ private struct MixedCrowd {
 
 private struct StillNoRoom: Error {}
 
-/// What the provers were answered, and whether all of them have begun.
+/// The answers to the provers, and whether all of them have begun.
 private final class Tally: Sendable {
   private let state: Mutex<(statuses: [Status: Int], missingCount: Int)>
   private let isFull: WakeUp

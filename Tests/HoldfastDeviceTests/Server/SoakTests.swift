@@ -67,7 +67,7 @@ import HoldfastDevice
   }
 }
 
-/// What the process of a test printed.
+/// The output of a test's process.
 private func show(_ result: ExitTest.Result?) {
   print(String(decoding: result?.standardOutputContent ?? [], as: UTF8.self), terminator: "")
 }

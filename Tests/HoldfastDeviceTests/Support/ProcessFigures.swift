@@ -2,7 +2,7 @@ import Foundation
 import HoldfastLinux
 import HoldfastOpenSSL
 
-/// What this process uses, as the kernel sees it.
+/// The resources of this process, as the kernel sees them.
 struct ProcessFigures {
   /// Of memory.
   let residentByteCount: Int

@@ -109,7 +109,7 @@ final class TestPeer {
   }
 }
 
-/// What a server has said so far.
+/// The notices of a server so far.
 final class NoticeLog<Notice: Equatable & Sendable>: Sendable {
   private let state = Mutex(State())
 

@@ -20,7 +20,7 @@ extension TestDevice {
     try ledger.add(user, otp: otp, seal: seal, secret: secret, nextPosition: nextPosition, replaces: replaces)
   }
 
-  /// What the ledger holds of a user.
+  /// The ledger's record of a user.
   func record(of user: BoundedText<32> = ann) throws -> UserRecord? {
     try ledger.users().first { $0.name == user }?.record
   }

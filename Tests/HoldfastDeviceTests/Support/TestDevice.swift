@@ -47,7 +47,7 @@ final class TestDevice {
     policy = folder.policy.read().policy
   }
 
-  /// What a new process would see.
+  /// The contents that a new process would see.
   func reopenLedger(limits: LedgerLimits = LedgerLimits()) throws {
     ledger = try folder.openLedger(limits: limits)
   }

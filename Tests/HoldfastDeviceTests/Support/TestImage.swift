@@ -35,7 +35,7 @@ final class TestImage {
 
   func contents() throws -> [UInt8] { try place.contents("flash.img") }
 
-  /// What a new process would see, once `change` was done to the file.
+  /// The device that a new process would see after `change` of the file.
   func reopen(
     operations: FileOperations = .system, _ change: (inout [UInt8]) -> Void = { _ in }
   ) throws {

@@ -6,7 +6,7 @@ import Testing
 import HoldfastCore
 import HoldfastDevice
 
-/// What the owner does with users, and what a ledger keeps of them.
+/// The owner's changes of users, and the ledger's records of them.
 @Suite struct LedgerUsersTests {
   @Test func `every field of a user comes back as it was written, also to the next process`() throws {
     let device = try TestDevice()

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastFirmware
 
-/// What somebody at the line, or with the flash in hand, tries.
+/// The attacks of somebody at the line, or with the flash in hand.
 @Suite struct AttackTests {
   let firmware: TestFirmware
 

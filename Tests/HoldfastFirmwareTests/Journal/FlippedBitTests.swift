@@ -75,7 +75,7 @@ import HoldfastFirmware
       let byte: UInt8 = Bool.random(using: &generator) ? 0 : 0xff
       for offset in 0..<4 { flash[word * 4 + offset] = byte }
       guard let found = transactions(in: flash) else { continue }
-      // A checksum alone that is erased, which only whole pages can be, looks like a power cut.
+      // An erased checksum, although only whole pages can be erased, looks like a power cut.
       let isChecksum = found.count == TestFlash.journalContents.count - 1 && byte == 0xff
       #expect(found == TestFlash.journalContents || isChecksum)
     }

@@ -3,7 +3,7 @@ import Testing
 
 import HoldfastFirmware
 
-/// What the heads of the two slots say about which of them is in force.
+/// The choice of the slot that is in force, by the heads of both.
 @Suite struct SlotHeadTests {
   enum Slot: CaseIterable {
     case blank, begun, complete, newer, superseded, halfErased, spoiled

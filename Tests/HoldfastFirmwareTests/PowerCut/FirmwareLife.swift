@@ -31,9 +31,9 @@ final class FirmwareLife {
     try store.add(bob, otp: totpMethod, seal: challengeSealMethod, secret: usersSecret)
   }
 
-  /// What others remember of it.
+  /// The facts about it that others remember.
   struct Memory {
-    /// What was accepted once, and must never be again.
+    /// The values that were accepted once, and must never be again.
     fileprivate(set) var spent: [(FirmwareLife, Machine) throws -> Bool] = []
     fileprivate var secrets: [CodePurpose: [UInt8]] = [:]
     fileprivate var text = ""
@@ -51,7 +51,7 @@ final class FirmwareLife {
       || ["nonce 1: deviceMismatch", "no more uses", "a revoked token", "locked out"].contains(name)
   }
 
-  /// Starts the device with power for so many words.
+  /// Starts the device with power for that many words.
   func boot(wordCount: Int) throws -> Machine {
     var store = WatchedStore(try firmware.open(wordCount: wordCount))
     let bootCount = try store.promise { (store: inout TestStore) throws(DeviceFault) in

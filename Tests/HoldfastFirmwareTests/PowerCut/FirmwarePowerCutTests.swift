@@ -41,7 +41,7 @@ private final class FirmwareRecording {
     let image: [UInt8]
     let memory: FirmwareLife.Memory
     let milliseconds: UInt64
-    /// What was known before the step, and after each promise in it.
+    /// The facts that were known before the step, and after each promise in it.
     let promised: [StoreContents]
     let wordCount: Int
   }
@@ -83,7 +83,7 @@ private final class FirmwareRecording {
 
   private var flash: TestFlash { life.firmware.flash }
 
-  /// What is wrong when the power fails in a step after so many words; nil when nothing is.
+  /// The fault after the power fails in a step, after that number of words; nil if there is none.
   func fault(_ step: Int, wordCount: Int) throws -> String? {
     let moment = moments[step]
     (flash.image, life.memory) = (moment.image, moment.memory)

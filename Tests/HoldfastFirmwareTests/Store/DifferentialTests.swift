@@ -7,7 +7,7 @@ import Testing
 import HoldfastDevice
 import HoldfastFirmware
 
-/// The same rounds at two devices that differ in their store alone: a ledger on Linux, and the flash of a small device.
+/// The same rounds at two devices that differ only in their store: a ledger on Linux, and the flash of a small device.
 @Suite struct DifferentialTests {
   @Test func `both stores give the same answers, byte for byte, and know the same afterwards`() throws {
     var seen: Set<Status> = []
@@ -174,7 +174,7 @@ private struct TwinDevices {
     return lastNumber
   }
 
-  /// What the user's authenticator would give, by what the ledger has of them.
+  /// The codes that the user's authenticator would give, according to the ledger.
   private mutating func codes(
     of user: BoundedText<32>, _ command: String, isRight: Bool
   ) throws -> (otp: UserCode?, seal: UserCode?) {
@@ -201,7 +201,7 @@ private struct TwinDevices {
     return (otp, code)
   }
 
-  /// What locks a user out, in time.
+  /// Enough failures to lock a user out, in time.
   private mutating func wrongCode() throws {
     let answer = try lasting.answer(
       try challenge(), command: "configure", otp: UserCode(user: bob, code: BoundedText("000000")))
@@ -273,7 +273,7 @@ private struct TwinDevices {
     small.withStore { $0.rest(recordsTotals: true, realClock: clock) }
   }
 
-  /// What the two differ in; nil for nothing.
+  /// The difference between the two; nil if there is none.
   func difference() throws -> String? {
     guard answersAgree else { return "other answers" }
     let (summary, users, issuers) = (try ledger.summary(), try ledger.users(), try ledger.issuers())

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastFirmware
 
-/// What a small device has less room for than a ledger on Linux.
+/// The things for which a small device has less room than a ledger on Linux.
 @Suite struct FlashStoreLimitsTests {
   let firmware: TestFirmware
   let machine: TestMachine<TestStore>

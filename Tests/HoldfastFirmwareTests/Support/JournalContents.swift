@@ -16,7 +16,7 @@ func transactions(of journal: borrowing TestJournal) throws -> [[UInt8]] {
   return found
 }
 
-/// What a device that starts with this flash finds; nil where it denies.
+/// The contents that a device finds when it starts with this flash; nil if it denies everything.
 func transactions(in flash: TestFlash) -> [[UInt8]]? {
   do { return try transactions(of: TestJournal(opening: flash.powered())) } catch { return nil }
 }
@@ -40,7 +40,7 @@ extension TestFlash {
     return flash
   }
 
-  /// What ``withJournal()`` holds.
+  /// The contents of ``withJournal()``.
   static let journalContents: [[UInt8]] = [[9], (0..<100).map { $0 }, [10, 11]]
 }
 

@@ -14,7 +14,7 @@ struct StoreContents: Equatable {
   var audit: AuditChain
   /// Each as it stands in the journal: generations, uses, nonces and request numbers that still count, users, secrets, codes.
   var items: Set<[UInt8]>
-  /// What came of the request with the highest number at each place, where that is known.
+  /// The outcome of the request with the highest number at each place, if it is known.
   var outcomes: [Int: Status]
 }
 
@@ -46,7 +46,7 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     )
   }
 
-  /// What the audit log still holds, the oldest first, and whether it leads to the head of the chain.
+  /// The entries that the audit log still holds, the oldest first, and whether they lead to the head of the chain.
   func auditEntries() throws -> (entries: [AuditEntry], isWhole: Bool) {
     var (entries, chain): ([AuditEntry], AuditChain) = ([], AuditChain())
     var crypto = OpenSSLCryptography()
@@ -78,13 +78,13 @@ extension TestFirmware {
     try FlashStore.open(flash.powered(wordCount: wordCount), using: OpenSSLCryptography())
   }
 
-  /// What a device that starts now remembers; nil where it denies.
+  /// The memory of a device that starts now; nil if it denies everything.
   func contents() -> StoreContents? {
     do { return try open().contents() } catch { return nil }
   }
 }
 
-/// What a device's owner does.
+/// The changes that a device's owner makes.
 extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
   /// Goes on with an audit chain that began elsewhere.
   mutating func goOn(from audit: AuditChain) throws {

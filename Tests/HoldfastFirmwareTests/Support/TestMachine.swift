@@ -5,7 +5,7 @@ import Testing
 
 import HoldfastFirmware
 
-/// A device session over any store, with pinned randomness: what it answers depends on store and messages alone.
+/// A device session over any store, with pinned randomness: its answers depend only on store and messages.
 final class TestMachine<Store: DeviceStore & ~Copyable> {
   enum Environment: DeviceEnvironment {
     typealias Crypto = OpenSSLCryptography

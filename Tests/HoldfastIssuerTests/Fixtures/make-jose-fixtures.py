@@ -1,4 +1,4 @@
-"""Writes jose.json beside itself: JWE and JWS tokens made by joserfc and jwcrypto, and the keys that open them.
+"""Writes jose.json next to itself: JWE and JWS tokens made by joserfc and jwcrypto, and the keys that open them.
 
 pip install joserfc jwcrypto
 """

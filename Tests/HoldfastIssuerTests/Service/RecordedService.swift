@@ -7,10 +7,10 @@ import TestSupport
 
 import HoldfastIssuer
 
-/// What a service is asked to remember; each thing is named by one byte.
+/// The things that a service is asked to remember; each is named by one byte.
 enum ServiceStep {
   case make
-  /// What a new process does.
+  /// The work of a new process.
   case open
   case take(UInt8)
   /// A baseline for a device.
@@ -27,7 +27,7 @@ enum ServiceStep {
   ]
 }
 
-/// What a service has said that it remembers.
+/// The things that a service has said that it remembers.
 struct ServiceMemory {
   var salts: Set<UInt8> = []
   var owners: [UInt8: UInt8] = [:]
@@ -125,7 +125,7 @@ struct RecordedService {
     issued = try IssuedBaselinesDatabase(path: folder.path(of: .issuerLedger), creating: false)
   }
 
-  /// What is wrong with the service of `image`; nil when nothing is. Nothing of `known` may be forgotten, and nothing beyond
+  /// The fault of the service of `image`; nil if there is none. Nothing of `known` may be forgotten, and nothing beyond
   /// `most` may be there. Nil `known`: it need not have been made, and then refuses everything.
   mutating func fault(_ image: DiskImage, knows known: ServiceMemory?, atMost most: ServiceMemory) throws -> String? {
     defer {

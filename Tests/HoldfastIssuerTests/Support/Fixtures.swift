@@ -2,7 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import TestSupport
 
-/// Reads a JSON file beside the tests; `path` begins in the folder `Tests`.
+/// Reads a JSON file next to the tests; `path` begins in the folder `Tests`.
 func fixture(_ path: String, file: String = #filePath) throws -> JSONValue {
   let tests = file.split(separator: "/").dropLast(3).joined(separator: "/")
   return try JSONValue(parsing: readFile("/\(tests)/\(path)"), byteLimit: 1 << 20)

@@ -5,7 +5,7 @@ import TestSupport
 
 import HoldfastIssuer
 
-/// What a device found in a token.
+/// The claims that a device found in a token.
 struct OpenedToken {
   let issuerKeyID: KeyID?
   /// The claims, written again, as hexadecimal digits.
@@ -85,7 +85,7 @@ extension MeasurementTokenWriterTests {
 }
 
 extension WorkedExample {
-  /// What the example's issuer derives MAC keys from.
+  /// The secret from which the example's issuer derives MAC keys.
   func macSecret() -> Secret<32> { TestSupport.secret([UInt8](repeating: 0x5a, count: 32)) }
 
   /// The key that it shares with the example's device, or with another one.

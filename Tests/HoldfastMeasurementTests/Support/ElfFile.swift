@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a test needs of a 64-bit little-endian ELF file.
+/// The parts of a 64-bit little-endian ELF file that a test needs.
 struct ElfFile {
   var data: Data
 

@@ -10,7 +10,7 @@ final class HostFolder {
   let root: String
   /// Where the loader says that code is.
   var loaded: [Range<UInt64>] = [0x2000..<0x4000, 0x8000..<0x9000]
-  /// What lies where code is mapped from, by path; otherwise the program and its library, both without fs-verity.
+  /// The files from which code is mapped, by path; otherwise the program and its library, both without fs-verity.
   var code: [String: MappedFile] = [:]
   /// Whether nothing lies there.
   var withoutFiles = false
@@ -64,7 +64,7 @@ final class HostFolder {
     """
   }
 
-  /// What lies in memory: each page is full of its own letter.
+  /// The contents of memory: each page is full of its own letter.
   var memory: [UInt8] { (0..<16).flatMap { [UInt8](repeating: 0x61 + $0, count: 0x1000) } }
 
   func write(_ path: String, _ text: String) throws {

@@ -6,7 +6,7 @@ final class ProbeFolder {
   let path = NSTemporaryDirectory() + "hf-" + UUID().uuidString.prefix(8)
   let baseline: Measured
 
-  /// What the probe printed: IM and DM.
+  /// The output of the probe: IM and DM.
   struct Measured: Equatable {
     var integrity: String
     var device: String
@@ -41,7 +41,7 @@ final class ProbeFolder {
       environment: environment.merging(Self.storage(path)) { $1 }, in: working)
   }
 
-  /// What changed when the probe was disturbed, line by line.
+  /// The changes when the probe was disturbed, line by line.
   func changes(
     _ disturbances: String..., program: String = Programs.probe, environment: [String: String] = [:]
   ) throws -> [String] {

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The programs that were built beside the tests.
+/// The programs that were built with the tests.
 enum Programs {
   /// The folder of the running tests.
   static let folder: String = {

@@ -4,7 +4,7 @@ import Testing
 
 import HoldfastTransport
 
-/// What keeps an adapter connectable, against a stand-in of the kernel.
+/// The keeper of an adapter's connectability, against a stand-in of the kernel.
 struct AdvertisementTests {
   private static let host: [UInt8] = [1, 2, 3, 4, 5, 6]
   private static let address = BluetoothAddress(leastSignificantFirst: host[...])

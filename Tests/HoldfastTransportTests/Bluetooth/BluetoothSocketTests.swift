@@ -43,7 +43,7 @@ struct BluetoothSocketTests {
     }
   }
 
-  /// The ends of a connection within this process, in the place of one over the air.
+  /// The ends of a connection within this process, instead of one over the air.
   private func pair(_ text: String) throws -> (Connection, Connection) {
     let endpoint = try Endpoint(parsing: text)
     guard case .bluetooth(_, let port) = endpoint.address else { throw EndpointError.transport }

@@ -2,7 +2,7 @@ import Testing
 
 import HoldfastTransport
 
-/// What is done over the management interface, against a stand-in of the kernel.
+/// The operations over the management interface, against a stand-in of the kernel.
 struct ManagementSocketTests {
   private static let address: [UInt8] = [1, 2, 3, 4, 5, 6]
 

@@ -14,7 +14,7 @@ final class ManagementStandIn: Sendable {
     (management, file) = (ManagementSocket(file: near), far)
   }
 
-  /// What was sent: code, adapter and parameters of one command.
+  /// A command that was sent: code, adapter and parameters.
   struct Command: Equatable {
     let code: UInt16
     let adapter: UInt16
@@ -41,7 +41,7 @@ final class ManagementStandIn: Sendable {
     guard command.code == code.rawValue else { throw BluetoothError.malformed }
     var parameters: [UInt8] = []
     parameters.append(littleEndian: command.code)
-    // A command that failed has its status alone.
+    // A command that failed has only its status.
     send(status == 0 ? 0x0001 : 0x0002, adapter: command.adapter, parameters + [status] + result)
     return command
   }

@@ -24,7 +24,7 @@ struct DiagnosisTests {
       isAdministrator: isAdministrator, discoveryServer: server)
   }
 
-  /// What is not as it should be.
+  /// The findings that are not as they should be.
   private static func faults(_ diagnosis: Diagnosis) -> [Diagnostic] {
     diagnosis.diagnostics.filter { $0.state != .ok }
   }

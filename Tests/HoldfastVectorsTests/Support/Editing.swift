@@ -28,7 +28,7 @@ extension JSONValue {
     return .object(members.list)
   }
 
-  /// The same file with those tests alone for which `change`, given their group's type, says true; it may change them.
+  /// The same file with only the tests for which `change`, given their group's type, returns true; it may change them.
   func keepingTests(_ change: (String, inout Members) -> Bool) -> JSONValue {
     var count: UInt64 = 0
     let groups = (self["testGroups"]?.elements ?? []).compactMap { group -> JSONValue? in

@@ -38,7 +38,7 @@ func replay(_ value: JSONValue) throws(VectorFault) -> Report {
   try VectorFile(parsing: value.compact(), name: "test.json").replay()
 }
 
-/// What is wrong with a file, and where; nil when nothing is.
+/// The fault of a file, and its place; nil if there is none.
 func fault(in text: String) -> VectorFault? {
   do throws(VectorFault) {
     _ = try replay(text)

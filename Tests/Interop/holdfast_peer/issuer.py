@@ -43,7 +43,7 @@ class Issuer:
         self.key = key or PrivateKey()
 
     def signed(self, claims, encoding):
-        """The signed layer alone."""
+        """Only the signed layer."""
         if encoding == session.COSE:
             return cose.sign(claim_rules.to_cbor(claims), self.key)
         return jose.sign(jose.dump(claim_rules.to_members(claims)), self.key)

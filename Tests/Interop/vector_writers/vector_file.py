@@ -9,7 +9,7 @@ SOURCE = {"name": "holdfast-peer", "version": "1"}
 
 
 def pin(label, byte_count):
-    """Bytes that look random and depend on `label` alone."""
+    """Bytes that look random and depend only on `label`."""
     blocks = (sha256(f"holdfast vectors/{label}/{i}".encode()) for i in range((byte_count + 31) // 32))
     return b"".join(blocks)[:byte_count]
 

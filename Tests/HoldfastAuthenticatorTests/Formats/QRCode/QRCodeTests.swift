@@ -6,7 +6,7 @@ import HoldfastAuthenticator
 
 struct QRCodeTests {
   private static let text = "otpauth://totp/a?secret=GE"
-  /// What `qrencode -8 -l M -m 0 -t ASCII` draws of ``text``, a module a character; zbarimg reads it.
+  /// The picture that `qrencode -8 -l M -m 0 -t ASCII` draws of ``text``, one character for each module; zbarimg reads it.
   private static let symbol = """
     #######..##....#..#######
     #.....#.###....##.#.....#
