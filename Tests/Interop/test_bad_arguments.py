@@ -108,7 +108,6 @@ USAGE_ERRORS = {
     "--cut-before 0": [*CUT, "0", "--to", "{case}/cut"],
     "--cut-before past 2^64": [*CUT, "9" * 30, "--to", "{case}/cut"],
     "a cut to nowhere": [*CUT, "2"],
-    "no cut to somewhere": ["device", "audit", "--dir", "{D}", "--to", "{case}/cut"],
     "a cut of some": [*CUT, "2", "--to", "{case}/cut", "--last", "1"],
     "entries of a device and of a file": ["device", "audit", "--dir", "{D}", "--file", "{case}/cut"],
     "an image approved without a subject": [*APPROVE[:4], "--version", "1.2.3", "{base}/d.json"],
