@@ -43,7 +43,7 @@ DESTDIR =
 MANUAL = .build/man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -132,6 +132,25 @@ demo-bluetooth: build ## Prove over L2CAP, RFCOMM and LE, between two virtual Li
 demo-firmware: build ## Prove to a Cortex-M4 behind a bridge, cut its power, and try every attack on it.
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
 	@Demo/holdfast-demo --target board --holdfast .build/release/holdfast
+
+demo-online: build service ## Enrol at three instances of the online service, and kill one of them and its database.
+	@Tests/install-packages postgresql
+	@Demo/holdfast-demo --target online --holdfast .build/release/holdfast
+
+# What both need: provers in Python, and PostgreSQL. SEED repeats the random choices of a run, but not its interleavings.
+TIME = 600
+SEED = $(shell date +%s)
+chaos-service: service ## Kill instances and their database at random for TIME seconds while 64 provers enrol, and say what was lost.
+	@Tests/install-packages postgresql python3-cryptography
+	@/usr/bin/python3 Tests/Interop/chaos_service.py --service .build/release/holdfast-service --seconds $(TIME) --seed $(SEED)
+
+ENROLMENTS = 100000
+DEVICES = 1000000
+TOKENS = 10000000
+bench-service: service ## Measure the online service, and write the figures into docs/performance.md; takes an hour.
+	@Tests/install-packages postgresql python3-cryptography gcc
+	@/usr/bin/python3 Tests/Interop/bench_service.py --service .build/release/holdfast-service --write \
+	  --enrolments $(ENROLMENTS) --devices $(DEVICES) --tokens $(TOKENS)
 
 firmware: ## Build the images for a Cortex-M4 in firmware-sim/.build.
 	@Tests/install-packages $(FIRMWARE_PACKAGES)

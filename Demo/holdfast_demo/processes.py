@@ -54,7 +54,7 @@ class Processes:
             raise Interrupted(number)
 
     def start(self, words, prepare=None, **options):
-        """Starts a program without input. `prepare` runs in the new process before the program does."""
+        """Starts a program, without input unless told otherwise. `prepare` runs in the new process before the program does."""
 
         def in_child():
             libc.prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -64,9 +64,8 @@ class Processes:
         with self.deferring():
             process = subprocess.Popen(
                 [str(word) for word in words],
-                stdin=subprocess.DEVNULL,
-                preexec_fn=in_child,  # noqa: PLW1509 (there is one thread)
-                **options,
+                preexec_fn=in_child,  # noqa: PLW1509 (other threads only wait for sockets)
+                **{"stdin": subprocess.DEVNULL, **options},
             )
             self.running.append(process)
         return process
@@ -123,7 +122,8 @@ class Processes:
         """Ends every process, and removes the folder that they wrote to. From here on, signals are ignored."""
         for number in SIGNALS:
             signal.signal(number, signal.SIG_IGN)
-        for process in list(self.running):
+        # The last one first: it may need the others.
+        for process in list(reversed(self.running)):
             self.end(process)
         for _ in range(10):
             if folder is None or not os.path.exists(folder):

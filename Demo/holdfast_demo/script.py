@@ -8,6 +8,7 @@ why the board has no part in an attack.
 from . import daily, impostors, provers, tokens, users, wire
 
 LINUX_TITLE = "Holdfast: a lock without Internet, and an app that proves itself to it."
+ONLINE_TITLE = "Holdfast: the online service of a fleet, which loses an instance and its database, and nothing else."
 BOARD_TITLE = "Holdfast: a lock on a microcontroller, and an app that proves itself to it."
 
 NOT_ON_A_BOARD = {
@@ -263,4 +264,56 @@ def board(_):
             [power.console_faults, power.stop_bridge, power.cut_power, power.audit, power.follow_last_entry],
         ),
         ("Attacks of `make demo` that have no board in them", [daily.name_others(NOT_ON_A_BOARD)]),
+    ]
+
+
+def online(_):
+    """The acts of a fleet's online service: pairs of a heading and its entries."""
+    # Needs PostgreSQL, which the other demonstrations do without.
+    from . import online
+
+    return [
+        (
+            "The service, on three hosts, and its database on two",
+            [online.start_database, online.start_service, online.approve, online.make_lock, online.gather],
+        ),
+        (
+            "Who may enrol",
+            [
+                online.enrol,
+                online.enrol_by_used,
+                online.enrol_at_stranger,
+                online.unlock,
+                online.ask,
+                online.approve_request,
+                online.revoke,
+                online.enrol_revoked,
+            ],
+        ),
+        (
+            "An instance is lost, and then the primary",
+            [
+                online.start_crowd,
+                online.kill_instance,
+                online.enrol_elsewhere,
+                online.kill_primary,
+                online.promote,
+                online.revive,
+                online.count_connections,
+                online.refuse_former,
+                online.rebuild,
+            ],
+        ),
+        (
+            "As before",
+            [
+                online.enrol_afterwards,
+                online.unlock_afterwards,
+                online.unlock_as_before,
+                online.enrol_by_used_afterwards,
+                online.enrol_revoked_afterwards,
+                online.finish_crowd,
+                online.compare,
+            ],
+        ),
     ]

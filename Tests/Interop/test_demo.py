@@ -12,7 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 DEMO = ROOT / "Demo" / "holdfast-demo"
-from holdfast_demo import daily, impostors, power, provers, script, serial_line, tokens, users, wire
+from holdfast_demo import daily, impostors, online, power, provers, script, serial_line, tokens, users, wire
 from holdfast_demo.board import BoardScene
 from holdfast_demo.linux import LinuxScene
 from holdfast_demo.processes import Processes
@@ -110,8 +110,8 @@ class World:
             time.sleep(0.002)
 
 
-def interrupted(world, number, stage, is_group):
-    demo = world.start()
+def interrupted(world, number, stage, is_group, *options):
+    demo = world.start(*options)
     world.wait_for(demo, stage)
     (os.killpg if is_group else os.kill)(demo.pid, number)
     status, _, errors = world.finish(demo)
@@ -131,10 +131,10 @@ def interrupted_often(world):
     expect("Traceback" not in errors, errors[-400:])
 
 
-def killed(world):
+def killed(world, stage="device.sock", *options):
     """What it started ends with it, even where it cannot clean up."""
-    demo = world.start()
-    world.wait_for(demo, "device.sock")
+    demo = world.start(*options)
+    world.wait_for(demo, stage)
     demo.kill()
     demo.communicate(timeout=SECONDS)
     left = list(world.folder.glob("holdfast-*"))
@@ -227,7 +227,7 @@ def every_situation_is_shown(_):
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         acts = [
             act
-            for kind, acts in ((LinuxScene, script.linux), (BoardScene, script.board))
+            for kind, acts in ((LinuxScene, script.linux), (BoardScene, script.board), (LinuxScene, script.online))
             for act in acts(kind("/bin/false", folder, Processes()))
         ]
     entries = {
@@ -235,10 +235,17 @@ def every_situation_is_shown(_):
         for _, list_ in acts
         for entry in list_
     }
-    for module in (daily, impostors, power, provers, serial_line, tokens, users, wire):
+    for module in (daily, impostors, online, power, provers, serial_line, tokens, users, wire):
         for name, value in vars(module).items():
             if isinstance(value, Situation):
                 expect(value.body in entries, f"{module.__name__}.{name} is in no script")
+
+
+ONLINE = ("--target", "online")
+
+
+def without_service(world):
+    refused(world, ONLINE, UNAVAILABLE, "holdfast-service", "hint: make build service", holdfast="/bin/true")
 
 
 def checks():
@@ -264,6 +271,11 @@ def checks():
         yield f"SIGINT{' to the group' if is_group else ''}, at {stage}", interrupted, signal.SIGINT, stage, is_group
     yield "SIGINT, again and again", interrupted_often
     yield "SIGKILL", killed
+    # While the standby copies the primary, while instances serve, and while the primary is away.
+    for stage in ("b/data", "instance-0.json", "carol"):
+        yield f"the online service: SIGINT at {stage}", interrupted, signal.SIGINT, stage, stage == "carol", *ONLINE
+    yield "the online service: SIGKILL", killed, "instance-0.json", *ONLINE
+    yield "the online service: not built", without_service
     yield "nobody reads the transcript", nobody_reads
     yield "two at once", twice_at_once
     yield "a device that asks for too little", deceived
