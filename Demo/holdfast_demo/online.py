@@ -181,7 +181,7 @@ def enrol_revoked(scene):
 @step("more provers enrol all the time, and operators revoke")
 def start_crowd(scene):
     scene.crowd.start()
-    wait_for(scene, "tokens were given", lambda: len(scene.crowd.journal.given) > 2 * CROWD)
+    wait_for(scene, "tokens were given", lambda: len(scene.crowd.journal.given) > 3 * CROWD)
     return f"{CROWD} provers"
 
 

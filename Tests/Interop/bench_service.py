@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import postgresql
+from holdfast_peer.checks import Failed
 from online_fleet import Fleet, Host
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -31,6 +32,8 @@ BEGIN, END = "<!-- Written by make bench-service. -->\n", "<!-- End of what make
 CLIENTS, PORTION, SMALL = 64, 10_000, 1000
 # The repetitions of a request whose time is compared.
 REPEATED = 200
+# The key that signed the tokens which `fill` makes.
+SIGNER = r"\x0011223344556677"
 # Ten million tokens take a quarter of an hour.
 FILL_SECONDS = 3600
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
@@ -66,11 +69,19 @@ class Bench:
         self.instance.process.stdout.close()
         self.instance.start()
         if not self.instance.wait():
-            raise postgresql.Failed(self.instance.log.read_text()[-300:])
+            raise Failed(self.instance.log.read_text()[-300:])
 
     def run_load(self, *words, input=None):
         words = [self.load, words[0], *map(str, words[1:])]
         return subprocess.run(words, input=input, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+
+    def checked(self, lines, count):
+        """The answers that the client printed, each of which must be a success."""
+        answers = [line.split() for line in lines]
+        wrong = [answer for answer in answers if answer[2] not in ("200", "201")]
+        if wrong or len(answers) != count:
+            raise Failed(f"{len(wrong)} of {len(answers)} answers are wrong, and {count} are due: {wrong[:3]}")
+        return answers
 
     def note(self, figure, measured, target=""):
         self.lines.append((figure, measured, target))
@@ -121,10 +132,7 @@ class Bench:
             resident.append(self.instance.resident_bytes())
         used = (self.instance.processor_seconds() - before) / count * 1e6
         alone = float(self.run_load("cryptography", 5000)[0])
-        answers = [line.split() for line in times]
-        wrong = [line for line in times if line.split()[2] not in ("200", "201")]
-        if wrong or len(answers) != 2 * count:
-            raise postgresql.Failed(f"{len(wrong)} of {len(answers)} answers are wrong: {wrong[:3]}")
+        answers = self.checked(times, 2 * count)
         self.note("enrolments, 64 provers at once", f"{count}, {count / wall:.0f} a second")
         self.note(
             "processor time of the service for each",
@@ -148,17 +156,17 @@ class Bench:
         words = [self.load, "idle", str(self.instance.port), self.fleet.authority.file, str(count)]
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as client:
             if client.stdout.readline() != b"idle\n":
-                raise postgresql.Failed("the connections were not made")
+                raise Failed("the connections were not made")
             each = (self.instance.resident_bytes() - before) / count
             client.stdin.close()
         self.note(f"{count} idle connections, each", f"{each / 1024:.0f} KiB", "100 KiB")
 
     def requests(self):
-        """The requests that are compared: for each name, lines for the client. All are for records that exist."""
+        """The requests that are compared: for each name, lines for the client, about records that `fill` made."""
         bearer, count = f"Authorization: Bearer {self.fleet.operator}", REPEATED
         sample = self.server.sql(
             f"SELECT encode(id, 'hex'), encode(prover, 'hex'), encode(device, 'hex'), username FROM tokens "
-            f"WHERE username IS NOT NULL AND revoked IS NULL ORDER BY id LIMIT {count}"
+            f"WHERE signer = '{SIGNER}' AND revoked IS NULL ORDER BY id LIMIT {count}"
         )
         tokens = [line.split("|") for line in sample]
         devices = self.server.sql(f"SELECT encode(id, 'hex') FROM devices ORDER BY id LIMIT {count}")
@@ -188,7 +196,7 @@ class Bench:
             "GET changes": each("GET", "/changes", [""] * count),
             "GET statistics": each("GET", "/statistics", [""] * count),
             "POST invitations": each(
-                "POST", "/invitations{}", [""] * count, {"device": devices[0], "valid_seconds": 3600}
+                "POST", "/invitations{}", [""] * count, {"device": self.devices[0]["device_id"], "valid_seconds": 3600}
             ),
             "POST tokens/{id}/revoke": each("POST", "/tokens/{}/revoke", [token[0] for token in tokens], reason),
             "POST provers/{id}/revoke": each("POST", "/provers/{}/revoke", [token[1] for token in tokens], reason),
@@ -199,14 +207,11 @@ class Bench:
     def time_requests(self):
         """The median of each request, in microseconds, made one after the other."""
         port, authority, found = self.instance.port, self.fleet.authority.file, {}
-        answers = [line.split() for line in self.run_load("enrol", port, authority, 1, input=self.work(REPEATED))]
+        answers = self.checked(self.run_load("enrol", port, authority, 1, input=self.work(REPEATED)), 2 * REPEATED)
         for path in ("/v1/attest", "/v1/tokens"):
             found[f"POST {path}"] = sorted(int(answer[3]) for answer in answers if answer[1] == path)
         for name, lines in self.requests().items():
-            answers = [line.split() for line in self.run_load("ask", port, authority, input="\n".join(lines) + "\n")]
-            wrong = [answer for answer in answers if answer[2] != "200"]
-            if wrong:
-                raise postgresql.Failed(f"{name}: {wrong[0]}")
+            answers = self.checked(self.run_load("ask", port, authority, input="\n".join(lines) + "\n"), len(lines))
             found[name] = sorted(int(answer[3]) for answer in answers)
         return {name: times[len(times) // 2] for name, times in found.items()}
 
@@ -232,7 +237,7 @@ class Bench:
             f"""INSERT INTO tokens (id, baseline, device, prover, subject, version, username, issued, expires,
               generation, signer, format, bytes, claims)
             SELECT {identifier("token", "i")}, {hashed("baseline", "i")}, {device}, {prover}, 'app', '1.2.3',
-              'user-' || (i % {users}), {now} - i % 1000000, {now} + 7776000, 1, '\\x0011223344556677', 'cose',
+              'user-' || (i % {users}), {now} - i % 1000000, {now} + 7776000, 1, '{SIGNER}', 'cose',
               (SELECT string_agg(sha256((i || ' ' || j)::bytea), '') FROM generate_series(1, 13) j),
               '{{"issuer":"holdfast","subject":"app","version":"1.2.3","token_id":"0011223344556677","generation":1}}'
             FROM generate_series(0, {tokens - 1}) i""",

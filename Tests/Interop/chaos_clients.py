@@ -1,7 +1,6 @@
 """The provers and operators of `chaos_service`, and the journal of what they were told and when."""
 
 import base64
-import concurrent.futures
 import dataclasses
 import random
 import threading
@@ -77,7 +76,6 @@ class Crowd:
     def __init__(self, fleet, devices, seed, provers):
         self.fleet, self.devices, self.seed = fleet, devices, seed
         self.journal, self.is_over = Journal(), threading.Event()
-        self.pool = concurrent.futures.ThreadPoolExecutor(16)
         self.parties = [Prover(self, number) for number in range(provers)]
         self.parties += [Approver(self, "approver"), Revoker(self, "revoker"), Revoker(self, "another revoker")]
         self._shared, self._lock = (None, None, None, 0), threading.Lock()
@@ -96,7 +94,6 @@ class Crowd:
                 party.join(0.1)
         if any(party.is_alive() for party in self.parties):
             self.journal.faults.append("some requests never got an answer")
-        self.pool.shutdown()
 
     def shared_invitation(self, prover):
         """An invitation that several provers get: its code, user and device."""
@@ -121,11 +118,17 @@ class Party(threading.Thread):
         self.random = random.Random(f"{crowd.seed} {name}")
 
     def run(self):
+        while not self.crowd.is_over.is_set() and self.guarded(self.step):
+            pass
+
+    def guarded(self, body, *arguments):
+        """Runs a body, and returns whether it ended well."""
         try:
-            while not self.crowd.is_over.is_set():
-                self.step()
+            body(*arguments)
         except Exception as fault:
             self.journal.faults.append(f"{self.name}: {fault!r}")
+            return False
+        return True
 
     def persist(self, method, path, body=None, token=None):
         """Asks until there is an answer that is final: when its request began, its status, and its JSON."""
@@ -199,7 +202,10 @@ class Prover(Party):
         asked = [(evidence, each, *self.invitation(each)) for each in (device, other)]
         if all(code for _, _, code, _ in asked):
             self.journal.count("baselines for two devices at once")
-            concurrent.futures.wait([self.crowd.pool.submit(self.enrol, *words) for words in asked])
+            rival = threading.Thread(target=self.guarded, args=(self.enrol, *asked.pop()), daemon=True)
+            rival.start()
+            self.enrol(*asked.pop())
+            rival.join()
 
     def enrol(self, evidence, device, code, user=None):
         """Gets a token, and returns whether there is one."""
@@ -259,10 +265,12 @@ class Revoker(Party):
         time.sleep(self.random.uniform(0.02, 0.3))
         if self.blocked and (len(self.blocked) > 2 or self.random.random() < 0.2):
             self.unblock(self.blocked.pop(0))
-        if not self.journal.given:
+        # One of the last, so that others may still ask for it; and none for a device that is not the crowd's.
+        devices = {device["device_id"] for device in self.crowd.devices}
+        recent = [given for given in self.journal.given[-40:] if given.device in devices]
+        if not recent:
             return
-        # One of the last, so that others may still ask for it.
-        given = self.random.choice(self.journal.given[-40:])
+        given = self.random.choice(recent)
         kind = self.random.choices(["token", "prover", "user", "device"], [6, 2, 2, 1])[0]
         if kind == "token":
             self.revoke("token", "tokens", given.token_id)

@@ -76,11 +76,11 @@ class Chaos:
             self.restart_primary: 3,
             self.fail_over: 5,
         }
-        # Each kind comes once before the rest is left to chance.
+        # Each kind comes once, even if that takes longer, before the rest is left to chance.
         first = list(kinds)
         self.random.shuffle(first)
         end = time.monotonic() + self.seconds
-        while time.monotonic() < end:
+        while first or time.monotonic() < end:
             self.rest(self.random.uniform(0.2, 3))
             kind = first.pop() if first else self.random.choices(list(kinds), kinds.values())[0]
             kind()

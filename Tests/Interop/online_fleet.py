@@ -16,6 +16,7 @@ import time
 
 import postgresql
 from holdfast_peer import measurement
+from holdfast_peer.checks import Failed
 from holdfast_peer.command_line import descriptor_json
 from holdfast_peer.keys import PrivateKey
 from online_service import LOOPBACK, Authority
@@ -105,7 +106,7 @@ class Fleet:
         options = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True}
         done = subprocess.run(words, timeout=SECONDS, check=False, **options)
         if done.returncode:
-            raise postgresql.Failed(f"holdfast-service {arguments[0]}: {done.stderr[-500:]}")
+            raise Failed(f"holdfast-service {arguments[0]}: {done.stderr[-500:]}")
         return json.loads(done.stdout) if "--json" in arguments else done.stdout
 
     def serve(self, count):
@@ -115,7 +116,7 @@ class Fleet:
             instance.start()
         for instance in started:
             if not instance.wait():
-                raise postgresql.Failed(f"an instance did not start: {instance.log.read_text()[-500:]}")
+                raise Failed(f"an instance did not start: {instance.log.read_text()[-500:]}")
         self.instances += started
 
     def urls(self):
@@ -140,7 +141,7 @@ class Fleet:
         """An operator's request to the first instance, which must succeed."""
         status, answer = self.ask(self.instances[0].port, method, f"/v1/admin{path}", body, self.operator)
         if status != 200:
-            raise postgresql.Failed(f"{method} {path}: {status} {answer}")
+            raise Failed(f"{method} {path}: {status} {answer}")
         return answer
 
     def approve_app(self):

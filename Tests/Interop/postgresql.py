@@ -12,26 +12,26 @@ import socket
 import subprocess
 import time
 
+from holdfast_peer.checks import Failed
+
 SECONDS = 60
 DATABASE = ROLE = "holdfast"
 SETTINGS = """
 listen_addresses = ''
 max_connections = 100
 shared_buffers = 64MB
-wal_keep_size = 256MB
+wal_keep_size = 128MB
 hot_standby_feedback = on
 wal_retrieve_retry_interval = 100ms
 wal_receiver_status_interval = 1s
 log_checkpoints = off
 """
+# Only processes are killed here, never the machine.
+WITHOUT_DISK = "fsync = off"
 
 
 class Absent(Exception):
     """PostgreSQL is not installed here."""
-
-
-class Failed(Exception):
-    """A program of PostgreSQL failed; the argument has its last words."""
 
 
 def programs():
@@ -83,11 +83,18 @@ class Server:
 
     # Making it
 
-    def create(self):
+    def create(self, *settings):
         """Makes a primary with an empty database, and starts it."""
-        how = ("--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--no-instructions")
+        how = (
+            "--auth=trust",
+            "--username=postgres",
+            "--encoding=UTF8",
+            "--locale=C.UTF-8",
+            "--no-instructions",
+            "--wal-segsize=1",
+        )
         self.run("initdb", "--no-sync", *how, "-D", self.data)
-        self.configure(SETTINGS)
+        self.configure(SETTINGS, *settings)
         self.start()
         self.sql(f"CREATE ROLE {ROLE} LOGIN", f"CREATE DATABASE {DATABASE} OWNER {ROLE}", database="postgres")
 
@@ -175,7 +182,7 @@ class Pair:
         self.servers = (self.primary, self.standby)
 
     def create(self):
-        self.primary.create()
+        self.primary.create(WITHOUT_DISK)
         # Only now: without a standby, the primary would acknowledge nothing.
         self.primary.configure("synchronous_commit = on", "synchronous_standby_names = 'FIRST 1 (a, b)'")
         self.standby.follow(self.primary)

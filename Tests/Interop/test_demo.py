@@ -284,6 +284,8 @@ def checks():
 @pytest.fixture(scope="module")
 def world(holdfast):
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        # Another user runs the database of the online service.
+        pathlib.Path(folder).chmod(0o711)
         yield World(holdfast, folder)
 
 

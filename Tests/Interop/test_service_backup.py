@@ -24,7 +24,7 @@ def server(folder):
         server = postgresql.Server(folder, "a")
     except postgresql.Absent as reason:
         pytest.skip(str(reason))
-    server.create()
+    server.create(postgresql.WITHOUT_DISK)
     yield server
     server.kill()
 
@@ -102,7 +102,8 @@ def test_a_copy_of_sqlite(open_fleet, folder):
     def restore():
         for name in ("", "-wal", "-shm"):
             pathlib.Path(f"{database}{name}").unlink(missing_ok=True)
-        shutil.copy(folder / "copy.sqlite", database)
+        # The service refuses a database that others may read.
+        run("install", "-m", "600", folder / "copy.sqlite", database)
 
     restored_is_the_same(
         open_fleet, fleet, lambda: run("sqlite3", database, f".backup '{folder / 'copy.sqlite'}'"), restore

@@ -10,7 +10,7 @@ import postgresql
 import pytest
 from chaos_service import Chaos
 
-SECONDS, CLIENTS, SEED = 20, 16, 18
+SECONDS, CLIENTS, SEED = 10, 16, 18
 
 
 @pytest.fixture(scope="module")
