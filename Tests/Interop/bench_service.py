@@ -17,6 +17,7 @@ import platform
 import resource
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -49,7 +50,7 @@ class Bench:
         subprocess.run(words, check=True, timeout=60)
         url = f"postgresql:///{postgresql.DATABASE}?user={postgresql.ROLE}&host={self.server.folder}&port={self.server.port}"
         self.fleet = Fleet(service, folder, url, log_level="warning", idle_seconds=3600)
-        self.lines = []
+        self.lines, self.other_work = [], os.getloadavg()[0]
 
     def prepare(self):
         self.server.create()
@@ -133,7 +134,7 @@ class Bench:
         used = (self.instance.processor_seconds() - before) / count * 1e6
         alone = float(self.run_load("cryptography", 5000)[0])
         answers = self.checked(times, 2 * count)
-        self.note("enrolments, 64 provers at once", f"{count}, {count / wall:.0f} a second")
+        self.note("enrolments, 64 provers at once", f"{count:,}, {count / wall:.0f} a second")
         self.note(
             "processor time of the service for each",
             f"{used:.0f} µs, {used / alone:.1f} times that of its signatures and key agreements ({alone:.0f} µs)",
@@ -159,7 +160,7 @@ class Bench:
                 raise Failed("the connections were not made")
             each = (self.instance.resident_bytes() - before) / count
             client.stdin.close()
-        self.note(f"{count} idle connections, each", f"{each / 1024:.0f} KiB", "100 KiB")
+        self.note(f"{count:,} idle TLS connections, each", f"{each / 1024:.0f} KiB", "100 KiB")
 
     def requests(self):
         """The requests that are compared: for each name, lines for the client, about records that `fill` made."""
@@ -278,7 +279,8 @@ class Bench:
         text = PAGE.read_text()
         start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
         rows = "".join(f"| {figure} | {measured} | {target} |\n" for figure, measured, target in self.lines)
-        head = f"`{command}` on {os.cpu_count()} processors ({platform.machine()}), PostgreSQL on the same host:\n\n"
+        head = f"`{command}` on {os.cpu_count()} processors ({platform.machine()}), with PostgreSQL on the same host. Other work when it\n"
+        head += f"began: a load average of {self.other_work:.1f}; above 0.5, the percentiles say little.\n\n"
         PAGE.write_text(
             text[:start] + f"\n{head}| figure | measured | target |\n| --- | --- | --- |\n{rows}\n" + text[end:]
         )
@@ -293,6 +295,7 @@ def main():
     parser.add_argument("--connections", type=int, default=10_000)
     parser.add_argument("--write", action="store_true", help="write the figures into docs/performance.md")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     folder = tempfile.mkdtemp(prefix="hf")
