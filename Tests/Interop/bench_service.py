@@ -217,8 +217,8 @@ class Bench:
         return {name: times[len(times) // 2] for name, times in found.items()}
 
     def fill(self, devices, tokens):
-        """Adds records of the sizes that the service writes: as many provers as devices, and a user for each ten tokens."""
-        users, now, mark = max(tokens // 10, 1), int(time.time()), secrets.token_hex(4)
+        """Adds records of the sizes that the service writes: as many provers and users as devices."""
+        now, mark = int(time.time()), secrets.token_hex(4)
 
         def hashed(kind, number):
             return f"sha256(('{kind} {mark} ' || {number})::bytea)"
@@ -234,11 +234,11 @@ class Bench:
             f"""INSERT INTO provers (id, first_seen, last_seen)
             SELECT {prover}, {now}, {now} FROM generate_series(0, {devices - 1}) i""",
             f"""INSERT INTO users (name, added)
-            SELECT 'user-' || i, {now} FROM generate_series(0, {users - 1}) i ON CONFLICT DO NOTHING""",
+            SELECT 'user-{mark}-' || i, {now} FROM generate_series(0, {devices - 1}) i""",
             f"""INSERT INTO tokens (id, baseline, device, prover, subject, version, username, issued, expires,
               generation, signer, format, bytes, claims)
             SELECT {identifier("token", "i")}, {hashed("baseline", "i")}, {device}, {prover}, 'app', '1.2.3',
-              'user-' || (i % {users}), {now} - i % 1000000, {now} + 7776000, 1, '{SIGNER}', 'cose',
+              'user-{mark}-' || (i % {devices}), {now} - i % 1000000, {now} + 7776000, 1, '{SIGNER}', 'cose',
               (SELECT string_agg(sha256((i || ' ' || j)::bytea), '') FROM generate_series(1, 13) j),
               '{{"issuer":"holdfast","subject":"app","version":"1.2.3","token_id":"0011223344556677","generation":1}}'
             FROM generate_series(0, {tokens - 1}) i""",
@@ -247,7 +247,7 @@ class Bench:
         )
 
     def compare(self, devices, tokens):
-        self.fill(max(SMALL - len(self.devices), 1), SMALL)
+        self.fill(SMALL, SMALL)
         self.time_requests()
         small = self.time_requests()
         self.fill(devices, tokens)
