@@ -33,6 +33,8 @@ BEGIN, END = "<!-- Written by make bench-service. -->\n", "<!-- End of what make
 CLIENTS, PORTION, SMALL = 64, 10_000, 1000
 # The repetitions of a request whose time is compared.
 REPEATED = 200
+# The tables that `fill` fills.
+FILLED = {"devices", "provers", "users", "tokens"}
 # The key that signed the tokens which `fill` makes.
 SIGNER = r"\x0011223344556677"
 # Ten million tokens take a quarter of an hour.
@@ -268,7 +270,8 @@ class Bench:
         )
         for ratio, name in ratios:
             print(f"  {name:32} {small[name] / 1000:6.1f} ms {large[name] / 1000:6.1f} ms  {ratio:.2f}")
-        print(f"  tables that were read as a whole: {sorted(line.split('|')[0] for line in grown)}")
+        whole = sorted({line.split("|")[0] for line in grown} & FILLED)
+        self.note("tables of those sizes that a request reads as a whole", ", ".join(whole) or "none", "none")
 
     def close(self):
         self.fleet.close()
@@ -279,8 +282,11 @@ class Bench:
         text = PAGE.read_text()
         start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
         rows = "".join(f"| {figure} | {measured} | {target} |\n" for figure, measured, target in self.lines)
-        head = f"`{command}` on {os.cpu_count()} processors ({platform.machine()}), with PostgreSQL on the same host. Other work when it\n"
-        head += f"began: a load average of {self.other_work:.1f}; above 0.5, the percentiles say little.\n\n"
+        place = f"{os.cpu_count()} processors ({platform.machine()})"
+        head = (
+            f"`{command}`, on {place}, with PostgreSQL on the\nsame host. Other work when it began: a load average of "
+        )
+        head += f"{self.other_work:.1f}. Above 0.5, the percentiles and the comparison say little.\n\n"
         PAGE.write_text(
             text[:start] + f"\n{head}| figure | measured | target |\n| --- | --- | --- |\n{rows}\n" + text[end:]
         )

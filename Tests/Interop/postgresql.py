@@ -21,6 +21,7 @@ listen_addresses = ''
 max_connections = 100
 shared_buffers = 64MB
 wal_keep_size = 128MB
+max_wal_size = 1GB
 hot_standby_feedback = on
 wal_retrieve_retry_interval = 100ms
 wal_receiver_status_interval = 1s
