@@ -23,7 +23,7 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev l
   python3-cryptography
 # For HoldfastDatabase, which the command line and the C library do not have.
 DATABASE_PACKAGES = libpq-dev
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql qrencode
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.

@@ -114,9 +114,11 @@ let package = Package(
     .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(
+      name: "HoldfastQRCode", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CQREncode"], swiftSettings: strict),
+    .target(
       name: "HoldfastAuthenticator",
       dependencies: [
-        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "CExpat", "CQREncode",
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "CExpat",
       ],
       swiftSettings: strict),
 
@@ -178,7 +180,7 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -189,7 +191,7 @@ let package = Package(
       name: "holdfast-service",
       dependencies: [
         "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement",
-        "HoldfastService", "HoldfastVersion",
+        "HoldfastOnline", "HoldfastQRCode", "HoldfastService", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Hummingbird", package: "hummingbird", condition: service),
         .product(name: "HummingbirdCore", package: "hummingbird", condition: service),
@@ -226,6 +228,9 @@ let package = Package(
         "PowerCut", "TestSupport",
       ],
       exclude: ["Fixtures"], swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastQRCodeTests", dependencies: ["HoldfastQRCode", "HoldfastCore", "HoldfastOpenSSL"],
+      swiftSettings: tests),
     .testTarget(
       name: "HoldfastAuthenticatorTests",
       dependencies: [

@@ -16,6 +16,7 @@ import socket
 import ssl
 import subprocess
 import time
+import urllib.parse
 
 import pytest
 from cryptography import x509
@@ -196,6 +197,33 @@ def test_a_prover_enrols_by_invitation_and_its_device_accepts_it(service, instan
         assert done.returncode == 0, done.stderr.decode()[-300:]
     finally:
         stop(device)
+
+
+def test_an_invitation_has_a_qr_code_that_enroll_takes(service, instance):
+    """The drawing is that of qrencode for the text, and the text is what `enroll --invitation` reads."""
+    public = f"https://127.0.0.1:{instance.port}"
+    (service.folder / "public.json").write_text(json.dumps({"public_url": public}))
+    words = ("invite", "--device", "lock-7", "--qr")
+    for options, form in [((), "{}"), (("--config", service.folder / "public.json"), "holdfast-invitation:1?code={}&{}")]:
+        lines = service.verb(*words, *options).splitlines()
+        code = next(line.split()[1] for line in lines if line.startswith("code "))
+        text = form.format(code, "service=" + urllib.parse.quote(public, safe=""))
+        picture = subprocess.run(["qrencode", "-8", "-l", "M", "-t", "ASCII", text], capture_output=True, check=True)
+        # The quiet zone is 4 modules, and an odd last row has a light lower half. qrencode draws a module as two characters.
+        rows = [line[::2].rstrip() for line in picture.stdout.decode().splitlines()]
+        halves = [line for line in lines if set(line) <= set(" █▀▄")]
+        drawn = ["".join("#" if c in upper else " " for c in line) for line in halves for upper in ("█▀", "█▄")]
+        assert [row.rstrip() for row in drawn[: len(rows)]] == rows, lines
+        (service.folder / "invitation").write_text(text)
+        done = service.command_line.run(
+            *("enroll", "--device", service.folder / "device.json", "--service", public, "--state"),
+            *(service.folder / f"enrolled-{len(text)}", "--ca", service.folder / "certificate.pem"),
+            *("--invitation", service.folder / "invitation"),
+        )
+        assert done.returncode == 0, done.stderr
+    assert "█" not in service.verb(*words[:-1]), "a pipe got a picture"
+    (service.folder / "public.json").write_text(json.dumps({"public_url": "http://a.example/x"}))
+    assert service.verb("invite", "--device", "lock-7", "--config", service.folder / "public.json", status=2) == ""
 
 
 def test_an_operator_decides_about_a_request_without_an_invitation(service, instance):

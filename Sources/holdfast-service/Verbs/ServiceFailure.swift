@@ -122,6 +122,11 @@ extension ServiceVerb {
 
 /// The output of a verb: results on standard output, everything else on standard error.
 enum Output {
+  /// Whether standard output is a terminal.
+  static let isTerminal = isatty(STDOUT_FILENO) == 1
+  /// Whether standard output is a terminal that shows colours.
+  static let hasColour = unsafe isTerminal && getenv("NO_COLOR") == nil
+
   static func result(_ text: String) { write(text.printable + "\n", to: STDOUT_FILENO) }
   static func result(_ json: JSONValue) {
     write(String(decoding: json.compact(), as: UTF8.self) + "\n", to: STDOUT_FILENO)
