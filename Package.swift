@@ -180,7 +180,8 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors",
+        "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -199,6 +200,8 @@ let package = Package(
         .product(name: "Mustache", package: "swift-mustache", condition: service),
         .product(name: "NIOCore", package: "swift-nio", condition: service),
         .product(name: "NIOPosix", package: "swift-nio", condition: service),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: service),
+        .product(name: "NIOTLS", package: "swift-nio", condition: service),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: service),
         .product(name: "Logging", package: "swift-log", condition: service),
         .product(name: "Metrics", package: "swift-metrics", condition: service),
@@ -258,8 +261,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastServiceTests",
       dependencies: [
-        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastService",
-        "TestPostgreSQL", "TestSupport",
+        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastOpenSSL",
+        "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(

@@ -32,17 +32,18 @@ package final class Fleet: Sendable {
   }
 
   static func open(
-    _ location: DatabaseLocation, connectionCount: Int, creating: Bool
+    _ location: DatabaseLocation, connectionCount: Int, creating: Bool, schemaVersion: Int = FleetSchema.scripts.count
   ) throws(FleetFault) -> SQLDatabase {
     do throws(SQLFault) {
       return try SQLDatabase(
-        location, applicationID: FleetSchema.applicationID, schema: FleetSchema.scripts,
+        location, applicationID: FleetSchema.applicationID, schema: Array(FleetSchema.scripts.prefix(schemaVersion)),
         connectionCount: connectionCount, creating: creating)
     } catch { throw .database(error) }
   }
 
-  /// Checks that the database answers, for a readiness probe.
+  /// Checks that the clock can be relied on and the database answers, for a readiness probe.
   package func check() throws(FleetFault) {
+    _ = try now()
     do throws(SQLFault) { try database.check() } catch { throw .database(error) }
   }
 
@@ -171,7 +172,7 @@ package enum FleetFault: Error, Equatable, Sendable {
   case wrongServiceKey
   /// The database contains a value that the service does not write.
   case corrupt
-  /// There is no clock.
+  /// There is no clock, or it was set while the service ran.
   case noClock
   /// libcrypto or the random source failed.
   case cryptography

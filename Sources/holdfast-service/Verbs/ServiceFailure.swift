@@ -35,7 +35,7 @@ extension ServiceFailure {
     case .wrongServiceKey:
       self.init(.malformed, "service.key is not the key with which the keys in this database are encrypted")
     case .corrupt: self.init(.fault, "the database contains a value that the service does not write")
-    case .noClock: self.init(.fault, "there is no clock")
+    case .noClock: self.init(.fault, "there is no clock, or it was set just now")
     case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
     case .database(let fault): self.init(fault)
     }
@@ -91,9 +91,10 @@ extension ServiceFailure {
     }
   }
 
-  init(_ error: FileError) {
+  init(_ error: FileError, hint: String? = "holdfast-service init") {
     switch error.kind {
-    case .notFound: self.init(.malformed, "\(error.path) does not exist", hint: "holdfast-service init")
+    case .notFound: self.init(.malformed, "\(error.path) does not exist", hint: hint)
+    case .diskFull: self.init(.fault, "the disk is full; \(error.path) was not written")
     case .exists: self.init(.malformed, "\(error.path) already exists; nothing was overwritten")
     case .noPermission, .tooOpen, .wrongOwner:
       self.init(.noPermission, "\(error.path) is not only this user's, or this user may not read it")
