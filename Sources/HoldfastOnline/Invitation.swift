@@ -95,7 +95,7 @@ package struct Invitation: Sendable {
       switch byte {
       case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
         encoded.unicodeScalars.append(Unicode.Scalar(byte))
-      default: encoded += "%" + hexadecimal([byte].span)
+      default: encoded += "%" + hexadecimal([byte].span).uppercased()
       }
     }
     return encoded

@@ -90,10 +90,19 @@ struct ServiceConfiguration: Sendable, Equatable {
     ])
   }
 
+  /// Whether a URL of a database has a password, as the user's or as a parameter.
+  static func hasPassword(_ url: String) -> Bool { withoutPassword(url) != url }
+
   /// A URL in which a password is replaced by an asterisk.
   private static func withoutPassword(_ url: String) -> String {
-    guard let at = url.lastIndex(of: "@"), let scheme = url.firstRange(of: "://") else { return url }
-    guard let colon = url[scheme.upperBound..<at].firstIndex(of: ":") else { return url }
+    var url = url
+    if let value = url.firstRange(of: "password=") {
+      let end = url[value.upperBound...].firstIndex(of: "&") ?? url.endIndex
+      url.replaceSubrange(value.upperBound..<end, with: "*")
+    }
+    guard let at = url.lastIndex(of: "@"), let scheme = url.firstRange(of: "://"), scheme.upperBound <= at,
+      let colon = url[scheme.upperBound..<at].firstIndex(of: ":")
+    else { return url }
     return url[...colon] + "*" + url[at...]
   }
 }

@@ -21,8 +21,11 @@ struct ServiceMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let clock = ContinuousClock()
     let start = clock.now
+    var context = context
+    // The id of the context is that of its logger.
+    if let id = Self.id(of: request) { context.logger[metadataKey: "hb.request.id"] = "\(id)" }
     var response = await answer(request, context: context, next: next)
-    response.headers[HTTPField.Name("X-Request-ID")!] = context.id
+    response.headers[.requestID] = context.id
     response.headers[HTTPField.Name("X-Content-Type-Options")!] = "nosniff"
     response.headers[.strictTransportSecurity] = "max-age=63072000"
     let duration = start.duration(to: clock.now)
@@ -40,6 +43,20 @@ struct ServiceMiddleware: RouterMiddleware {
         "address": "\(context.remoteAddress?.ipAddress ?? "local")",
       ])
     return response
+  }
+
+  /// The id that the client or a proxy gave a request; nil if there is none, or not one of 1 to 64 letters, digits and `-._`.
+  private static func id(of request: Request) -> String? {
+    guard let id = request.headers[.requestID], (1...64).contains(id.utf8.count) else { return nil }
+    let isPlain = id.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        true
+      default: false
+      }
+    }
+    return isPlain ? id : nil
   }
 
   private func answer(
