@@ -144,7 +144,7 @@ import Testing
     let all = AdministrationOperation.all
     #expect(Set(all.map { $0.name }).count == all.count)
     #expect(Set(all.map { "\($0.method) \($0.path)" }).count == all.count)
-    #expect(all.filter { $0.method == .get && $0.scope != .read }.map { $0.name } == ["listOperators"])
+    #expect(all.filter { $0.method == .get && $0.scope != .read }.map { $0.name } == ["listOperators", "showOperator"])
     #expect(all.filter { $0.method != .get }.allSatisfy { $0.scope != .read })
   }
 
