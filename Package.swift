@@ -192,7 +192,7 @@ let package = Package(
       name: "holdfast-service",
       dependencies: [
         "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement",
-        "HoldfastOnline", "HoldfastQRCode", "HoldfastService", "HoldfastVersion",
+        "HoldfastOnline", "HoldfastOpenSSL", "HoldfastQRCode", "HoldfastService", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Hummingbird", package: "hummingbird", condition: service),
         .product(name: "HummingbirdCore", package: "hummingbird", condition: service),

@@ -137,6 +137,9 @@ import Testing
     }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showDevice", key: "zz") }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showUser", key: "nobody") }
+    #expect(throws: AdministrationFault.notFound) {
+      _ = try test.perform("revokeUser", key: "a\u{9b}b", body: .object([("reason", .string("x"))]))
+    }
     #expect(try test.perform("listChanges") == before)
   }
 

@@ -30,8 +30,10 @@ extension AdministrationRequest {
   }
 
   /// Returns the key in the path as a name.
+  ///
+  /// - Throws: `notFound` if it has another form, such as control characters.
   func userName() throws(AdministrationFault) -> BoundedText<32> {
-    guard let name = BoundedText<32>(key), !name.isEmpty else { throw .notFound }
+    guard let name = BoundedText<32>(key), !name.isEmpty, !Schema.hasControlCharacters(key) else { throw .notFound }
     return name
   }
 

@@ -29,6 +29,10 @@ struct ServiceConfiguration: Sendable, Equatable {
   var bodySeconds: UInt64 = 10
   /// The requests that one address may make within a minute.
   var requestsPerMinute: UInt64 = 600
+  /// Whether the service has the console.
+  var hasConsole = true
+  /// The seconds after which an operator has to sign in to the console again.
+  var sessionSeconds: UInt64 = 8 * 3600
   /// The least severe log entries that are written.
   var logLevel = "info"
 
@@ -61,6 +65,8 @@ struct ServiceConfiguration: Sendable, Equatable {
     if let member = json.member("idle_seconds") { idleSeconds = try member.integer(1...3600) }
     if let member = json.member("body_seconds") { bodySeconds = try member.integer(1...600) }
     if let member = json.member("requests_per_minute") { requestsPerMinute = try member.integer(1...1_000_000) }
+    if let member = json.member("console") { hasConsole = try member.flag() }
+    if let member = json.member("session_seconds") { sessionSeconds = try member.integer(1...(30 * 86_400)) }
     if let member = json.member("log_level") {
       guard let level = member.value.text, Self.logLevels.contains(level) else {
         throw member.mistake(.text(of: Self.logLevels))
@@ -86,7 +92,7 @@ struct ServiceConfiguration: Sendable, Equatable {
       ("public_url", text(publicAddresses.isEmpty ? nil : publicAddresses.map(\.description).joined(separator: ","))),
       ("maximum_connections", .integer(maximumConnections)), ("idle_seconds", .integer(idleSeconds)),
       ("body_seconds", .integer(bodySeconds)), ("requests_per_minute", .integer(requestsPerMinute)),
-      ("log_level", .string(logLevel)),
+      ("console", .bool(hasConsole)), ("session_seconds", .integer(sessionSeconds)), ("log_level", .string(logLevel)),
     ])
   }
 

@@ -40,7 +40,7 @@ struct ServiceMiddleware: RouterMiddleware {
       metadata: [
         "method": "\(request.method)", "route": "\(route)", "status": "\(status)",
         "milliseconds": "\(Int(duration / .milliseconds(1)))",
-        "address": "\(context.remoteAddress?.ipAddress ?? "local")",
+        "address": "\(context.address)",
       ])
     return response
   }
@@ -64,10 +64,10 @@ struct ServiceMiddleware: RouterMiddleware {
     next: (Request, ServiceRequestContext) async throws -> Response
   ) async -> Response {
     do {
-      try limiter.admit(context.remoteAddress?.ipAddress ?? "local")
+      try limiter.admit(context.address)
       return try await next(request, context)
     } catch {
-      let problem = Problem(error)
+      let problem = Problem(of: error)
       if problem.status.kind == .serverError { context.logger.error("failure", metadata: ["error": "\(error)"]) }
       return problem.response(requestID: context.id)
     }
@@ -76,7 +76,7 @@ struct ServiceMiddleware: RouterMiddleware {
 
 extension Problem {
   /// The problem of any error. An unknown error says nothing about itself.
-  fileprivate init(_ error: any Error) {
+  init(of error: any Error) {
     switch error {
     case let problem as Problem: self = problem
     case let fault as FleetFault: self.init(fault)
@@ -118,6 +118,14 @@ final class RateLimiter: Sendable {
       return isAdmitted
     }
     if !isAdmitted { throw .tooManyRequests(retrySeconds: max(1, Int(60 / perMinute))) }
+  }
+
+  /// Takes back a request that shall not count.
+  func forgive(_ address: String) {
+    buckets.withLock { buckets in
+      guard let bucket = buckets[address] else { return }
+      buckets[address]?.tokens = min(perMinute, bucket.tokens + 1)
+    }
   }
 
   private func filled(_ bucket: Bucket, at now: ContinuousClock.Instant) -> Double {

@@ -29,7 +29,7 @@ struct ServiceServer: Sendable {
     let threads = NIOThreadPool(numberOfThreads: Int(configuration.databaseConnections))
     threads.start()
     let application = Application(
-      router: router(threads), server: try server(),
+      router: try router(threads), server: try server(),
       configuration: ApplicationConfiguration(
         address: .hostname(configuration.host, port: Int(configuration.port)), serverName: "holdfast-service",
         availableConnectionsDelegate: MaximumAvailableConnections(Int(configuration.maximumConnections))),
@@ -42,13 +42,14 @@ struct ServiceServer: Sendable {
     try await threads.shutdownGracefully()
   }
 
-  private func router(_ threads: NIOThreadPool) -> Router<ServiceRequestContext> {
+  private func router(_ threads: NIOThreadPool) throws -> Router<ServiceRequestContext> {
     let router = Router(context: ServiceRequestContext.self)
     router.add(middleware: ServiceMiddleware(limiter: RateLimiter(perMinute: configuration.requestsPerMinute)))
     let service = ServiceContext(fleet: fleet, threads: threads, configuration: configuration)
     let routes = Routes(router)
     PublicRoutes(service: service).add(to: routes)
     AdministrationRoutes(service: service).add(to: routes)
+    if configuration.hasConsole { ConsoleRoutes(service: service, templates: try Templates()).add(to: routes) }
     routes.add(.metrics) { [metrics] _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],

@@ -348,9 +348,17 @@ struct PermissionOptions: ParsableArguments {
 
 /// Parses a time span, such as 90d, 12h, 30m or 45s.
 func seconds(_ text: String, of option: String) throws(ServiceFailure) -> UInt64 {
+  guard let seconds = spanSeconds(text) else {
+    throw ServiceFailure(.usage, "\(option) must be a number with s, m, h or d, such as 90d")
+  }
+  return seconds
+}
+
+/// Parses a time span, such as 90d, 12h, 30m or 45s; nil for any other text.
+func spanSeconds(_ text: String) -> UInt64? {
   let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
   guard let unit = text.last.flatMap({ units[$0] }), let number = UInt64(text.dropLast()), number < 1 << 32 else {
-    throw ServiceFailure(.usage, "\(option) must be a number with s, m, h or d, such as 90d")
+    return nil
   }
   return number * unit
 }
