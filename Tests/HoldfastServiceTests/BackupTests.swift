@@ -280,7 +280,9 @@ private final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 18)
+    try #require(expected.count == 19)
+    // Sessions end with a restore, as operators' tokens do.
+    expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))
     for table in BackupTable.all {
       let insert = table.insert.description
