@@ -23,11 +23,13 @@ PACKAGES = pkg-config libssl-dev libsqlite3-dev libbluetooth-dev libexpat1-dev l
   python3-cryptography
 # For HoldfastDatabase, which the command line and the C library do not have.
 DATABASE_PACKAGES = libpq-dev
-TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql sqlite3
+TEST_PACKAGES = swtpm oathtool liboath-dev python3-pyotp python3-pytest gcc g++ valgrind abigail-tools postgresql sqlite3 qrencode
 # For the Linux guests of Tests/Guest, which are skipped where these cannot be had.
 GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 # For the firmware and its simulated board, which are skipped in the same way.
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
+# For the browser in which the operators' console is tested, which is skipped in the same way.
+CONSOLE_TEST_PACKAGES = chromium chromium-driver python3-selenium zbar-tools
 # Debian has no ruff: pip installs this version below .build.
 RUFF_VERSION = 0.17.6
 RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
@@ -176,6 +178,7 @@ test: packages database-packages ## Build and check everything; ONLY="text" sele
 	@Tests/install-packages $(TEST_PACKAGES)
 	@Tests/install-packages $(GUEST_PACKAGES) || true
 	@Tests/install-packages $(FIRMWARE_PACKAGES) || true
+	@Tests/install-packages $(CONSOLE_TEST_PACKAGES) || true
 	@$(MAKE) --no-print-directory $(SCHEMATHESIS) || true
 	@ONLY="$(ONLY)" Tests/run
 

@@ -114,9 +114,11 @@ let package = Package(
     .systemLibrary(name: "CExpat", pkgConfig: "expat", providers: [.apt(["libexpat1-dev"])]),
     .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode", providers: [.apt(["libqrencode-dev"])]),
     .target(
+      name: "HoldfastQRCode", dependencies: ["HoldfastCore", "HoldfastOpenSSL", "CQREncode"], swiftSettings: strict),
+    .target(
       name: "HoldfastAuthenticator",
       dependencies: [
-        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "CExpat", "CQREncode",
+        "HoldfastLinux", "HoldfastCore", "HoldfastFormats", "HoldfastOpenSSL", "HoldfastStorage", "CExpat",
       ],
       swiftSettings: strict),
 
@@ -178,7 +180,8 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors", "HoldfastVersion",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors",
+        "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
       ],
@@ -189,7 +192,7 @@ let package = Package(
       name: "holdfast-service",
       dependencies: [
         "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement",
-        "HoldfastService", "HoldfastVersion",
+        "HoldfastOnline", "HoldfastOpenSSL", "HoldfastQRCode", "HoldfastService", "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Hummingbird", package: "hummingbird", condition: service),
         .product(name: "HummingbirdCore", package: "hummingbird", condition: service),
@@ -197,6 +200,8 @@ let package = Package(
         .product(name: "Mustache", package: "swift-mustache", condition: service),
         .product(name: "NIOCore", package: "swift-nio", condition: service),
         .product(name: "NIOPosix", package: "swift-nio", condition: service),
+        .product(name: "NIOHTTP1", package: "swift-nio", condition: service),
+        .product(name: "NIOTLS", package: "swift-nio", condition: service),
         .product(name: "NIOSSL", package: "swift-nio-ssl", condition: service),
         .product(name: "Logging", package: "swift-log", condition: service),
         .product(name: "Metrics", package: "swift-metrics", condition: service),
@@ -227,6 +232,9 @@ let package = Package(
       ],
       exclude: ["Fixtures"], swiftSettings: tests),
     .testTarget(
+      name: "HoldfastQRCodeTests", dependencies: ["HoldfastQRCode", "HoldfastCore", "HoldfastOpenSSL"],
+      swiftSettings: tests),
+    .testTarget(
       name: "HoldfastAuthenticatorTests",
       dependencies: [
         "HoldfastLinux", "HoldfastAuthenticator", "HoldfastCore", "HoldfastOpenSSL", "HoldfastStorage", "PowerCut",
@@ -253,8 +261,8 @@ let package = Package(
     .testTarget(
       name: "HoldfastServiceTests",
       dependencies: [
-        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastOpenSSL", "HoldfastService",
-        "TestPostgreSQL", "TestSupport",
+        "HoldfastCore", "HoldfastDatabase", "HoldfastFormats", "HoldfastIssuer", "HoldfastLinux", "HoldfastOpenSSL",
+        "HoldfastService", "HoldfastStorage", "TestPostgreSQL", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(

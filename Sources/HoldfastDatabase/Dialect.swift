@@ -11,6 +11,7 @@
 /// | `STRICT`, `WITHOUT ROWID`, with a comma between | | removed |
 /// | `APPEND ONLY name;` | two triggers | two triggers |
 /// | `FOR UPDATE`, `FOR SHARE` and their variants | removed | |
+/// | `OVERRIDING SYSTEM VALUE` | removed | |
 /// | `x'00'` | | `'\x00'::BYTEA` |
 package enum Dialect {
   /// Rewrites a statement or a schema for SQLite.
@@ -26,6 +27,7 @@ package enum Dialect {
           CREATE TRIGGER \(table)_without_update BEFORE UPDATE ON \(table) BEGIN SELECT RAISE(ABORT, 'append only'); END;
           CREATE TRIGGER \(table)_without_delete BEFORE DELETE ON \(table) BEGIN SELECT RAISE(ABORT, 'append only'); END
           """)
+      case "OVERRIDING" where words.next(1) == "SYSTEM" && words.next(2) == "VALUE": words.replace(3, "")
       case "FOR" where lockWordCount(words) > 0: words.replace(lockWordCount(words), "")
       default:
         if words.current.hasPrefix("$") { words.replace(1, "?" + words.current.dropFirst()) }

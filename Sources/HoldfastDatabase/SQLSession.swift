@@ -59,10 +59,11 @@ extension SQLSession {
 /// Every read throws `misuse` if the column holds another type, or if there is no such column. NULL is another type, unless the
 /// name of the function begins with `optional`. Booleans of PostgreSQL are the integers 0 and 1, as in SQLite.
 package struct SQLRow: Equatable, Sendable {
-  private let columns: [Value]
+  /// The columns.
+  package let values: [Value]
 
-  init(_ columns: [Value]) {
-    self.columns = columns
+  init(_ values: [Value]) {
+    self.values = values
   }
 
   /// Reads a signed integer.
@@ -151,7 +152,7 @@ package struct SQLRow: Equatable, Sendable {
   }
 
   private func value(_ column: Int) throws(SQLFault) -> Value {
-    guard columns.indices.contains(column) else { throw .misuse }
-    return columns[column]
+    guard values.indices.contains(column) else { throw .misuse }
+    return values[column]
   }
 }

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 
 /// An invitation to enrol: a secret code from a service's operator and, in the text of a QR code, the services that accept it.
 package struct Invitation: Sendable {
@@ -42,6 +43,21 @@ package struct Invitation: Sendable {
     } catch { throw .service(error) }
   }
 
+  /// Creates an invitation from a printed code and the services that accept it.
+  ///
+  /// - Throws: `malformed` if the code is not one.
+  package init(code: String, services: [ServiceAddress]) throws(InvitationFault) {
+    let bytes = Array(code.utf8)
+    (self.code, self.services) = (try Self.code(bytes[...]), services)
+  }
+
+  /// The text of a QR code, which ``init(_:)`` reads. Without services, it is the code itself.
+  package var text: String {
+    guard !services.isEmpty else { return code }
+    let service = services.map(\.description).joined(separator: ",")
+    return "\(Self.scheme)1?code=\(code)&service=\(Self.percentEncoded(service))"
+  }
+
   /// Returns the bytes after a prefix of ASCII; nil if they begin in another way.
   private static func dropping(_ prefix: String, from bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
     let end = bytes.startIndex + prefix.utf8.count
@@ -70,6 +86,19 @@ package struct Invitation: Sendable {
     }
     guard count == characterCount else { throw .malformed }
     return String(decoding: code, as: UTF8.self)
+  }
+
+  /// Source: RFC 3986 §2.1 and §2.3.
+  private static func percentEncoded(_ text: String) -> String {
+    var encoded = ""
+    for byte in text.utf8 {
+      switch byte {
+      case 0x30...0x39, 0x41...0x5a, 0x61...0x7a, UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        encoded.unicodeScalars.append(Unicode.Scalar(byte))
+      default: encoded += "%" + hexadecimal([byte].span).uppercased()
+      }
+    }
+    return encoded
   }
 
   /// Source: RFC 3986 §2.1.

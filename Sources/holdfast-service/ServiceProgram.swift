@@ -11,8 +11,7 @@ import HoldfastVersion
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
       ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, AuditVerbs.self,
-      ResponseCode.self,
-      OpenAPI.self,
+      ResponseCode.self, Export.self, Restore.self, OpenAPI.self,
     ])
 }
 

@@ -52,4 +52,17 @@ import Testing
   @Test func `a text that is too long is not read`() {
     #expect(throws: InvitationFault.malformed) { try read(code + String(repeating: " ", count: 5000)) }
   }
+
+  @Test(arguments: [
+    [], ["https://a.example"], ["https://a_b.example:8443", "https://[2001:db8::1]", "http://[::1]:80"],
+  ])
+  func `what is written is read again, and names no more than it has to`(services: [String]) throws {
+    let addresses = try services.map { try ServiceAddress($0) }
+    let written = try Invitation(code: "abcdefghjkmnpqr23456", services: addresses).text
+    #expect(written.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f })
+    let again = try read(written)
+    #expect(again.code == code)
+    #expect(again.services == addresses)
+    #expect(services.isEmpty == (written == code))
+  }
 }

@@ -9,7 +9,7 @@ import Testing
 /// The audit logs that devices' owners send.
 @Suite struct AuditTests {
   /// A log of a device: starts, one after the other, in the encoding of the device.
-  private static func log(_ device: DeviceDescriptor, count: UInt64, salt: UInt64 = 0) throws -> AuditArchive {
+  static func log(_ device: DeviceDescriptor, count: UInt64, salt: UInt64 = 0) throws -> AuditArchive {
     var cryptography = OpenSSLCryptography()
     var chain = AuditChain()
     var entries: [[UInt8]] = []

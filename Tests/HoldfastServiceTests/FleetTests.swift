@@ -137,6 +137,9 @@ import Testing
     }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showDevice", key: "zz") }
     #expect(throws: AdministrationFault.notFound) { _ = try test.perform("showUser", key: "nobody") }
+    #expect(throws: AdministrationFault.notFound) {
+      _ = try test.perform("revokeUser", key: "a\u{9b}b", body: .object([("reason", .string("x"))]))
+    }
     #expect(try test.perform("listChanges") == before)
   }
 
@@ -144,7 +147,7 @@ import Testing
     let all = AdministrationOperation.all
     #expect(Set(all.map { $0.name }).count == all.count)
     #expect(Set(all.map { "\($0.method) \($0.path)" }).count == all.count)
-    #expect(all.filter { $0.method == .get && $0.scope != .read }.map { $0.name } == ["listOperators"])
+    #expect(all.filter { $0.method == .get && $0.scope != .read }.map { $0.name } == ["listOperators", "showOperator"])
     #expect(all.filter { $0.method != .get }.allSatisfy { $0.scope != .read })
   }
 

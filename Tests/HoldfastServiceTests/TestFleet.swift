@@ -16,6 +16,13 @@ enum TestedDatabase: String, CaseIterable, CustomTestStringConvertible {
   static var installed: [TestedDatabase] { PostgreSQLServer.isInstalled ? allCases : [.sqlite] }
 
   var testDescription: String { self == .sqlite ? "SQLite" : "PostgreSQL" }
+
+  /// An empty database.
+  func newLocation(in folder: borrowing TemporaryFolder) throws -> DatabaseLocation {
+    if self == .sqlite { return .sqlite(path: "\(folder.path)/service.sqlite") }
+    let server = try sharedServer.get()
+    return .postgreSQL(url: server.url(try server.makeDatabase()))
+  }
 }
 
 /// A service with a policy, a registered device and an approved app, in a new database.
@@ -32,12 +39,7 @@ final class TestFleet {
 
   init(_ database: TestedDatabase, policy: ServicePolicy = ServicePolicy()) throws {
     folder = try TemporaryFolder()
-    switch database {
-    case .sqlite: location = .sqlite(path: "\(folder.path)/service.sqlite")
-    case .postgreSQL:
-      let server = try sharedServer.get()
-      location = .postgreSQL(url: server.url(try server.makeDatabase()))
-    }
+    location = try database.newLocation(in: folder)
     clock = TestClock(seconds: Self.now)
     try Fleet.create(
       in: location, serviceKey: ServiceKey(secret(Self.serviceKey)), policy: policy, by: owner, clock: clock)
@@ -58,8 +60,8 @@ final class TestFleet {
 
   func wait(seconds: UInt64) { clock.seconds = clock.seconds.map { $0 + seconds } }
 
-  static func device(_ number: UInt8) throws -> DeviceDescriptor {
-    let scalar: Secret<32> = secret([UInt8](repeating: number, count: 32))
+  static func device(_ number: UInt8, key: UInt8? = nil) throws -> DeviceDescriptor {
+    let scalar: Secret<32> = secret([UInt8](repeating: key ?? number, count: 32))
     return try DeviceDescriptor(
       deviceID: fixed([UInt8](repeating: number, count: 16)), publicPoint: P256PrivateKey(scalar: scalar).publicPoint)
   }
@@ -89,15 +91,15 @@ final class TestFleet {
 
   /// The result of an operation of the administration interface, for an operator with all scopes.
   func perform(
-    _ name: String, key: String? = nil, query: [(String, String)] = [], body: JSONValue? = nil
+    _ name: String, key: String? = nil, query: [(String, String)] = [], body: JSONValue? = nil, at fleet: Fleet? = nil
   ) throws -> JSONValue {
     let operation = try #require(AdministrationOperation.all.first { $0.name == name })
-    return try operation.perform(fleet, by: .local("owner"), key: key, query: query, body: body)
+    return try operation.perform(fleet ?? self.fleet, by: .local("owner"), key: key, query: query, body: body)
   }
 
   /// The records of a listing.
-  func list(_ name: String, query: [(String, String)] = []) throws -> [JSONValue] {
-    try #require(try perform(name, query: query)["items"]?.elements)
+  func list(_ name: String, query: [(String, String)] = [], at fleet: Fleet? = nil) throws -> [JSONValue] {
+    try #require(try perform(name, query: query, at: fleet)["items"]?.elements)
   }
 }
 

@@ -15,8 +15,11 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import time
+import urllib.parse
 
+import postgresql
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -24,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from holdfast_peer.command_line import CommandLine, stop
 
 
-def make_certificate(folder):
+def make_certificate(folder, days=(-1, 1)):
     """Writes a certificate for 127.0.0.1 that signs itself, with its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "holdfast-service")])
@@ -35,8 +38,8 @@ def make_certificate(folder):
         .issuer_name(name)
         .public_key(key.public_key())
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(days=1))
-        .not_valid_after(now + datetime.timedelta(days=1))
+        .not_valid_before(now + datetime.timedelta(days=days[0]))
+        .not_valid_after(now + datetime.timedelta(days=days[1]))
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
@@ -59,6 +62,7 @@ class Instance:
             "certificate": str(folder / "certificate.pem"),
             "key": str(folder / "key.pem"),
             "requests_per_minute": 100_000,
+            "database": service.database,
             **settings,
         }
         path = folder / f"config-{os.urandom(4).hex()}.json"
@@ -106,8 +110,8 @@ class Instance:
 class Service:
     """A service with a registered device and this program as its approved app."""
 
-    def __init__(self, program, command_line, folder):
-        self.program, self.command_line, self.folder = program, command_line, folder
+    def __init__(self, program, command_line, folder, database=None):
+        self.program, self.command_line, self.folder, self.database = program, command_line, folder, database
         make_certificate(folder)
         command_line.succeed("device", "init", "--dir", folder / "device")
         self.descriptor = command_line.read_json("device", "show", "--dir", folder / "device")
@@ -117,10 +121,17 @@ class Service:
         self.verb("image", "approve", command_line.path, "--subject", "holdfast", "--version", "0.0.0")
 
     def verb(self, *arguments, status=0):
-        words = [self.program, *arguments, "--dir", self.folder / "service"]
-        done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False)
+        done = self.run(*arguments)
         assert done.returncode == status, (arguments, done.returncode, done.stderr.decode()[-300:])
         return done.stdout.decode()
+
+    def run(self, *arguments, **options):
+        """The finished process of a verb."""
+        words = [self.program, *arguments, "--dir", self.folder / "service"]
+        if self.database:
+            words += ["--database", self.database]
+        options = {"stdin": subprocess.DEVNULL, "capture_output": True, "timeout": 60, "check": False, **options}
+        return subprocess.run(words, **options)
 
     def json(self, *arguments):
         return json.loads(self.verb(*arguments, "--json"))
@@ -144,14 +155,40 @@ class Service:
         return instance.ask("POST", "/v1/tokens", body)
 
 
-@pytest.fixture(scope="module")
-def service(request, tmp_path_factory):
-    program = request.config.getoption("holdfast").resolve().parent / "holdfast-service"
+@pytest.fixture(scope="session")
+def server():
+    """A server of PostgreSQL that the tests share."""
+    with tempfile.TemporaryDirectory(prefix="hf") as folder:
+        os.chmod(folder, 0o711)
+        try:
+            server = postgresql.Server(folder, "s")
+        except postgresql.Absent as reason:
+            pytest.skip(str(reason))
+        server.create()
+        yield server
+        server.kill()
+
+
+def new_database(server):
+    """The URL of an empty database."""
+    name = f"t{os.urandom(4).hex()}"
+    server.sql(f"CREATE DATABASE {name} OWNER {postgresql.ROLE}", database="postgres")
+    return f"postgresql:///{name}?user={postgresql.ROLE}&host={server.folder}&port={server.port}"
+
+
+def new_service(request, folder, database=None):
+    path = request.config.getoption("holdfast").resolve()
+    program = path.parent / "holdfast-service"
     if not program.exists():
         pytest.fail(f"{program} is not built: make service")
-    folder = tmp_path_factory.mktemp("service")
-    path = request.config.getoption("holdfast").resolve()
-    return Service(program, CommandLine(path, folder), folder)
+    return Service(program, CommandLine(path, folder), folder, database)
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def service(request, tmp_path_factory):
+    """Every test runs with each database."""
+    database = None if request.param == "sqlite" else new_database(request.getfixturevalue("server"))
+    return new_service(request, tmp_path_factory.mktemp("service"), database)
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +233,36 @@ def test_a_prover_enrols_by_invitation_and_its_device_accepts_it(service, instan
         assert done.returncode == 0, done.stderr.decode()[-300:]
     finally:
         stop(device)
+
+
+def test_an_invitation_has_a_qr_code_that_enroll_takes(service, instance):
+    """The drawing is that of qrencode for the text, and the text is what `enroll --invitation` reads."""
+    public = f"https://127.0.0.1:{instance.port}"
+    (service.folder / "public.json").write_text(json.dumps({"public_url": public}))
+    words = ("invite", "--device", "lock-7", "--qr")
+    for options, form in [
+        ((), "{}"),
+        (("--config", service.folder / "public.json"), "holdfast-invitation:1?code={}&{}"),
+    ]:
+        lines = service.verb(*words, *options).splitlines()
+        code = next(line.split()[1] for line in lines if line.startswith("code "))
+        text = form.format(code, "service=" + urllib.parse.quote(public, safe=""))
+        picture = subprocess.run(["qrencode", "-8", "-l", "M", "-t", "ASCII", text], capture_output=True, check=True)
+        # The quiet zone is 4 modules, and an odd last row has a light lower half. qrencode draws a module as two characters.
+        rows = [line[::2].rstrip() for line in picture.stdout.decode().splitlines()]
+        halves = [line for line in lines if set(line) <= set(" █▀▄")]
+        drawn = ["".join("#" if c in upper else " " for c in line) for line in halves for upper in ("█▀", "█▄")]
+        assert [row.rstrip() for row in drawn[: len(rows)]] == rows, lines
+        (service.folder / "invitation").write_text(text)
+        done = service.command_line.run(
+            *("enroll", "--device", service.folder / "device.json", "--service", public, "--state"),
+            *(service.folder / f"enrolled-{len(text)}", "--ca", service.folder / "certificate.pem"),
+            *("--invitation", service.folder / "invitation"),
+        )
+        assert done.returncode == 0, done.stderr
+    assert "█" not in service.verb(*words[:-1]), "a pipe got a picture"
+    (service.folder / "public.json").write_text(json.dumps({"public_url": "http://a.example/x"}))
+    assert service.verb("invite", "--device", "lock-7", "--config", service.folder / "public.json", status=2) == ""
 
 
 def test_an_operator_decides_about_a_request_without_an_invitation(service, instance):

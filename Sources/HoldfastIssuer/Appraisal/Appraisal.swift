@@ -196,7 +196,7 @@ extension Evidence {
   ].compactMap { BoundedText($0) }
 
   /// The largest difference between a baseline's time and the present, in seconds.
-  private static let freshnessSeconds: UInt64 = 5 * 60
+  package static let freshnessSeconds: UInt64 = 5 * 60
 
   /// Returns the approval of the image that made this authentic evidence, or throws the first reason for refusal.
   func approval(

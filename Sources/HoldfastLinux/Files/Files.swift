@@ -112,7 +112,7 @@ extension Files {
   }
 
   /// Returns a new name for a file whose contents are not completely on the disk yet.
-  private static func temporaryName() -> String {
+  static func temporaryName() -> String {
     ".holdfast-\(String(UInt64.random(in: 0...UInt64.max), radix: 16)).tmp"
   }
 
@@ -170,16 +170,7 @@ extension Files {
   ) throws(SystemError) {
     let number = file.number
     try retrying { fchmod(number, mode) }
-    var written = 0
-    while written < bytes.count {
-      do throws(SystemError) {
-        let byteCount = try operations.write(number, bytes.extracting(written..<bytes.count))
-        guard byteCount > 0 else { throw SystemError(EIO) }
-        written += byteCount
-      } catch {
-        guard error.number == EINTR else { throw error }
-      }
-    }
+    try operations.writeAll(bytes, to: number)
     try operations.synchronize(number)
   }
 }

@@ -99,6 +99,20 @@ package struct FileOperations: Sendable {
     rename: { (directory, from, to, overwrite) throws(SystemError) in
       try renameFile(in: directory, from: from, to: to, overwrite: overwrite)
     })
+
+  /// Writes all of `bytes`.
+  func writeAll(_ bytes: Span<UInt8>, to descriptor: Int32) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      do throws(SystemError) {
+        let byteCount = try write(descriptor, bytes.extracting(written..<bytes.count))
+        guard byteCount > 0 else { throw SystemError(EIO) }
+        written += byteCount
+      } catch {
+        guard error.number == EINTR else { throw error }
+      }
+    }
+  }
 }
 
 private func renameFile(in directory: Int32, from: String, to: String, overwrite: Bool) throws(SystemError) {

@@ -25,20 +25,20 @@ extension AdministrationOperation {
     },
     action("blockDevice", on: .devices, "/devices/{id}/block", .revoke, "Blocks a device: it gets no more tokens.") {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.setBlocked(true, try request.id(), by: request.caller.actor)
+      try fleet.setBlocked(true, try request.id(), by: request.actor())
       return try fleet.record(.devices, request.key)
     },
     action("unblockDevice", on: .devices, "/devices/{id}/unblock", .admin, "Permits tokens for a blocked device again.")
     {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.setBlocked(false, try request.id(), by: request.caller.actor)
+      try fleet.setBlocked(false, try request.id(), by: request.actor())
       return try fleet.record(.devices, request.key)
     },
     action(
       "raiseGeneration", on: .devices, "/devices/{id}/raise-generation", .revoke,
       "Raises the generation: once the device sees a newer token, it refuses all older ones."
     ) { (fleet, request) throws(AdministrationFault) in
-      _ = try fleet.raiseGeneration(of: try request.id(), by: request.caller.actor)
+      _ = try fleet.raiseGeneration(of: try request.id(), by: request.actor())
       return try fleet.record(.devices, request.key)
     },
     revocation("revokeDevice", on: .devices, "/devices/{id}/revoke", "Revokes all tokens for a device, and blocks it.")
@@ -71,7 +71,7 @@ extension AdministrationOperation {
     },
     action("withdrawImage", on: .images, "/images/{id}/withdraw", .revoke, "Withdraws the approval of an executable.") {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.withdraw(try request.id(), by: request.caller.actor)
+      try fleet.withdraw(try request.id(), by: request.actor())
       return try fleet.record(.images, request.key)
     },
   ]
@@ -87,7 +87,7 @@ extension AdministrationOperation {
     action("reinstateProver", on: .provers, "/provers/{id}/reinstate", .admin, "Lets a revoked prover enrol again.") {
       (fleet, request) throws(AdministrationFault) in
       let prover: HostID = try request.id()
-      try fleet.reinstate(prover: prover, by: request.caller.actor)
+      try fleet.reinstate(prover: prover, by: request.actor())
       return try fleet.record(.provers, request.key)
     },
   ]
@@ -102,7 +102,7 @@ extension AdministrationOperation {
     },
     action("reinstateUser", on: .users, "/users/{id}/reinstate", .admin, "Lets a revoked user enrol again.") {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.reinstate(user: try request.userName(), by: request.caller.actor)
+      try fleet.reinstate(user: try request.userName(), by: request.actor())
       return try fleet.record(.users, request.key)
     },
   ]
@@ -167,7 +167,7 @@ extension AdministrationOperation {
       "Revokes an invitation that was not used."
     ) {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.revoke(invitation: try request.id(), by: request.caller.actor)
+      try fleet.revoke(invitation: try request.id(), by: request.actor())
       return try fleet.record(.invitations, request.key)
     },
   ]
@@ -189,12 +189,12 @@ extension AdministrationOperation {
     action("approveRequest", on: .requests, "/requests/{id}/approve", .approve, "Approves a request.", body: permission)
     {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.approve(request: try request.id(), try request.permission(), by: request.caller.actor)
+      try fleet.approve(request: try request.id(), try request.permission(), by: request.actor())
       return try fleet.record(.requests, request.key)
     },
     revocation("refuseRequest", on: .requests, "/requests/{id}/refuse", "Refuses a request.", scope: .approve) {
       (fleet, request, reason) throws(AdministrationFault) in
-      try fleet.refuse(request: try request.id(), reason: reason, by: request.caller.actor)
+      try fleet.refuse(request: try request.id(), reason: reason, by: request.actor())
       return try fleet.record(.requests, request.key)
     },
   ]
@@ -255,7 +255,7 @@ extension AdministrationOperation {
     show(.keys, "/keys/{id}", "Shows a key of the issuer."),
     AdministrationOperation(
       "rotateKey", .post, "/keys", .admin, "Makes a new key of the issuer, which signs from a time on.",
-      body: [Schema.Property("active", .integer(0...maximumInteger), required: true, "The time, in Unix seconds.")],
+      body: [Schema.Property("active", .time, required: true, "The time from which the key signs.")],
       answer: Listing.keys.schema
     ) { (fleet, request) throws(AdministrationFault) in
       let id = try fleet.rotateIssuerKey(
@@ -266,6 +266,7 @@ extension AdministrationOperation {
 
   private static let operators: [AdministrationOperation] = [
     list(.operators, "/operators", "Lists the operators.", scope: .admin),
+    show(.operators, "/operators/{id}", "Shows an operator, without the token.", scope: .admin),
     AdministrationOperation(
       "addOperator", .post, "/operators", .admin, "Makes an operator's token, which is shown only once.",
       body: [
@@ -287,7 +288,7 @@ extension AdministrationOperation {
     },
     action("removeOperator", on: .operators, "/operators/{id}/remove", .admin, "Revokes an operator's token.") {
       (fleet, request) throws(AdministrationFault) in
-      try fleet.removeOperator(try request.userName(), by: request.caller.actor)
+      try fleet.removeOperator(try request.userName(), by: request.actor())
       return try fleet.record(.operators, request.key)
     },
   ]
@@ -336,9 +337,11 @@ extension AdministrationOperation {
     }
   }
 
-  private static func show(_ listing: Listing, _ path: String, _ summary: String) -> AdministrationOperation {
+  private static func show(
+    _ listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .read
+  ) -> AdministrationOperation {
     AdministrationOperation(
-      "show" + capitalised(listing.name).dropLast(), .get, path, .read, summary, answer: listing.schema
+      "show" + capitalised(listing.name).dropLast(), .get, path, scope, summary, answer: listing.schema
     ) {
       (fleet, request) throws(AdministrationFault) in try fleet.record(listing, request.key)
     }
@@ -351,7 +354,10 @@ extension AdministrationOperation {
     body: [Schema.Property] = [],
     perform: @escaping @Sendable (Fleet, AdministrationRequest) throws(AdministrationFault) -> JSONValue
   ) -> AdministrationOperation {
-    AdministrationOperation(name, .post, path, scope, summary, body: body, answer: listing.schema, perform: perform)
+    AdministrationOperation(
+      name, .post, path, scope, summary,
+      body: body + [Schema.Property("reason", .text(1...255), "The reason, which the log of changes keeps.")],
+      answer: listing.schema, perform: perform)
   }
 
   private static func revocation(

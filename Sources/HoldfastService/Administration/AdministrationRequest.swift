@@ -15,6 +15,12 @@ package struct AdministrationRequest: Sendable {
 }
 
 extension AdministrationRequest {
+  /// Returns the operator as the one who makes a change, with the reason in the body, if there is one.
+  func actor() throws(AdministrationFault) -> Actor {
+    let reason: BoundedText<255>? = try text("reason")
+    return Actor(caller.name, reason: reason?.description ?? "")
+  }
+
   /// Returns the key in the path as an id.
   ///
   /// - Throws: `notFound` if it has another form.
@@ -24,8 +30,10 @@ extension AdministrationRequest {
   }
 
   /// Returns the key in the path as a name.
+  ///
+  /// - Throws: `notFound` if it has another form, such as control characters.
   func userName() throws(AdministrationFault) -> BoundedText<32> {
-    guard let name = BoundedText<32>(key), !name.isEmpty else { throw .notFound }
+    guard let name = BoundedText<32>(key), !name.isEmpty, !Schema.hasControlCharacters(key) else { throw .notFound }
     return name
   }
 

@@ -23,6 +23,16 @@ extension Fleet {
   /// - Returns: The number of entries that were new.
   /// - Throws: `notFound` if the device is not registered; `conflict` with `gapInLog`, `forkedLog` or `brokenLog`.
   func receive(_ part: ReceivedAudits, by actor: Actor) throws(AdministrationFault) -> UInt64 {
+    do throws(AdministrationFault) { return try store(part, by: actor) } catch {
+      // Somebody changed the log or the device: this must not be forgotten because the entries are refused.
+      if error == .conflict(.forkedLog) {
+        try change("audit.fork", hexadecimal(part.device), by: actor, "after entry \(part.base.count)") { _ in 1 }
+      }
+      throw error
+    }
+  }
+
+  private func store(_ part: ReceivedAudits, by actor: Actor) throws(AdministrationFault) -> UInt64 {
     let links = try Self.links(of: part)
     return try changing { (session) throws(AdministrationFault) in
       let known = try session.running { (session) throws(FleetFault) in try session.lockedAuditCount(of: part.device) }

@@ -96,19 +96,31 @@ extension Fleet {
           """,
           .copying(digest.bytes), .unsigned(session.now))
       else { return nil }
-      let (name, words) = try session.decoding { () throws(SQLFault) in (try row.text(0), try row.text(1)) }
-      return Operator(
-        name: name, scopes: Set(words.split(separator: " ").compactMap { OperatorScope(rawValue: String($0)) }))
+      return try session.caller(row)
     }
   }
 
   private static func digest(of token: String) throws(FleetFault) -> Digest {
+    try digest(of: token, domain: "holdfast/1 operator")
+  }
+
+  /// Returns SHA-256 of a domain and a secret of 256 random bits, from which the secret cannot be found.
+  static func digest(of secret: String, domain: StaticString) throws(FleetFault) -> Digest {
     do throws(CryptographyFailure) {
       var cryptography = OpenSSLCryptography()
       var hash = cryptography.sha256()
-      hash.append(domain: "holdfast/1 operator")
-      hash.append(Array(token.utf8).span)
+      hash.append(domain: domain)
+      hash.append(Array(secret.utf8).span)
       return try hash.finish()
     } catch { throw .cryptography }
+  }
+}
+
+extension FleetSession {
+  /// Reads an operator from name and scopes.
+  func caller(_ row: SQLRow) throws(FleetFault) -> Operator {
+    let (name, words) = try decoding { () throws(SQLFault) in (try row.text(0), try row.text(1)) }
+    return Operator(
+      name: name, scopes: Set(words.split(separator: " ").compactMap { OperatorScope(rawValue: String($0)) }))
   }
 }

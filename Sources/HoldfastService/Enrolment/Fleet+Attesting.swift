@@ -64,6 +64,11 @@ extension Fleet {
     var reasons = evidence.refusals(
       approved, defaultKey: release.id, refusing: keys.policy.refusedProperties, now: earlier == nil ? session.now : nil
     ).map { RefusalReason($0) }
+    if !keys.knows(baselineOf: evidence.configuration.created, firstSeen: earlier?.firstSeen),
+      !reasons.contains(RefusalReason(.notFresh))
+    {
+      reasons.append(RefusalReason(.notFresh))
+    }
     if reasons.isEmpty || earlier != nil,
       try !session.admits(evidence.configuration.salt, fingerprint, for: device.deviceID, earlier)
     {

@@ -48,16 +48,31 @@ extension Fleet {
     do throws(CryptographyFailure) {
       let account: Secret<32>
       do throws(RandomFailure) { account = try random.secret() } catch { throw CryptographyFailure() }
-      let agreement = try JWEKey.generatedJWK()
       return [
         try account.withBytes { (account) throws(CryptographyFailure) in
           try sealed(account, as: .account, id: Array("account".utf8), serviceKey, &random)
         },
-        try sealed(
-          agreement.bytes, as: .attestationEncryption, id: Array("attestation".utf8), serviceKey, &random),
+        try attestationKey(serviceKey, &random),
         try freshIssuerKey(serviceKey, &random),
       ]
     } catch { throw .cryptography }
+  }
+
+  /// Makes another key for attestation tokens: those for the key before cannot be opened with it.
+  static func freshAttestationKey(_ serviceKey: borrowing ServiceKey) throws(BackupFault) -> SealedKey {
+    var random = SystemRandom()
+    do throws(CryptographyFailure) { return try attestationKey(serviceKey, &random) } catch {
+      throw .fleet(.cryptography)
+    }
+  }
+
+  private static func attestationKey(
+    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom
+  ) throws(CryptographyFailure) -> SealedKey {
+    // In one expression, Swift 6.3 makes invalid code of it.
+    let agreement = try JWEKey.generatedJWK()
+    return try sealed(
+      agreement.bytes, as: .attestationEncryption, id: Array("attestation".utf8), serviceKey, &random)
   }
 
   /// Makes a key that signs measurement tokens. Its id is that of the public key.

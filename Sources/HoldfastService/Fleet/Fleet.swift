@@ -32,17 +32,18 @@ package final class Fleet: Sendable {
   }
 
   static func open(
-    _ location: DatabaseLocation, connectionCount: Int, creating: Bool
+    _ location: DatabaseLocation, connectionCount: Int, creating: Bool, schemaVersion: Int = FleetSchema.scripts.count
   ) throws(FleetFault) -> SQLDatabase {
     do throws(SQLFault) {
       return try SQLDatabase(
-        location, applicationID: FleetSchema.applicationID, schema: FleetSchema.scripts,
+        location, applicationID: FleetSchema.applicationID, schema: Array(FleetSchema.scripts.prefix(schemaVersion)),
         connectionCount: connectionCount, creating: creating)
     } catch { throw .database(error) }
   }
 
-  /// Checks that the database answers, for a readiness probe.
+  /// Checks that the clock can be relied on and the database answers, for a readiness probe.
   package func check() throws(FleetFault) {
+    _ = try now()
     do throws(SQLFault) { try database.check() } catch { throw .database(error) }
   }
 
@@ -139,11 +140,12 @@ struct FleetSession {
     do throws(SQLFault) { return try body() } catch { throw .corrupt }
   }
 
-  /// Writes an entry into the log of changes, which nobody can alter.
+  /// Writes an entry into the log of changes, which nobody can alter: the detail, and the reason that the actor gave.
   func log(_ action: StaticString, _ object: String, by actor: Actor, _ detail: String = "") throws(FleetFault) {
+    let details = [detail, actor.reason].filter { !$0.isEmpty }
     try run(
       "INSERT INTO changes (moment, actor, action, object, detail) VALUES ($1, $2, $3, $4, $5)", .unsigned(now),
-      .text(actor.name), .text(action.description), .text(object), .text(detail))
+      .text(actor.name), .text(action.description), .text(object), .text(details.joined(separator: ": ")))
   }
 }
 
@@ -151,9 +153,11 @@ struct FleetSession {
 package struct Actor: Sendable, Equatable {
   /// The name, at most 64 bytes.
   package let name: String
+  /// The reason of the change, where the actor gave one.
+  package let reason: String
 
   /// Creates an actor.
-  package init(_ name: String) { self.name = name }
+  package init(_ name: String, reason: String = "") { (self.name, self.reason) = (name, reason) }
 
   /// The service itself, where a prover's request changes a record.
   static let service = Actor("service")
@@ -171,7 +175,7 @@ package enum FleetFault: Error, Equatable, Sendable {
   case wrongServiceKey
   /// The database contains a value that the service does not write.
   case corrupt
-  /// There is no clock.
+  /// There is no clock, or it was set while the service ran.
   case noClock
   /// libcrypto or the random source failed.
   case cryptography

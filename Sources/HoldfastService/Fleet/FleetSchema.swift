@@ -72,5 +72,10 @@ package enum FleetSchema {
     CREATE INDEX audits_by_device ON audits (device, number);
     APPEND ONLY audits;
     """,
+    """
+    CREATE TABLE sessions (
+      digest BLOB PRIMARY KEY, operator TEXT NOT NULL REFERENCES operators (name), expires INTEGER NOT NULL);
+    CREATE INDEX sessions_by_time ON sessions (expires);
+    """,
   ]
 }

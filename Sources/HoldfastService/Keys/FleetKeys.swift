@@ -18,16 +18,18 @@ final class FleetKeys: Sendable {
   /// The revision of policy and keys.
   let revision: UInt64
   let policy: ServicePolicy
+  /// The time at which the database was restored from a backup, in Unix seconds; nil if it never was.
+  let restored: UInt64?
   /// The keys that sign, or will sign, in the order of ``Issuer/active``.
   let issuers: [Issuer]
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>
 
   init(
-    revision: UInt64, policy: ServicePolicy, issuers: [Issuer], account: borrowing SecretBytes,
+    revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], account: borrowing SecretBytes,
     encryption: borrowing SecretBytes
   ) throws(FleetFault) {
-    (self.revision, self.policy, self.issuers) = (revision, policy, issuers)
+    (self.revision, self.policy, self.restored, self.issuers) = (revision, policy, restored, issuers)
     do throws(JOSEFault) {
       signer = Mutex(
         AttestationSigner(
@@ -51,6 +53,13 @@ final class FleetKeys: Sendable {
     _ body: (inout AttestationOpener) throws(Failure) -> sending Result
   ) throws(Failure) -> sending Result {
     try opener.withLock { (opener) throws(Failure) in try body(&opener) }
+  }
+
+  /// Returns whether a baseline cannot be one that the service forgot when it was restored from a backup: a clock of a prover
+  /// may be ahead by as much as fresh evidence may differ.
+  func knows(baselineOf created: UInt64, firstSeen: UInt64?) -> Bool {
+    guard let restored else { return true }
+    return firstSeen.map { $0 > restored } ?? (created > restored + Evidence.freshnessSeconds)
   }
 
   /// Returns the key that signs measurement tokens at a time; nil before the first one is active.
@@ -89,8 +98,12 @@ extension FleetSession {
       } catch { throw .wrongServiceKey }
     }
     guard let account = others[.account], let encryption = others[.attestationEncryption] else { throw .corrupt }
+    var restored: UInt64?
+    if let row = try self.row("SELECT revision FROM settings WHERE name = 'restored'") {
+      restored = try decoding { () throws(SQLFault) in try row.unsigned(0) }
+    }
     return try FleetKeys(
-      revision: revision, policy: policy, issuers: issuers,
+      revision: revision, policy: policy, restored: restored, issuers: issuers,
       account: try Self.opened(account, as: .account, with: serviceKey),
       encryption: try Self.opened(encryption, as: .attestationEncryption, with: serviceKey))
   }

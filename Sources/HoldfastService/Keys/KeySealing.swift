@@ -52,6 +52,24 @@ package struct ServiceKey: ~Copyable, Sendable {
     return message
   }
 
+  /// Derives a key for another purpose than the keys in the database: `HKDF-SHA-256(ikm: this key, salt, info: purpose)`.
+  borrowing func derivedKey(salt: Span<UInt8>, purpose: StaticString) throws(CryptographyFailure) -> Secret<32> {
+    var cryptography = OpenSSLCryptography()
+    var output = SecretBytes(zeros: 32)
+    let info = Array(purpose.description.utf8)
+    var bytes = output.mutableBytes
+    try key.withBytes { (key) throws(CryptographyFailure) in
+      try cryptography.hkdfSHA256(inputKey: key, salt: salt, info: info.span, into: &bytes)
+    }
+    guard let derived = Secret<32>(copying: output.bytes) else { throw CryptographyFailure() }
+    return derived
+  }
+
+  /// Derives an id of this key, 16 bytes, that says nothing about it.
+  borrowing func derivedID() throws(CryptographyFailure) -> [UInt8] {
+    try derivedKey(salt: Span(), purpose: "holdfast/1 service key id").withBytes { [UInt8]($0.extracting(first: 16)) }
+  }
+
   private static func associated(_ purpose: KeyPurpose, _ id: Span<UInt8>) -> [UInt8] {
     var data = Array("holdfast/1 service key".utf8) + [0] + Array(purpose.rawValue.utf8) + [0]
     data.append(id)

@@ -114,9 +114,14 @@ extension Schema {
     guard let text = member.value.text?.unicodeScalars, counts.contains(text.count) else {
       throw member.mistake(.form("a text of \(counts.lowerBound) to \(counts.upperBound) characters"))
     }
-    guard !text.contains(where: { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }) else {
+    guard !hasControlCharacters(member.value.text ?? "") else {
       throw member.mistake(.form("a text without control characters"))
     }
+  }
+
+  /// Returns whether a text has characters of the general category Cc.
+  static func hasControlCharacters(_ text: String) -> Bool {
+    text.unicodeScalars.contains { $0.value < 0x20 || (0x7F..<0xA0).contains($0.value) }
   }
 
   private static func isDigit(_ byte: UInt8) -> Bool {

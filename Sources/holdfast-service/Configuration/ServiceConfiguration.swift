@@ -2,6 +2,7 @@
 import HoldfastDatabase
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastOnline
 
 /// The settings of one instance: the file of `--config`, whose members are all optional.
 ///
@@ -18,8 +19,8 @@ struct ServiceConfiguration: Sendable, Equatable {
   var database: String?
   /// The number of connections to the database, which is that of the threads that use it.
   var databaseConnections: UInt64 = 8
-  /// The URL by which provers reach the service, for invitations.
-  var publicURL: String?
+  /// The addresses by which provers reach the service, for the QR codes of invitations. None if it is not configured.
+  var publicAddresses: [ServiceAddress] = []
   /// The largest number of network connections.
   var maximumConnections: UInt64 = 20_000
   /// The seconds after which a connection without a request ends.
@@ -28,6 +29,10 @@ struct ServiceConfiguration: Sendable, Equatable {
   var bodySeconds: UInt64 = 10
   /// The requests that one address may make within a minute.
   var requestsPerMinute: UInt64 = 600
+  /// Whether the service has the console.
+  var hasConsole = true
+  /// The seconds after which an operator has to sign in to the console again.
+  var sessionSeconds: UInt64 = 8 * 3600
   /// The least severe log entries that are written.
   var logLevel = "info"
 
@@ -50,12 +55,18 @@ struct ServiceConfiguration: Sendable, Equatable {
     certificate = try json.member("certificate").flatMap { member throws(JSONMistake) in try member.path() }
     key = try json.member("key").flatMap { member throws(JSONMistake) in try member.path() }
     database = try json.member("database").flatMap { member throws(JSONMistake) in try member.path() }
-    publicURL = try json.member("public_url").flatMap { member throws(JSONMistake) in try member.path() }
+    if let member = json.member("public_url"), let text = try member.path() {
+      do throws(ServiceAddressFault) { publicAddresses = try ServiceAddress.list(text) } catch {
+        throw member.mistake(.form("https://HOST, https://HOST:PORT, or several of them with commas between them"))
+      }
+    }
     if let member = json.member("database_connections") { databaseConnections = try member.integer(1...256) }
     if let member = json.member("maximum_connections") { maximumConnections = try member.integer(1...1_000_000) }
     if let member = json.member("idle_seconds") { idleSeconds = try member.integer(1...3600) }
     if let member = json.member("body_seconds") { bodySeconds = try member.integer(1...600) }
     if let member = json.member("requests_per_minute") { requestsPerMinute = try member.integer(1...1_000_000) }
+    if let member = json.member("console") { hasConsole = try member.flag() }
+    if let member = json.member("session_seconds") { sessionSeconds = try member.integer(1...(30 * 86_400)) }
     if let member = json.member("log_level") {
       guard let level = member.value.text, Self.logLevels.contains(level) else {
         throw member.mistake(.text(of: Self.logLevels))
@@ -77,17 +88,27 @@ struct ServiceConfiguration: Sendable, Equatable {
     return .object([
       ("listen", .string(host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)")),
       ("certificate", text(certificate)), ("key", text(key)), ("database", text(database.map(Self.withoutPassword))),
-      ("database_connections", .integer(databaseConnections)), ("public_url", text(publicURL)),
+      ("database_connections", .integer(databaseConnections)),
+      ("public_url", text(publicAddresses.isEmpty ? nil : publicAddresses.map(\.description).joined(separator: ","))),
       ("maximum_connections", .integer(maximumConnections)), ("idle_seconds", .integer(idleSeconds)),
       ("body_seconds", .integer(bodySeconds)), ("requests_per_minute", .integer(requestsPerMinute)),
-      ("log_level", .string(logLevel)),
+      ("console", .bool(hasConsole)), ("session_seconds", .integer(sessionSeconds)), ("log_level", .string(logLevel)),
     ])
   }
 
+  /// Whether a URL of a database has a password, as the user's or as a parameter.
+  static func hasPassword(_ url: String) -> Bool { withoutPassword(url) != url }
+
   /// A URL in which a password is replaced by an asterisk.
   private static func withoutPassword(_ url: String) -> String {
-    guard let at = url.lastIndex(of: "@"), let scheme = url.firstRange(of: "://") else { return url }
-    guard let colon = url[scheme.upperBound..<at].firstIndex(of: ":") else { return url }
+    var url = url
+    if let value = url.firstRange(of: "password=") {
+      let end = url[value.upperBound...].firstIndex(of: "&") ?? url.endIndex
+      url.replaceSubrange(value.upperBound..<end, with: "*")
+    }
+    guard let at = url.lastIndex(of: "@"), let scheme = url.firstRange(of: "://"), scheme.upperBound <= at,
+      let colon = url[scheme.upperBound..<at].firstIndex(of: ":")
+    else { return url }
     return url[...colon] + "*" + url[at...]
   }
 }

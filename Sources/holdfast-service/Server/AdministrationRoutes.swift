@@ -13,7 +13,7 @@ struct AdministrationRoutes: Sendable {
   func add(to routes: Routes) {
     for operation in AdministrationOperation.all {
       routes.add(operation.method, operation.path) { request, context in
-        try await perform(operation, request, key: context.parameters.get("id"))
+        try await perform(operation, request, key: context.key)
       }
     }
   }
@@ -22,7 +22,7 @@ struct AdministrationRoutes: Sendable {
     _ operation: AdministrationOperation, _ request: Request, key: String?
   ) async throws -> Response {
     let caller = try await authenticate(request)
-    guard caller.scopes.contains(operation.scope) else { throw Problem.forbidden(operation.scope) }
+    try operation.permit(caller)
     let query = request.uri.queryParameters.map { (String($0.key), String($0.value)) }
     var body: JSONValue?
     if let members = operation.body {
@@ -46,6 +46,13 @@ struct AdministrationRoutes: Sendable {
       throw Problem.unauthorized
     }
     return caller
+  }
+}
+
+extension AdministrationOperation {
+  /// Checks that an operator's token permits the operation.
+  func permit(_ caller: Operator) throws(Problem) {
+    guard caller.scopes.contains(scope) else { throw .forbidden(scope) }
   }
 }
 #endif

@@ -25,18 +25,25 @@ struct Problem: Error, Sendable {
 
   /// The response, with the id under which the log has the request.
   func response(requestID: String) -> Response {
-    var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+    var headers: HTTPFields = [.contentType: Self.mediaType, .cacheControl: "no-store"]
     if let retrySeconds { headers[.retryAfter] = String(retrySeconds) }
     if !allowedMethods.isEmpty { headers[.allow] = allowedMethods.joined(separator: ", ") }
     if status == .unauthorized { headers[.wwwAuthenticate] = "Bearer" }
-    let document = JSONValue.object([
+    return Response(
+      status: status, headers: headers,
+      body: ResponseBody(byteBuffer: ByteBuffer(bytes: document(requestID: requestID))))
+  }
+
+  static let mediaType = "application/problem+json"
+
+  /// The document, with the id under which the log has the request.
+  func document(requestID: String) -> [UInt8] {
+    JSONValue.object([
       ("type", .string("urn:holdfast:problem:\(type)")), ("title", .string(title)),
       ("status", .integer(UInt64(status.code))), ("detail", detail.map { .string($0) } ?? .null),
       ("reasons", .array(reasons.map { .string($0) })), ("arc", code.map { .string($0) } ?? .null),
       ("request_id", .string(requestID)),
-    ])
-    return Response(
-      status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: document.compact())))
+    ]).compact()
   }
 }
 
@@ -52,6 +59,8 @@ extension Problem {
   static let unauthorized = Problem(
     status: .unauthorized, type: "unauthorized", title: "An operator's token is required.")
   static let tooLarge = Problem(status: .contentTooLarge, type: "too-large", title: "The body is too large.")
+  static let headTooLarge = Problem(
+    status: .requestHeaderFieldsTooLarge, type: "head-too-large", title: "The header of the request is too large.")
   static let tooSlow = Problem(status: .requestTimeout, type: "too-slow", title: "The body did not arrive in time.")
   static let wrongMediaType = Problem(
     status: .unsupportedMediaType, type: "media-type", title: "The body must be application/json.")
@@ -90,6 +99,10 @@ extension Problem {
       self.init(
         status: .serviceUnavailable, type: "unavailable", title: "The service cannot answer at present.",
         retrySeconds: 2)
+    case .noClock:
+      self.init(
+        status: .serviceUnavailable, type: "clock", title: "The service's clock was set, and cannot be relied on.",
+        retrySeconds: 60)
     default:
       self.init(status: .internalServerError, type: "internal", title: "The service failed.")
     }
@@ -107,5 +120,10 @@ extension Problem {
     case .fleet(let fault): self.init(fault)
     }
   }
+}
+
+extension HTTPField.Name {
+  /// The id of a request, in its answer and in the log.
+  static let requestID = HTTPField.Name("X-Request-ID")!
 }
 #endif

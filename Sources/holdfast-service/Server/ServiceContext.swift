@@ -23,8 +23,7 @@ struct ServiceContext: Sendable {
   ///
   /// - Parameter limit: The largest body, in bytes.
   func json(_ request: Request, limit: Int) async throws -> JSONValue {
-    guard request.headers[.contentType].map(Self.isJSON) ?? false else { throw Problem.wrongMediaType }
-    if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge }
+    guard request.isOf(type: "application/json") else { throw Problem.wrongMediaType }
     let bytes = try await body(request, limit: limit)
     do throws(JSONFault) {
       return try JSONValue(parsing: bytes, byteLimit: limit, otherNumbers: .withoutFraction)
@@ -34,14 +33,12 @@ struct ServiceContext: Sendable {
     }
   }
 
-  private static func isJSON(_ type: String) -> Bool {
-    let name = type.prefix { $0 != ";" }.lowercased()
-    return name.split(separator: " ").first == "application/json"
-  }
-
   /// Reads the body within the time limit, however it trickles in.
-  private func body(_ request: Request, limit: Int) async throws -> [UInt8] {
-    try await withThrowingTaskGroup(of: [UInt8].self) { group in
+  ///
+  /// - Parameter limit: The largest body, in bytes.
+  func body(_ request: Request, limit: Int) async throws -> [UInt8] {
+    if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge }
+    return try await withThrowingTaskGroup(of: [UInt8].self) { group in
       group.addTask {
         var bytes: [UInt8] = []
         for try await part in request.body {
@@ -69,6 +66,20 @@ struct ServiceRequestContext: RequestContext, RemoteAddressRequestContext {
   init(source: ApplicationRequestContextSource) {
     coreContext = CoreRequestContextStorage(source: source)
     remoteAddress = source.channel.remoteAddress
+  }
+
+  /// The address of the client, for logs and limits.
+  var address: String { remoteAddress?.ipAddress ?? "local" }
+
+  /// The key of a record in the path, with its percent-encoding (RFC 3986 §2.1) decoded; nil if the path has none.
+  var key: String? { parameters.get("id").map { FormData.decoded($0[...]) ?? "" } }
+}
+
+extension Request {
+  /// Returns whether the body has a media type, with any parameters.
+  func isOf(type: String) -> Bool {
+    let name = (headers[.contentType] ?? "").prefix { $0 != ";" }.lowercased()
+    return name.split(separator: " ").first.map(String.init) == type
   }
 }
 

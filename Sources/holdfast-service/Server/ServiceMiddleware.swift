@@ -21,8 +21,11 @@ struct ServiceMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let clock = ContinuousClock()
     let start = clock.now
+    var context = context
+    // The id of the context is that of its logger.
+    if let id = Self.id(of: request) { context.logger[metadataKey: "hb.request.id"] = "\(id)" }
     var response = await answer(request, context: context, next: next)
-    response.headers[HTTPField.Name("X-Request-ID")!] = context.id
+    response.headers[.requestID] = context.id
     response.headers[HTTPField.Name("X-Content-Type-Options")!] = "nosniff"
     response.headers[.strictTransportSecurity] = "max-age=63072000"
     let duration = start.duration(to: clock.now)
@@ -37,9 +40,23 @@ struct ServiceMiddleware: RouterMiddleware {
       metadata: [
         "method": "\(request.method)", "route": "\(route)", "status": "\(status)",
         "milliseconds": "\(Int(duration / .milliseconds(1)))",
-        "address": "\(context.remoteAddress?.ipAddress ?? "local")",
+        "address": "\(context.address)",
       ])
     return response
+  }
+
+  /// The id that the client or a proxy gave a request; nil if there is none, or not one of 1 to 64 letters, digits and `-._`.
+  private static func id(of request: Request) -> String? {
+    guard let id = request.headers[.requestID], (1...64).contains(id.utf8.count) else { return nil }
+    let isPlain = id.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"):
+        true
+      default: false
+      }
+    }
+    return isPlain ? id : nil
   }
 
   private func answer(
@@ -47,10 +64,10 @@ struct ServiceMiddleware: RouterMiddleware {
     next: (Request, ServiceRequestContext) async throws -> Response
   ) async -> Response {
     do {
-      try limiter.admit(context.remoteAddress?.ipAddress ?? "local")
+      try limiter.admit(context.address)
       return try await next(request, context)
     } catch {
-      let problem = Problem(error)
+      let problem = Problem(of: error)
       if problem.status.kind == .serverError { context.logger.error("failure", metadata: ["error": "\(error)"]) }
       return problem.response(requestID: context.id)
     }
@@ -59,7 +76,7 @@ struct ServiceMiddleware: RouterMiddleware {
 
 extension Problem {
   /// The problem of any error. An unknown error says nothing about itself.
-  fileprivate init(_ error: any Error) {
+  init(of error: any Error) {
     switch error {
     case let problem as Problem: self = problem
     case let fault as FleetFault: self.init(fault)
@@ -101,6 +118,14 @@ final class RateLimiter: Sendable {
       return isAdmitted
     }
     if !isAdmitted { throw .tooManyRequests(retrySeconds: max(1, Int(60 / perMinute))) }
+  }
+
+  /// Takes back a request that shall not count.
+  func forgive(_ address: String) {
+    buckets.withLock { buckets in
+      guard let bucket = buckets[address] else { return }
+      buckets[address]?.tokens = min(perMinute, bucket.tokens + 1)
+    }
   }
 
   private func filled(_ bucket: Bucket, at now: ContinuousClock.Instant) -> Double {

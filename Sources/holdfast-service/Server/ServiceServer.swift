@@ -1,9 +1,11 @@
 #if Service
+import Glibc
 import HoldfastService
 import Hummingbird
 import HummingbirdCore
 import HummingbirdHTTP2
 import Logging
+import Metrics
 import NIOCore
 import NIOHTTPTypes
 import NIOPosix
@@ -17,6 +19,9 @@ struct ServiceServer: Sendable {
   let logger: Logger
   let metrics: PrometheusMetrics
 
+  /// The longest time for the answers to the requests that have begun, once the server is to stop.
+  private static let stopDuration = Duration.seconds(30)
+
   /// Serves until SIGTERM or SIGINT, then answers the requests that have begun.
   ///
   /// - Parameter onStart: Is called with the port once the server listens.
@@ -24,25 +29,27 @@ struct ServiceServer: Sendable {
     let threads = NIOThreadPool(numberOfThreads: Int(configuration.databaseConnections))
     threads.start()
     let application = Application(
-      router: router(threads), server: try server(),
+      router: try router(threads), server: try server(),
       configuration: ApplicationConfiguration(
         address: .hostname(configuration.host, port: Int(configuration.port)), serverName: "holdfast-service",
         availableConnectionsDelegate: MaximumAvailableConnections(Int(configuration.maximumConnections))),
       onServerRunning: { channel in onStart(channel.localAddress?.port ?? 0) }, logger: logger)
-    let group = ServiceGroup(
-      configuration: ServiceGroupConfiguration(
-        services: [application], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
-    try await group.run()
+    var stopping = ServiceGroupConfiguration(
+      services: [.init(service: application), .init(service: SecondSignal(), successTerminationBehavior: .ignore)],
+      gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
+    stopping.maximumGracefulShutdownDuration = Self.stopDuration
+    try await ServiceGroup(configuration: stopping).run()
     try await threads.shutdownGracefully()
   }
 
-  private func router(_ threads: NIOThreadPool) -> Router<ServiceRequestContext> {
+  private func router(_ threads: NIOThreadPool) throws -> Router<ServiceRequestContext> {
     let router = Router(context: ServiceRequestContext.self)
     router.add(middleware: ServiceMiddleware(limiter: RateLimiter(perMinute: configuration.requestsPerMinute)))
     let service = ServiceContext(fleet: fleet, threads: threads, configuration: configuration)
     let routes = Routes(router)
     PublicRoutes(service: service).add(to: routes)
     AdministrationRoutes(service: service).add(to: routes)
+    if configuration.hasConsole { ConsoleRoutes(service: service, templates: try Templates()).add(to: routes) }
     routes.add(.metrics) { [metrics] _, _ in
       Response(
         status: .ok, headers: [.contentType: "text/plain; version=0.0.4"],
@@ -56,52 +63,50 @@ struct ServiceServer: Sendable {
   private func server() throws -> HTTPServerBuilder {
     let idle = configuration.idleSeconds
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [RequestDeadline(seconds: idle)], idleTimeout: .seconds(Int64(idle)),
+      additionalChannelHandlers: [ProtocolProblem(), RequestDeadline(seconds: idle)],
+      idleTimeout: .seconds(Int64(idle)),
       httpDecoderConfiguration: .init(maxHeaderFieldSize: 8192, maxHeaderListSize: 16_384, maxHeaderFieldCount: 64))
     guard let certificate = configuration.certificate, let key = configuration.key else {
       return .http1(configuration: http1)
     }
+    let chain = try NIOSSLCertificate.fromPEMFile(certificate)
+    if let first = chain.first { report(first) }
     var tls = TLSConfiguration.makeServerConfiguration(
-      certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
+      certificateChain: chain.map { .certificate($0) },
       privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
     tls.minimumTLSVersion = .tlsv13
-    return try .http2Upgrade(
-      tlsConfiguration: tls,
-      configuration: HTTP2ChannelConfiguration(
-        idleTimeout: .seconds(idle), gracefulCloseTimeout: .seconds(10), streamConfiguration: http1))
+    let configuration = HTTP2ChannelConfiguration(
+      idleTimeout: .seconds(idle), gracefulCloseTimeout: .seconds(10), streamConfiguration: http1)
+    return HTTPServerBuilder { [tls] responder in
+      HandshakeLimitedChannel(
+        base: try HTTP2UpgradeChannel(tlsConfiguration: tls, configuration: configuration, responder: responder),
+        seconds: min(idle, 10))
+    }
   }
 }
 
-/// A limit of the time that a connection may take for the head of its next request, however slowly bytes arrive.
-private final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
-  typealias InboundIn = HTTPRequestPart
-  typealias InboundOut = HTTPRequestPart
-  typealias OutboundIn = HTTPResponsePart
-  typealias OutboundOut = HTTPResponsePart
+extension ServiceServer {
+  /// The days before its end at which a certificate should have been replaced.
+  private static let warningDays = 14
 
-  private let limit: TimeAmount
-  private var timer: Scheduled<Void>?
-
-  init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
-
-  func handlerAdded(context: ChannelHandlerContext) { start(context) }
-
-  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if case .head = unwrapInboundIn(data) { timer?.cancel() }
-    context.fireChannelRead(data)
+  /// Logs a certificate that has expired or soon will, and shows its end as a metric. Provers refuse an expired one.
+  private func report(_ certificate: NIOSSLCertificate) {
+    let end = Int(certificate.notValidAfter)
+    Gauge(label: "holdfast_certificate_expires_unix_seconds").record(end)
+    let remaining = end - Int(time(nil))
+    if remaining <= 0 {
+      logger.error("the certificate has expired, and provers refuse it")
+    } else if remaining < Self.warningDays * 86_400 {
+      logger.warning("the certificate expires soon", metadata: ["days": "\(remaining / 86_400)"])
+    }
   }
+}
 
-  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .end = unwrapOutboundIn(data) { start(context) }
-    context.write(data, promise: promise)
-  }
-
-  private func start(_ context: ChannelHandlerContext) {
-    timer?.cancel()
-    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
+/// The end of the server at the second signal: the first one has it answer the requests that have begun.
+private struct SecondSignal: Service {
+  func run() async throws {
+    try await gracefulShutdown()
+    for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
   }
 }
 #endif

@@ -13,6 +13,8 @@ protocol AdministrationVerb: ServiceVerb {
   var json: Bool { get }
   /// The operation and its arguments.
   func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall
+  /// Prints what people see in addition to the result.
+  func illustrate(_ result: JSONValue, _ configuration: ServiceConfiguration) throws(ServiceFailure)
 }
 
 /// An operation of the administration interface with its arguments.
@@ -24,8 +26,11 @@ struct OperationCall {
 }
 
 extension AdministrationVerb {
+  func illustrate(_ result: JSONValue, _ configuration: ServiceConfiguration) throws(ServiceFailure) {}
+
   mutating func perform() async throws(ServiceFailure) {
-    let fleet = try instance.fleet(instance.configuration())
+    let configuration = try instance.configuration()
+    let fleet = try instance.fleet(configuration)
     let call = try operation(fleet)
     guard let operation = AdministrationOperation.all.first(where: { $0.name == call.name }) else {
       throw ServiceFailure(.fault, "there is no operation \(call.name)")
@@ -36,7 +41,9 @@ extension AdministrationVerb {
         fleet, by: instance.caller, key: call.key, query: call.query,
         body: operation.body == nil ? nil : .object(call.body))
     } catch { throw ServiceFailure(error) }
-    json ? Output.result(result) : Table(result).print()
+    guard !json else { return Output.result(result) }
+    Table(result).print()
+    try illustrate(result, configuration)
   }
 }
 
@@ -339,35 +346,19 @@ struct PermissionOptions: ParsableArguments {
   }
 }
 
-struct Invite: AdministrationVerb {
-  static let configuration = CommandConfiguration(
-    abstract: "Make an invitation: a one-use code with which one prover gets one token for one device.")
-
-  @Option(help: "The device: its id or its label.") var device: String
-  @Option(help: "The lifetime of the code, such as 90d, 12h or 30m.") var validFor = "7d"
-  @OptionGroup var permission: PermissionOptions
-  @OptionGroup var instance: InstanceOptions
-  @Flag(help: "Print one JSON object.") var json = false
-
-  func operation(_ fleet: Fleet) throws(ServiceFailure) -> OperationCall {
-    let id: String
-    do throws(AdministrationFault) { id = try fleet.deviceID(named: device) } catch {
-      throw error == .notFound
-        ? ServiceFailure(.malformed, "no device, or more than one, has the id or label \(device)", hint: "list devices")
-        : ServiceFailure(error)
-    }
-    return OperationCall(
-      name: "invite",
-      body: [("device", .string(id)), ("valid_seconds", .integer(try seconds(validFor, of: "--valid-for")))]
-        + permission.members)
-  }
-}
-
 /// Parses a time span, such as 90d, 12h, 30m or 45s.
 func seconds(_ text: String, of option: String) throws(ServiceFailure) -> UInt64 {
+  guard let seconds = spanSeconds(text) else {
+    throw ServiceFailure(.usage, "\(option) must be a number with s, m, h or d, such as 90d")
+  }
+  return seconds
+}
+
+/// Parses a time span, such as 90d, 12h, 30m or 45s; nil for any other text.
+func spanSeconds(_ text: String) -> UInt64? {
   let units: [Character: UInt64] = ["s": 1, "m": 60, "h": 3600, "d": 86_400]
   guard let unit = text.last.flatMap({ units[$0] }), let number = UInt64(text.dropLast()), number < 1 << 32 else {
-    throw ServiceFailure(.usage, "\(option) must be a number with s, m, h or d, such as 90d")
+    return nil
   }
   return number * unit
 }

@@ -34,7 +34,14 @@ struct InstanceOptions: ParsableArguments {
         throw ServiceFailure(.malformed, error.located(in: bytes).text(in: path))
       }
     }
-    if let database { configuration.database = database }
+    if let database {
+      guard !ServiceConfiguration.hasPassword(database) else {
+        throw ServiceFailure(
+          .usage, "--database must not have a password, which other users could see",
+          hint: "put the URL into the configuration, or the password into ~/.pgpass")
+      }
+      configuration.database = database
+    }
     return configuration
   }
 
@@ -67,7 +74,8 @@ struct InstanceOptions: ParsableArguments {
     let key = try serviceKey()
     do throws(FleetFault) {
       return try Fleet(
-        location(configuration), serviceKey: key, connectionCount: Int(configuration.databaseConnections))
+        location(configuration), serviceKey: key, connectionCount: Int(configuration.databaseConnections),
+        clock: SteadyClock())
     } catch { throw ServiceFailure(error) }
   }
 

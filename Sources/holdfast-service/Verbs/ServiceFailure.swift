@@ -35,7 +35,7 @@ extension ServiceFailure {
     case .wrongServiceKey:
       self.init(.malformed, "service.key is not the key with which the keys in this database are encrypted")
     case .corrupt: self.init(.fault, "the database contains a value that the service does not write")
-    case .noClock: self.init(.fault, "there is no clock")
+    case .noClock: self.init(.fault, "there is no clock, or it was set just now")
     case .cryptography: self.init(.fault, "the cryptographic library or the random source failed")
     case .database(let fault): self.init(fault)
     }
@@ -91,9 +91,10 @@ extension ServiceFailure {
     }
   }
 
-  init(_ error: FileError) {
+  init(_ error: FileError, hint: String? = "holdfast-service init") {
     switch error.kind {
-    case .notFound: self.init(.malformed, "\(error.path) does not exist", hint: "holdfast-service init")
+    case .notFound: self.init(.malformed, "\(error.path) does not exist", hint: hint)
+    case .diskFull: self.init(.fault, "the disk is full; \(error.path) was not written")
     case .exists: self.init(.malformed, "\(error.path) already exists; nothing was overwritten")
     case .noPermission, .tooOpen, .wrongOwner:
       self.init(.noPermission, "\(error.path) is not only this user's, or this user may not read it")
@@ -122,6 +123,11 @@ extension ServiceVerb {
 
 /// The output of a verb: results on standard output, everything else on standard error.
 enum Output {
+  /// Whether standard output is a terminal.
+  static let isTerminal = isatty(STDOUT_FILENO) == 1
+  /// Whether standard output is a terminal that shows colours.
+  static let hasColour = unsafe isTerminal && getenv("NO_COLOR") == nil
+
   static func result(_ text: String) { write(text.printable + "\n", to: STDOUT_FILENO) }
   static func result(_ json: JSONValue) {
     write(String(decoding: json.compact(), as: UTF8.self) + "\n", to: STDOUT_FILENO)

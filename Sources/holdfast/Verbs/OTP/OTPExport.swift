@@ -3,6 +3,7 @@ import HoldfastAuthenticator
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastQRCode
 
 struct OTPExport: Verb {
   static let configuration = CommandConfiguration(

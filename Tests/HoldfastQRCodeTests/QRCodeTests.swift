@@ -1,8 +1,6 @@
 import HoldfastCore
-import HoldfastOpenSSL
+import HoldfastQRCode
 import Testing
-
-import HoldfastAuthenticator
 
 struct QRCodeTests {
   private static let text = "otpauth://totp/a?secret=GE"
@@ -37,7 +35,8 @@ struct QRCodeTests {
 
   private func drawing(quietZone: Int, _ contrast: QRCode.Contrast) throws -> [String] {
     let code = try QRCode(encoding: Array(Self.text.utf8).span)
-    let text = String(decoding: code.drawing(quietZone: quietZone, contrast: contrast).array(), as: UTF8.self)
+    let drawing = code.drawing(quietZone: quietZone, contrast: contrast)
+    let text = String(decoding: drawing.withBytes { [UInt8]($0) }, as: UTF8.self)
     return text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
   }
 

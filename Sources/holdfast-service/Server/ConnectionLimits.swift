@@ -1,0 +1,84 @@
+#if Service
+import HummingbirdCore
+import HummingbirdHTTP2
+import Logging
+import NIOCore
+import NIOHTTPTypes
+import NIOSSL
+import NIOTLS
+
+/// A limit of the time that a connection may take for the head of its next request, however slowly bytes arrive.
+final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
+  typealias InboundIn = HTTPRequestPart
+  typealias InboundOut = HTTPRequestPart
+  typealias OutboundIn = HTTPResponsePart
+  typealias OutboundOut = HTTPResponsePart
+
+  private let limit: TimeAmount
+  private var timer: Scheduled<Void>?
+
+  init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
+
+  func handlerAdded(context: ChannelHandlerContext) { start(context) }
+
+  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .head = unwrapInboundIn(data) { timer?.cancel() }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    if case .end = unwrapOutboundIn(data) { start(context) }
+    context.write(data, promise: promise)
+  }
+
+  private func start(_ context: ChannelHandlerContext) {
+    timer?.cancel()
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
+  }
+}
+
+/// A connection by TLS that ends unless its handshake is done in time.
+struct HandshakeLimitedChannel: ServerChildChannel {
+  let base: HTTP2UpgradeChannel
+  let seconds: UInt64
+
+  func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP2UpgradeChannel.Value> {
+    let value = base.setup(channel: channel, logger: logger)
+    do {
+      let pipeline = channel.pipeline.syncOperations
+      let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
+      try pipeline.addHandler(HandshakeDeadline(seconds: seconds), position: .after(tls))
+    } catch { return channel.eventLoop.makeFailedFuture(error) }
+    return value
+  }
+
+  func handle(value: HTTP2UpgradeChannel.Value, logger: Logger) async {
+    await base.handle(value: value, logger: logger)
+  }
+}
+
+/// A limit of the time for a TLS handshake.
+private final class HandshakeDeadline: ChannelInboundHandler {
+  typealias InboundIn = NIOAny
+
+  private let limit: TimeAmount
+  private var timer: Scheduled<Void>?
+
+  init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
+
+  func handlerAdded(context: ChannelHandlerContext) {
+    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
+  }
+
+  func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
+
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if case TLSUserEvent.handshakeCompleted = event { timer?.cancel() }
+    context.fireUserInboundEventTriggered(event)
+  }
+}
+#endif
