@@ -1,4 +1,5 @@
 #if Service
+import HoldfastLinux
 import HoldfastService
 import Hummingbird
 import HummingbirdCore
@@ -31,7 +32,7 @@ struct ServiceServer: Sendable {
       onServerRunning: { channel in onStart(channel.localAddress?.port ?? 0) }, logger: logger)
     let group = ServiceGroup(
       configuration: ServiceGroupConfiguration(
-        services: [application], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
+        services: [application, ManagerNotices()], gracefulShutdownSignals: [.sigterm, .sigint], logger: logger))
     try await group.run()
     try await threads.shutdownGracefully()
   }
@@ -62,13 +63,28 @@ struct ServiceServer: Sendable {
       return .http1(configuration: http1)
     }
     var tls = TLSConfiguration.makeServerConfiguration(
-      certificateChain: try NIOSSLCertificate.fromPEMFile(certificate).map { .certificate($0) },
-      privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+      certificateChain: try NIOSSLCertificate.fromPEMFile(ServiceManager.credential(certificate) ?? certificate)
+        .map { .certificate($0) },
+      privateKey: .privateKey(try NIOSSLPrivateKey(file: ServiceManager.credential(key) ?? key, format: .pem)))
     tls.minimumTLSVersion = .tlsv13
     return try .http2Upgrade(
       tlsConfiguration: tls,
       configuration: HTTP2ChannelConfiguration(
         idleTimeout: .seconds(idle), gracefulCloseTimeout: .seconds(10), streamConfiguration: http1))
+  }
+}
+
+/// The notices to the service manager that this process is alive, as often as it asks for them, and that it has begun to end.
+private struct ManagerNotices: Service {
+  func run() async throws {
+    let pauseMicroseconds = ServiceManager.watchdogMicroseconds.map { Int64(clamping: $0 / 2) } ?? .max / 1000
+    try? await cancelWhenGracefulShutdown {
+      while true {
+        ServiceManager.tell(.alive)
+        try await Task.sleep(for: .microseconds(pauseMicroseconds))
+      }
+    }
+    ServiceManager.tell(.stopping)
   }
 }
 
