@@ -30,6 +30,9 @@ GUEST_PACKAGES = qemu-system-x86 cpio kmod e2fsprogs
 FIRMWARE_PACKAGES = qemu-system-arm gcc-arm-none-eabi picolibc-arm-none-eabi
 # For the browser in which the operators' console is tested, which is skipped in the same way.
 CONSOLE_TEST_PACKAGES = chromium chromium-driver python3-selenium zbar-tools
+# For `make deb` and `make test-packages`.
+DEBIAN_PACKAGES = debhelper dpkg-dev
+DEBIAN_TEST_PACKAGES = lintian mmdebstrap systemd openssl $(GUEST_PACKAGES)
 # Debian has no ruff: pip installs this version below .build.
 RUFF_VERSION = 0.17.6
 RUFF = .build/ruff-$(RUFF_VERSION)/bin/ruff
@@ -41,11 +44,13 @@ SWIFT_SOURCES = Sources Tests Plugins Tools Examples Package.swift firmware-sim/
 
 # The target of `make install`. DESTDIR is the root of a package that is being built, and is empty otherwise.
 PREFIX = /usr/local
+LIBDIR = $(PREFIX)/lib
 DESTDIR =
 MANUAL = .build/man
+SERVICE_MANUAL = .build/service-man
 COMPLETIONS = .build/completions
 
-.PHONY: help openapi build service libraries library install install-library uninstall man completions demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
+.PHONY: help openapi build service libraries library install install-library install-service uninstall man service-man completions deb test-packages demo demo-bluetooth demo-firmware demo-online chaos-service bench-service firmware firmware-report docs api check test bench soak soak-bluetooth fuzz vectors format lint packages database-packages clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,13 +67,13 @@ library: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the C library
 
 # Installs the library that was built, its header, holdfast.pc and the Python module.
 install-library:
-	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast/python
-	@install -m 755 .build/release/libholdfast-c.so $(DESTDIR)$(PREFIX)/lib/libholdfast.so.$(LIBRARY_VERSION)
-	@ln -sf libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/$(LIBRARY_NAME)
-	@ln -sf $(LIBRARY_NAME) $(DESTDIR)$(PREFIX)/lib/libholdfast.so
+	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast/python
+	@install -m 755 .build/release/libholdfast-c.so $(DESTDIR)$(LIBDIR)/libholdfast.so.$(LIBRARY_VERSION)
+	@ln -sf libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME)
+	@ln -sf $(LIBRARY_NAME) $(DESTDIR)$(LIBDIR)/libholdfast.so
 	@install -m 644 Sources/CHoldfast/holdfast.h $(DESTDIR)$(PREFIX)/include/holdfast.h
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' Tools/library/holdfast.pc.in \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc
+	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' \
+	  Tools/library/holdfast.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/holdfast.pc
 	@install -m 644 Tools/python/holdfast.py $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 
 # The online service has dependencies that nothing else has, and therefore its own build folder.
@@ -102,6 +107,15 @@ man: build ## Write manual pages to .build/man: holdfast.1 and one page for each
 	@rm -rf $(MANUAL)
 	@Tools/manual-pages --holdfast .build/release/holdfast --out $(MANUAL)
 
+# The manual pages and completions of the online service.
+service-man: service
+	@rm -rf $(SERVICE_MANUAL)
+	@Tools/manual-pages --holdfast .build/release/holdfast-service --section 8 --out $(SERVICE_MANUAL)
+	@mkdir -p $(COMPLETIONS)
+	@.build/release/holdfast-service --generate-completion-script bash >$(COMPLETIONS)/holdfast-service
+	@.build/release/holdfast-service --generate-completion-script zsh >$(COMPLETIONS)/_holdfast-service
+	@.build/release/holdfast-service --generate-completion-script fish >$(COMPLETIONS)/holdfast-service.fish
+
 install: build library man completions ## Install the command line, the C library, manual pages and completions under PREFIX (/usr/local).
 	@$(MAKE) --no-print-directory install-library
 	@install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 $(DESTDIR)$(PREFIX)/share/man/man7
@@ -113,9 +127,17 @@ install: build library man completions ## Install the command line, the C librar
 	@install -D -m 644 $(COMPLETIONS)/_holdfast $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast
 	@install -D -m 644 $(COMPLETIONS)/holdfast.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
 
+install-service: service service-man ## Install the online service with its manual pages and completions under PREFIX.
+	@install -D -m 755 .build/release/holdfast-service $(DESTDIR)$(PREFIX)/bin/holdfast-service
+	@install -d $(DESTDIR)$(PREFIX)/share/man/man8
+	@install -m 644 $(SERVICE_MANUAL)/*.8 $(DESTDIR)$(PREFIX)/share/man/man8
+	@install -D -m 644 $(COMPLETIONS)/holdfast-service $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast-service
+	@install -D -m 644 $(COMPLETIONS)/_holdfast-service $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast-service
+	@install -D -m 644 $(COMPLETIONS)/holdfast-service.fish $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast-service.fish
+
 uninstall: ## Remove the files that install wrote under PREFIX.
-	@rm -f $(DESTDIR)$(PREFIX)/lib/libholdfast.so $(DESTDIR)$(PREFIX)/lib/$(LIBRARY_NAME) \
-	  $(DESTDIR)$(PREFIX)/lib/libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(PREFIX)/lib/pkgconfig/holdfast.pc \
+	@rm -f $(DESTDIR)$(LIBDIR)/libholdfast.so $(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME) \
+	  $(DESTDIR)$(LIBDIR)/libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/holdfast.pc \
 	  $(DESTDIR)$(PREFIX)/include/holdfast.h $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/libexec/holdfast/holdfast-carrier \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \
@@ -123,6 +145,18 @@ uninstall: ## Remove the files that install wrote under PREFIX.
 	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast \
 	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast \
 	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast.fish
+	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast-service $(DESTDIR)$(PREFIX)/share/man/man8/holdfast-service*.8 \
+	  $(DESTDIR)$(PREFIX)/share/bash-completion/completions/holdfast-service \
+	  $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_holdfast-service \
+	  $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/holdfast-service.fish
+
+deb: build library man completions service service-man ## Build the Debian packages in .build/deb.
+	@Tests/install-packages $(DEBIAN_PACKAGES)
+	@packaging/build-packages .build/deb
+
+test-packages: deb ## Check the Debian packages, and install, start, upgrade and purge them in a clean Debian.
+	@Tests/install-packages $(DEBIAN_TEST_PACKAGES)
+	@/usr/bin/python3 Tests/Packages/run.py --packages .build/deb
 
 demo: build ## Enrol, prove, and try every attack, between two processes on this machine.
 	@Demo/holdfast-demo --holdfast .build/release/holdfast

@@ -25,6 +25,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from holdfast_peer.command_line import CommandLine, stop
+from service_manager import Manager
 
 
 def make_certificate(folder, days=(-1, 1)):
@@ -263,6 +264,55 @@ def test_an_invitation_has_a_qr_code_that_enroll_takes(service, instance):
     assert "█" not in service.verb(*words[:-1]), "a pipe got a picture"
     (service.folder / "public.json").write_text(json.dumps({"public_url": "http://a.example/x"}))
     assert service.verb("invite", "--device", "lock-7", "--config", service.folder / "public.json", status=2) == ""
+
+
+def hear_states(manager, wanted):
+    """Waits until the manager is told a state. Until then, it is told that the service is alive, every 100 ms."""
+    for _ in range(600):
+        told = manager.hear()
+        if told == wanted:
+            return
+        assert told == "WATCHDOG=1", told
+    pytest.fail(f"the manager was not told {wanted}")
+
+
+def test_a_service_manager_passes_the_keys_and_is_told_the_states(service, tmp_path):
+    """All keys are credentials, as systemd makes them: readable through a group's permissions. The service's own key is not used."""
+    credentials = tmp_path / "credentials"
+    credentials.mkdir()
+    for name, source in (
+        ("service.key", service.folder / "service/service.key"),
+        ("chain", service.folder / "certificate.pem"),
+        ("private", service.folder / "key.pem"),
+    ):
+        shutil.copy(source, credentials / name)
+        (credentials / name).chmod(0o440)
+    configuration = tmp_path / "config.json"
+    configuration.write_text(json.dumps({"listen": "127.0.0.1:0", "certificate": "chain", "key": "private"}))
+    command = [service.program, "serve", "--dir", service.folder / "service", "--config", configuration]
+    own = service.folder / "service/service.key"
+    hidden = own.rename(tmp_path / "hidden")
+    try:
+        with contextlib.closing(Manager(tmp_path)) as manager:
+            variables = {"CREDENTIALS_DIRECTORY": str(credentials), "WATCHDOG_USEC": "200000"}
+            process = manager.start(command, **variables)
+            line = process.stdout.readline().decode()
+            assert line.startswith("serving https://"), (line, process.stderr.read()[-500:])
+            hear_states(manager, "READY=1")
+            assert stop(process) == 0
+            hear_states(manager, "STOPPING=1")
+            (credentials / "service.key").unlink()
+            process = manager.start(command, **variables)
+            assert process.wait(30) == 2, "the service started without its key"
+    finally:
+        hidden.rename(own)
+
+
+def test_creating_a_service_that_exists_changes_nothing(service):
+    before = (service.folder / "service/service.key").read_bytes()
+    service.verb("init", status=2)
+    service.verb("init", "--if-missing")
+    assert (service.folder / "service/service.key").read_bytes() == before
 
 
 def test_an_operator_decides_about_a_request_without_an_invitation(service, instance):

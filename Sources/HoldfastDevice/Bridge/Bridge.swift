@@ -26,12 +26,13 @@ package final class Bridge: Sendable {
   /// Opens the line and begins to listen. Provers wait until ``run()``.
   ///
   /// - Parameters:
-  ///   - endpoints: the addresses at which provers connect, at least one.
+  ///   - endpoints: the addresses at which provers connect.
+  ///   - listeners: sources of provers that listen already. There is at least one endpoint or listener.
   ///   - hardware: a terminal, or a stream socket in the file system.
   ///   - notify: called from any thread; it must not block for long.
   /// - Throws: `hardware` if the line cannot be opened, and `server` with `endpoint` or `noDescriptors`.
   package init(
-    endpoints: [Endpoint], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
+    endpoints: [Endpoint], listeners: [Listener] = [], hardware: Endpoint, timing: BridgeTiming = BridgeTiming(),
     notify: @escaping @Sendable (BridgeNotice) -> Void = { _ in }
   ) throws(BridgeFault) {
     guard let stopFlag = try? WakeUp() else { throw .server(.noDescriptors) }
@@ -41,9 +42,9 @@ package final class Bridge: Sendable {
       place = try ProverSlot(provingMilliseconds: timing.provingMilliseconds)
     } catch { throw .hardware(hardware, error) }
     self.line = Mutex(line)
-    do throws(ServerFault) { reception = try AcceptLoop(at: endpoints, waitingCount: Bridge.waitingCount) } catch {
-      throw .server(error)
-    }
+    do throws(ServerFault) {
+      reception = try AcceptLoop(at: endpoints, waitingCount: Bridge.waitingCount, and: listeners)
+    } catch { throw .server(error) }
     (self.hardware, self.timing, self.notify, self.stopFlag) = (hardware, timing, notify, stopFlag)
   }
 

@@ -12,6 +12,8 @@ public final class Listener: Sendable {
   private enum Source: Sendable {
     /// A listening socket, with its name if that is in the file system, and its port if it is a Bluetooth socket.
     case socket(OpenFile, SocketFile?, BluetoothPort?)
+    /// A socket that a service manager also has, and listens at when this process does not.
+    case passed(PassedSocket)
     /// The line, and the right to use it, which only one connection can hold at a time.
     case terminal(OpenFile, turn: WakeUp, silenceMilliseconds: Int)
   }
@@ -57,6 +59,15 @@ public final class Listener: Sendable {
     self.endpoint = actual
   }
 
+  /// Listens at a socket that a service manager has made, which an endpoint names.
+  ///
+  /// - Throws: ``TransportError/other(errno:)`` if no descriptors are free.
+  package init(_ socket: PassedSocket, at endpoint: Endpoint) throws(TransportError) {
+    cancellation = try makeWakeUp()
+    source = .passed(socket)
+    self.endpoint = endpoint
+  }
+
   deinit {
     close()
   }
@@ -73,6 +84,8 @@ public final class Listener: Sendable {
     switch source {
     case .socket(let file, _, let port):
       return Connection(file: try nextPeer(of: file), scheme: endpoint.scheme, port: port)
+    case .passed(let socket):
+      return Connection(file: try nextPeer(of: socket.file), scheme: endpoint.scheme, port: nil)
     case .terminal(let file, let turn, let silenceMilliseconds):
       repeat { try wait(for: turn.descriptor) } while !turn.lower()
       do throws(TransportError) {
@@ -95,13 +108,15 @@ public final class Listener: Sendable {
   }
 
   /// Stops listening. It cancels as ``cancel()`` does, disconnects waiting peers, and removes the socket file if it is unchanged.
+  ///
+  /// A socket that a service manager passed goes on to exist there, and peers wait for the next process.
   public func close() {
     cancel()
     switch source {
     case .socket(let file, let name, _):
       name?.remove()
       sendAway(from: file)
-    case .terminal: break
+    case .terminal, .passed: break
     }
   }
 

@@ -90,6 +90,14 @@ package final class SocketFile: Sendable {
   }
 }
 
+extension Endpoint {
+  /// Whether it is a socket in the file system to which every user of this host may connect, by the permissions of the file.
+  package var isForEverybody: Bool {
+    guard case .socket(let path) = address, let file = OpenFile.Identity(path: path) else { return false }
+    return file.mode & 0o002 != 0
+  }
+}
+
 // The C library's module omits these. Source: Linux, include/uapi/asm-generic/fcntl.h and include/uapi/linux/fcntl.h.
 private let openPath: CInt = 0x20_0000
 private let emptyPath: CInt = 0x1000
@@ -105,9 +113,6 @@ package struct SocketAccess: Sendable, Hashable {
   package init(mode: UInt16?, group: String?) {
     (self.mode, self.group) = (mode, group)
   }
-
-  /// Whether every user of the host may connect.
-  package var isForEverybody: Bool { (mode ?? 0) & 0o002 != 0 }
 
   var fileMode: mode_t { mode_t(mode ?? (group == nil ? 0o600 : 0o660)) }
 

@@ -11,8 +11,8 @@ struct ServiceConfiguration: Sendable, Equatable {
   /// The address at which the service listens: a host and a port.
   var host = "127.0.0.1"
   var port: UInt64 = 8443
-  /// The files with the certificate chain and its private key, in PEM. Without them, the service listens only on loopback, and
-  /// without TLS.
+  /// The files with the certificate chain and its private key, in PEM, or the names of credentials that systemd passes. Without
+  /// them, the service listens only on loopback, and without TLS.
   var certificate: String?
   var key: String?
   /// A URL of PostgreSQL; nil for SQLite in the service's folder.

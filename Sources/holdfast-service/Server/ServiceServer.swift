@@ -1,5 +1,6 @@
 #if Service
 import Glibc
+import HoldfastLinux
 import HoldfastService
 import Hummingbird
 import HummingbirdCore
@@ -35,7 +36,10 @@ struct ServiceServer: Sendable {
         availableConnectionsDelegate: MaximumAvailableConnections(Int(configuration.maximumConnections))),
       onServerRunning: { channel in onStart(channel.localAddress?.port ?? 0) }, logger: logger)
     var stopping = ServiceGroupConfiguration(
-      services: [.init(service: application), .init(service: SecondSignal(), successTerminationBehavior: .ignore)],
+      services: [
+        .init(service: application), .init(service: SecondSignal(), successTerminationBehavior: .ignore),
+        .init(service: ManagerNotices(), successTerminationBehavior: .ignore),
+      ],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     stopping.maximumGracefulShutdownDuration = Self.stopDuration
     try await ServiceGroup(configuration: stopping).run()
@@ -69,11 +73,11 @@ struct ServiceServer: Sendable {
     guard let certificate = configuration.certificate, let key = configuration.key else {
       return .http1(configuration: http1)
     }
-    let chain = try NIOSSLCertificate.fromPEMFile(certificate)
+    let chain = try NIOSSLCertificate.fromPEMFile(ServiceManager.credential(certificate) ?? certificate)
     if let first = chain.first { report(first) }
     var tls = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) },
-      privateKey: .privateKey(try NIOSSLPrivateKey(file: key, format: .pem)))
+      privateKey: .privateKey(try NIOSSLPrivateKey(file: ServiceManager.credential(key) ?? key, format: .pem)))
     tls.minimumTLSVersion = .tlsv13
     let configuration = HTTP2ChannelConfiguration(
       idleTimeout: .seconds(idle), gracefulCloseTimeout: .seconds(10), streamConfiguration: http1)
@@ -82,6 +86,20 @@ struct ServiceServer: Sendable {
         base: try HTTP2UpgradeChannel(tlsConfiguration: tls, configuration: configuration, responder: responder),
         seconds: min(idle, 10))
     }
+  }
+}
+
+/// The notices to the service manager that this process is alive, as often as it asks for them, and that it has begun to end.
+private struct ManagerNotices: Service {
+  func run() async throws {
+    let pauseMicroseconds = ServiceManager.watchdogMicroseconds.map { Int64(clamping: $0 / 2) } ?? .max / 1000
+    try? await cancelWhenGracefulShutdown {
+      while true {
+        ServiceManager.tell(.alive)
+        try await Task.sleep(for: .microseconds(pauseMicroseconds))
+      }
+    }
+    ServiceManager.tell(.stopping)
   }
 }
 

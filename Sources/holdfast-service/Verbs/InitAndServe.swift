@@ -21,6 +21,9 @@ struct Init: ServiceVerb {
   @Option(help: "The policy; by default one that issues tokens only for registered devices.", completion: .file())
   var policy: String?
 
+  @Flag(help: "Succeed, and change nothing, if the database has a service already.")
+  var ifMissing = false
+
   mutating func perform() async throws(ServiceFailure) {
     let configuration = try instance.configuration()
     let policy = try readPolicy()
@@ -36,7 +39,10 @@ struct Init: ServiceVerb {
     do throws(FleetFault) {
       try Fleet.create(
         in: instance.location(configuration), serviceKey: key, policy: policy, by: instance.caller.actor)
-    } catch { throw ServiceFailure(error) }
+    } catch {
+      if ifMissing, case .alreadyCreated = error { return }
+      throw ServiceFailure(error)
+    }
     Output.result("service created; its key is \(path)")
   }
 
@@ -102,7 +108,10 @@ struct Serve: ServiceVerb {
     let server = ServiceServer(
       fleet: fleet, configuration: configuration, logger: Logger(label: "holdfast-service"), metrics: metrics)
     do {
-      try await server.run { port in Output.result("serving \(scheme)://\(host):\(port)") }
+      try await server.run { port in
+        Output.result("serving \(scheme)://\(host):\(port)")
+        ServiceManager.tell(.ready)
+      }
     } catch {
       throw ServiceFailure(
         .unavailable,

@@ -50,20 +50,15 @@ struct InstanceOptions: ParsableArguments {
     configuration.database.map { .postgreSQL(url: $0) } ?? .sqlite(path: "\(dir)/service.sqlite")
   }
 
-  /// The file with the service key: among systemd's credentials, or in the folder.
-  var keyPath: String {
-    let folder = unsafe getenv("CREDENTIALS_DIRECTORY")
-    let credentials = unsafe folder.map { unsafe String(cString: $0) + "/service.key" }
-    if let credentials, unsafe access(credentials, R_OK) == 0 { return credentials }
-    return "\(dir)/service.key"
-  }
-
-  /// Reads the service key.
+  /// Reads the service key: among the credentials that the service manager passes, or in the folder.
   func serviceKey() throws(ServiceFailure) -> ServiceKey {
-    let path = keyPath
+    let credential = ServiceManager.credential("service.key")
+    let path = credential ?? "\(dir)/service.key"
     let key: Secret<32>?
     do throws(FileError) {
-      key = try Files.readSecretFile(at: path, limit: 33) { Secret<32>(copying: $0) }
+      key = try Files.readSecretFile(at: path, limit: 33, requirements: credential == nil ? .secret : []) {
+        Secret<32>(copying: $0)
+      }
     } catch { throw ServiceFailure(error) }
     guard let key else { throw ServiceFailure(.malformed, "\(path) does not have 32 bytes") }
     return ServiceKey(key)

@@ -11,7 +11,8 @@ package struct Endpoints: ParsableCommand {
       \(Scheme.all.map { "\($0.form)\n    \($0.summary)" }.joined(separator: "\n"))
 
       With --listen, unix and unix-stream also accept mode=660, the permissions of the file from 0 to 777, and group=lock, a \
-      group by name or number. The default mode is 600, or 660 if a group is given.
+      group by name or number. The default mode is 600, or 660 if a group is given. A socket that systemd passes for the path \
+      is used instead of a new one, and its unit determines mode and group.
 
       ADDRESS is six pairs of hexadecimal digits with colons between them. With --listen, 00:00:00:00:00:00 is any adapter. A \
       path contains no comma; the path of a socket has at most 107 bytes.

@@ -12,7 +12,7 @@ struct DeviceBridge: Verb {
     commandName: "bridge", abstract: "Carry messages between provers and a device on a serial line.",
     discussion: """
       The bridge serves one prover at a time, until SIGTERM or Ctrl-C. It has no key and opens no message: only the device \
-      decides what a prover has proved.
+      decides what a prover has proved. systemd may pass sockets and is told of the start and the end, as by serve.
       """,
     examples: [
       "holdfast device bridge --to tty:/dev/ttyUSB0 --listen unix:/run/lock.sock",
@@ -43,8 +43,8 @@ struct DeviceBridge: Verb {
       let forms = Scheme.all.filter(\.isSerial).map(\.form).sorted().joined(separator: " and ")
       throw Failure(.usage, "\(hardware) is not a serial line", hint: "--to accepts \(forms)")
     }
-    let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
-    guard !endpoints.contains(hardware) else {
+    let places = try ListeningPlaces(listen)
+    guard !places.all.contains(hardware) else {
       throw Failure(.usage, "\(hardware) cannot be both ends", hint: "use different endpoints for --listen and --to")
     }
     TerminationSignals.hold()
@@ -58,13 +58,16 @@ struct DeviceBridge: Verb {
     let provers = ServedProver()
     let bridge: Bridge
     do throws(BridgeFault) {
-      bridge = try Bridge(endpoints: endpoints, hardware: hardware) { notice in
+      bridge = try Bridge(endpoints: places.endpoints, listeners: places.listeners, hardware: hardware) { notice in
         if case .connected(_, let peer) = notice { provers.peer = peer }
         guard let line = notice.line(of: provers.peer, quiet: isQuiet, hardware: hardware) else { return }
         limit.admitted(line).forEach(lines.write)
       }
     } catch { throw Failure(error) }
-    TerminationSignals.whenRaised { bridge.stop() }
+    TerminationSignals.whenRaised {
+      ServiceManager.tell(.stopping)
+      bridge.stop()
+    }
     for endpoint in bridge.endpoints {
       lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }
@@ -79,6 +82,7 @@ struct DeviceBridge: Verb {
         limit.due().forEach(lines.write)
       }
     }
+    ServiceManager.tell(.ready)
     do throws(BridgeFault) { try bridge.run() } catch { throw Failure(error) }
     limit.due(isEnding: true).forEach(lines.write)
     lines.note("ended", "ended")

@@ -13,6 +13,8 @@ struct DeviceServe: Verb {
       Each event is a line on standard error, or with --json a JSON object on standard output. Peers that prove nothing and \
       denied rounds of the same token are logged once and then counted, with one line per minute for all of them. The audit \
       log contains the accepted rounds, and totals of the others.
+
+      systemd may pass the socket of unix:PATH (ListenSequentialPacket=PATH) and is told of the start and the end (Type=notify).
       """,
     examples: [
       "holdfast device serve --dir lock --listen unix:/run/lock.sock",
@@ -57,7 +59,7 @@ struct DeviceServe: Verb {
   var pair = false
 
   mutating func perform() throws(Failure) {
-    let endpoints = try listen.map { text throws(Failure) in try Endpoint(argument: text) }
+    let places = try ListeningPlaces(listen)
     let external = try externalActuator()
     let dir = try device.folder(because: "the device in an image runs on its board, or in an emulator of the board")
     let folder = try DeviceFolder.opened(dir)
@@ -79,12 +81,12 @@ struct DeviceServe: Verb {
     let device = try opened(folder, log: log)
     guard let external else {
       let lock = try simulatedLock(of: folder)
-      return try serve(device, by: LockActuator(lock), named: "the simulated lock", at: endpoints, lines, log)
+      return try serve(device, by: LockActuator(lock), named: "the simulated lock", at: places, lines, log)
     }
     let actuator = try ExternalActuator.started(
       at: external, timeoutMilliseconds: actuatorTimeout ?? ExternalActuator.usualTimeoutMilliseconds, log: lines)
     defer { actuator.stop() }
-    try serve(device, by: ActuatorClient(actuator), named: external.description, at: endpoints, lines, log)
+    try serve(device, by: ActuatorClient(actuator), named: external.description, at: places, lines, log)
   }
 
   /// Reads the options of the actuator; nil for the simulated lock.
@@ -105,15 +107,18 @@ struct DeviceServe: Verb {
 
   private func serve<Machine: Actuator & Sendable>(
     _ device: OpenDevice<DeviceSecrets, SystemRandom, SystemClock>, by actuator: Machine, named name: String,
-    at endpoints: [Endpoint], _ lines: LogOutput, _ log: ServingLog
+    at places: ListeningPlaces, _ lines: LogOutput, _ log: ServingLog
   ) throws(Failure) {
     try device.folder.checkCommands(of: actuator, named: name)
     let dir = device.folder.path
     let server: DeviceServer<Machine, DeviceSecrets, SystemRandom, SystemClock>
-    do throws(ServerFault) { server = try DeviceServer(device, actuator: actuator, at: endpoints) } catch {
-      throw Failure(error, folder: dir)
+    do throws(ServerFault) {
+      server = try DeviceServer(device, actuator: actuator, at: places.endpoints, listeners: places.listeners)
+    } catch { throw Failure(error, folder: dir) }
+    TerminationSignals.whenRaised {
+      ServiceManager.tell(.stopping)
+      server.stop()
     }
-    TerminationSignals.whenRaised { server.stop() }
     for endpoint in server.endpoints {
       lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }
@@ -123,6 +128,7 @@ struct DeviceServe: Verb {
       of: server.endpoints, isPairing: pair, standing: { server.standing(of: $0) }, log: lines)
     defer { withExtendedLifetime(presence) {} }
     log.startReporting()
+    ServiceManager.tell(.ready)
     do throws(ServerFault) { try server.run() } catch { throw Failure(error, folder: dir) }
     log.finish()
     lines.note("ended", "ended")
@@ -145,7 +151,7 @@ private func simulatedLock(of folder: DeviceFolder) throws(Failure) -> Simulated
 
 extension LogOutput {
   func warnOfAccess(to endpoint: Endpoint) {
-    if endpoint.access?.isForEverybody == true {
+    if endpoint.isForEverybody {
       warn("\(endpoint): every user of this host may connect, as its mode allows")
     }
   }
