@@ -171,7 +171,7 @@ private final class Backup {
   func `a backup that was cut or changed anywhere restores nothing`(database: TestedDatabase) throws {
     let (test, _) = try Self.full(database)
     // More than two chunks.
-    for _ in 0..<1200 { try test.fleet.setBlocked(false, test.device.deviceID, by: test.owner) }
+    for _ in 0..<1600 { try test.fleet.setBlocked(false, test.device.deviceID, by: test.owner) }
     let whole = try Backup(of: test.fleet).bytes
     let chunk = BackupSealing.chunkByteCount + BackupSealing.tagByteCount
     let header = BackupSealing.headerByteCount
