@@ -76,6 +76,7 @@ package enum FleetSchema {
     CREATE TABLE sessions (
       digest BLOB PRIMARY KEY, operator TEXT NOT NULL REFERENCES operators (name), expires INTEGER NOT NULL);
     CREATE INDEX sessions_by_time ON sessions (expires);
+    CREATE INDEX devices_by_label ON devices (label);
     """,
   ]
 }
