@@ -180,12 +180,16 @@ extension FleetSession {
       .unsigned(now))
   }
 
-  /// Remembers a prover's host and the time at which it was seen last.
-  func remember(_ hostID: HostID) throws(FleetFault) {
-    try run(
+  /// Remembers a prover's host and the time at which it was seen last. Until the transaction ends, others wait to do so.
+  ///
+  /// - Returns: A row whose column is NULL unless the prover was revoked.
+  @discardableResult
+  func remember(_ hostID: HostID) throws(FleetFault) -> SQLRow? {
+    try row(
       """
       INSERT INTO provers (id, first_seen, last_seen) VALUES ($1, $2, $2)
       ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen
+      RETURNING revoked
       """,
       .copying(hostID.bytes), .unsigned(now))
   }

@@ -88,10 +88,7 @@ extension FleetSession {
   /// Returns whether a prover was revoked, and keeps it from being revoked until the transaction ends. Requests of one prover
   /// wait for each other.
   func lockProver(_ hostID: HostID) throws(FleetFault) -> Bool {
-    try remember(hostID)
-    guard let row = try row("SELECT revoked FROM provers WHERE id = $1 FOR UPDATE", .copying(hostID.bytes)) else {
-      throw .corrupt
-    }
+    guard let row = try remember(hostID) else { throw .corrupt }
     return try decoding { () throws(SQLFault) in try !row.isNull(0) }
   }
 
