@@ -10,7 +10,7 @@ package enum DatabaseLocation: Sendable {
 
 /// A durable database for any number of threads: SQLite or PostgreSQL, with the same SQL.
 ///
-/// What a transaction has written is on the disk when the call returns, and on the synchronous standby if there is one.
+/// The changes of a transaction are on the disk when the call returns, and on the synchronous standby if there is one.
 package final class SQLDatabase: Sendable {
   private let backend: any SQLBackend
 

@@ -81,6 +81,26 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `requests that wait are listed from the oldest on, page by page`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    var expected: [String] = []
+    for salt in UInt8(1)...5 {
+      let id = try #require(try test.enrol(TestApp(salt: salt)).request)
+      expected.append(hex(id.bytes))
+      test.wait(seconds: 1)
+    }
+    var listed: [String] = []
+    var query = [("status", "waiting"), ("limit", "2")]
+    for _ in expected {
+      let page = try test.perform("listRequests", query: query)
+      listed += try #require(page["items"]?.elements).compactMap { $0["id"]?.text }
+      guard let next = page["next"]?.text else { break }
+      query = [("status", "waiting"), ("limit", "2"), ("after", next)]
+    }
+    #expect(listed == expected)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `a decision counts for a day, and a refused request stays refused`(database: TestedDatabase) throws {
     let test = try TestFleet(database)
     let refused = TestApp(salt: 1)

@@ -156,9 +156,9 @@ class Service:
         return instance.ask("POST", "/v1/tokens", body)
 
 
-@pytest.fixture(scope="session")
-def server():
-    """A server of PostgreSQL that the tests share."""
+@contextlib.contextmanager
+def postgres():
+    """A server of PostgreSQL; the test is skipped where there is none."""
     with tempfile.TemporaryDirectory(prefix="hf") as folder:
         os.chmod(folder, 0o711)
         try:
@@ -166,8 +166,17 @@ def server():
         except postgresql.Absent as reason:
             pytest.skip(str(reason))
         server.create()
+        try:
+            yield server
+        finally:
+            server.kill()
+
+
+@pytest.fixture(scope="session")
+def server():
+    """A server of PostgreSQL that the tests share."""
+    with postgres() as server:
         yield server
-        server.kill()
 
 
 def new_database(server):

@@ -11,12 +11,20 @@ import socket
 import sqlite3
 import ssl
 import subprocess
-import tempfile
 import time
 
-import postgresql
 import pytest
-from test_service import Instance, Service, code_of, make_certificate, new_database, new_service, server, service  # noqa: F401
+from test_service import (  # noqa: F401
+    Instance,
+    Service,
+    code_of,
+    make_certificate,
+    new_database,
+    new_service,
+    postgres,
+    server,
+    service,
+)
 
 SECONDS = 60
 
@@ -197,7 +205,7 @@ def test_a_database_of_a_newer_version_is_refused_with_a_hint(request, tmp_path_
 
 def test_a_database_that_fails_is_503_and_comes_back(request, tmp_path_factory, tmp_path):
     """PostgreSQL away, read-only and locked: a problem document within the limits, and everything works again afterwards."""
-    with postgres(tmp_path) as own:
+    with postgres() as own:
         broken = new_service(request, tmp_path_factory.mktemp("broken"), new_database(own))
         name = broken.database.split("?")[0].rsplit("/", 1)[1]
         instance = Instance(broken)
@@ -237,22 +245,6 @@ def test_a_database_that_fails_is_503_and_comes_back(request, tmp_path_factory, 
             assert "hush" not in instance.log.read_text()
         finally:
             assert instance.stop() == 0, "exit status"
-
-
-@contextlib.contextmanager
-def postgres(folder):
-    """A server that only one test uses."""
-    with tempfile.TemporaryDirectory(prefix="hf") as name:
-        os.chmod(name, 0o711)
-        try:
-            own = postgresql.Server(name, "s")
-        except postgresql.Absent as reason:
-            pytest.skip(str(reason))
-        own.create()
-        try:
-            yield own
-        finally:
-            own.kill()
 
 
 def test_three_instances_start_at_once_on_an_empty_schema_and_on_an_older_one(request, tmp_path_factory, server):  # noqa: F811

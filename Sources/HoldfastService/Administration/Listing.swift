@@ -23,7 +23,7 @@ struct Listing: Sendable {
     case optional(Kind)
   }
 
-  /// The order of a listing, which is that of its first column.
+  /// The order of a listing, which is that of its key, the first column, unless ``page`` has another one.
   enum Order: Sendable {
     case bytes, text
     /// The newest first.

@@ -121,13 +121,15 @@ extension Listing {
       WHERE r.id = $1
       """)
 
+  /// The requests in the state `$3`, the oldest first.
   static let requestsByStatus = Listing(
     "requests", requestColumns,
     page: """
       SELECT r.id, r.device, d.label, r.prover, r.code, c.properties, r.subject, r.version, r.username, r.commands,
         r.maximum_uses, r.created, r.status, r.decided, r.decider, r.reason, r.token
       FROM requests r JOIN devices d ON d.id = r.device LEFT JOIN response_codes c ON c.code = r.code
-      WHERE r.status = $3 AND r.id > $1 ORDER BY r.id LIMIT $2
+      WHERE r.status = $3 AND (r.created, r.id) > (coalesce((SELECT created FROM requests WHERE id = $1), -1), $1)
+      ORDER BY r.created, r.id LIMIT $2
       """)
 
   static let refusals = Listing(

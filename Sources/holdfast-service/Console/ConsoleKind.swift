@@ -2,7 +2,7 @@
 import HoldfastFormats
 import HoldfastService
 
-/// What the console adds to the table of operations for one kind of records: names for people, and the columns of its list.
+/// The names for people and the columns of the list that the console adds to the table of operations for one kind of records.
 struct ConsoleKind: Sendable {
   /// The first part of the path, as in `/v1/admin/devices`.
   let path: String

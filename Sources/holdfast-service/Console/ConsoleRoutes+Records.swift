@@ -224,7 +224,7 @@ extension Schema {
 }
 
 extension AdministrationFault {
-  /// What an operator did wrong, as a sentence; nil for a fault of the service.
+  /// The operator's mistake, as a sentence; nil for a fault of the service.
   var sentence: String? {
     if case .fleet = self { return nil }
     let message = ServiceFailure(self).message

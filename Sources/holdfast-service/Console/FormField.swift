@@ -86,7 +86,7 @@ struct FormField: Sendable {
     text.split(separator: separator, omittingEmptySubsequences: separator == ",").map { trimmed(String($0)) }
   }
 
-  /// What a browser sends for a date and time has no zone, and often no seconds.
+  /// A browser sends a date and time without a zone, and often without seconds.
   private static func time(_ text: String) -> Timestamp? {
     Timestamp(parsing: text) ?? Timestamp(parsing: text + "Z") ?? Timestamp(parsing: text + ":00Z")
   }

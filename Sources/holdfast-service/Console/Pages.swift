@@ -2,7 +2,7 @@
 import HoldfastFormats
 import HoldfastService
 
-/// What all pages have: the head, the menu, the operator, and a notice.
+/// The parts that all pages have: the head, the menu, the operator, and a notice.
 struct FrameView {
   let title: String
   let stylesheet = Stylesheet.address
@@ -12,9 +12,9 @@ struct FrameView {
   var caller: String?
   var formToken = ""
   var menu: [MenuView] = []
-  /// What was done.
+  /// The action that was carried out, as a sentence.
   var notice: String?
-  /// What is wrong.
+  /// The mistake, as a sentence.
   var fault: String?
 
   /// The frame of a page before signing in.

@@ -5,7 +5,7 @@ import HoldfastFormats
 struct PlotView {
   let id: String
   let title: String
-  /// What the plot shows, in a sentence.
+  /// The content of the plot, in a sentence.
   let summary: String
   /// The number of days, which is the width of the drawing.
   let width: Int
