@@ -124,6 +124,16 @@ def test_the_second_signal_ends_it_at_once(service):  # noqa: F811
             assert instance.process.wait(SECONDS) == status
 
 
+def download(instance, token=None, query=""):
+    """Returns the status, the headers and the bytes of an export over HTTP."""
+    with contextlib.closing(instance.connect()) as connection:
+        connection.request(
+            "GET", f"/v1/admin/export{query}", headers={"Authorization": f"Bearer {token}"} if token else {}
+        )
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read()
+
+
 def test_an_export_restores_into_either_database_and_a_damaged_one_into_none(service, server, tmp_path):  # noqa: F811
     evidence, _ = service.evidence("exported")
     with contextlib.ExitStack() as stack:
@@ -133,13 +143,24 @@ def test_an_export_restores_into_either_database_and_a_damaged_one_into_none(ser
             instance, service.attest(instance, evidence), invitation=code_of(service)
         )
         assert status == 201, answer
-    file = tmp_path / "backup"
-    assert json.loads(service.verb("export", "--out", file, "--json"))["records"] > 0
-    service.verb("export", "--out", file, status=2)
-    assert file.stat().st_mode & 0o777 == 0o600
-    assert answer["token"].encode() not in file.read_bytes()
+        status, headers, content = download(instance, service.operator("copier", "admin"))
+        assert status == 200 and headers["Content-Type"] == "application/octet-stream", content[:300]
+        assert headers["Cache-Control"] == "no-store"
+        (tmp_path / "downloaded").write_bytes(content)
+        assert download(instance)[0] == 401
+        others = service.operator("no-copier", "read,approve,revoke")
+        assert download(instance, others)[0] == 403
+        assert download(instance, service.operator("asker", "admin"), "?all=1")[0] == 400
+    assert [c["actor"] for c in service.json("list", "changes")["items"] if c["action"] == "service.export"] == [
+        "copier"
+    ]
+    written = tmp_path / "backup"
+    assert json.loads(service.verb("export", "--out", written, "--json"))["records"] > 0
+    service.verb("export", "--out", written, status=2)
+    assert written.stat().st_mode & 0o777 == 0o600
+    assert answer["token"].encode() not in written.read_bytes()
     key = service.folder / "service" / "service.key"
-    for number, database in enumerate((None, new_database(server))):
+    for number, (file, database) in enumerate([(written, None), (tmp_path / "downloaded", new_database(server))]):
         folder = tmp_path / f"restored{number}"
         (folder / "service").mkdir(mode=0o700, parents=True)
         other = Service.__new__(Service)

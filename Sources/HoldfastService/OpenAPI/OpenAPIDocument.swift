@@ -77,15 +77,14 @@ extension PublicOperation {
 
   fileprivate var json: JSONValue {
     let responses = answers.map { answer in
-      let content = answer.schema.map { ("application/json", $0) } ?? ("text/plain", .text(0...(1 << 20)))
-      return (
-        String(answer.status),
-        response(answer.summary, type: content.0, schema: answer.schema == nil ? nil : content.1, answer.headers)
-      )
+      let type = answer.schema == nil ? answer.type : "application/json"
+      return (String(answer.status), response(answer.summary, type: type, schema: answer.schema, answer.headers))
     }
-    return operation(
-      name, summary, tag: "public", parameters: path.hasSuffix("{id}") ? [key] : [], body: body,
-      responses: responses, problems: problems)
+    let json = operation(
+      name, scope.map { "\(summary) Scope: \($0.rawValue)." } ?? summary,
+      tag: scope == nil ? "public" : "administration", parameters: path.hasSuffix("{id}") ? [key] : [], body: body,
+      responses: responses, problems: problems + (scope == nil ? [] : [401, 403]))
+    return scope == nil ? json : .object((json.members ?? []) + [operatorSecurity])
   }
 }
 
@@ -97,15 +96,17 @@ extension AdministrationOperation {
   fileprivate var json: JSONValue {
     let parameters = query.map { parameter($0, in: "query") }
     let hasKey = path.contains("{id}")
-    let security = JSONValue.array([.object([("operator", .array([]))])])
     let json = operation(
       name, "\(summary) Scope: \(scope.rawValue).", tag: "administration",
       parameters: (hasKey ? [key] : []) + parameters, body: body,
       responses: [("200", response("The answer.", type: "application/json", schema: answer, []))],
       problems: [401, 403, 404] + (body == nil && query.isEmpty ? [] : [409]))
-    return .object((json.members ?? []) + [("security", security)])
+    return .object((json.members ?? []) + [operatorSecurity])
   }
 }
+
+/// The member that requires an operator's token.
+private let operatorSecurity = ("security", JSONValue.array([.object([("operator", .array([]))])]))
 
 /// The parameter for the key in a path.
 private let key = parameter(

@@ -1,14 +1,16 @@
 import HoldfastFormats
 
-/// One operation for provers, devices' owners and probes: the row from which `openapi.yaml` is made, and with which its route
-/// checks bodies.
+/// One operation for provers, devices' owners and probes, or one whose answer is not JSON: the row from which `openapi.yaml` is
+/// made, and with which its route checks bodies.
 package struct PublicOperation: Sendable {
   /// An answer other than a problem document.
   struct Answer: Sendable {
     let status: UInt64
     let summary: String
-    /// The form of the JSON; nil for text.
+    /// The form of the JSON; nil for another media type.
     let schema: Schema?
+    /// The media type of an answer that is not JSON.
+    var type = "text/plain"
     var headers: [Schema.Property] = []
   }
 
@@ -22,6 +24,8 @@ package struct PublicOperation: Sendable {
   let answers: [Answer]
   /// The statuses of problem documents beyond those of every operation.
   let problems: [UInt64]
+  /// The scope that the operator's token needs; nil for an operation without a token.
+  package var scope: OperatorScope? = nil
 
   /// Checks the form of a body.
   package func check(_ body: JSONValue) throws(JSONMistake) { try Schema.check(JSONMember(body), self.body ?? []) }
@@ -98,8 +102,14 @@ extension PublicOperation {
     name: "metrics", method: .get, path: "/metrics", summary: "Counters and durations, as Prometheus reads them.",
     body: nil, answers: [Answer(status: 200, summary: "The metrics as text.", schema: nil)], problems: [])
 
+  package static let export = PublicOperation(
+    name: "export", method: .get, path: "/v1/admin/export",
+    summary: "Returns a backup of everything that the service remembers, encrypted with its key.", body: nil,
+    answers: [Answer(status: 200, summary: "The backup.", schema: nil, type: "application/octet-stream")], problems: [],
+    scope: .admin)
+
   /// All operations.
-  package static let all = [attest, token, requestState, keys, health, readiness, metrics]
+  package static let all = [attest, token, requestState, keys, health, readiness, metrics, export]
 }
 
 extension Schema {

@@ -1,8 +1,11 @@
 #if Service
+import Glibc
 import HTTPTypes
 import HoldfastFormats
 import HoldfastService
 import Hummingbird
+import NIOCore
+import NIOPosix
 
 /// The routes of the administration interface, made from its table of operations.
 struct AdministrationRoutes: Sendable {
@@ -16,6 +19,37 @@ struct AdministrationRoutes: Sendable {
         try await perform(operation, request, key: context.key)
       }
     }
+    routes.add(.export) { request, _ in try await export(request) }
+  }
+
+  /// Answers with a backup. The copy is made in the folder for temporary files before the answer begins.
+  private func export(_ request: Request) async throws -> Response {
+    let caller = try await authenticate(request)
+    guard caller.scopes.contains(.admin) else { throw Problem.forbidden(.admin) }
+    guard request.uri.queryParameters.isEmpty else { throw Problem.malformed("The request takes no parameters.") }
+    let folder = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) } ?? "/var/tmp"
+    let copy = try await service.run { fleet in
+      do throws(BackupFileFault) { return try fleet.backupCopy(in: folder, for: caller.actor) } catch {
+        throw Problem(error)
+      }
+    }
+    let byteCount = try copy.byteCount()
+    return Response(
+      status: .ok,
+      headers: [
+        .contentType: "application/octet-stream", .cacheControl: "no-store",
+        .contentDisposition: "attachment; filename=\"holdfast-service.backup\"",
+      ],
+      body: ResponseBody(contentLength: byteCount) { [threads = service.threads] writer in
+        var offset = 0
+        while offset < byteCount {
+          let piece = try await threads.runIfActive { [offset] in try copy.piece(at: offset) }
+          guard !piece.isEmpty else { break }
+          offset += piece.count
+          try await writer.write(ByteBuffer(bytes: piece))
+        }
+        try await writer.finish(nil)
+      })
   }
 
   private func perform(

@@ -108,6 +108,15 @@ extension Problem {
     }
   }
 
+  /// The fault of a backup that was to be answered.
+  init(_ fault: BackupFileFault) {
+    switch fault {
+    case .backup(let fault) where fault.kind == .fleet: self.init(fault.cause)
+    case .file(let error) where error.kind == .diskFull: self.init(FleetFault.database(.full))
+    case .backup, .file: self.init(FleetFault.corrupt)
+    }
+  }
+
   /// The fault of an operator's request.
   init(_ fault: AdministrationFault) {
     switch fault {
