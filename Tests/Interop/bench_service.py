@@ -3,7 +3,7 @@
 
 usage: bench_service.py [--service PROGRAM] [--enrolments N] [--devices N] [--tokens N] [--connections N] [--write]
 
-64 provers enrol at once, each request on a new connection; the service's processor time is compared with that of the signatures
+64 provers enrol at once, each on a new connection; the service's processor time is compared with that of the signatures
 and key agreements of as many enrolments. Then each request is timed in a small and in a large database, and connections are
 kept idle. The client is in C, and shares the processors with the service and the database.
 """

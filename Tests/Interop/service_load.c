@@ -6,12 +6,13 @@
 //        service_load cryptography COUNT
 //
 // WORK has two lines for each enrolment: the body of POST /v1/attest, and the body of POST /v1/tokens with an @ in place of the
-// attestation. Each request has its own connection, as those of holdfast-carrier have. TIMES has a line for each request:
-// the path, the status and the microseconds from the first packet of the connection to the last byte of the answer.
+// attestation. Both requests use one connection, as holdfast-carrier does. TIMES has a line for each request: the method, the path,
+// the status and the microseconds to the last byte of the answer; the first request of a connection includes making it.
 // REQUESTS has a line for each: method, path, header line or -, body or -; they are made one after the other.
 // `idle` prints a line when all connections are made, and keeps them until its input ends.
 // `cryptography` prints the microseconds of processor time of one enrolment's signatures and key agreements.
 
+#define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <openssl/err.h>
@@ -73,36 +74,48 @@ static SSL *dial(int *descriptor) {
   return NULL;
 }
 
-// Makes one request, and returns the status; 0 if there is no whole answer. `answer` gets the answer with its head.
-static int ask(const char *method, const char *path, const char *header, const char *body, char *answer) {
-  int descriptor, status = 0, length = 0;
-  SSL *connection = dial(&descriptor);
-  if (connection == NULL) return 0;
+// Returns the number of bytes of an answer that has begun; 0 until its head is there.
+static int lengthOf(const char *answer) {
+  const char *end = strstr(answer, "\r\n\r\n"), *field = strcasestr(answer, "\r\ncontent-length:");
+  if (end == NULL) return 0;
+  return (int)(end + 4 - answer) + (field != NULL && field < end ? atoi(field + strlen("\r\ncontent-length:")) : 0);
+}
+
+// Makes one request on a connection, and returns the status; 0 if there is no whole answer. `answer` gets the answer with its head.
+static int ask(SSL *connection, const char *method, const char *path, const char *header, const char *body, char *answer) {
+  int status = 0, length = 0, count = 0;
   size_t size = body == NULL ? 0 : strlen(body);
   char *request = malloc(size + 1024);
   int sent = snprintf(request, size + 1024,
-                      "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Type: application/json\r\n%s%s"
-                      "Content-Length: %zu\r\n\r\n%s",
+                      "%s %s HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n%s%sContent-Length: %zu\r\n\r\n%s",
                       method, path, header == NULL ? "" : header, header == NULL ? "" : "\r\n", size, size ? body : "");
+  answer[0] = 0;
   if (SSL_write(connection, request, sent) == sent) {
-    int count;
-    while (length < answerSize - 1 && (count = SSL_read(connection, answer + length, answerSize - 1 - length)) > 0) {
+    do {
       length += count;
-    }
-    answer[length] = 0;
-    sscanf(answer, "HTTP/1.1 %d", &status);
+      answer[length] = 0;
+      int whole = lengthOf(answer);
+      if (whole > 0 && length >= whole) {
+        sscanf(answer, "HTTP/1.1 %d", &status);
+        break;
+      }
+    } while (length < answerSize - 1 && (count = SSL_read(connection, answer + length, answerSize - 1 - length)) > 0);
   }
   free(request);
-  SSL_free(connection);
-  close(descriptor);
   return status;
 }
 
-static int timed(const char *method, const char *path, const char *header, const char *body, char *answer) {
-  double start = now(CLOCK_MONOTONIC);
-  int status = ask(method, path, header, body, answer);
+static int timed(SSL *connection, double start, const char *method, const char *path, const char *header, const char *body,
+                 char *answer) {
+  int status = connection == NULL ? 0 : ask(connection, method, path, header, body, answer);
   printf("%s %s %d %.0f\n", method, path, status, (now(CLOCK_MONOTONIC) - start) * 1e6);
   return status;
+}
+
+static void hangUp(SSL *connection, int descriptor) {
+  if (connection == NULL) return;
+  SSL_free(connection);
+  close(descriptor);
 }
 
 // Provers
@@ -119,17 +132,24 @@ static int next(char *first, char *second) {
   return isThere;
 }
 
-static void *enrol(void *unused) {
-  char *first = malloc(lineSize), *second = malloc(lineSize), *answer = malloc(answerSize), *body = malloc(2 * lineSize);
-  while (next(first, second)) {
-    if (timed("POST", "/v1/attest", NULL, first, answer) != 200) continue;
+static void enrolOne(const char *first, char *second, char *answer, char *body) {
+  double start = now(CLOCK_MONOTONIC);
+  int descriptor;
+  SSL *connection = dial(&descriptor);
+  if (timed(connection, start, "POST", "/v1/attest", NULL, first, answer) == 200) {
     char *token = strstr(answer, "\"attestation\":\""), *place = strchr(second, '@');
     if (token == NULL || place == NULL) fail("an answer without an attestation");
     token += strlen("\"attestation\":\"");
     token[strcspn(token, "\"")] = 0;
     snprintf(body, 2 * lineSize, "%.*s%s%s", (int)(place - second), second, token, place + 1);
-    timed("POST", "/v1/tokens", NULL, body, answer);
+    timed(connection, now(CLOCK_MONOTONIC), "POST", "/v1/tokens", NULL, body, answer);
   }
+  hangUp(connection, descriptor);
+}
+
+static void *enrol(void *unused) {
+  char *first = malloc(lineSize), *second = malloc(lineSize), *answer = malloc(answerSize), *body = malloc(2 * lineSize);
+  while (next(first, second)) enrolOne(first, second, answer, body);
   free(first);
   free(second);
   free(answer);
@@ -152,7 +172,11 @@ static void askAll(void) {
     line[strcspn(line, "\n")] = 0;
     char *rest = line, *method = strsep(&rest, "\t"), *path = strsep(&rest, "\t"), *header = strsep(&rest, "\t");
     if (rest == NULL) fail("a request with too few parts");
-    timed(method, path, strcmp(header, "-") ? header : NULL, strcmp(rest, "-") ? rest : NULL, answer);
+    double start = now(CLOCK_MONOTONIC);
+    int descriptor;
+    SSL *connection = dial(&descriptor);
+    timed(connection, start, method, path, strcmp(header, "-") ? header : NULL, strcmp(rest, "-") ? rest : NULL, answer);
+    hangUp(connection, descriptor);
   }
   free(line);
   free(answer);
@@ -206,19 +230,17 @@ static void sign(EVP_PKEY *key) {
   EVP_MD_CTX_free(signing);
 }
 
-// An enrolment has two handshakes (each a signature, and an X25519 key with an agreement), an attestation token that is encrypted
+// An enrolment has a handshake (a signature, and an X25519 key with an agreement), an attestation token that is encrypted
 // (a P-256 key and an agreement) and opened (an agreement), and a measurement token that is signed and encrypted (a signature,
 // a P-256 key and an agreement).
 static void measure(int count) {
   EVP_PKEY *fixed = make(EVP_PKEY_EC), *peer = make(EVP_PKEY_EC), *remote = make(EVP_PKEY_X25519);
   double start = now(CLOCK_PROCESS_CPUTIME_ID);
   for (int number = 0; number < count; number++) {
-    for (int handshake = 0; handshake < 2; handshake++) {
-      EVP_PKEY *own = make(EVP_PKEY_X25519);
-      agree(own, remote);
-      sign(fixed);
-      EVP_PKEY_free(own);
-    }
+    EVP_PKEY *session = make(EVP_PKEY_X25519);
+    agree(session, remote);
+    sign(fixed);
+    EVP_PKEY_free(session);
     for (int token = 0; token < 2; token++) {
       EVP_PKEY *own = make(EVP_PKEY_EC);
       agree(own, peer);
