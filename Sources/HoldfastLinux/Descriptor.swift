@@ -47,15 +47,6 @@ package struct Descriptor: ~Copyable, Sendable {
     number = try retrying { unsafe openat(directory, name, flags | O_CLOEXEC, mode) }
   }
 
-  /// Creates a file without a name in a folder, mode 0600, for reading and writing.
-  package init(unnamedIn directory: String) throws(SystemError) {
-    let folder = try Descriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY)
-    let name = Files.temporaryName()
-    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
-    try self.init(opening: name, in: folder.number, flags: flags, mode: 0o600)
-    try retrying { unsafe unlinkat(folder.number, name, 0) }
-  }
-
   /// Opens a path that need not be UTF-8 and has no zero byte; `O_CLOEXEC` is always added.
   package init(opening path: [UInt8], flags: Int32) throws(SystemError) {
     guard !path.contains(0) else { throw SystemError(EINVAL) }
@@ -67,6 +58,16 @@ package struct Descriptor: ~Copyable, Sendable {
   package init(taking number: Int32) throws(SystemError) {
     guard number >= 0 else { throw SystemError.last }
     self.number = number
+  }
+
+  /// Creates a file without a name in a folder, mode 0600, for reading and writing.
+  package static func unnamedFile(in directory: String) throws(SystemError) -> Descriptor {
+    let folder = try Descriptor(opening: directory, flags: O_RDONLY | O_DIRECTORY)
+    let name = Files.temporaryName()
+    let flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW
+    let file = try Descriptor(opening: name, in: folder.number, flags: flags, mode: 0o600)
+    try retrying { unsafe unlinkat(folder.number, name, 0) }
+    return file
   }
 
   /// Duplicates an open descriptor.

@@ -11,7 +11,7 @@ package final class BackupCopy: Sendable {
   private static let pieceByteCount = 65_536
 
   fileprivate init(in directory: String) throws(SystemError) {
-    file = try Descriptor(unnamedIn: directory)
+    file = try Descriptor.unnamedFile(in: directory)
   }
 
   fileprivate func clear() throws(SystemError) {
