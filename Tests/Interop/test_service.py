@@ -297,7 +297,8 @@ def test_a_service_manager_passes_the_keys_and_is_told_the_states(service, tmp_p
         shutil.copy(source, credentials / name)
         (credentials / name).chmod(0o440)
     configuration = tmp_path / "config.json"
-    configuration.write_text(json.dumps({"listen": "127.0.0.1:0", "certificate": "chain", "key": "private"}))
+    settings = {"listen": "127.0.0.1:0", "certificate": "chain", "key": "private", "database": service.database}
+    configuration.write_text(json.dumps(settings))
     command = [service.program, "serve", "--dir", service.folder / "service", "--config", configuration]
     own = service.folder / "service/service.key"
     hidden = own.rename(tmp_path / "hidden")
