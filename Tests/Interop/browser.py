@@ -7,7 +7,7 @@ import pytest
 
 try:
     from selenium import webdriver
-    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.service import Service as Driver
     from selenium.webdriver.support.ui import WebDriverWait
 except ImportError:
@@ -38,9 +38,9 @@ def chromium(scripts=True):
 
 
 def wait_for_heading(driver, text):
-    """Waits until the browser shows the page with this heading."""
+    """Waits until the browser shows the page with this heading. An element may go with its page while it is read."""
     headings = lambda driver: [one.text for one in driver.find_elements("css selector", "h1")]
-    WebDriverWait(driver, 60, ignored_exceptions=[StaleElementReferenceException]).until(
+    WebDriverWait(driver, 60, ignored_exceptions=[WebDriverException]).until(
         lambda driver: headings(driver) == [text], f"the page does not become {text}"
     )
 
