@@ -129,7 +129,9 @@ meanwhile() {
   shift
   {
     "$@" >"/tmp/$name" 2>&1 3<&-
-    report "$name" "$? $(base64 -w 0 "/tmp/$name")"
+    status=$?
+    touch "/tmp/$name.over"
+    report "$name" "$status $(base64 -w 0 "/tmp/$name")"
   } &
 }
 
@@ -142,8 +144,21 @@ longer() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 # has_at_most COUNT: whether the device has at most this number of open descriptors.
 has_at_most() { [ "$(ls "/proc/$server/fd" | wc -l)" -le "$1" ]; }
 
-# connecting: whether the only prover has a socket.
-connecting() { ls -l "/proc/$(pidof holdfast)/fd" | grep -q socket:; }
+# commands: prints the number of commands that the kernel has sent to the adapter, among them one for each call of a peer.
+commands() { hciconfig hci0 | sed -nE 's/.*TX .*commands:([0-9]+).*/\1/p'; }
+
+# calls NAME COUNT: waits until the prover that `meanwhile NAME` began has called its peer again and again since the adapter had COUNT
+# commands. A call lasts only milliseconds, so its socket might never be seen. Fails if the prover ends before, or makes no call.
+calls() {
+  for try in $(seq 400); do
+    [ -e "/tmp/$1.over" ] && break
+    [ "$(commands)" -ge $(($2 + 3)) ] && return
+    sleep 0.05
+  done
+  echo "the prover made no calls, or has ended: $(commands) commands after $2"
+  hcitool con
+  return 1
+}
 
 has_no_link() { ! hcitool con | grep -q handle; }
 

@@ -87,11 +87,11 @@ def be_unconnectable(meeting, transport):
     meeting.drop_link()
     meeting.do("verifier", "hciconfig hci0 noscan")
     name = f"unconnectable-{transport}"
+    before = meeting.do("prover", "commands").text.strip()
     meeting.hosts["prover"].begin(name, meeting.proof(transport, "lock", state="phone"))
-    # A socket is there only while it connects.
-    meeting.do("prover", "patiently connecting")
+    seen = meeting.run("prover", f"calls {name} {before}")
     meeting.do("verifier", "hciconfig hci0 piscan")
-    return meeting.hosts["prover"].said(name)
+    return seen, meeting.hosts["prover"].said(name)
 
 
 def cut(meeting, air):
@@ -153,7 +153,8 @@ def is_clean(seen):
 
 def tries_again(seen):
     """two hosts: a proof whose first attempts to connect fail is accepted once the device's adapter answers"""
-    for transport, proof in seen["unconnectable"].items():
+    for transport, (calls, proof) in seen["unconnectable"].items():
+        expect_equal(calls.status, 0, f"{transport}: {calls.text}; then {proof.status}, {proof.text}")
         expect_equal(proof.status, 0, f"exit status over {transport}: {proof.text}")
 
 
