@@ -243,11 +243,11 @@ def test_a_mistake_in_a_form_is_named_and_nothing_that_was_entered_is_lost(visit
     for fields, text in [
         ({"device": "nobody", "valid_seconds": "7d"}, "Device must be the id or the label of one device."),
         ({"device": "", "valid_seconds": "7d"}, "Device is missing."),
-        ({"device": "lock-7", "valid_seconds": "soon"}, "Valid_seconds must be an integer from 60"),
-        ({"device": "lock-7", "valid_seconds": "1s"}, "Valid_seconds must be an integer from 60"),
+        ({"device": "lock-7", "valid_seconds": "soon"}, "Valid for must be a time of 60s to 366d"),
+        ({"device": "lock-7", "valid_seconds": "1s"}, "Valid for must be a time of 60s to 366d"),
         ({"device": "lock-7", "valid_seconds": "7d", "user": "x" * 33}, "User must be a text of 1 to 32 characters"),
         ({"device": "lock-7", "valid_seconds": "7d", "user": "\x07"}, "User must be a text without control characters"),
-        ({"device": "lock-7", "valid_seconds": "7d", "maximum_uses": "-1"}, "Maximum_uses must be an integer"),
+        ({"device": "lock-7", "valid_seconds": "7d", "maximum_uses": "-1"}, "Maximum uses must be an integer"),
     ]:
         status, _, page = visitor.send(f"{ROOT}/invitations/new", **fields)
         assert status == 400 and any(text in alert for alert in page.texts("p", role="alert")), (fields, page.text)
@@ -280,6 +280,8 @@ def test_an_error_is_a_page_that_names_the_request_in_the_log(instance, visitor)
         assert page.texts("h1") and "anna" in page.text, path
     assert re.search(f"this request is {headers['X-Request-ID']}", page.text)
     assert headers["X-Request-ID"] in instance.log.read_text()
+    status, headers, _ = visitor.ask("GET", f"{ROOT}/sign-out")
+    assert (status, headers["Location"]) == (303, ROOT)
 
 
 # Pages

@@ -55,7 +55,8 @@ def make_certificate(folder, days=(-1, 1)):
 class Instance:
     """A server of the service, and a client of it."""
 
-    def __init__(self, service, **settings):
+    def __init__(self, service, within=(), **settings):
+        """`within` is a command that runs the server."""
         self.service = service
         folder = service.folder
         configuration = {
@@ -71,7 +72,7 @@ class Instance:
         self.log = folder / f"{path.stem}.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [service.program, "serve", "--dir", folder / "service", "--config", path],
+                [*within, service.program, "serve", "--dir", folder / "service", "--config", path],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -472,30 +473,48 @@ def test_only_tls_1_3_is_spoken(instance):
             assert secure.version() == "TLSv1.3" and secure.selected_alpn_protocol() == "h2"
 
 
-def test_http_2_is_spoken(service, instance):
+def test_http_2_is_spoken_with_the_same_problems(service, instance, tmp_path):
     if not shutil.which("curl"):
         pytest.skip("there is no curl")
-    done = subprocess.run(
-        [
-            "curl",
-            "--http2",
-            "-s",
-            "--cacert",
-            service.folder / "certificate.pem",
-            "-w",
-            "%{http_version}",
-            f"https://127.0.0.1:{instance.port}/healthz",
-        ],
-        capture_output=True,
-        timeout=20,
-        check=False,
-    )
-    assert done.stdout.decode() == '{"status":"ok"}2', done
+    curl = [
+        "curl",
+        "--http2",
+        "-s",
+        "--cacert",
+        service.folder / "certificate.pem",
+        "-w",
+        "\n%{http_version} %{http_code}",
+    ]
+
+    def ask(path, *options):
+        address = f"https://127.0.0.1:{instance.port}{path}"
+        done = subprocess.run([*curl, *options, address], capture_output=True, timeout=20, check=False)
+        body, _, numbers = done.stdout.decode().rpartition("\n")
+        assert done.returncode == 0 and numbers.startswith("2 "), done
+        return int(numbers.split()[1]), json.loads(body)
+
+    assert ask("/healthz") == (200, {"status": "ok"})
+    evidence, _ = service.evidence("http2")
+    request = tmp_path / "request.json"
+    request.write_text(json.dumps({"device": service.descriptor, "evidence": evidence}))
+    large = tmp_path / "large.json"
+    large.write_bytes(b" " * 300_000)
+    kind = ["-H", "Content-Type: application/json"]
+    assert ask("/v1/attest", *kind, "--data-binary", f"@{request}")[0] == 200
+    for status, options in [
+        (400, [*kind, "--data-binary", "{"]),
+        (400, [*kind, "--data-binary", "[" * 1000]),
+        (413, [*kind, "--data-binary", f"@{large}"]),
+        (415, ["-H", "Content-Type: text/plain", "--data-binary", "{}"]),
+        (405, ["-X", "DELETE"]),
+    ]:
+        found, problem = ask("/v1/attest", *options)
+        assert (found, problem["status"]) == (status, status) and problem["request_id"], problem
 
 
 def test_slow_and_endless_peers_are_cut_off_and_others_are_served(service):
     """Heads and bodies that trickle, and bodies without an end, hold nobody up and end within the limits."""
-    quick = Instance(service, idle_seconds=2, body_seconds=2)
+    quick = Instance(service, idle_seconds=2, body_seconds=1)
     try:
         peers = [socket.create_connection(("127.0.0.1", quick.port), 5) for _ in range(20)]
         secure = [quick.context().wrap_socket(peer, server_hostname="127.0.0.1") for peer in peers]
@@ -508,9 +527,11 @@ def test_slow_and_endless_peers_are_cut_off_and_others_are_served(service):
         start = time.monotonic()
         for peer in secure:
             peer.settimeout(10)
+            received = b""
             with contextlib.suppress(OSError):
-                while peer.recv(4096):
-                    pass
+                while part := peer.recv(4096):
+                    received += part
+            assert received.startswith(b"HTTP/1.1 408 ") and b'"urn:holdfast:problem:too-slow"' in received, received
         assert time.monotonic() - start < 9, "slow peers were kept"
         with contextlib.closing(quick.connect()) as connection:
             connection.putrequest("POST", "/v1/attest")

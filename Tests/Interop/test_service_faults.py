@@ -209,6 +209,50 @@ def test_a_full_disk_leaves_no_export(service, tmp_path):  # noqa: F811
     assert done.returncode == 70 and b"the disk is full" in done.stderr and done.stdout == b"full\n", done
 
 
+def test_a_full_disk_under_a_service_in_a_folder_is_503_and_loses_nothing(request, tmp_path_factory):
+    if os.geteuid() != 0:
+        pytest.skip("only root can mount a small file system")
+    small = new_service(request, tmp_path_factory.mktemp("small"))
+    admin = small.operator("anna", "approve,read")
+    folder = small.folder / "service"
+    script = f"cp -a {folder} {folder}.kept && mount -t tmpfs -o size=2m,mode=700 tmpfs {folder}"
+    script += f' && cp -a {folder}.kept/. {folder} && exec "$@"'
+    instance = Instance(small, within=["unshare", "-m", "bash", "-c", script, "bash"])
+    inside = ["nsenter", "-m", "-t", str(instance.process.pid)]
+
+    def invite():
+        body = {"device": small.descriptor["device_id"], "valid_seconds": 3600}
+        return instance.ask("POST", "/v1/admin/invitations", body, token=admin)
+
+    try:
+        subprocess.run([*inside, "dd", "if=/dev/zero", f"of={folder}/full", "bs=1k"], capture_output=True, check=False)
+        identifiers = set()
+        # The log of the database has some room left.
+        for _ in range(2000):
+            status, headers, answer = invite()
+            if status != 200:
+                break
+            identifiers.add(answer["id"])
+        assert (status, answer["type"]) == (503, "urn:holdfast:problem:unavailable"), answer
+        assert int(headers["Retry-After"]) > 0 and "full" in instance.log.read_text()
+        assert instance.ask("GET", "/healthz")[0] == 200
+        subprocess.run([*inside, "rm", f"{folder}/full"], check=True)
+        status, _, answer = invite()
+        assert status == 200, answer
+        identifiers.add(answer["id"])
+        listed, after = set(), ""
+        while after is not None:
+            page = instance.ask(
+                "GET", f"/v1/admin/invitations?after={after}" if after else "/v1/admin/invitations", token=admin
+            )[2]
+            assert not listed & {item["id"] for item in page["items"]}
+            listed |= {item["id"] for item in page["items"]}
+            after = page["next"]
+        assert listed == identifiers
+    finally:
+        assert instance.stop() == 0, "exit status"
+
+
 def test_a_database_of_a_newer_version_is_refused_with_a_hint(request, tmp_path_factory, server):  # noqa: F811
     for database in (None, new_database(server)):
         newer = new_service(request, tmp_path_factory.mktemp("newer"), database)

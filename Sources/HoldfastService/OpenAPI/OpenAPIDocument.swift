@@ -170,7 +170,7 @@ private let problemResponses: [(status: UInt64, name: String, summary: String)] 
   (401, "Unauthorized", "An operator's token is required."),
   (403, "Refused", "The request is refused, with all reasons."),
   (404, "NotFound", "There is no such record."),
-  (408, "TooSlow", "The body did not arrive in time."),
+  (408, "TooSlow", "The request did not arrive in time."),
   (409, "Conflict", "The state of a record, or a value of the right form, does not permit this; nothing changed."),
   (413, "TooLarge", "The body is too large."),
   (415, "AnotherType", "The body is not application/json."),

@@ -28,7 +28,10 @@ extension ConsoleRoutes {
         }
       }
       result = try await run(operation, visit, key: visit.context.key, body: .object(body))
-    } catch let error as AdministrationFault {
+    } catch var error as AdministrationFault {
+      if case .mistake(let mistake) = error {
+        error = .mistake(fields.lazy.compactMap { $0.words(for: mistake) }.first ?? mistake)
+      }
       guard let text = error.sentence, error != .notFound else { throw error }
       let status: HTTPResponse.Status = if case .conflict = error { .conflict } else { .badRequest }
       return try await page(visit, for: operation, (form, text, status))

@@ -23,6 +23,7 @@ struct ConsoleRoutes: Sendable {
     routes.add(.get, Self.root + "/sign-in") { request, _ in signInPage(request) }
     routes.add(.post, Self.root + "/sign-in") { try await signIn($0, $1) }
     routes.add(.post, Self.root + "/sign-out") { try await page($0, $1) { try await signOut($0) } }
+    routes.add(.get, Self.root + "/sign-out") { _, _ in redirect(Self.root) }
     routes.add(.get, Stylesheet.path) { request, _ in Stylesheet.response(request, Stylesheet.text, "text/css") }
     routes.add(.get, Stylesheet.iconPath) { request, _ in
       Stylesheet.response(request, Stylesheet.icon, "image/svg+xml")

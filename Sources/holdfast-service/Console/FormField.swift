@@ -16,6 +16,9 @@ struct FormField: Sendable {
   /// Whether the text is a span of time, such as `90d`, for seconds.
   private var isSpan: Bool { name.hasSuffix("_seconds") }
 
+  /// The name as the page shows it.
+  var label: String { isSpan ? String(name.dropLast("_seconds".count)).words + " for" : name.words }
+
   /// The form without names and null.
   private var schema: Schema { property.schema.inner }
 
@@ -24,8 +27,7 @@ struct FormField: Sendable {
   /// - Parameter values: What it contains at first.
   func view(_ values: [String] = []) -> FieldView {
     var view = FieldView(
-      name: name, label: isSpan ? String(name.dropLast("_seconds".count)).words + " for" : name.words, hint: hint,
-      value: values.first ?? "", isRequired: isRequired)
+      name: name, label: label, hint: hint, value: values.first ?? "", isRequired: isRequired)
     switch schema {
     case .object: view.kind = .area
     case .choice(let texts):
@@ -80,6 +82,17 @@ struct FormField: Sendable {
       }
     default: return .string(text)
     }
+  }
+
+  /// Returns a mistake in this member with its label and, for a span, in the form that a person enters; nil if the mistake is
+  /// elsewhere.
+  func words(for mistake: JSONMistake) -> JSONMistake? {
+    guard case .member(name)? = mistake.path.first else { return nil }
+    var expectation = mistake.expectation
+    if isSpan, case .integer(let seconds) = expectation {
+      expectation = .form("a time of \(seconds.lowerBound)s to \(seconds.upperBound / 86_400)d, such as 90d")
+    }
+    return JSONMistake(at: [.member(label)] + mistake.path.dropFirst(), expected: expectation)
   }
 
   private static func items(_ text: String, _ separator: Character) -> [String] {

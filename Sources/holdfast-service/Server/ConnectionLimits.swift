@@ -8,6 +8,9 @@ import NIOSSL
 import NIOTLS
 
 /// A limit of the time that a connection may take for the head of its next request, however slowly bytes arrive.
+///
+/// A peer that has had no answer yet is told why the connection ends (408, RFC 9110 §15.5.9). A connection that had one ends
+/// without a word, which a client may take as the answer to nothing, and ask again.
 final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -16,6 +19,7 @@ final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
 
   private let limit: TimeAmount
   private var timer: Scheduled<Void>?
+  private var hasAnswered = false
 
   init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
 
@@ -29,14 +33,27 @@ final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .end = unwrapOutboundIn(data) { start(context) }
+    if case .end = unwrapOutboundIn(data) {
+      hasAnswered = true
+      start(context)
+    }
     context.write(data, promise: promise)
   }
 
   private func start(_ context: ChannelHandlerContext) {
     timer?.cancel()
-    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
+    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.0.end(bound.value.1) }
+  }
+
+  private func end(_ context: ChannelHandlerContext) {
+    if !hasAnswered {
+      let (head, document) = Problem.tooSlow.parts()
+      context.write(wrapOutboundOut(.head(head)), promise: nil)
+      context.write(wrapOutboundOut(.body(document)), promise: nil)
+      context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+    context.close(promise: nil)
   }
 }
 

@@ -61,7 +61,7 @@ extension Problem {
   static let tooLarge = Problem(status: .contentTooLarge, type: "too-large", title: "The body is too large.")
   static let headTooLarge = Problem(
     status: .requestHeaderFieldsTooLarge, type: "head-too-large", title: "The header of the request is too large.")
-  static let tooSlow = Problem(status: .requestTimeout, type: "too-slow", title: "The body did not arrive in time.")
+  static let tooSlow = Problem(status: .requestTimeout, type: "too-slow", title: "The request did not arrive in time.")
   static let wrongMediaType = Problem(
     status: .unsupportedMediaType, type: "media-type", title: "The body must be application/json.")
 

@@ -29,14 +29,22 @@ final class ProtocolProblem: ChannelDuplexHandler, RemovableChannelHandler {
       return
     }
     let problem: Problem = error == .headerOverflow ? .headTooLarge : .malformed("This is not HTTP.")
-    let id = RequestID().description
-    let document = problem.document(requestID: id)
-    var answer = HTTPResponse(status: problem.status, headerFields: head.headerFields)
-    answer.headerFields[.contentType] = Problem.mediaType
-    answer.headerFields[.contentLength] = String(document.count)
-    answer.headerFields[.requestID] = id
+    let (answer, document) = problem.parts(head.headerFields)
     context.write(wrapOutboundOut(.head(answer)), promise: nil)
-    context.write(wrapOutboundOut(.body(ByteBuffer(bytes: document))), promise: promise)
+    context.write(wrapOutboundOut(.body(document)), promise: promise)
+  }
+}
+
+extension Problem {
+  /// The answer to a request that does not reach the routes: its head, with an id of its own, and its document.
+  func parts(_ fields: HTTPFields = [.connection: "close"]) -> (head: HTTPResponse, document: ByteBuffer) {
+    let id = RequestID().description
+    let document = document(requestID: id)
+    var head = HTTPResponse(status: status, headerFields: fields)
+    head.headerFields[.contentType] = Self.mediaType
+    head.headerFields[.contentLength] = String(document.count)
+    head.headerFields[.requestID] = id
+    return (head, ByteBuffer(bytes: document))
   }
 }
 #endif
