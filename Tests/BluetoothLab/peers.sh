@@ -123,27 +123,31 @@ report honest "$? $(tr '\n' ' ' </tmp/honest)"
 report rounds "$(grep -c 'connection 1: accepted' /tmp/device.log) $(denied 'connection 1: ')"
 alone 1
 
-# Seven provers at once. Each stops once it is connected, because an emulated controller pairs with one peer at a time. Then all continue.
+# Seven provers at once. An emulated controller pairs with one peer at a time, so each begins after the one before has had a round. All
+# go on until each has had 50 rounds with the six others.
 together_over() {
   kind=$1 provers=
   kill "$server" && wait "$server"
   serve_all
   for index in 1 2 3 4 5 6 7; do
-    holdfast bench rounds --timeout 60 --rounds 80 --state "/tmp/state$index" --connect "$(endpoint "$kind" "$index")" --json >"/tmp/prover$index" 2>&1 &
-    prover=$! provers="$provers $!"
+    holdfast bench rounds --timeout 60 --rounds 1000000 --state "/tmp/state$index" --connect "$(endpoint "$kind" "$index")" --json >"/tmp/prover$index" 2>&1 &
+    provers="$provers $!"
     patiently answered_to "$index"
-    kill -STOP "$prover"
   done
   first=$(($(wc -l </tmp/device.log) + 1))
-  kill -CONT $provers
+  within 60 have_had 50
   for prover in $provers; do
+    kill "$prover"
     wait "$prover"
     report "$kind-status" "$?"
   done
-  # The connections in the order of their rounds, from the moment at which there were seven.
-  report "$kind-order" "$(tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]): accepted([, ].*)?$/\1/p' | tr -d '\n')"
+  report "$kind-order" "$(order | tr -d '\n')"
   report "$kind-denied" "$(denied 'connection [0-9]: ')"
 }
+# order: the connections in the order of their rounds, from the moment at which there were seven.
+order() { tail -n "+$first" /tmp/device.log | sed -nE 's/.*connection ([0-9]): accepted([, ].*)?$/\1/p'; }
+# have_had COUNT: whether each of the seven has had so many rounds.
+have_had() { [ "$(order | sort | uniq -c | awk -v rounds="$1" '$1 >= rounds' | wc -l)" -eq 7 ]; }
 answered_to() { grep -q "connection $1: accepted" /tmp/device.log; }
 together_over l2cap
 together_over rfcomm

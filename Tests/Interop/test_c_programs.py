@@ -221,7 +221,8 @@ def test_valgrind_finds_nothing_lost_or_wrong_in_the_prover(programs, c_library,
     def proves():
         prover.enroll(issuer, model.key.point, descriptor, tmp_path, properties=None)
         for words in (("prove", "unlock"), ("over", path, "unlock")):
-            with ScriptedDevice(model, path, accept) as device:
+            # Under valgrind, measuring takes seconds.
+            with ScriptedDevice(model, path, accept, timeout=60) as device:
                 done = prover.run(*words, HF_ENDPOINT=f"unix:{path}")
             if repr(device.fault) == "Refused('WrongProof')":
                 assert done.returncode == FAILED + 17, done.stderr.decode()

@@ -48,19 +48,19 @@ class Peer:
 
 
 class ScriptedDevice:
-    """Listens at `path` and runs `script(peer)` for each connection. With None nobody listens.
+    """Listens at `path` and runs `script(peer)` for each connection. With None nobody listens. `timeout` is the limit of each wait, in seconds.
 
     `received` are the messages that came; `fault` is the first error of the script, None where the peer only left.
     """
 
-    def __init__(self, model, path, script):
-        self.model, self.path, self.script = model, path, script
+    def __init__(self, model, path, script, timeout=5.0):
+        self.model, self.path, self.script, self.timeout = model, path, script, timeout
         self.received, self.connections, self.fault = [], 0, None
         self.listener, self.threads, self.ending = None, [], threading.Event()
 
     def __enter__(self):
         if self.script is not None:
-            self.listener = transport.Listener(self.path)
+            self.listener = transport.Listener(self.path, self.timeout)
             self._start(self._accept)
         return self
 
