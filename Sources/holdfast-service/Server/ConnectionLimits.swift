@@ -7,40 +7,62 @@ import NIOHTTPTypes
 import NIOSSL
 import NIOTLS
 
-/// A limit of the time that a connection may take for the head of its next request, however slowly bytes arrive.
+/// A limit of the time that a connection may take for the head of its next request, and of that for the body, however slowly
+/// bytes arrive.
 final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
   typealias OutboundIn = HTTPResponsePart
   typealias OutboundOut = HTTPResponsePart
 
-  private let limit: TimeAmount
+  private let head: TimeAmount
+  private let body: TimeAmount
   private var timer: Scheduled<Void>?
+  private var isReadingBody = false
 
-  init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
+  init(headSeconds: UInt64, bodySeconds: UInt64) {
+    (head, body) = (.seconds(Int64(headSeconds)), .seconds(Int64(bodySeconds)))
+  }
 
-  func handlerAdded(context: ChannelHandlerContext) { start(context) }
+  func handlerAdded(context: ChannelHandlerContext) { awaitHead(context) }
 
   func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if case .head = unwrapInboundIn(data) { timer?.cancel() }
+    switch unwrapInboundIn(data) {
+    case .head:
+      isReadingBody = true
+      // Reading the body throws this problem then, which is the answer.
+      start(context, body) { $0.fireErrorCaught(Problem.tooSlow) }
+    case .body: break
+    case .end:
+      // Unless the answer was given before the end of the request.
+      if isReadingBody { timer?.cancel() }
+      isReadingBody = false
+    }
     context.fireChannelRead(data)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-    if case .end = unwrapOutboundIn(data) { start(context) }
+    if case .end = unwrapOutboundIn(data) { awaitHead(context) }
     context.write(data, promise: promise)
   }
 
-  private func start(_ context: ChannelHandlerContext) {
+  private func awaitHead(_ context: ChannelHandlerContext) {
+    isReadingBody = false
+    start(context, head) { $0.close(promise: nil) }
+  }
+
+  private func start(
+    _ context: ChannelHandlerContext, _ limit: TimeAmount, _ end: @escaping @Sendable (ChannelHandlerContext) -> Void
+  ) {
     timer?.cancel()
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.close(promise: nil) }
+    timer = context.eventLoop.scheduleTask(in: limit) { end(bound.value) }
   }
 }
 
-/// A connection by TLS that ends unless its handshake is done in time.
+/// A connection by TLS that ends unless its handshake is done in time, and whose tasks run on its event loop.
 struct HandshakeLimitedChannel: ServerChildChannel {
   let base: HTTP2UpgradeChannel
   let seconds: UInt64
@@ -56,7 +78,22 @@ struct HandshakeLimitedChannel: ServerChildChannel {
   }
 
   func handle(value: HTTP2UpgradeChannel.Value, logger: Logger) async {
-    await base.handle(value: value, logger: logger)
+    await withTaskExecutorPreference(EventLoopTasks(value.channel.eventLoop)) {
+      await base.handle(value: value, logger: logger)
+    }
+  }
+}
+
+/// The tasks of a connection, which run on its event loop: a request does not go from one thread to another and back for each
+/// message.
+private final class EventLoopTasks: TaskExecutor {
+  private let loop: any EventLoop
+
+  init(_ loop: any EventLoop) { self.loop = loop }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    loop.execute { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 
