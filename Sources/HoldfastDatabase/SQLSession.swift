@@ -6,17 +6,60 @@ import HoldfastStorage
 /// Keywords are written in capitals, and names in lower case: ``Dialect`` rewrites some keywords. After a statement has failed, the
 /// transaction cannot be committed, and every later statement throws the same fault.
 package protocol SQLSession: AnyObject {
+  /// Sends one statement, which runs after those that were sent before and before the transaction ends.
+  ///
+  /// A database on a server runs it together with the next statement whose answer is read, or with the commit; so a statement
+  /// whose answer nobody reads costs no round trip. If it fails, so does that statement, or the transaction.
+  ///
+  /// - Parameters:
+  ///   - sql: One SQL statement.
+  ///   - values: One value for each parameter, in order of their numbers.
+  /// - Returns: The answer, which has to be read before the transaction ends.
+  /// - Throws: The faults of ``SQLFault`` but `uncertain`.
+  @discardableResult
+  func send(_ sql: StaticString, values: [Value]) throws(SQLFault) -> SQLAnswer
+}
+
+/// The answer to a statement that was sent in a transaction.
+package final class SQLAnswer {
+  typealias Content = (changedRowCount: Int, rows: [SQLRow])
+
+  /// The content; nil until it has arrived.
+  var content: Content?
+  private let wait: () throws(SQLFault) -> Void
+
+  /// - Parameters:
+  ///   - content: The content, if it is known.
+  ///   - wait: Waits until it has arrived.
+  init(_ content: Content? = nil, wait: @escaping () throws(SQLFault) -> Void = {}) {
+    (self.content, self.wait) = (content, wait)
+  }
+
+  /// Waits for the answer.
+  ///
+  /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed, 0 for a SELECT; and the rows that it returned.
+  /// - Throws: The faults of ``SQLSession/send(_:values:)``, also of a statement that was sent before this one.
+  package func read() throws(SQLFault) -> (changedRowCount: Int, rows: [SQLRow]) {
+    if content == nil { try wait() }
+    guard let content else { throw .misuse }
+    return content
+  }
+}
+
+extension SQLSession {
   /// Runs one statement and returns its rows.
   ///
   /// - Parameters:
   ///   - sql: One SQL statement.
   ///   - values: One value for each parameter, in order of their numbers.
   /// - Returns: The number of rows that an INSERT, UPDATE or DELETE changed, 0 for a SELECT; and the rows that it returned.
-  /// - Throws: The faults of ``SQLFault`` but `uncertain`.
-  func execute(_ sql: StaticString, values: [Value]) throws(SQLFault) -> (changedRowCount: Int, rows: [SQLRow])
-}
+  /// - Throws: The faults of ``SQLAnswer/read()``.
+  package func execute(
+    _ sql: StaticString, values: [Value]
+  ) throws(SQLFault) -> (changedRowCount: Int, rows: [SQLRow]) {
+    try send(sql, values: values).read()
+  }
 
-extension SQLSession {
   /// Runs one statement and discards its rows.
   ///
   /// - Parameters:

@@ -33,6 +33,66 @@ import HoldfastDatabase
   }
 
   @Test(arguments: Engine.available)
+  func `statements run in the order in which they were sent, whichever answer is read first`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    try database.transaction { session throws(SQLFault) in
+      try session.send("INSERT INTO counters VALUES ('a', 1)", values: [])
+      let changed = try session.send("UPDATE counters SET count = count + $1", values: [.integer(6)])
+      let seven = try session.send("SELECT count FROM counters", values: [])
+      try session.send("UPDATE counters SET count = 8", values: [])
+      let eight = try session.send("SELECT count FROM counters", values: [])
+      #expect(try eight.read().rows.first?.integer(0) == 8)
+      #expect(try seven.read().rows.first?.integer(0) == 7)
+      #expect(try changed.read().changedRowCount == 1)
+      try session.send("UPDATE counters SET count = 9", values: [])
+    }
+    #expect(try database.counter() == 9)
+  }
+
+  @Test(arguments: Engine.available)
+  func `a statement that fails among others leaves nothing half done, and the connection can be used`(
+    engine: Engine
+  ) throws {
+    let database = try TestPlace(engine).open(connectionCount: 1)
+    for isRead in [false, true] {
+      for name in ["a", "b"] {
+        let fault = fault { () throws(SQLFault) in
+          try database.transaction { session throws(SQLFault) in
+            try session.send("INSERT INTO counters VALUES ($1, 0)", values: [.text(name)])
+            try session.send("INSERT INTO counters VALUES ($1, -1)", values: [.text("c")])
+            let answer = try session.send("UPDATE counters SET count = 5 WHERE name = $1", values: [.text(name)])
+            if isRead { _ = try answer.read() }
+          }
+        }
+        #expect(fault == .constraint)
+      }
+    }
+    #expect(try database.counterCount() == 0)
+    try database.transaction { session throws(SQLFault) in
+      try session.send("INSERT INTO counters VALUES ('a', 0)", values: [])
+      try session.send("UPDATE counters SET count = 5 WHERE name = $1", values: [.text("a")])
+    }
+    #expect(try database.counter() == 5)
+  }
+
+  @Test(arguments: Engine.available)
+  func `the answer to a statement is of no use after its transaction`(engine: Engine) throws {
+    let database = try TestPlace(engine).open()
+    var kept: SQLAnswer?
+    #expect(throws: SQLFault.newerVersion) {
+      try database.transaction { session throws(SQLFault) in
+        try session.run("INSERT INTO counters VALUES ('a', 0)")
+        kept = try session.send("DELETE FROM counters", values: [])
+        throw .newerVersion
+      }
+    }
+    if engine == .postgreSQL { #expect(throws: SQLFault.misuse) { try kept?.read() } }
+    #expect(try database.counterCount() == 0)
+    try database.addCounter()
+    #expect(try database.counterCount() == 1)
+  }
+
+  @Test(arguments: Engine.available)
   func `a fault of the body itself is thrown once, whatever it is`(engine: Engine) throws {
     let database = try TestPlace(engine).open()
     for fault in [SQLFault.conflict, .unavailable, .uncertain, .other(code: "x")] {

@@ -77,6 +77,20 @@ import Testing
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `what one instance approves or withdraws counts at once at another, which has used it before`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let other = try test.instance()
+    _ = try test.attest(TestApp(salt: 1), at: other)
+    try test.fleet.withdraw(fixed(TestApp.image), by: test.owner)
+    #expect(try other.attest(TestApp(salt: 2).evidence(), for: test.device).reasons == ["unknownImage"])
+    #expect(try other.attest(TestApp(salt: 1).evidence(), for: test.device).reasons == ["unknownImage"])
+    try test.approve(TestApp.image)
+    _ = try test.attest(TestApp(salt: 3), at: other)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `of many requests at once with one baseline for different devices, one device gets it`(
     database: TestedDatabase
   ) async throws {

@@ -168,6 +168,9 @@ package struct UnverifiedEvidence: Sendable {
   /// The digest of the app's executable that the evidence states; nil if the component is missing.
   package var image: Digest? { evidence.image }
 
+  /// The salt of the baseline that the evidence states.
+  package var salt: ConfigurationSalt { evidence.configuration.salt }
+
   /// Checks the MAC, in constant time.
   ///
   /// - Parameter key: the evidence key of the release that the evidence names.

@@ -28,11 +28,11 @@ final class PostgreSQLBackend: SQLBackend {
   }
 
   func transaction<Result>(_ body: (any SQLSession) throws(SQLFault) -> Result) throws(SQLFault) -> Result {
-    try run("BEGIN ISOLATION LEVEL READ COMMITTED", isDurable: true, body)
+    try run(["BEGIN ISOLATION LEVEL READ COMMITTED"], isDurable: true, body)
   }
 
   func read<Result>(_ body: (any SQLSession) throws(SQLFault) -> Result) throws(SQLFault) -> Result {
-    try run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", isDurable: false, body)
+    try run(["BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"], isDurable: false, body)
   }
 
   func check() throws(SQLFault) {
@@ -45,7 +45,7 @@ final class PostgreSQLBackend: SQLBackend {
   }
 
   private func run<Result>(
-    _ begin: String, isDurable: Bool, _ body: (any SQLSession) throws(SQLFault) -> Result
+    _ begin: [StaticString], isDurable: Bool, _ body: (any SQLSession) throws(SQLFault) -> Result
   ) throws(SQLFault) -> Result {
     let outcome = try retrying { connection in
       let milliseconds = connection.server.statementMilliseconds

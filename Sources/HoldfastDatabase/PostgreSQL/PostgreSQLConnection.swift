@@ -9,7 +9,8 @@ import HoldfastStorage
 @safe final class PostgreSQLConnection: @unchecked Sendable {
   private let handle: OpaquePointer
   private let notices = PostgreSQLNotices()
-  private var statements: [StatementKey: String] = [:]
+  /// The names of the prepared statements.
+  private var names: [StatementKey: String] = [:]
   /// The facts that the server stated about itself when the connection was made.
   var server = PostgreSQLServerState()
 
@@ -17,6 +18,11 @@ import HoldfastStorage
   private struct StatementKey: Hashable {
     let address: UInt
     let types: [Oid]
+
+    init(_ statement: PostgreSQLStatement) {
+      address = UInt(bitPattern: unsafe statement.sql.utf8Start)
+      types = statement.values.types
+    }
   }
 
   /// Connects to one host.
@@ -68,30 +74,60 @@ import HoldfastStorage
     return try results(wasSent: unsafe PQsendQuery(handle, script) == 1, until: deadline)
   }
 
-  /// Runs one statement with values, and prepares it first if this connection has not run it yet.
+  /// Runs statements with their values: all are sent at once, and the answers are read after that. Statements that this
+  /// connection has not run yet are prepared. After one that fails, the server skips the rest, and a COMMIT among them.
+  ///
+  /// Source: PostgreSQL 15, 34.5 Pipeline Mode.
+  ///
+  /// - Parameters:
+  ///   - statements: The statements, in order.
+  ///   - deadline: The moment by which the server has answered the next statement.
+  /// - Returns: The result of each statement.
   func run(
-    _ sql: StaticString, values: PostgreSQLValues, until deadline: Deadline
-  ) throws(PostgreSQLFailure) -> PostgreSQLResult {
+    _ statements: [PostgreSQLStatement], until deadline: () -> Deadline
+  ) throws(PostgreSQLFailure) -> [PostgreSQLResult] {
     notices.hasWarned = false
-    let name = try prepare(sql, types: values.types, until: deadline)
-    let wasSent = unsafe values.withParameters { parameters, lengths, formats in
-      unsafe PQsendQueryPrepared(handle, name, Int32(values.types.count), parameters, lengths, formats, 1) == 1
+    guard unsafe PQenterPipelineMode(handle) == 1 else { throw lost }
+    var commands: [Command] = []
+    for statement in statements { try send(statement, &commands) }
+    guard unsafe PQpipelineSync(handle) == 1 else { throw lost }
+    try flush(until: deadline())
+    var results: [PostgreSQLResult] = []
+    var failure: PostgreSQLFailure?
+    for command in commands {
+      // Nothing follows the result of a command.
+      guard let result = try next(until: deadline()), try next(until: deadline()) == nil else { throw failure ?? lost }
+      if let failed = result.failure { failure = failure ?? failed }
+      switch command {
+      case .prepare(let key): if result.failure != nil { names[key] = nil }
+      case .run: results.append(result)
+      }
+      if let failure, failure.isConnectionLost { throw failure }
     }
-    guard let result = try results(wasSent: wasSent, until: deadline).last else { throw lost }
-    return result
+    guard try next(until: deadline())?.endsPipeline == true, unsafe PQexitPipelineMode(handle) == 1 else { throw lost }
+    if let failure { throw failure }
+    return results
   }
 
-  private func prepare(_ sql: StaticString, types: [Oid], until deadline: Deadline) throws(PostgreSQLFailure) -> String
-  {
-    guard sql.hasPointerRepresentation else { throw PostgreSQLFailure(fault: .misuse, isConnectionLost: false) }
-    let key = StatementKey(address: UInt(bitPattern: unsafe sql.utf8Start), types: types)
-    if let name = statements[key] { return name }
-    let name = "s\(statements.count)"
-    let text = Dialect.postgreSQL(sql.description)
-    let wasSent = unsafe PQsendPrepare(handle, name, text, Int32(types.count), types) == 1
-    _ = try results(wasSent: wasSent, until: deadline)
-    statements[key] = name
-    return name
+  /// A command of a pipeline.
+  private enum Command {
+    case prepare(StatementKey), run
+  }
+
+  private func send(_ statement: PostgreSQLStatement, _ commands: inout [Command]) throws(PostgreSQLFailure) {
+    let key = StatementKey(statement)
+    if names[key] == nil {
+      let text = Dialect.postgreSQL(statement.sql.description)
+      let name = "s\(names.count)"
+      guard unsafe PQsendPrepare(handle, name, text, Int32(key.types.count), key.types) == 1 else { throw lost }
+      names[key] = name
+      commands.append(.prepare(key))
+    }
+    let wasSent = unsafe statement.values.withParameters { parameters, lengths, formats in
+      unsafe PQsendQueryPrepared(handle, names[key], Int32(key.types.count), parameters, lengths, formats, 1) == 1
+    }
+    guard wasSent else { throw lost }
+    commands.append(.run)
   }
 }
 
@@ -122,17 +158,10 @@ extension PostgreSQLConnection {
 
   private func results(wasSent: Bool, until deadline: Deadline) throws(PostgreSQLFailure) -> [PostgreSQLResult] {
     guard wasSent else { throw lost }
+    try flush(until: deadline)
     var results: [PostgreSQLResult] = []
     var failure: PostgreSQLFailure?
-    while true {
-      try send(until: deadline)
-      while unsafe PQisBusy(handle) == 1 {
-        guard wait(for: POLLIN, until: deadline) else { throw lost }
-        // After an error, PQgetResult returns it without waiting.
-        guard unsafe PQconsumeInput(handle) == 1 else { break }
-      }
-      guard let next = unsafe PQgetResult(handle) else { break }
-      let result = unsafe PostgreSQLResult(adopting: next)
+    while let result = try next(until: deadline) {
       if let failed = result.failure { failure = failure ?? failed } else { results.append(result) }
     }
     guard unsafe PQstatus(handle) == CONNECTION_OK else {
@@ -142,7 +171,17 @@ extension PostgreSQLConnection {
     return results
   }
 
-  private func send(until deadline: Deadline) throws(PostgreSQLFailure) {
+  /// Waits for the next result; nil at the end of those of one command.
+  private func next(until deadline: Deadline) throws(PostgreSQLFailure) -> PostgreSQLResult? {
+    while unsafe PQisBusy(handle) == 1 {
+      guard wait(for: POLLIN, until: deadline) else { throw lost }
+      // After an error, PQgetResult returns it without waiting.
+      guard unsafe PQconsumeInput(handle) == 1 else { break }
+    }
+    return unsafe PQgetResult(handle).map { unsafe PostgreSQLResult(adopting: $0) }
+  }
+
+  private func flush(until deadline: Deadline) throws(PostgreSQLFailure) {
     while true {
       switch unsafe PQflush(handle) {
       case 0: return

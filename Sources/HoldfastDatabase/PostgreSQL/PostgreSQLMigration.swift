@@ -43,10 +43,10 @@ struct PostgreSQLMigration: Sendable {
   }
 
   /// The number of the lock is arbitrary.
-  private static let begin = """
-    BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0;
-    SELECT pg_advisory_xact_lock(5217073610436)
-    """
+  private static let begin: [StaticString] = [
+    "BEGIN ISOLATION LEVEL READ COMMITTED", "SET LOCAL statement_timeout = 0", "SET LOCAL lock_timeout = 0",
+    "SELECT pg_advisory_xact_lock(5217073610436)",
+  ]
 
   /// Whether there is a table of that name with these columns.
   private static let isMarked = """

@@ -4,24 +4,28 @@ import HoldfastStorage
 /// A transaction on a connection to PostgreSQL.
 final class PostgreSQLTransaction: SQLSession {
   private let connection: PostgreSQLConnection
-  private let begin: String
+  private let begin: [StaticString]
   private let isDurable: Bool
   private let isReplicated: Bool
   private let statementMilliseconds: Int?
   private let limits: SQLLimits
   private var state = SessionState()
+  /// The statements that were not sent to the server yet, and the answers that they will have.
+  private var queue: [(statement: PostgreSQLStatement, kind: Dialect.StatementKind, answer: SQLAnswer)] = []
+  /// Whether the server has begun the transaction.
+  private var hasBegun = false
   /// Whether another transaction can use the connection.
   private(set) var isConnectionUsable = true
 
   /// - Parameters:
   ///   - connection: A connection without a transaction.
-  ///   - begin: The statement that begins the transaction.
+  ///   - begin: The statements that begin the transaction.
   ///   - isDurable: Whether the transaction writes, so that its end matters.
   ///   - isReplicated: Whether a commit must be on a standby.
   ///   - statementMilliseconds: The time that the server has for the answer to a statement; nil for no limit.
   ///   - limits: The limits of time.
   init(
-    _ connection: PostgreSQLConnection, begin: String, isDurable: Bool, isReplicated: Bool,
+    _ connection: PostgreSQLConnection, begin: [StaticString], isDurable: Bool, isReplicated: Bool,
     statementMilliseconds: Int?, limits: SQLLimits
   ) {
     self.connection = connection
@@ -39,9 +43,11 @@ final class PostgreSQLTransaction: SQLSession {
   func perform<Result>(
     _ body: (any SQLSession) throws(SQLFault) -> Result
   ) throws(SQLFault) -> Swift.Result<Result, SQLFault> {
-    defer { state.end() }
+    defer {
+      state.end()
+      queue = []
+    }
     do throws(SQLFault) {
-      try start()
       let result = Swift.Result { () throws(SQLFault) in try body(self) }
       // The body may have ignored the fault, or thrown another one because of it.
       if let fault = state.fault { throw fault }
@@ -56,6 +62,7 @@ final class PostgreSQLTransaction: SQLSession {
   /// Runs a script of any number of statements.
   @discardableResult
   func run(script: String) throws(SQLFault) -> [PostgreSQLResult] {
+    try flush()
     do throws(SQLFault) {
       return try following { () throws(PostgreSQLFailure) in
         try connection.run(script: script, until: statementDeadline)
@@ -63,16 +70,13 @@ final class PostgreSQLTransaction: SQLSession {
     } catch { throw state.fail(error) }
   }
 
-  func execute(
-    _ sql: StaticString, values: [Value]
-  ) throws(SQLFault) -> (changedRowCount: Int, rows: [SQLRow]) {
+  func send(_ sql: StaticString, values: [Value]) throws(SQLFault) -> SQLAnswer {
     let kind = try state.begin(sql, values: values)
     do throws(SQLFault) {
-      let values = try PostgreSQLValues(values)
-      let result = try following { () throws(PostgreSQLFailure) in
-        try connection.run(sql, values: values, until: statementDeadline)
-      }
-      return (kind == .query ? 0 : result.changedRowCount, try result.rows())
+      let statement = try PostgreSQLStatement(sql, values)
+      let answer = SQLAnswer { () throws(SQLFault) in try self.flush() }
+      queue.append((statement, kind, answer))
+      return answer
     } catch { throw state.fail(error) }
   }
 
@@ -81,18 +85,41 @@ final class PostgreSQLTransaction: SQLSession {
     statementMilliseconds.map { Deadline(afterMilliseconds: $0) } ?? .never
   }
 
-  private func start() throws(SQLFault) {
-    let answers = try following { () throws(PostgreSQLFailure) in
-      try connection.run(script: begin + "; SHOW synchronous_standby_names", until: statementDeadline)
-    }
-    // Somebody may have switched replication off since the connection was made.
-    guard !isReplicated || answers.last?.text(0)?.isEmpty == false else { throw .notSynchronous }
+  /// Runs the statements that wait, after those that begin the transaction.
+  private func flush() throws(SQLFault) {
+    if let fault = state.fault { throw fault }
+    do throws(SQLFault) {
+      let beginning = try hasBegun ? [] : self.beginning()
+      let sent = queue
+      queue = []
+      var results = try following { () throws(PostgreSQLFailure) in
+        try connection.run(beginning + sent.map(\.statement)) { statementDeadline }
+      }[...]
+      if !hasBegun {
+        hasBegun = true
+        // Somebody may have switched replication off since the connection was made.
+        guard !isReplicated || results[beginning.count - 1].text(0)?.isEmpty == false else { throw .notSynchronous }
+        results = results.dropFirst(beginning.count)
+      }
+      for ((_, kind, answer), result) in zip(sent, results) {
+        answer.content = (kind == .query ? 0 : result.changedRowCount, try result.rows())
+      }
+    } catch { throw state.fail(error) }
   }
 
-  /// Commits, and waits until the commit is on the disk and on the standby.
+  private func beginning() throws(SQLFault) -> [PostgreSQLStatement] {
+    var statements: [PostgreSQLStatement] = []
+    for sql in begin { statements.append(try PostgreSQLStatement(sql)) }
+    if isReplicated {
+      statements.append(try PostgreSQLStatement("SELECT current_setting('synchronous_standby_names')"))
+    }
+    return statements
+  }
+
+  /// Runs the statements that wait and commits, and waits until the commit is on the disk and on the standby.
   ///
-  /// The settings come first because a statement of the body could have lowered them. When the server stops waiting for the
-  /// standby, it commits nevertheless, and only warns. No `statement_timeout` ends that wait.
+  /// The settings come before the commit because a statement of the body could have lowered them. When the server stops waiting
+  /// for the standby, it commits nevertheless, and only warns. No `statement_timeout` ends that wait.
   ///
   /// Source: PostgreSQL 15, 27.2.8 Synchronous Replication; `SyncRepWaitForLSN` in `syncrep.c`.
   private func commit() throws(SQLFault) {
@@ -100,12 +127,15 @@ final class PostgreSQLTransaction: SQLSession {
       isConnectionUsable = false
       throw connection.lost.fault
     }
-    let script = """
-      SET LOCAL client_min_messages TO warning; SET LOCAL synchronous_commit TO \(connection.server.commitLevel); COMMIT
-      """
-    let answers: [PostgreSQLResult]
+    // The commit is only sent when the answers to the beginning permit it.
+    if !hasBegun { try flush() }
+    var statements = queue.map(\.statement)
+    statements.append(try PostgreSQLStatement(Self.commitSettings, [.text(connection.server.commitLevel)]))
+    statements.append(try PostgreSQLStatement("COMMIT"))
+    let results: [PostgreSQLResult]
     do throws(PostgreSQLFailure) {
-      answers = try connection.run(script: script, until: Deadline(afterMilliseconds: limits.commitMilliseconds))
+      let deadline = Deadline(afterMilliseconds: limits.commitMilliseconds)
+      results = try connection.run(statements) { deadline }
     } catch {
       guard error.isConnectionLost else { throw error.fault }
       isConnectionUsable = false
@@ -115,10 +145,14 @@ final class PostgreSQLTransaction: SQLSession {
       isConnectionUsable = false
       throw .uncertain
     }
-    guard answers.last?.command == "COMMIT" else { throw .misuse }
+    guard results.last?.command == "COMMIT" else { throw .misuse }
   }
 
+  private static let commitSettings: StaticString =
+    "SELECT set_config('client_min_messages', 'warning', TRUE), set_config('synchronous_commit', $1, TRUE)"
+
   private func rollBack() {
+    guard hasBegun || state.fault != nil else { return }
     _ = try? following { () throws(PostgreSQLFailure) in
       try connection.run(script: "ROLLBACK", until: Deadline(afterMilliseconds: limits.answerMilliseconds))
     }

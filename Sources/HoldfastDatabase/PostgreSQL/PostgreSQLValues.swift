@@ -17,6 +17,19 @@ private enum TypeNumber {
   static let numeric: Oid = 1700
 }
 
+/// A statement with its values.
+struct PostgreSQLStatement {
+  let sql: StaticString
+  let values: PostgreSQLValues
+
+  /// - Throws: `misuse` for a number above `Int64.max`, and for a statement that is no literal.
+  init(_ sql: StaticString, _ values: [Value] = []) throws(SQLFault) {
+    guard sql.hasPointerRepresentation else { throw .misuse }
+    self.sql = sql
+    self.values = try PostgreSQLValues(values)
+  }
+}
+
 /// The values of a statement in the server's binary format: integers are big-endian.
 struct PostgreSQLValues {
   /// The type of each value; 0 leaves the choice to the server.
@@ -96,6 +109,9 @@ struct PostgreSQLValues {
       return PostgreSQLFailure(fault: code.map { SQLFault(sqlState: $0) } ?? .unavailable, isConnectionLost: !isError)
     }
   }
+
+  /// Whether this is the end of a pipeline.
+  var endsPipeline: Bool { unsafe PQresultStatus(handle) == PGRES_PIPELINE_SYNC }
 
   /// The name of the command that was carried out.
   var command: String { unsafe String(cString: PQcmdStatus(handle)) }

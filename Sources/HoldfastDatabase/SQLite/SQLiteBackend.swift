@@ -91,13 +91,12 @@ final class SQLiteSession: SQLSession {
     return result
   }
 
-  func execute(
-    _ sql: StaticString, values: [Value]
-  ) throws(SQLFault) -> (changedRowCount: Int, rows: [SQLRow]) {
+  /// Runs the statement at once.
+  func send(_ sql: StaticString, values: [Value]) throws(SQLFault) -> SQLAnswer {
     let kind = try state.begin(sql, values: values)
     do throws(DatabaseError) {
       let rows = try database.values(sql, bindings: values)
-      return (kind == .query ? 0 : database.changedRowCount, rows.map(SQLRow.init))
+      return SQLAnswer((kind == .query ? 0 : database.changedRowCount, rows.map(SQLRow.init)))
     } catch { throw state.fail(SQLFault(error)) }
   }
 }

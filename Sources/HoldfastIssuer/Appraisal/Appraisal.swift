@@ -33,6 +33,9 @@ public struct SubmittedEvidence: Sendable {
   /// The id of the release whose keys the evidence must have, 8 bytes.
   package var releaseID: KeyID { evidence.releaseID }
 
+  /// The salt of the baseline. It may be a lie, as ``image`` may.
+  package var salt: ConfigurationSalt { evidence.salt }
+
   /// Returns the app's statement if its MAC is right; nil if it is not. Timing: the MAC is compared in constant time.
   package func authentic(with keys: borrowing ReleaseKeys) -> Evidence? {
     var cryptography = OpenSSLCryptography()

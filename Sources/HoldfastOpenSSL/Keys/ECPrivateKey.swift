@@ -143,14 +143,14 @@ public struct P256PrivateKey: ~Copyable, AgreementKey, Sendable {
 ///
 /// Timing: libcrypto multiplies in constant time.
 func makeKeyPair(curve: NISTCurve, scalar: borrowing Handle) throws(CryptographyFailure) -> Handle {
-  let group = try unsafe Handle(EC_GROUP_new_by_curve_name(curve.groupNumber), freedBy: EC_GROUP_free)
-  let order = unsafe EC_GROUP_get0_order(group.pointer)
+  let group = unsafe try curve.parameters().group.pointer
+  let order = unsafe EC_GROUP_get0_order(group)
   guard unsafe BN_is_zero(scalar.pointer) == 0, unsafe BN_cmp(scalar.pointer, order) < 0 else { throw failure() }
-  let point = try unsafe Handle(EC_POINT_new(group.pointer), freedBy: EC_POINT_free)
-  try check(unsafe EC_POINT_mul(group.pointer, point.pointer, scalar.pointer, nil, nil, nil))
+  let point = try unsafe Handle(EC_POINT_new(group), freedBy: EC_POINT_free)
+  try check(unsafe EC_POINT_mul(group, point.pointer, scalar.pointer, nil, nil, nil))
   var encoded = [UInt8](repeating: 0, count: curve.pointByteCount)
   let written = unsafe EC_POINT_point2oct(
-    group.pointer, point.pointer, POINT_CONVERSION_UNCOMPRESSED, &encoded, encoded.count, nil)
+    group, point.pointer, POINT_CONVERSION_UNCOMPRESSED, &encoded, encoded.count, nil)
   guard written == encoded.count else { throw failure() }
 
   let builder = try unsafe Handle(OSSL_PARAM_BLD_new(), freedBy: OSSL_PARAM_BLD_free)
@@ -176,42 +176,6 @@ func makeKey(algorithm: String, from builder: borrowing Handle) throws(Cryptogra
   return try unsafe Handle(made, freedBy: EVP_PKEY_free)
 }
 
-/// A NIST prime curve.
-///
-/// Source: SP 800-186 §3.2.1.
-package enum NISTCurve: Sendable {
-  /// The curve: P-256, P-384 or P-521.
-  case p256, p384, p521
-
-  /// The byte count of a coordinate, of a scalar and of an ECDH secret: 32, 48 or 66.
-  package var coordinateByteCount: Int {
-    switch self {
-    case .p256: 32
-    case .p384: 48
-    case .p521: 66
-    }
-  }
-
-  /// The byte count of a SEC1 uncompressed point, 0x04 ‖ x ‖ y.
-  package var pointByteCount: Int { 1 + 2 * coordinateByteCount }
-
-  var groupName: StaticString {
-    switch self {
-    case .p256: "P-256"
-    case .p384: "P-384"
-    case .p521: "P-521"
-    }
-  }
-
-  var groupNumber: CInt {
-    switch self {
-    case .p256: NID_X9_62_prime256v1
-    case .p384: NID_secp384r1
-    case .p521: NID_secp521r1
-    }
-  }
-}
-
 /// Returns a libcrypto integer from big-endian bytes. It is wiped when it goes out of scope.
 func bigNumber(_ bytes: Span<UInt8>) throws(CryptographyFailure) -> Handle {
   guard let count = CInt(exactly: bytes.count) else { throw CryptographyFailure() }
@@ -227,37 +191,4 @@ func writeBigNumber(_ number: OpaquePointer?, into output: inout MutableSpan<UIn
   guard let count = CInt(exactly: output.count) else { throw CryptographyFailure() }
   let written = unsafe output.withUnsafeMutableBufferPointer { unsafe BN_bn2binpad(number, $0.baseAddress, count) }
   guard written == count else { throw failure() }
-}
-
-/// A public key object of one curve that gets a new point for each use, because creating one costs as much as half an ECDH.
-struct PublicKeySlot: ~Copyable {
-  let key: Handle
-  private let curve: NISTCurve
-
-  init(curve: NISTCurve) throws(CryptographyFailure) {
-    self.curve = curve
-    let context = try unsafe Handle(EVP_PKEY_CTX_new_from_name(nil, "EC", nil), freedBy: EVP_PKEY_CTX_free)
-    try check(unsafe EVP_PKEY_paramgen_init(context.pointer))
-    try check(unsafe EVP_PKEY_CTX_set_group_name(context.pointer, cString(curve.groupName)))
-    var made: OpaquePointer?
-    try check(unsafe EVP_PKEY_paramgen(context.pointer, &made))
-    key = try unsafe Handle(made, freedBy: EVP_PKEY_free)
-  }
-
-  /// Sets a SEC1 uncompressed point; throws if it has another form, is the point at infinity, or is not on the curve.
-  ///
-  /// Source: SP 800-56A §5.6.2.3.4. The curves have cofactor 1, so this is the full check.
-  mutating func set(_ point: Span<UInt8>) throws(CryptographyFailure) {
-    guard point.count == curve.pointByteCount, point[0] == 4 else { throw CryptographyFailure() }
-    let result = unsafe point.withUnsafeBufferPointer {
-      unsafe EVP_PKEY_set1_encoded_public_key(key.pointer, $0.baseAddress, $0.count)
-    }
-    try check(result)
-  }
-}
-
-/// Throws unless `point` is a SEC1 uncompressed point of `curve` and not at infinity. Source: SP 800-56A §5.6.2.3.4.
-package func checkPoint(_ point: Span<UInt8>, on curve: NISTCurve) throws(CryptographyFailure) {
-  var slot = try PublicKeySlot(curve: curve)
-  try slot.set(point)
 }

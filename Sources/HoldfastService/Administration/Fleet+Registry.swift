@@ -99,7 +99,8 @@ extension Fleet {
         try session.run(
           "INSERT INTO releases (id, sealed, added) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
           .copying(id.bytes), .bytes(sealed), .unsigned(session.now))
-        guard let known = try session.releaseKeys(id, with: self.serviceKey) else { throw .corrupt }
+        guard let sealed = try session.sealedReleaseKeys(id).found() else { throw .corrupt }
+        let known = try self.serviceKey.releaseKeys(id, sealed)
         return known.evidence.withBytes { left in evidence.withBytes { right in constantTimeEqual(left, right) } }
       }
       guard isSame else { throw .conflict(.anotherEvidenceKey) }

@@ -50,17 +50,20 @@ extension Fleet {
   private func attest(
     _ submitted: SubmittedEvidence, fingerprint: Digest, for device: DeviceDescriptor, in session: FleetSession
   ) throws(FleetFault) -> AttestationAnswer {
+    // Who made the evidence is not known yet, so nothing is written before that.
+    let (sealed, image, appraisal) = (
+      try session.sealedReleaseKeys(submitted.releaseID), try session.approvedImage(submitted.image),
+      try session.appraisal(of: submitted.salt)
+    )
     let keys = try keys(in: session)
-    guard let release = try session.releaseKeys(submitted.releaseID, with: serviceKey) else {
-      return try unauthentic(.unknownProofKey, in: session)
-    }
+    guard let sealed = try sealed.found() else { return try unauthentic(.unknownProofKey, in: session) }
+    let release = try serviceKey.releaseKeys(submitted.releaseID, sealed)
     guard let evidence = submitted.authentic(with: release) else { return try unauthentic(.notAuthentic, in: session) }
     let (hostID, code) = try keys.withSigner { (signer) throws(FleetFault) in
       try Self.identify(evidence, signer.account)
     }
     try session.remember(code, of: hostID, properties: evidence.properties)
-    let approved = try session.approvedImage(evidence.image)
-    let earlier = try session.appraisal(of: evidence.configuration.salt)
+    let (approved, earlier) = (try image.found(), try appraisal.found())
     var reasons = evidence.refusals(
       approved, defaultKey: release.id, refusing: keys.policy.refusedProperties, now: earlier == nil ? session.now : nil
     ).map { RefusalReason($0) }
@@ -122,32 +125,32 @@ private struct EarlierAppraisal {
 }
 
 extension FleetSession {
-  /// Returns the approval of an image; nil if there is none.
-  fileprivate func approvedImage(_ digest: Digest?) throws(FleetFault) -> ApprovedImage? {
-    guard let digest,
-      let row = try row(
-        "SELECT subject, major, minor, patch, release FROM images WHERE digest = $1 AND withdrawn IS NULL",
-        .copying(digest.bytes))
-    else { return nil }
-    let (subject, version, release) = try decoding { () throws(SQLFault) in
-      (
-        try row.text(0),
-        AppVersion(major: try row.unsigned(1), minor: try row.unsigned(2), patch: try row.unsigned(3)),
-        try row.bytes(4)
-      )
+  /// Looks up the approval of an image.
+  fileprivate func approvedImage(_ digest: Digest?) throws(FleetFault) -> LookUp<ApprovedImage> {
+    try lookUp(
+      "SELECT subject, major, minor, patch, release, digest FROM images WHERE digest = $1 AND withdrawn IS NULL",
+      .optional(digest?.array)
+    ) { (row) throws(FleetFault) in
+      let (subject, version, release, digest) = try decoding { () throws(SQLFault) in
+        (
+          try row.text(0),
+          AppVersion(major: try row.unsigned(1), minor: try row.unsigned(2), patch: try row.unsigned(3)),
+          try row.bytes(4), try row.bytes(5)
+        )
+      }
+      guard let name = BoundedText<64>(subject), let keyID = KeyID(release.span), let digest = Digest(digest.span)
+      else { throw .corrupt }
+      return ApprovedImage(digest: digest, subject: name, version: version, proofKey: keyID)
     }
-    guard let name = BoundedText<64>(subject), let keyID = KeyID(release.span) else { throw .corrupt }
-    return ApprovedImage(digest: digest, subject: name, version: version, proofKey: keyID)
   }
 
-  /// Returns the earlier appraisal of a baseline; nil if there is none.
-  fileprivate func appraisal(of salt: ConfigurationSalt) throws(FleetFault) -> EarlierAppraisal? {
-    guard
-      let row = try row(
-        "SELECT evidence, device, first_seen FROM appraisals WHERE salt = $1", .copying(salt.bytes))
-    else { return nil }
-    return try decoding { () throws(SQLFault) in
-      EarlierAppraisal(evidence: try row.bytes(0), device: try row.bytes(1), firstSeen: try row.unsigned(2))
+  /// Looks up the earlier appraisal of a baseline.
+  fileprivate func appraisal(of salt: ConfigurationSalt) throws(FleetFault) -> LookUp<EarlierAppraisal> {
+    try lookUp("SELECT evidence, device, first_seen FROM appraisals WHERE salt = $1", .copying(salt.bytes)) {
+      (row) throws(FleetFault) in
+      try decoding { () throws(SQLFault) in
+        EarlierAppraisal(evidence: try row.bytes(0), device: try row.bytes(1), firstSeen: try row.unsigned(2))
+      }
     }
   }
 
@@ -163,7 +166,7 @@ extension FleetSession {
         INSERT INTO appraisals (salt, evidence, device, first_seen) VALUES ($1, $2, $3, $4) ON CONFLICT (salt) DO NOTHING
         """,
         .copying(salt.bytes), .copying(fingerprint.bytes), .copying(device.bytes), .unsigned(now)) == 1
-    guard !isNew, let first = try appraisal(of: salt) else { return isNew }
+    guard !isNew, let first = try appraisal(of: salt).found() else { return isNew }
     return first.admits(fingerprint, for: device, at: now)
   }
 
@@ -171,7 +174,7 @@ extension FleetSession {
   fileprivate func remember(
     _ code: BoundedText<16>, of hostID: HostID, properties: [BoundedText<32>]
   ) throws(FleetFault) {
-    try run(
+    try send(
       """
       INSERT INTO response_codes (code, prover, properties, first_seen) VALUES ($1, $2, $3, $4)
       ON CONFLICT (code) DO NOTHING
@@ -182,15 +185,16 @@ extension FleetSession {
 
   /// Remembers a prover's host and the time at which it was seen last. Until the transaction ends, others wait to do so.
   ///
-  /// - Returns: A row whose column is NULL unless the prover was revoked.
+  /// - Returns: Whether the prover was revoked.
   @discardableResult
-  func remember(_ hostID: HostID) throws(FleetFault) -> SQLRow? {
-    try row(
+  func remember(_ hostID: HostID) throws(FleetFault) -> LookUp<Bool> {
+    try lookUp(
       """
       INSERT INTO provers (id, first_seen, last_seen) VALUES ($1, $2, $2)
       ON CONFLICT (id) DO UPDATE SET last_seen = excluded.last_seen
       RETURNING revoked
       """,
-      .copying(hostID.bytes), .unsigned(now))
+      .copying(hostID.bytes), .unsigned(now)
+    ) { (row) throws(FleetFault) in try decoding { () throws(SQLFault) in try !row.isNull(0) } }
   }
 }

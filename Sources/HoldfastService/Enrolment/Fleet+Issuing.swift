@@ -85,7 +85,7 @@ extension Fleet {
 }
 
 /// One request for a token, in its transaction. Rows are locked in the order device, prover, invitation or request, user, so that
-/// requests and revocations take effect one after the other.
+/// requests and revocations take effect one after the other. The first of these look-ups are sent together.
 private struct Issuing {
   let session: FleetSession
   let keys: FleetKeys
@@ -98,14 +98,19 @@ private struct Issuing {
   }
 
   func answer(_ attested: borrowing AttestedApp) throws(FleetFault) -> Answer {
+    let standing = try session.standing(of: device, admission: keys.policy.devices)
+    let isRevoked = try session.remember(attested.hostID)
+    let earlier = try session.token(of: attested.app.baseline)
+    let invited: LookUp<StoredInvitation>? = if let invitation { try session.invitation(invitation) } else { nil }
     let generation: UInt64
-    switch try session.standing(of: device, admission: keys.policy.devices) {
+    switch try standing.found() ?? .refused(.unknownDevice) {
     case .refused(let reason): return .refused(reason)
     case .admitted(let current): generation = current
     }
-    if try session.lockProver(attested.hostID) { return .refused(.revokedProver) }
-    if let earlier = try session.token(of: attested.app.baseline) { return try repeated(earlier, attested) }
-    switch try permission(attested) {
+    guard let isRevoked = try isRevoked.found() else { throw .corrupt }
+    if isRevoked { return .refused(.revokedProver) }
+    if let earlier = try earlier.found() { return try repeated(earlier, invited, attested) }
+    switch try permission(invited, attested) {
     case .refused(let reason): return .refused(reason)
     case .waiting(let id): return .waiting(id)
     case .granted(let grant): return .issued(try issue(grant, to: attested, generation: generation))
@@ -113,12 +118,14 @@ private struct Issuing {
   }
 
   /// Answers a request for a baseline that has a token.
-  private func repeated(_ earlier: EarlierToken, _ attested: borrowing AttestedApp) throws(FleetFault) -> Answer {
+  private func repeated(
+    _ earlier: EarlierToken, _ invited: LookUp<StoredInvitation>?, _ attested: borrowing AttestedApp
+  ) throws(FleetFault) -> Answer {
     guard earlier.device == device.deviceID.array else { return .refused(.baselineOfAnotherDevice) }
     guard earlier.prover == attested.hostID.array else { return .refused(.anotherProver) }
     guard !earlier.isRevoked else { return .refused(.revokedToken) }
     guard earlier.expires > session.now else { return .refused(.expiredToken) }
-    if let invitation, try session.invitation(invitation)?.token != earlier.id { return .refused(.usedInvitation) }
+    if let invited, try invited.found()?.token != earlier.id { return .refused(.usedInvitation) }
     return .issued(earlier.token)
   }
 
@@ -126,10 +133,12 @@ private struct Issuing {
     case granted(Grant), waiting(RequestID), refused(RefusalReason)
   }
 
-  private func permission(_ attested: borrowing AttestedApp) throws(FleetFault) -> Permission {
+  private func permission(
+    _ invited: LookUp<StoredInvitation>?, _ attested: borrowing AttestedApp
+  ) throws(FleetFault) -> Permission {
     let grant: Grant
-    if let invitation {
-      guard let found = try session.invitation(invitation) else { return .refused(.unknownInvitation) }
+    if let invited {
+      guard let found = try invited.found() else { return .refused(.unknownInvitation) }
       guard found.device == device.deviceID.array else { return .refused(.invitationForAnotherDevice) }
       guard !found.isRevoked else { return .refused(.revokedInvitation) }
       guard found.token == nil else { return .refused(.usedInvitation) }

@@ -65,31 +65,26 @@ package enum RequestStatus: String, Sendable, CaseIterable {
 }
 
 extension FleetSession {
-  /// Returns whether a device gets tokens, and keeps it from being blocked until the transaction ends.
-  func standing(of device: DeviceDescriptor, admission: DeviceAdmission) throws(FleetFault) -> DeviceAdmittance {
+  /// Looks up whether a registered device gets tokens, and keeps it from being blocked until the transaction ends.
+  func standing(
+    of device: DeviceDescriptor, admission: DeviceAdmission
+  ) throws(FleetFault) -> LookUp<DeviceAdmittance> {
     if admission == .firstCome {
-      try run(
+      try send(
         """
         INSERT INTO devices (id, point, added, generation) VALUES ($1, $2, $3, 1) ON CONFLICT (id) DO NOTHING
         """,
         .copying(device.deviceID.bytes), .copying(device.publicPoint.bytes), .unsigned(now))
     }
-    guard
-      let row = try row(
-        "SELECT point, blocked, generation FROM devices WHERE id = $1 FOR SHARE", .copying(device.deviceID.bytes))
-    else { return .refused(.unknownDevice) }
-    let (point, isBlocked, generation) = try decoding { () throws(SQLFault) in
-      (try row.bytes(0), try !row.isNull(1), try row.unsigned(2))
+    return try lookUp(
+      "SELECT point, blocked, generation FROM devices WHERE id = $1 FOR SHARE", .copying(device.deviceID.bytes)
+    ) { (row) throws(FleetFault) in
+      let (point, isBlocked, generation) = try decoding { () throws(SQLFault) in
+        (try row.bytes(0), try !row.isNull(1), try row.unsigned(2))
+      }
+      guard point == device.publicPoint.array else { return .refused(.anotherKey) }
+      return isBlocked ? .refused(.blockedDevice) : .admitted(generation: generation)
     }
-    guard point == device.publicPoint.array else { return .refused(.anotherKey) }
-    return isBlocked ? .refused(.blockedDevice) : .admitted(generation: generation)
-  }
-
-  /// Returns whether a prover was revoked, and keeps it from being revoked until the transaction ends. Requests of one prover
-  /// wait for each other.
-  func lockProver(_ hostID: HostID) throws(FleetFault) -> Bool {
-    guard let row = try remember(hostID) else { throw .corrupt }
-    return try decoding { () throws(SQLFault) in try !row.isNull(0) }
   }
 
   /// Returns whether a user was revoked, and keeps the user from being revoked until the transaction ends.
@@ -101,45 +96,45 @@ extension FleetSession {
 
   /// Adds a user unless there is one of that name.
   func addUser(_ name: String) throws(FleetFault) {
-    try run(
+    try send(
       "INSERT INTO users (name, added) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING", .text(name), .unsigned(now))
   }
 
-  /// Returns the token of a baseline; nil if there is none.
-  func token(of baseline: Digest) throws(FleetFault) -> EarlierToken? {
-    guard
-      let row = try row(
-        "SELECT id, device, prover, expires, revoked, bytes, format, claims FROM tokens WHERE baseline = $1",
-        .copying(baseline.bytes))
-    else { return nil }
-    return try decoding { () throws(SQLFault) in
-      let json = try row.text(7)
-      return EarlierToken(
-        id: try row.bytes(0), device: try row.bytes(1), prover: try row.bytes(2), expires: try row.unsigned(3),
-        isRevoked: try !row.isNull(4),
-        token: StoredToken(
-          bytes: try row.bytes(5), format: try row.text(6),
-          claims: (try? JSONValue(parsing: Array(json.utf8), byteLimit: 1 << 16)) ?? .null))
+  /// Looks up the token of a baseline.
+  func token(of baseline: Digest) throws(FleetFault) -> LookUp<EarlierToken> {
+    try lookUp(
+      "SELECT id, device, prover, expires, revoked, bytes, format, claims FROM tokens WHERE baseline = $1",
+      .copying(baseline.bytes)
+    ) { (row) throws(FleetFault) in
+      try decoding { () throws(SQLFault) in
+        let json = try row.text(7)
+        return EarlierToken(
+          id: try row.bytes(0), device: try row.bytes(1), prover: try row.bytes(2), expires: try row.unsigned(3),
+          isRevoked: try !row.isNull(4),
+          token: StoredToken(
+            bytes: try row.bytes(5), format: try row.text(6),
+            claims: (try? JSONValue(parsing: Array(json.utf8), byteLimit: 1 << 16)) ?? .null))
+      }
     }
   }
 
-  /// Returns an invitation, and keeps others from using it until the transaction ends.
-  func invitation(_ digest: Digest) throws(FleetFault) -> StoredInvitation? {
-    guard
-      let row = try row(
-        """
-        SELECT id, device, expires, revoked, token, username, commands, maximum_uses FROM invitations
-        WHERE digest = $1 FOR UPDATE
-        """,
-        .copying(digest.bytes))
-    else { return nil }
-    return try decoding { () throws(SQLFault) in
-      StoredInvitation(
-        device: try row.bytes(1), expires: try row.unsigned(2), isRevoked: try !row.isNull(3),
-        token: try row.optionalBytes(4),
-        grant: Grant(
-          source: .invitation(try row.bytes(0)), user: try row.optionalText(5),
-          commands: CommandList.decode(try row.optionalText(6)), maximumUses: try row.optionalUnsigned(7)))
+  /// Looks up an invitation, and keeps others from using it until the transaction ends.
+  func invitation(_ digest: Digest) throws(FleetFault) -> LookUp<StoredInvitation> {
+    try lookUp(
+      """
+      SELECT id, device, expires, revoked, token, username, commands, maximum_uses FROM invitations
+      WHERE digest = $1 FOR UPDATE
+      """,
+      .copying(digest.bytes)
+    ) { (row) throws(FleetFault) in
+      try decoding { () throws(SQLFault) in
+        StoredInvitation(
+          device: try row.bytes(1), expires: try row.unsigned(2), isRevoked: try !row.isNull(3),
+          token: try row.optionalBytes(4),
+          grant: Grant(
+            source: .invitation(try row.bytes(0)), user: try row.optionalText(5),
+            commands: CommandList.decode(try row.optionalText(6)), maximumUses: try row.optionalUnsigned(7)))
+      }
     }
   }
 
@@ -173,7 +168,7 @@ extension FleetSession {
   func insertRequest(
     _ id: RequestID, _ attested: borrowing AttestedApp, for device: DeviceID, _ wishes: TokenWishes
   ) throws(FleetFault) {
-    try run(
+    try send(
       """
       INSERT INTO requests (id, baseline, device, prover, code, subject, version, username, commands, created, status)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'waiting')
@@ -190,7 +185,7 @@ extension FleetSession {
     _ issued: IssuedToken, _ token: StoredToken, options: IssuanceOptions, _ attested: borrowing AttestedApp,
     device: DeviceID, generation: UInt64, signer: KeyID
   ) throws(FleetFault) {
-    try run(
+    try send(
       """
       INSERT INTO tokens (
         id, baseline, device, prover, subject, version, username, commands, maximum_uses, issued, expires, generation,
@@ -204,24 +199,27 @@ extension FleetSession {
       .bytes(token.bytes), .text(String(decoding: token.claims.compact(), as: UTF8.self)))
   }
 
-  /// Records that a token was issued on an invitation or a request.
+  /// Records that a token was issued on an invitation or a request, which was found unused in this transaction and locked. If it
+  /// were used nevertheless, the CASE would be NULL, which the column does not permit, and the transaction would fail.
   func markUsed(
     _ source: Grant.Source, by attested: borrowing AttestedApp, token: TokenID
   ) throws(FleetFault) {
-    let count: Int
     switch source {
     case .invitation(let id):
-      count = try run(
-        "UPDATE invitations SET used = $2, prover = $3, baseline = $4, token = $5 WHERE id = $1 AND token IS NULL",
+      try send(
+        """
+        UPDATE invitations SET used = $2, prover = $3, baseline = $4, token = $5,
+          expires = CASE WHEN token IS NULL THEN expires END
+        WHERE id = $1
+        """,
         .bytes(id), .unsigned(now), .copying(attested.hostID.bytes), .copying(attested.app.baseline.bytes),
         .copying(token.bytes))
     case .request(let id):
-      count = try run(
-        "UPDATE requests SET status = 'collected', token = $2 WHERE id = $1 AND status = 'approved'", .bytes(id),
-        .copying(token.bytes))
+      try send(
+        "UPDATE requests SET status = CASE status WHEN 'approved' THEN 'collected' END, token = $2 WHERE id = $1",
+        .bytes(id), .copying(token.bytes))
     }
-    guard count == 1 else { throw .corrupt }
-    try self.count(Self.issued)
+    try count(Self.issued)
   }
 }
 

@@ -89,7 +89,7 @@ extension FleetSession {
     _ refusal: Refusal, at step: StaticString, device: DeviceID, prover: HostID?, image: Digest? = nil
   ) throws(FleetFault) {
     try count(refusal.reasons)
-    try run(
+    try send(
       """
       INSERT INTO refusals (moment, step, reasons, code, device, prover, image) VALUES ($1, $2, $3, $4, $5, $6, $7)
       """,
@@ -109,7 +109,7 @@ extension FleetSession {
   /// Counts an event of this hour. The count is spread over 16 rows, so that requests at the same time do not wait for each
   /// other's commits.
   func count(_ name: String) throws(FleetFault) {
-    try run(
+    try send(
       """
       INSERT INTO counters (hour, name, shard, count) VALUES ($1, $2, $3, 1)
       ON CONFLICT (hour, name, shard) DO UPDATE SET count = counters.count + 1

@@ -135,6 +135,26 @@ struct FleetSession {
     try rows(sql, values: values).first
   }
 
+  /// Sends a query of at most one row. The answers to all queries that were sent arrive when the first of them is read, and in
+  /// one round trip.
+  ///
+  /// - Parameters:
+  ///   - sql: The query.
+  ///   - values: Its values.
+  ///   - decode: Reads the row.
+  func lookUp<Found>(
+    _ sql: StaticString, _ values: Value..., decode: @escaping (SQLRow) throws(FleetFault) -> Found
+  ) throws(FleetFault) -> LookUp<Found> {
+    do throws(SQLFault) { return LookUp(answer: try session.send(sql, values: values), decode: decode) } catch {
+      throw .database(error)
+    }
+  }
+
+  /// Sends a change whose answer nobody needs: it runs together with the next query, or with the commit.
+  func send(_ sql: StaticString, _ values: Value...) throws(FleetFault) {
+    do throws(SQLFault) { try session.send(sql, values: values) } catch { throw .database(error) }
+  }
+
   /// Reads columns. A column of another type than expected means that the database is damaged.
   func decoding<Result>(_ body: () throws(SQLFault) -> Result) throws(FleetFault) -> Result {
     do throws(SQLFault) { return try body() } catch { throw .corrupt }
@@ -146,6 +166,20 @@ struct FleetSession {
     try run(
       "INSERT INTO changes (moment, actor, action, object, detail) VALUES ($1, $2, $3, $4, $5)", .unsigned(now),
       .text(actor.name), .text(action.description), .text(object), .text(details.joined(separator: ": ")))
+  }
+}
+
+/// A query of at most one row that was sent in a transaction.
+struct LookUp<Found> {
+  fileprivate let answer: SQLAnswer
+  fileprivate let decode: (SQLRow) throws(FleetFault) -> Found
+
+  /// Waits for the row, and returns what was found; nil if there is no row.
+  func found() throws(FleetFault) -> Found? {
+    let row: SQLRow?
+    do throws(SQLFault) { row = try answer.read().rows.first } catch { throw .database(error) }
+    guard let row else { return nil }
+    return try decode(row)
   }
 }
 

@@ -116,12 +116,19 @@ extension FleetSession {
     }
   }
 
-  /// Reads the keys of a release; nil if it is not registered.
-  func releaseKeys(_ id: KeyID, with serviceKey: borrowing ServiceKey) throws(FleetFault) -> ReleaseKeys? {
-    guard let row = try row("SELECT sealed FROM releases WHERE id = $1", .copying(id.bytes)) else { return nil }
-    let sealed = try decoding { () throws(SQLFault) in try row.bytes(0) }
+  /// Looks up the keys of a release, which ``ServiceKey/releaseKeys(_:_:)`` opens.
+  func sealedReleaseKeys(_ id: KeyID) throws(FleetFault) -> LookUp<[UInt8]> {
+    try lookUp("SELECT sealed FROM releases WHERE id = $1", .copying(id.bytes)) { (row) throws(FleetFault) in
+      try decoding { () throws(SQLFault) in try row.bytes(0) }
+    }
+  }
+}
+
+extension ServiceKey {
+  /// Opens the keys of a release.
+  borrowing func releaseKeys(_ id: KeyID, _ sealed: [UInt8]) throws(FleetFault) -> ReleaseKeys {
     do throws(CryptographyFailure) {
-      let opened = try serviceKey.open(sealed, as: .release, id: id.bytes)
+      let opened = try open(sealed, as: .release, id: id.bytes)
       guard opened.count == 48, let proof = MeasurementProofKey(copying: opened.bytes.extracting(first: 16)),
         let evidence = EvidenceKey(copying: opened.bytes.extracting(last: 32))
       else { throw CryptographyFailure() }

@@ -7,7 +7,8 @@ import NIOHTTPTypes
 import NIOSSL
 import NIOTLS
 
-/// A limit of the time that a connection may take for the head of its next request, however slowly bytes arrive.
+/// A limit of the time that a connection may take for the head of its next request, and of that for the body, however slowly
+/// bytes arrive.
 ///
 /// A peer that has had no answer yet is told why the connection ends (408, RFC 9110 §15.5.9). A connection that had one ends
 /// without a word, which a client may take as the answer to nothing, and ask again.
@@ -17,33 +18,55 @@ final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundIn = HTTPResponsePart
   typealias OutboundOut = HTTPResponsePart
 
-  private let limit: TimeAmount
+  private let head: TimeAmount
+  private let body: TimeAmount
   private var timer: Scheduled<Void>?
+  private var isReadingBody = false
   private var hasAnswered = false
 
-  init(seconds: UInt64) { limit = .seconds(Int64(seconds)) }
+  init(headSeconds: UInt64, bodySeconds: UInt64) {
+    (head, body) = (.seconds(Int64(headSeconds)), .seconds(Int64(bodySeconds)))
+  }
 
-  func handlerAdded(context: ChannelHandlerContext) { start(context) }
+  func handlerAdded(context: ChannelHandlerContext) { awaitHead(context) }
 
   func handlerRemoved(context: ChannelHandlerContext) { timer?.cancel() }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    if case .head = unwrapInboundIn(data) { timer?.cancel() }
+    switch unwrapInboundIn(data) {
+    case .head:
+      isReadingBody = true
+      // Reading the body throws this problem then, which is the answer.
+      start(context, body) { $1.fireErrorCaught(Problem.tooSlow) }
+    case .body: break
+    case .end:
+      // Unless the answer was given before the end of the request.
+      if isReadingBody { timer?.cancel() }
+      isReadingBody = false
+    }
     context.fireChannelRead(data)
   }
 
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     if case .end = unwrapOutboundIn(data) {
       hasAnswered = true
-      start(context)
+      awaitHead(context)
     }
     context.write(data, promise: promise)
   }
 
-  private func start(_ context: ChannelHandlerContext) {
+  private func awaitHead(_ context: ChannelHandlerContext) {
+    isReadingBody = false
+    start(context, head) { $0.end($1) }
+  }
+
+  private func start(
+    _ context: ChannelHandlerContext, _ limit: TimeAmount,
+    _ end: @escaping @Sendable (RequestDeadline, ChannelHandlerContext) -> Void
+  ) {
     timer?.cancel()
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    timer = context.eventLoop.scheduleTask(in: limit) { bound.value.0.end(bound.value.1) }
+    timer = context.eventLoop.scheduleTask(in: limit) { end(bound.value.0, bound.value.1) }
   }
 
   private func end(_ context: ChannelHandlerContext) {
@@ -57,7 +80,7 @@ final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   }
 }
 
-/// A connection by TLS that ends unless its handshake is done in time.
+/// A connection by TLS that ends unless its handshake is done in time, and whose tasks run on its event loop.
 struct HandshakeLimitedChannel: ServerChildChannel {
   let base: HTTP2UpgradeChannel
   let seconds: UInt64
@@ -73,7 +96,22 @@ struct HandshakeLimitedChannel: ServerChildChannel {
   }
 
   func handle(value: HTTP2UpgradeChannel.Value, logger: Logger) async {
-    await base.handle(value: value, logger: logger)
+    await withTaskExecutorPreference(EventLoopTasks(value.channel.eventLoop)) {
+      await base.handle(value: value, logger: logger)
+    }
+  }
+}
+
+/// The tasks of a connection, which run on its event loop: a request does not go from one thread to another and back for each
+/// message.
+private final class EventLoopTasks: TaskExecutor {
+  private let loop: any EventLoop
+
+  init(_ loop: any EventLoop) { self.loop = loop }
+
+  func enqueue(_ job: consuming ExecutorJob) {
+    let job = UnownedJob(job)
+    loop.execute { unsafe job.runSynchronously(on: self.asUnownedTaskExecutor()) }
   }
 }
 

@@ -60,18 +60,23 @@ final class PrometheusMetrics: MetricsFactory, Sendable {
 
   private static func key(_ label: String, _ dimensions: [(String, String)]) -> Key {
     let labels = dimensions.map { name, value in
-      let characters = value.map { character -> String in
-        switch character {
-        case "\\": "\\\\"
-        case "\"": "\\\""
-        case "\n": "\\n"
-        default: String(character)
-        }
-      }
-      let escaped = characters.joined()
-      return "\(name)=\"\(escaped)\""
+      "\(name)=\"\(escaped(value))\""
     }
     return Key(name: label, labels: labels.joined(separator: ","))
+  }
+
+  private static func escaped(_ value: String) -> String {
+    let isPlain = value.utf8.allSatisfy { ![UInt8(ascii: "\\"), UInt8(ascii: "\""), UInt8(ascii: "\n")].contains($0) }
+    if isPlain { return value }
+    let characters = value.map { character -> String in
+      switch character {
+      case "\\": "\\\\"
+      case "\"": "\\\""
+      case "\n": "\\n"
+      default: String(character)
+      }
+    }
+    return characters.joined()
   }
 
   private func increment(_ key: Key, by amount: Int64) {

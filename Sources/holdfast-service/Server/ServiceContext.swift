@@ -33,28 +33,17 @@ struct ServiceContext: Sendable {
     }
   }
 
-  /// Reads the body within the time limit, however it trickles in.
+  /// Reads the body. ``RequestDeadline`` limits the time that it may take.
   ///
   /// - Parameter limit: The largest body, in bytes.
   func body(_ request: Request, limit: Int) async throws -> [UInt8] {
     if let length = request.headers[.contentLength].flatMap({ Int($0) }), length > limit { throw Problem.tooLarge }
-    return try await withThrowingTaskGroup(of: [UInt8].self) { group in
-      group.addTask {
-        var bytes: [UInt8] = []
-        for try await part in request.body {
-          guard bytes.count + part.readableBytes <= limit else { throw Problem.tooLarge }
-          bytes.append(contentsOf: part.readableBytesView)
-        }
-        return bytes
-      }
-      group.addTask {
-        try await Task.sleep(for: .seconds(configuration.bodySeconds))
-        throw Problem.tooSlow
-      }
-      defer { group.cancelAll() }
-      guard let bytes = try await group.next() else { throw Problem.tooSlow }
-      return bytes
+    var bytes: [UInt8] = []
+    for try await part in request.body {
+      guard bytes.count + part.readableBytes <= limit else { throw Problem.tooLarge }
+      bytes.append(contentsOf: part.readableBytesView)
     }
+    return bytes
   }
 }
 

@@ -67,7 +67,9 @@ struct ServiceServer: Sendable {
   private func server() throws -> HTTPServerBuilder {
     let idle = configuration.idleSeconds
     let http1 = HTTP1Channel.Configuration(
-      additionalChannelHandlers: [ProtocolProblem(), RequestDeadline(seconds: idle)],
+      additionalChannelHandlers: [
+        ProtocolProblem(), RequestDeadline(headSeconds: idle, bodySeconds: configuration.bodySeconds),
+      ],
       idleTimeout: .seconds(Int64(idle)),
       httpDecoderConfiguration: .init(maxHeaderFieldSize: 8192, maxHeaderListSize: 16_384, maxHeaderFieldCount: 64))
     guard let certificate = configuration.certificate, let key = configuration.key else {

@@ -143,6 +143,14 @@ struct PostgreSQLReplicationTests {
     try primary.wait(until: "SELECT current_setting('synchronous_standby_names') = ''")
     #expect(throws: SQLFault.notSynchronous) { try database.increment() }
     #expect(throws: SQLFault.notSynchronous) { try database.check() }
+    // Also by one that waits for no answer before its commit.
+    let single = try open(primary.url("postgres"))
+    #expect(throws: SQLFault.notSynchronous) {
+      try database.transaction { session throws(SQLFault) in
+        try session.send("UPDATE counters SET count = 7", values: [])
+      }
+    }
+    #expect(try single.counter() == 0)
   }
 
   @Test func `after a failover, everything that was committed is there, and the former primary is refused`() throws {
