@@ -20,6 +20,10 @@ struct ServiceServer: Sendable {
   let logger: Logger
   let metrics: PrometheusMetrics
 
+  /// The connections that are accepted one after the other, before those that exist get their turn. With NIO's 4, new provers wait
+  /// much longer for their connection than for their answers.
+  private static let acceptedAtOnce: UInt = 64
+
   /// The longest time for the answers to the requests that have begun, once the server is to stop.
   private static let stopDuration = Duration.seconds(30)
 
@@ -34,7 +38,10 @@ struct ServiceServer: Sendable {
       configuration: ApplicationConfiguration(
         address: .hostname(configuration.host, port: Int(configuration.port)), serverName: "holdfast-service",
         availableConnectionsDelegate: MaximumAvailableConnections(Int(configuration.maximumConnections))),
-      onServerRunning: { channel in onStart(channel.localAddress?.port ?? 0) }, logger: logger)
+      onServerRunning: { channel in
+        try? await channel.setOption(.maxMessagesPerRead, value: Self.acceptedAtOnce).get()
+        onStart(channel.localAddress?.port ?? 0)
+      }, logger: logger)
     var stopping = ServiceGroupConfiguration(
       services: [
         .init(service: application), .init(service: SecondSignal(), successTerminationBehavior: .ignore),
