@@ -206,6 +206,7 @@ let package = Package(
         .product(name: "Logging", package: "swift-log", condition: service),
         .product(name: "Metrics", package: "swift-metrics", condition: service),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: service),
+        .product(name: "UnixSignals", package: "swift-service-lifecycle", condition: service),
       ],
       swiftSettings: strict),
 

@@ -12,6 +12,7 @@ import NIOHTTPTypes
 import NIOPosix
 import NIOSSL
 import ServiceLifecycle
+import UnixSignals
 
 /// The HTTP server of one instance.
 struct ServiceServer: Sendable {
@@ -44,11 +45,13 @@ struct ServiceServer: Sendable {
       }, logger: logger)
     var stopping = ServiceGroupConfiguration(
       services: [
-        .init(service: application), .init(service: SecondSignal(), successTerminationBehavior: .ignore),
-        .init(service: ManagerNotices(), successTerminationBehavior: .ignore),
+        .init(service: application), .init(service: ManagerNotices(), successTerminationBehavior: .ignore),
       ],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     stopping.maximumGracefulShutdownDuration = Self.stopDuration
+    let signals = await UnixSignalsSequence(trapping: .sigterm, .sigint)
+    let ending = Task { await endAtSecondSignal(of: signals) }
+    defer { ending.cancel() }
     try await ServiceGroup(configuration: stopping).run()
     try await threads.shutdownGracefully()
   }
@@ -129,11 +132,22 @@ extension ServiceServer {
   }
 }
 
-/// The end of the server at the second signal: the first one has it answer the requests that have begun.
-private struct SecondSignal: Service {
-  func run() async throws {
-    try await gracefulShutdown()
-    for number in [SIGTERM, SIGINT] { signal(number, SIG_DFL) }
+/// The end of the process at the second signal: the first one has the server answer the requests that have begun.
+///
+/// It is not a service of the group, which ends its services one after the other.
+private func endAtSecondSignal(of signals: UnixSignalsSequence) async {
+  var hasBegun = false
+  for await signal in signals {
+    if hasBegun {
+      // The queue that saw the signal may keep it from every thread, this one included.
+      Glibc.signal(signal.rawValue, SIG_DFL)
+      var mask = sigset_t()
+      unsafe sigemptyset(&mask)
+      unsafe sigaddset(&mask, signal.rawValue)
+      unsafe pthread_sigmask(SIG_UNBLOCK, &mask, nil)
+      raise(signal.rawValue)
+    }
+    hasBegun = true
   }
 }
 #endif
