@@ -24,8 +24,15 @@ final class PostgreSQLCluster: Sendable {
     var systemIdentifier: String?
     /// The host of the last connection, which is tried first.
     var preferredHost = 0
-    /// The moment from which the next connection asks all hosts which is the primary; nil if all have answered.
-    var survey: Deadline? = Deadline(afterMilliseconds: 0)
+    /// Whether no connection has asked all hosts since one was lost, so that nobody knows which is the primary.
+    var isUncertain = true
+    /// The connections that were lost.
+    var lossCount = 0
+    /// The moment from which one connection asks all hosts again; nil if all have answered.
+    var survey: Deadline?
+
+    /// Whether the next connection asks all hosts.
+    var isSurveyDue: Bool { isUncertain || survey?.hasPassed ?? false }
   }
 
   /// A reason not to use a host.
@@ -45,29 +52,32 @@ final class PostgreSQLCluster: Sendable {
 
   /// Remembers that a connection was lost, so that the primary may be another host by now.
   func noteLoss() {
-    knowledge.withLock { $0.survey = Deadline(afterMilliseconds: 0) }
+    knowledge.withLock { knowledge in
+      knowledge.isUncertain = true
+      knowledge.lossCount += 1
+    }
   }
 
   /// Whether the connection is alive, its server is on the latest timeline that was seen, and no host is to be asked again.
   func isUsable(_ connection: PostgreSQLConnection) -> Bool {
     let isLatest = knowledge.withLock { knowledge in
-      connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.survey?.hasPassed ?? false)
+      connection.server.timeline >= knowledge.highestTimeline && !(isReplicated && knowledge.isSurveyDue)
     }
     return isLatest && connection.isAlive
   }
 
   /// Connects to the primary.
   ///
-  /// After a loss, all hosts are asked, because a former primary may answer before its successor; and again after a while if one
-  /// of them has not answered.
+  /// After a loss, every connection asks all hosts until one has heard them, because a former primary may answer before its
+  /// successor. If a host has not answered, one connection asks all again after a while.
   ///
   /// - Throws: The fault of the host that said most about it; `unavailable` if none answers, or only standbys.
   func connect() throws(SQLFault) -> PostgreSQLConnection {
     let again = Deadline(afterMilliseconds: limits.surveyMilliseconds)
-    let (first, isSurvey) = knowledge.withLock { knowledge in
-      let isSurvey = isReplicated && knowledge.survey?.hasPassed ?? false
+    let (first, isSurvey, lossCount) = knowledge.withLock { knowledge in
+      let isSurvey = isReplicated && knowledge.isSurveyDue
       if isSurvey { knowledge.survey = again }
-      return (knowledge.preferredHost, isSurvey)
+      return (knowledge.preferredHost, isSurvey, knowledge.lossCount)
     }
     var best: (connection: PostgreSQLConnection, host: Int)?
     var fault = SQLFault.unavailable
@@ -91,7 +101,10 @@ final class PostgreSQLCluster: Sendable {
     let isLatest = knowledge.withLock { knowledge in
       knowledge.preferredHost = best.host
       // Unless a connection was lost meanwhile.
-      if isSurvey && haveAllAnswered && knowledge.survey == again { knowledge.survey = nil }
+      if isSurvey && knowledge.lossCount == lossCount {
+        knowledge.isUncertain = false
+        knowledge.survey = haveAllAnswered ? nil : again
+      }
       return best.connection.server.timeline >= knowledge.highestTimeline
     }
     // A host that was asked later is further, but cannot be used itself.

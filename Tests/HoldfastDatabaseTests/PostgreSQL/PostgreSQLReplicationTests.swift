@@ -240,6 +240,35 @@ struct PostgreSQLReplicationTests {
     third.value?.stop()
   }
 
+  @Test func `a former primary is not used while it is not known whether it has a successor`() throws {
+    var limits = SQLLimits.test
+    limits.surveyMilliseconds = 60_000
+    let database = try open(url + "&connect_timeout=60", limits: limits)
+    try database.addCounter()
+    primary.kill()
+    #expect(throws: SQLFault.unavailable) { try database.increment() }
+    let third = try promote()
+    try open(standby.url("postgres", with: third)).increment()
+    try primary.start()
+    // The first read asks the former primary, and waits for its successor. So must the second.
+    standby.suspend()
+    let counts = Synchronized<[Int64]>([])
+    var threads: [Thread] = []
+    for index in 1...2 {
+      threads.append(
+        try Thread {
+          let count = try? database.counter()
+          counts.change { $0.append(count ?? -1) }
+        })
+      try primary.wait(
+        until: "SELECT count(*) = \(index) FROM pg_stat_activity WHERE application_name LIKE 'holdfast%'")
+    }
+    standby.resume()
+    for thread in threads { thread.join() }
+    #expect(counts.value == [1, 1])
+    third.stop()
+  }
+
   @Test func `a server that was never one with the others is foreign`() throws {
     let unrelated = try PostgreSQLServer.unrelated()
     try unrelated.configure(["synchronous_standby_names = '*'"])
