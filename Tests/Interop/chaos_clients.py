@@ -78,7 +78,7 @@ class Crowd:
         self.journal, self.is_over = Journal(), threading.Event()
         self.parties = [Prover(self, number) for number in range(provers)]
         self.parties += [Approver(self, "approver"), Revoker(self, "revoker"), Revoker(self, "another revoker")]
-        self._shared, self._lock = (None, None, None, 0), threading.Lock()
+        self._shared, self._claimed, self._lock = (None, None, None, 0), set(), threading.Lock()
 
     def start(self):
         for party in self.parties:
@@ -94,6 +94,17 @@ class Crowd:
                 party.join(0.1)
         if any(party.is_alive() for party in self.parties):
             self.journal.faults.append("some requests never got an answer")
+
+    def claim(self, device):
+        """Whether a revoker may block the device: no other one has it."""
+        with self._lock:
+            is_free = device not in self._claimed
+            self._claimed.add(device)
+            return is_free
+
+    def release(self, device):
+        with self._lock:
+            self._claimed.discard(device)
 
     def shared_invitation(self, prover):
         """An invitation that several provers get: its code, user and device."""
@@ -132,8 +143,9 @@ class Party(threading.Thread):
 
     def persist(self, method, path, body=None, token=None):
         """Asks until there is an answer that is final: when its request began, its status, and its JSON."""
-        deadline = None
+        deadline, self.tries = None, 0
         while True:
+            self.tries += 1
             port = self.random.choice(self.fleet.instances).port
             began = time.monotonic()
             try:
@@ -282,7 +294,7 @@ class Revoker(Party):
                 self.journal.faults.append(f"a token that was given is not there: {status} {token}")
         elif kind == "user" and given.user:
             self.revoke("user", "users", given.user)
-        elif kind == "device" and given.device not in {revoked.key for revoked in self.blocked}:
+        elif kind == "device" and self.crowd.claim(given.device):
             self.blocked.append(self.revoke("device", "devices", given.device))
 
     def revoke(self, kind, plural, key):
@@ -298,3 +310,6 @@ class Revoker(Party):
     def unblock(self, revoked):
         revoked.lifted = time.monotonic()
         self.administer("POST", f"/devices/{revoked.key}/unblock", {})
+        # A request that got no answer may take effect later, and must not lift another revocation then.
+        if self.tries == 1:
+            self.crowd.release(revoked.key)
