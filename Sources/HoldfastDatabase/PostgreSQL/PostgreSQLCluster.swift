@@ -26,7 +26,7 @@ final class PostgreSQLCluster: Sendable {
     var preferredHost = 0
     /// Whether no connection has asked all hosts since one was lost, so that nobody knows which is the primary.
     var isUncertain = true
-    /// The connections that were lost.
+    /// The number of losses that were noted: a survey that began before one of them proves nothing about it.
     var lossCount = 0
     /// The moment from which one connection asks all hosts again; nil if all have answered.
     var survey: Deadline?

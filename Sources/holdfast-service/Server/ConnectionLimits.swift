@@ -10,8 +10,8 @@ import NIOTLS
 /// A limit of the time that a connection may take for the head of its next request, and of that for the body, however slowly
 /// bytes arrive.
 ///
-/// A peer that has had no answer yet is told why the connection ends (408, RFC 9110 §15.5.9). One that had an
-/// answer is closed without another, so that its client asks again on a new connection.
+/// If no request on the connection was answered yet, the peer is told why it ends (408, RFC 9110 §15.5.9). Otherwise it is only
+/// closed, so that the client asks again on a new connection.
 final class RequestDeadline: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
