@@ -23,6 +23,7 @@ extension CallFailure {
     case .requestNumber(.exhausted): self.init(HF_ERROR_DAMAGED)
     case .noThread: self.init(HF_ERROR_SYSTEM)
     case .channelInUse: self.init(HF_ERROR_BUSY)
+    case .reservedNonce: self.init(HF_ERROR_ARGUMENT)
     case .cancelled: self.init(HF_ERROR_CANCELLED)
     }
   }
@@ -37,7 +38,7 @@ extension CallFailure {
     case .anotherDevice, .anotherKey: self.init(HF_ERROR_ANOTHER_DEVICE)
     case .alreadyEnrolled, .baselineWaits: self.init(HF_ERROR_ENROLLED)
     case .noBaseline, .usedBaseline: self.init(HF_ERROR_NO_BASELINE)
-    case .notAToken: self.init(HF_ERROR_ARGUMENT)
+    case .notAToken, .severalEnrolled: self.init(HF_ERROR_ARGUMENT)
     case .busy: self.init(HF_ERROR_BUSY)
     case .noExchange: self.init(HF_ERROR_SYSTEM)
     case .cryptography: self.init(HF_ERROR_CRYPTOGRAPHY)

@@ -105,7 +105,7 @@ public struct Prover: Sendable {
     return enrolments
   }
 
-  private func entries(of device: DeviceID?) throws(ProverError) -> [ProverFolder.Entry] {
+  func entries(of device: DeviceID?) throws(ProverError) -> [ProverFolder.Entry] {
     do throws(StateFolderFault) {
       if let device { return [try folder.requiredEntry(of: device)] }
       let entries = try folder.entries()
@@ -114,11 +114,11 @@ public struct Prover: Sendable {
     } catch { throw .state(error) }
   }
 
-  private func choice(_ device: DeviceID?) throws(ProverError) -> EnrolmentChoice {
+  func choice(_ device: DeviceID?) throws(ProverError) -> EnrolmentChoice {
     do throws(StateFolderFault) { return try EnrolmentChoice(folder, expecting: device) } catch { throw .state(error) }
   }
 
-  private func proof(
+  func proof(
     _ enrolments: EnrolmentChoice, _ request: borrowing Request, _ options: ProofOptions
   ) -> Proof {
     Proof(enrolments: enrolments, keys: keys, request: request.copy(), options: options, warn: warn)

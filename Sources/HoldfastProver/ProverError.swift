@@ -21,6 +21,8 @@ public enum ProverError: Error {
   case noThread
   /// Another proof of this process is running over the channel. It goes on, and the channel stays as it is.
   case channelInUse
+  /// The nonce of a proof has its top bit set, as only those of sessions have.
+  case reservedNonce
   /// It was cancelled. If the request had been sent, the device may still carry it out.
   case cancelled
 }
@@ -43,6 +45,8 @@ public enum StateFolderFault: Error {
   case nothingEnrolled
   /// The device that answers or was named is not enrolled; `enrolled` lists those that are.
   case notEnrolled(DeviceID, enrolled: [DeviceID])
+  /// Several devices are enrolled, and the caller must name one of them.
+  case severalEnrolled([DeviceID])
   /// The caller named one device, but another one answers.
   case anotherDevice(DeviceID, expected: DeviceID)
   /// The enrolled device answers with another key.

@@ -33,7 +33,7 @@ package struct Holdfast: ParsableCommand {
     version: versionText,
     subcommands: [
       Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Accept.self, Prove.self,
-      ShowStatus.self,
+      ShowProof.self, ShowStatus.self,
       Explain.self, ProofKeyFiles.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
       Endpoints.self,
     ]

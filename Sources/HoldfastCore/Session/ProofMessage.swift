@@ -43,7 +43,7 @@ package struct ProofMessage: ~Escapable {
       form = .session(head: head, sealed: try reader.byteString())
     case (Message.compatibilityType, 7):
       let nonce: Nonce = try reader.fixedBytes()
-      guard nonce[0] & 0x80 == 0 else { throw .unexpected }
+      guard nonce.isForCompatibility else { throw .unexpected }
       encoding = try reader.tokenEncoding()
       token = try reader.token(encoding)
       integrityProof = try reader.proof()
@@ -69,6 +69,27 @@ extension ProofMessage {
     if let deviceProof { try sink.appendCBOR(bytes: deviceProof.bytes) } else { try sink.appendCBORNull() }
     try sink.appendCBOR(bytes: sealed)
   }
+
+  /// Writes M2 of a compatibility round with both proofs. The top bit of `nonce` is zero.
+  package static func encodeCompatibility<Sink: ByteSink & ~Copyable>(
+    nonce: Nonce, encoding: TokenEncoding, token: Span<UInt8>, integrityProof: MAC, deviceProof: MAC,
+    command: BoundedText<32>, into sink: inout Sink
+  ) throws(Sink.Failure) {
+    try sink.appendCBOR(array: 7)
+    try sink.appendCBOR(unsigned: Message.compatibilityType)
+    try sink.appendCBOR(bytes: nonce.bytes)
+    try sink.appendCBOR(unsigned: UInt64(encoding.rawValue))
+    try sink.appendCBOR(bytes: token)
+    try sink.appendCBOR(bytes: integrityProof.bytes)
+    try sink.appendCBOR(bytes: deviceProof.bytes)
+    try sink.appendCBOR(text: command.bytes)
+  }
+}
+
+extension Nonce {
+  /// Whether an app may choose the nonce: the top bit of its first byte is zero. The nonces of sessions have it set, so that no
+  /// proof that was made for an app's nonce fits a session.
+  public var isForCompatibility: Bool { self[0] & 0x80 == 0 }
 }
 
 extension CBORReader {

@@ -160,6 +160,19 @@ public struct ProverOutcome: Sendable {
   public var isRepetition: Bool { isAuthenticated && notice.highestRequestNumber != nil }
 }
 
+extension ProverOutcome {
+  /// Reads M3 of a compatibility round, `[3, status, null]`, which nothing authenticates.
+  ///
+  /// - Throws: `malformed` if it is not such a message.
+  package init(compatibilityVerdict message: Span<UInt8>) throws(ProverFault) {
+    do throws(EncodingFault) {
+      let verdict = try VerdictMessage(message)
+      guard !verdict.isSealed else { throw .unexpected }
+      self.init(status: verdict.status, isAuthenticated: false)
+    } catch { throw .malformed }
+  }
+}
+
 /// The reason why a prover ends a session without a verdict.
 public enum ProverFault: Error {
   /// The message is not one of this protocol.

@@ -61,7 +61,7 @@ package struct Conversation: ~Copyable {
     } catch { throw failure(error) }
   }
 
-  private func send(_ message: Span<UInt8>, by deadline: Deadline) throws(ProverError) {
+  func send(_ message: Span<UInt8>, by deadline: Deadline) throws(ProverError) {
     do throws(TransportError) {
       switch carrier {
       case .channel(let channel): try channel.send(message, by: deadline)

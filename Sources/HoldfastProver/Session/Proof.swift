@@ -31,7 +31,7 @@ public struct ProofOutcome: Sendable {
   /// The number of times that the request was sent.
   public let attemptCount: Int
   /// The damage to the state folder that makes the device deny the proof; nil if the enrolment is intact.
-  package fileprivate(set) var damage: StateFolderFault?
+  package internal(set) var damage: StateFolderFault?
 }
 
 extension ProofOutcome {
@@ -40,6 +40,22 @@ extension ProofOutcome {
   /// The request was sent only once, and the device states under its seal that it did not act on it. Sending it with
   /// another number therefore cannot repeat an action.
   fileprivate var isOvertaken: Bool { verdict.isRepetition && verdict.status == .internal && attemptCount == 1 }
+}
+
+/// A connection to a device that has sent its first message, and what was measured before.
+struct Meeting: ~Copyable {
+  let measurement: LiveMeasurement
+  let greeting: DeviceGreeting
+  let deadline: Deadline
+  var conversation: Conversation
+  var stopwatch: Stopwatch
+  var timing: ProofTiming
+
+  /// The outcome if the first message is not a challenge: that of a device without room.
+  func outcome() -> ProofOutcome {
+    guard case .verdict(let verdict) = greeting else { preconditionFailure("a challenge is no outcome") }
+    return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing, attemptCount: 0)
+  }
 }
 
 /// One proof by this process over one connection, with a new measurement, to any enrolled device that answers.
@@ -70,10 +86,12 @@ package struct Proof: ~Copyable {
   /// - Parameter isRemembered: Whether the device already has the token; nil to look it up in the state folder, and to
   ///   record it there.
   package func run(at endpoint: Endpoint, isRemembered: Bool? = nil) throws(ProverError) -> ProofOutcome {
-    try run(isRemembered) { () throws(ProverError) in
-      try Conversation(
-        at: endpoint, timeoutMilliseconds: options.timeoutMilliseconds, cancellation: options.cancellation)
-    }
+    try run(isRemembered) { () throws(ProverError) in try connect(to: endpoint) }
+  }
+
+  func connect(to endpoint: Endpoint) throws(ProverError) -> Conversation {
+    try Conversation(
+      at: endpoint, timeoutMilliseconds: options.timeoutMilliseconds, cancellation: options.cancellation)
   }
 
   /// The same over a channel that is already connected, and that no other proof uses.
@@ -98,6 +116,45 @@ package struct Proof: ~Copyable {
   private func roundTrip(
     _ isRemembered: Bool?, _ connect: () throws(ProverError) -> Conversation
   ) throws(ProverError) -> ProofOutcome {
+    var meeting = try meet(connect)
+    guard case .challenge(let challenge) = meeting.greeting else { return meeting.outcome() }
+    let enrolment = try enrolment(for: challenge)
+    var session = try session(of: enrolment, proving: meeting.measurement, isRemembered)
+    var attemptCount = 0
+    var overtaken: ProofOutcome?
+    var renumberingCount = 0
+    options.progress(.proving(challenge.deviceID))
+    while true {
+      let step = try meeting.conversation.answer(with: &session, by: meeting.deadline)
+      meeting.timing.round += meeting.stopwatch.lap()
+      switch step {
+      case .send:
+        attemptCount += 1
+        options.progress(.waiting(challenge.deviceID))
+      case .awaitChallenge: break
+      case .done(let verdict):
+        learn(from: verdict, of: enrolment)
+        let outcome = ProofOutcome(
+          enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: meeting.timing,
+          attemptCount: attemptCount)
+        guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else { return outcome }
+        session.requestNumber = try nextNumber(for: enrolment)
+        overtaken = outcome
+        attemptCount = 0
+        renumberingCount += 1
+      }
+      do throws(ProverError) { try meeting.conversation.receive(by: meeting.deadline) } catch {
+        if let overtaken { return overtaken }
+        guard let verdict = session.verdictSoFar else { throw error }
+        return ProofOutcome(
+          enrolment: enrolment, verdict: verdict, result: [], timing: meeting.timing, attemptCount: attemptCount)
+      }
+      meeting.timing.device += meeting.stopwatch.lap()
+    }
+  }
+
+  /// Measures, connects, and receives the device's first message.
+  func meet(_ connect: () throws(ProverError) -> Conversation) throws(ProverError) -> Meeting {
     var timing = ProofTiming()
     var stopwatch = Stopwatch()
     guard options.cancellation?.isCancelled != true else { throw .cancelled }
@@ -111,45 +168,9 @@ package struct Proof: ~Copyable {
     var conversation = try connect()
     let greeting = try conversation.receiveGreeting(by: deadline)
     timing.connect = stopwatch.lap()
-    let challenge: Challenge
-    switch greeting {
-    case .verdict(let verdict):
-      return ProofOutcome(enrolment: nil, verdict: verdict, result: [], timing: timing, attemptCount: 0)
-    case .challenge(let first): challenge = first
-    }
-    let enrolment = try enrolment(for: challenge)
-    var session = try session(of: enrolment, proving: measurement, isRemembered)
-    var attemptCount = 0
-    var overtaken: ProofOutcome?
-    var renumberingCount = 0
-    options.progress(.proving(challenge.deviceID))
-    while true {
-      let step = try conversation.answer(with: &session, by: deadline)
-      timing.round += stopwatch.lap()
-      switch step {
-      case .send:
-        attemptCount += 1
-        options.progress(.waiting(challenge.deviceID))
-      case .awaitChallenge: break
-      case .done(let verdict):
-        learn(from: verdict, of: enrolment)
-        let outcome = ProofOutcome(
-          enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: timing,
-          attemptCount: attemptCount)
-        guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else { return outcome }
-        session.requestNumber = try nextNumber(for: enrolment)
-        overtaken = outcome
-        attemptCount = 0
-        renumberingCount += 1
-      }
-      do throws(ProverError) { try conversation.receive(by: deadline) } catch {
-        if let overtaken { return overtaken }
-        guard let verdict = session.verdictSoFar else { throw error }
-        return ProofOutcome(
-          enrolment: enrolment, verdict: verdict, result: [], timing: timing, attemptCount: attemptCount)
-      }
-      timing.device += stopwatch.lap()
-    }
+    return Meeting(
+      measurement: measurement, greeting: greeting, deadline: deadline, conversation: conversation,
+      stopwatch: stopwatch, timing: timing)
   }
 
   /// The largest number of times that a request gets another number because other requests overtook it.

@@ -114,6 +114,9 @@ extension Failure {
         hint: "use that version, or enrol again: \(enroll) --replace")
     case .nothingEnrolled:
       self.init(.malformed, "no device is enrolled in \(folder)", hint: "enrol first: \(enroll)")
+    case .severalEnrolled(let devices):
+      self.init(
+        .malformed, "\(folder) is enrolled for \(Self.list(devices))", hint: "name one of them with --device")
     case .notEnrolled(let device, let enrolled):
       self.init(
         .malformed,
@@ -191,6 +194,7 @@ extension Failure {
     case .requestNumber(let fault): self.init(fault)
     case .noThread: self.init(.fault, "the system has no thread for the proof")
     case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
+    case .reservedNonce: self.init(error, folder: folder)
     case .cancelled: self.init(TransportError.cancelled, endpoint: endpoint)
     }
   }
@@ -201,6 +205,10 @@ extension Failure {
     case .state(let fault): self.init(fault, folder: folder)
     case .measurement(let error): self.init(error)
     case .requestNumber(let fault): self.init(fault)
+    case .reservedNonce:
+      self.init(
+        .usage, "the first digit of --nonce must be 0 to 7",
+        hint: "no proof is printed for the nonces of sessions, which have the top bit set; let the verifier clear it")
     case .transport, .session, .activation, .noThread, .channelInUse, .cancelled:
       self.init(.fault, "the prover failed in an unexpected way")
     }

@@ -9,7 +9,10 @@ import Synchronization
 struct Prove: Verb {
   static let configuration = CommandConfiguration(
     abstract: "Prove to a device that this app and host are unchanged, and send it a command.",
-    discussion: "The exit status is 0 if and only if the device accepted the command and proved its identity.",
+    discussion: """
+      The exit status is 0 if and only if the device accepted the command and proved its identity. With --compatibility, \
+      nothing proves its identity: whoever is on the connection can send the answer, and can change the command.
+      """,
     examples: [
       "holdfast prove --connect unix:/run/lock.sock --state phone --command unlock",
       """
@@ -29,6 +32,9 @@ struct Prove: Verb {
   @Option(help: "A parameter of the command, at most 64 bytes; may be repeated, at most 8 times.")
   var parameter: [String] = []
 
+  @Flag(help: "Use a compatibility round, to try a verifier without sessions. The device's policy must allow it.")
+  var compatibility = false
+
   @OptionGroup var codes: CodeOptions
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
@@ -41,15 +47,21 @@ struct Prove: Verb {
   mutating func perform() throws(Failure) {
     let endpoint = try Endpoint(peerArgument: connect)
     let request = try codes.request(command: command, parameters: parameter)
+    guard !compatibility || parameter.isEmpty && request.codes.count == 0 else {
+      throw Failure(.usage, "a compatibility round has neither parameters nor codes")
+    }
     let timeoutMilliseconds = try waiting.milliseconds()
     let device = try enrolled.expectedDevice()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     let prover = Prover(state: enrolled.state, keys: .app, warn: Console.warn)
+    let options = ProofOptions(device: device, timeoutMilliseconds: timeoutMilliseconds)
     let outcome = try proving(in: enrolled.folder, at: endpoint) { () throws(ProverError) in
-      try prover.prove(
-        request, at: endpoint, options: ProofOptions(device: device, timeoutMilliseconds: timeoutMilliseconds))
+      compatibility
+        ? try prover.proveInCompatibilityRound(request.command, at: endpoint, options: options)
+        : try prover.prove(request, at: endpoint, options: options)
     }
+    if compatibility { Console.warning("nothing authenticates the answer to a compatibility round") }
     try report(outcome, why: outcome.damage.map { Failure($0, folder: enrolled.state) })
   }
 
