@@ -57,7 +57,7 @@ extension Prover {
   ///   - endpoint: the address at which the device serves.
   ///   - options: the device that must answer, the time, and how the proof is watched and ended.
   /// - Returns: the device's verdict, which is never authenticated.
-  /// - Throws: the errors of ``prove(_:at:options:)``.
+  /// - Throws: the errors of a proof in a session.
   public func proveInCompatibilityRound(
     _ command: BoundedText<32>, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
   ) throws(ProverError) -> ProofOutcome {

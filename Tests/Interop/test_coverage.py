@@ -1,0 +1,143 @@
+"""docs/coverage.md is whole, counts its rows, and names only files, verbs, declarations and tests that exist."""
+
+import functools
+import json
+import re
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/coverage.md").read_text()
+# The rows of each document, by the letter that their numbers begin with.
+ROWS = {"A": 184, "T": 117, "O": 171, "W": 230}
+VERDICTS = ("yes", "partly", "no", "out of scope")
+DECLARATION = r"\b(?:actor|associatedtype|case|class|enum|func|let|macro|protocol|struct|typealias|var)\s+`?(\w+)"
+TYPE = r"\b(?:actor|class|enum|extension|protocol|struct|typealias)\s+(?:\w+\.)*{}\b"
+
+
+def cells_of(line):
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
+LINES = [cells_of(line) for line in PAGE.splitlines() if re.match(r"\| [A-Z]\d", line)]
+
+
+def test_each_row_is_there_once_in_order():
+    assert all(len(cells) == 4 and all(cells) for cells in LINES)
+    assert [cells[0] for cells in LINES] == [f"{letter}{i + 1}" for letter, count in ROWS.items() for i in range(count)]
+
+
+def test_each_row_has_a_verdict_and_says_where():
+    wrong = [cells for cells in LINES if cells[2] not in VERDICTS]
+    wrong += [cells for cells in LINES if cells[2] == "yes" and "`" not in cells[3]]
+    # A row that makes no sense here says why, in one sentence.
+    wrong += [cells for cells in LINES if cells[2] == "out of scope" and not re.fullmatch(r"[A-Z].*\.", cells[3])]
+    assert not wrong
+
+
+def test_the_counts_are_those_of_the_rows():
+    counted = Counter((cells[0][0], cells[2]) for cells in LINES)
+    for letter, count in ROWS.items():
+        numbers = [counted[letter, verdict] for verdict in VERDICTS]
+        assert f"| {letter} | {count} | {' | '.join(map(str, numbers))} |" in PAGE
+    totals = [sum(counted[letter, verdict] for letter in ROWS) for verdict in VERDICTS]
+    assert f"| all | {sum(ROWS.values())} | {' | '.join(map(str, totals))} |" in PAGE
+
+
+@functools.cache
+def texts(*suffixes):
+    files = [file for place in ("Sources", "firmware-sim/Sources") for file in (ROOT / place).rglob("*")]
+    return [file.read_text() for file in files if file.suffix in suffixes]
+
+
+@functools.cache
+def declared():
+    swift = {name for text in texts(".swift") for name in re.findall(DECLARATION, text)}
+    # Further cases of one line.
+    cases = {
+        name
+        for text in texts(".swift")
+        for line in re.findall(r"\bcase ([\w, `]+)$", text, flags=re.MULTILINE)
+        for name in re.findall(r"\w+", line)
+    }
+    functions = {name for text in texts(".h") for name in re.findall(r"\b(\w+)\(", text)}
+    return swift | cases | functions
+
+
+def is_member(owner, name):
+    holders = [text for text in texts(".swift") if re.search(TYPE.format(owner), text)]
+    return any(re.search(rf"\b{name}\b", text) for text in holders)
+
+
+@functools.cache
+def sentences():
+    swift = "".join(file.read_text() for file in (ROOT / "Tests").rglob("*.swift"))
+    python = "".join(file.read_text() for file in (ROOT / "Tests").rglob("test_*.py"))
+    return {*re.findall(r"func `([^`]+)`", swift), *re.findall(r"\bdef (test_\w+)", python)}
+
+
+@functools.cache
+def command(program):
+    done = subprocess.run([program, "--experimental-dump-help"], capture_output=True, timeout=60)
+    assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
+    return json.loads(done.stdout)["command"]
+
+
+def has_command(program, words):
+    """Whether the words are verbs of the program, and then options of the last verb."""
+    here = command(program)
+    while words and not words[0].startswith("-"):
+        verbs = {verb["commandName"]: verb for verb in here.get("subcommands", [])}
+        if words[0] not in verbs:
+            return False
+        here, words = verbs[words[0]], words[1:]
+    names = {name["name"] for argument in here.get("arguments", []) for name in argument.get("names", [])}
+    return all(word.lstrip("-") in names for word in words)
+
+
+@pytest.fixture
+def is_there(holdfast):
+    programs = {"holdfast": holdfast, "holdfast-service": holdfast.parent / "holdfast-service"}
+    targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
+
+    def check(name):
+        first, *words = name.split()
+        if name.startswith('"'):
+            return name.strip('"') in sentences()
+        if first in programs:
+            return has_command(programs[first], words)
+        if first == "make":
+            return words[0] in targets
+        if "/" in name or "." in name and (ROOT / name).exists():
+            return (ROOT / name).exists()
+        if name.startswith("test_"):
+            return name in sentences()
+        *owners, last = name.split(".")
+        return last in declared() and all(owner in declared() and is_member(owner, last) for owner in owners[-1:])
+
+    return check
+
+
+def test_each_name_is_that_of_something(is_there):
+    names = [(cells[0], name) for cells in LINES for name in re.findall(r"`([^`]+)`", cells[3])]
+    assert len(names) > 200
+    assert [(row, name) for row, name in names if not is_there(name)] == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "holdfast prave",
+        "holdfast prove --jsn",
+        "make nothing",
+        "Sources/Nothing.swift",
+        "Nothing",
+        '"no test"',
+        "test_no",
+    ],
+)
+def test_what_is_not_there_is_found(is_there, name):
+    assert not is_there(name)
