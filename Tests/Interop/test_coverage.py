@@ -81,6 +81,7 @@ def sentences():
 
 @functools.cache
 def command(program):
+    assert program.is_file(), f"there is no {program}: run `make build service`"
     done = subprocess.run([program, "--experimental-dump-help"], capture_output=True, timeout=60)
     assert done.returncode == 0, f"{program}: {done.stderr.decode()}"
     return json.loads(done.stdout)["command"]
