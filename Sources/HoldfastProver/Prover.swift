@@ -92,7 +92,7 @@ public struct Prover: Sendable {
   }
 
   /// Reads the enrolments; each must be intact.
-  private func enrolments(of device: DeviceID?) throws(ProverError) -> [Enrolment] {
+  func enrolments(of device: DeviceID?) throws(ProverError) -> [Enrolment] {
     let entries = try entries(of: device)
     var enrolments: [Enrolment] = []
     do throws(StateFolderFault) {
@@ -105,7 +105,7 @@ public struct Prover: Sendable {
     return enrolments
   }
 
-  func entries(of device: DeviceID?) throws(ProverError) -> [ProverFolder.Entry] {
+  private func entries(of device: DeviceID?) throws(ProverError) -> [ProverFolder.Entry] {
     do throws(StateFolderFault) {
       if let device { return [try folder.requiredEntry(of: device)] }
       let entries = try folder.entries()

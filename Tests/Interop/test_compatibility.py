@@ -113,6 +113,16 @@ def test_without_an_enrolment_nothing_is_printed(verifier, tmp_path):
     assert (done.returncode, done.stdout) == (MALFORMED, b"")
 
 
+def test_with_a_damaged_configuration_nothing_is_printed(verifier):
+    configuration = next(verifier.state.rglob("measurement_config.bin"))
+    content = bytearray(configuration.read_bytes())
+    content[-1] ^= 1
+    configuration.write_bytes(content)
+    done = verifier.proof(NONCE)
+    assert (done.returncode, done.stdout) == (MALFORMED, b"")
+    assert "is damaged" in done.stderr.decode()
+
+
 def test_the_round_has_a_fresh_nonce_and_both_proofs_and_no_answer_counts_as_authenticated(verifier):
     nonces = set()
 

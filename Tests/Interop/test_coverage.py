@@ -136,6 +136,7 @@ def test_each_name_is_that_of_something(is_there):
         "make nothing",
         "Sources/Nothing.swift",
         "Nothing",
+        "Prover.nothing",
         '"no test"',
         "test_no",
     ],

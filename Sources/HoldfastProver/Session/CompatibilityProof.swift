@@ -30,19 +30,15 @@ extension Prover {
   ///     sessions.
   ///   - device: the device whose token is given; nil if only one is enrolled.
   /// - Throws: ``ProverError/reservedNonce`` if the top bit is set; ``ProverError/state(_:)``, also if several devices are enrolled
-  ///   and none is named; ``ProverError/measurement(_:)``.
+  ///   and none is named, or if an enrolment is damaged; ``ProverError/measurement(_:)``.
   public func proofs(nonce: Nonce, device: DeviceID? = nil) throws(ProverError) -> MeasurementProofs {
     guard nonce.isForCompatibility else { throw .reservedNonce }
-    let enrolment: Enrolment
-    let found = try entries(of: device)
-    do throws(StateFolderFault) {
-      guard found.count == 1 else { throw .severalEnrolled(found.map(\.device)) }
-      enrolment = try found[0].load()
-    } catch { throw .state(error) }
+    let found = try enrolments(of: device)
+    guard found.count == 1 else { throw .state(.severalEnrolled(found.map(\.descriptor.deviceID))) }
     keys.warnIfDefault()
     do throws(MeasurementError) {
       var measurer = Measurer(keys: keys)
-      return try enrolment.proofs(of: try measurer.measure(), nonce: nonce, keys: keys)
+      return try found[0].proofs(of: try measurer.measure(), nonce: nonce, keys: keys)
     } catch { throw .measurement(error) }
   }
 
