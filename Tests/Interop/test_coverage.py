@@ -53,23 +53,22 @@ def texts(*suffixes):
     return [file.read_text() for file in files if file.suffix in suffixes]
 
 
+def declarations(text):
+    # Some lines declare several cases.
+    cases = re.findall(r"\bcase ([\w, `]+)$", text, flags=re.MULTILINE)
+    return {*re.findall(DECLARATION, text), *(name for line in cases for name in re.findall(r"\w+", line))}
+
+
 @functools.cache
 def declared():
-    swift = {name for text in texts(".swift") for name in re.findall(DECLARATION, text)}
-    # Further cases of one line.
-    cases = {
-        name
-        for text in texts(".swift")
-        for line in re.findall(r"\bcase ([\w, `]+)$", text, flags=re.MULTILINE)
-        for name in re.findall(r"\w+", line)
-    }
     functions = {name for text in texts(".h") for name in re.findall(r"\b(\w+)\(", text)}
-    return swift | cases | functions
+    return {*functions, *(name for text in texts(".swift") for name in declarations(text))}
 
 
 def is_member(owner, name):
-    holders = [text for text in texts(".swift") if re.search(TYPE.format(owner), text)]
-    return any(re.search(rf"\b{name}\b", text) for text in holders)
+    """Whether a file that declares or extends the type declares the name."""
+    holders = (text for text in texts(".swift") if re.search(TYPE.format(owner), text))
+    return any(name in declarations(text) for text in holders)
 
 
 @functools.cache
