@@ -85,6 +85,15 @@ package enum ServiceManager {
     return unsafe access(path, F_OK) == 0 ? path : nil
   }
 
+  /// Returns whether a stream of this process goes to the journal, which reads a priority at the beginning of each line.
+  ///
+  /// Source: systemd.exec(5), `JOURNAL_STREAM`: the device and inode numbers of the stream.
+  package static func isJournal(_ descriptor: CInt) -> Bool {
+    var status = stat()
+    guard let stream = variable("JOURNAL_STREAM"), unsafe fstat(descriptor, &status) == 0 else { return false }
+    return stream == "\(status.st_dev):\(status.st_ino)"
+  }
+
   private static func variable(_ name: String) -> String? {
     unsafe getenv(name).map { unsafe String(cString: $0) }
   }

@@ -39,6 +39,21 @@ class Manager:
             stderr=subprocess.PIPE,
         )
 
+    def start_into_journal(self, command, is_journal):
+        """Starts a program whose standard error is the stream that `JOURNAL_STREAM` names, or another one."""
+        reading, writing = os.pipe()
+        status = os.fstat(writing)
+        inode = status.st_ino if is_journal else status.st_ino + 1
+        process = subprocess.Popen(
+            [*map(str, command)],
+            env={**os.environ, "NOTIFY_SOCKET": self.name, "JOURNAL_STREAM": f"{status.st_dev}:{inode}"},
+            stdin=subprocess.DEVNULL,
+            stderr=writing,
+        )
+        os.close(writing)
+        process.stderr = os.fdopen(reading, "rb")
+        return process
+
     def hear(self):
         """The next state that the program tells."""
         return self.told.recv(4096).decode()

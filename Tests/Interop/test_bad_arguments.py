@@ -107,6 +107,7 @@ USAGE_ERRORS = {
     "--cut-before x": [*CUT, "x", "--to", "{case}/cut"],
     "--cut-before 0": [*CUT, "0", "--to", "{case}/cut"],
     "--cut-before past 2^64": [*CUT, "9" * 30, "--to", "{case}/cut"],
+    "--cut-before no time": [*CUT, "2026-11-31T00:00:00Z", "--to", "{case}/cut"],
     "a cut to nowhere": [*CUT, "2"],
     "a cut of some": [*CUT, "2", "--to", "{case}/cut", "--last", "1"],
     "entries of a device and of a file": ["device", "audit", "--dir", "{D}", "--file", "{case}/cut"],

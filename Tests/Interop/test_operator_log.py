@@ -156,7 +156,11 @@ def test_with_json_each_line_is_one_object_on_standard_output(device):
     lines = [json.loads(line) for line in raw]
     assert {type(line["time"]) for line in lines} == {int}, "the type of the times"
     assert all(abs(line["time"] - time.time()) < 60 for line in lines), "another time"
-    assert [lines[0]["event"], lines[0]["endpoint"], lines[1]["event"], lines[-1]["event"]] == [
+    assert lines[0]["device_id"] == device.descriptor.device_id.hex(), "the device of the first line"
+    version = json.loads(device.command_line.run("--version", "--json").stdout)["version"]
+    assert lines[0]["version"] == version, "the version of the first line"
+    assert [lines[0]["event"], *(lines[1][name] for name in ("event", "endpoint")), lines[2]["event"], lines[-1]["event"]] == [
+        "started",
         "listening",
         f"unix:{device.socket}",
         "policy",
@@ -450,3 +454,24 @@ def test_each_condition_of_audit_selects_its_entries(device):
         assert b"hint: " in done.stderr or options[0].startswith(("--last", "--user")), (
             f"{options} has no hint: {done.stderr}"
         )
+
+
+def test_entries_from_before_a_time_are_cut_into_a_file_named_after_them(device):
+    """The first entry of that time stays, and everything before it is in the file; the last entry stays in any case."""
+    everything = selected(device)
+    late = next(entry for entry in everything if entry["time"] >= everything[-1]["time"])
+    moment = datetime.datetime.fromtimestamp(late["time"], datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    folder = device.folder / "archive"
+    folder.mkdir()
+    cut = json.loads(device.owner("audit", "--json", "--cut-before", moment, "--to", folder).stdout)
+    file = folder / f"audit-{everything[0]['sequence']}-{late['sequence'] - 1}.jsonl"
+    assert (cut["through"], cut["file"]) == (late["sequence"] - 1, str(file)), "what was cut"
+    assert [entry["sequence"] for entry in selected(device)][0] == late["sequence"], "the first entry that stays"
+    assert device.command_line.run("device", "audit", "--file", file, "--verify").returncode == 0, "the file"
+    assert device.owner("audit", "--verify").returncode == 0, "the log"
+    again = json.loads(device.owner("audit", "--json", "--cut-before", moment, "--to", folder).stdout)
+    assert again == {"through": late["sequence"] - 1, "head": None, "file": None}, "once more"
+    assert [path.name for path in folder.iterdir()] == [file.name], "the files"
+    last = selected(device)[-1]["sequence"]
+    assert device.owner("audit", "--cut-before", "2100-01-01T00:00:00Z", "--to", folder).returncode == 0, "all of it"
+    assert selected(device)[0]["sequence"] == last, "the last entry stays"

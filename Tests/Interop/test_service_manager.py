@@ -195,3 +195,27 @@ def test_a_device_that_cannot_start_is_never_ready(device, manager, place):
     process.communicate(timeout=60)
     assert process.returncode == 69
     assert manager.has_heard_nothing()
+
+
+def test_the_journal_is_told_how_important_each_line_is(device, manager, place):
+    """A priority precedes each line where standard error is the journal's stream, and only there."""
+    command = serve(device, f"unix:{place},mode=666")
+    for journal in (True, False):
+        process = manager.start_into_journal(command, journal)
+        told = manager.hear()
+        assert (told, stop(process), manager.hear()) == ("READY=1", 0, "STOPPING=1")
+        with process.stderr as stream:
+            lines = stream.read().decode().splitlines()
+        plain = [line.split(">", 1)[1] if journal else line for line in lines]
+        assert all(line.startswith("holdfast: ") for line in plain), lines
+        warned = [line for line in lines if "warning: " in line and "every user of this host" in line]
+        assert [line[:3] for line in warned] == ["<4>" if journal else "hol"], "the priority of a warning"
+        assert journal == all(line[:3] in ("<4>", "<6>") for line in lines), "the priorities of all lines"
+
+
+def test_a_failure_is_an_error_in_the_journal(device, manager, place):
+    process = manager.start_into_journal(serve(device, f"unix:{place}", "unix:"), True)
+    with process.stderr as stream:
+        lines = stream.read().decode().splitlines()
+    assert process.wait(timeout=60) == 64
+    assert lines[0].startswith("<3>holdfast: "), lines

@@ -28,13 +28,13 @@ enum Console {
   }
 
   /// Prints a message in addition to the result.
-  static func note(_ text: String) { _ = write("holdfast: \(text.printable)\n", to: STDERR_FILENO) }
+  static func note(_ text: String) { write("holdfast: \(text)", .information) }
 
-  static func warning(_ text: String) { note("warning: \(text)") }
+  static func warning(_ text: String) { write("holdfast: warning: \(text)", .warning) }
 
   /// Reports a failure. `subject` names the item that failed, if there are several.
   static func report(_ failure: Failure, of subject: String? = nil) {
-    note((subject.map { "\($0): " } ?? "") + failure.message)
+    write("holdfast: " + (subject.map { "\($0): " } ?? "") + failure.message, .error)
     if let hint = failure.hint { self.hint(hint) }
   }
 
@@ -49,7 +49,23 @@ enum Console {
     hint("run swapoff -a, or raise the limit: LimitMEMLOCK=infinity for a service, ulimit -l unlimited in a shell")
   }
 
-  private static func hint(_ text: String) { _ = write("hint: \(text.printable)\n", to: STDERR_FILENO) }
+  private static func hint(_ text: String) { write("hint: \(text)", .information) }
+
+  private static func write(_ text: String, _ priority: Priority) {
+    _ = write(priority.prefix + text.printable + "\n", to: STDERR_FILENO)
+  }
+
+  /// The importance of a line on standard error. Source: the numbers of syslog(3), written as sd-daemon(3) says.
+  enum Priority: Int {
+    case error = 3
+    case warning = 4
+    case information = 6
+
+    /// The beginning of a line: `<4>` if standard error goes to the journal, nothing otherwise.
+    var prefix: String { Self.isJournal ? "<\(rawValue)>" : "" }
+
+    private static let isJournal = ServiceManager.isJournal(STDERR_FILENO)
+  }
 
   /// Whether standard error is a terminal, on which colours and overwriting are possible.
   static let isTerminal = isatty(STDERR_FILENO) == 1

@@ -16,18 +16,21 @@ struct LogLine {
   /// The values that only programs get, because the sentence contains them.
   var members: [(String, NamedValue)] = []
 
+  /// Whether the line is a warning, as its sentence says.
+  private var isWarning: Bool { sentence.hasPrefix("warning: ") }
+
   /// Formats the line for people. Each value is quoted, so that none can be mistaken for a field or a line.
   func text(unixSeconds: UInt64?) -> String {
     let time = unixSeconds.map { "\(Timestamp(unixSeconds: $0)) " } ?? ""
-    return "holdfast: \(time)\(sentence.printable)" + fields.map { "  \($0)=\($1.line)" }.joined()
+    let priority = (isWarning ? Console.Priority.warning : .information).prefix
+    return "\(priority)holdfast: \(time)\(sentence.printable)" + fields.map { "  \($0)=\($1.line)" }.joined()
   }
 
   /// Formats the line as one JSON object.
   func json(unixSeconds: UInt64?) -> JSONValue {
     let time = unixSeconds.map { JSONValue.integer($0) } ?? .null
     // The event already marks the line as a warning. (`trimmingPrefix` would link Swift's regular expressions, 1.2 MB.)
-    let prefix = "warning: "
-    let text = sentence.hasPrefix(prefix) ? String(sentence.dropFirst(prefix.count)) : sentence
+    let text = isWarning ? String(sentence.dropFirst("warning: ".count)) : sentence
     return .object(
       [("time", time), ("event", .string(event)), ("text", .string(text))]
         + (members + fields).map { ($0, $1.json) })

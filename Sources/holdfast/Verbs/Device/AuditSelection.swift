@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import HoldfastCore
 import HoldfastDevice
 import HoldfastFormats
@@ -116,11 +117,18 @@ struct AuditSelection {
 
 /// The options for cutting the audit log of a folder and for reading the entries that were cut off.
 struct AuditCutOptions: ParsableArguments {
-  @Option(help: "Remove the entries before this one, which becomes the first; --to names the file for them.")
-  var cutBefore: UInt64?
+  @Option(
+    help: """
+      Remove the entries before this one, which becomes the first, or before a time, such as 2026-11-08T00:00:00Z; --to names \
+      the file for them.
+      """)
+  var cutBefore: String?
 
   @Option(
-    help: "The file for the removed entries; without --cut-before, for a copy of the log. It must not exist.",
+    help: """
+      The file for the removed entries; without --cut-before, for a copy of the log. It must not exist. A folder gets a file \
+      named after the numbers of the entries, such as audit-1-999.jsonl.
+      """,
     completion: .file())
   var to: String?
 
@@ -141,7 +149,27 @@ struct AuditCutOptions: ParsableArguments {
       throw Failure(
         .usage, "--to cannot be standard output: the entries must first be on the disk", hint: "use the name of a file")
     }
-    guard cutBefore != 0 else { throw Failure(.usage, "the first entry has the number 1") }
+    _ = try place()
+  }
+
+  /// The beginning of the log after a cut.
+  private enum Place {
+    case sequence(UInt64)
+    /// Unix seconds.
+    case time(UInt64)
+  }
+
+  /// Returns where the log is to begin; nil if nothing is to be cut.
+  private func place() throws(Failure) -> Place? {
+    guard let cutBefore else { return nil }
+    guard cutBefore.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+      return .time(try Timestamp(argument: cutBefore, of: "--cut-before").unixSeconds)
+    }
+    guard let sequence = decimal(cutBefore), sequence <= maximumInteger else {
+      throw Failure(.usage, "--cut-before must be a sequence number or a time")
+    }
+    guard sequence != 0 else { throw Failure(.usage, "the first entry has the number 1") }
+    return .sequence(sequence)
   }
 
   /// Opens the archive that replaces a device; returns nil if a device is to be opened.
@@ -171,23 +199,63 @@ struct AuditCutOptions: ParsableArguments {
         .usage, "--to does not work with --firmware: a board drops its oldest entries by itself",
         hint: "it is for --dir")
     }
+    let first = try recording { () throws(LedgerFault) in try ledger.auditEntries(limit: 1).first?.sequence ?? 1 }
+    var begin: UInt64?
+    if let place = try place() {
+      begin = try sequence(of: place, in: ledger)
+      if case .time = place, begin == first {
+        report(nothingBefore: first, output)
+        return true
+      }
+    }
+    let head = try recording { () throws(LedgerFault) in try ledger.auditHead() }
+    let file = isFolder(to) ? "\(to)/audit-\(first)-\(begin.map { $0 - 1 } ?? head.count).jsonl" : to
     let end: AuditChain
     do throws(AuditCutFault) {
-      if let cutBefore {
-        end = try ledger.cutAudit(before: cutBefore, to: to, realClock: SystemClock().unixSeconds())
+      if let begin {
+        end = try ledger.cutAudit(before: begin, to: file, realClock: SystemClock().unixSeconds())
       } else {
-        end = try ledger.copyAudit(to: to)
+        end = try ledger.copyAudit(to: file)
       }
-    } catch { throw Failure(error, cutBefore: cutBefore ?? 0, file: to) }
+    } catch { throw Failure(error, cutBefore: begin ?? 0, file: file) }
     if output.json {
       Console.result(
         .object([
-          ("through", .integer(end.count)), ("head", .string(hexadecimal(end.head))), ("file", .string(to)),
+          ("through", .integer(end.count)), ("head", .string(hexadecimal(end.head))), ("file", .string(file)),
         ]))
     } else {
-      Console.result("entries up to \(end.count) are in \(to), head \(hexadecimal(end.head))")
+      Console.result("entries up to \(end.count) are in \(file), head \(hexadecimal(end.head))")
     }
     return true
+  }
+
+  /// Returns the number of the first entry that stays. The last entry stays in any case.
+  private func sequence(of place: Place, in ledger: Ledger) throws(Failure) -> UInt64 {
+    let earliest: UInt64
+    switch place {
+    case .sequence(let sequence): return sequence
+    case .time(let seconds): earliest = seconds
+    }
+    var last: UInt64 = 0
+    while true {
+      let entries = try recording { () throws(LedgerFault) in try ledger.auditEntries(after: last, limit: 256) }
+      if let found = entries.first(where: { $0.time >= earliest }) { return found.sequence }
+      guard let end = entries.last?.sequence, end > last else { return max(last, 1) }
+      last = end
+    }
+  }
+
+  private func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return unsafe stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  private func report(nothingBefore first: UInt64, _ output: OutputOptions) {
+    if output.json {
+      Console.result(.object([("through", .integer(first - 1)), ("head", .null), ("file", .null)]))
+    } else {
+      Console.result("no entry is from before that time; the first one is \(first)")
+    }
   }
 }
 

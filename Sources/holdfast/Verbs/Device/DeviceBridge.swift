@@ -68,6 +68,7 @@ struct DeviceBridge: Verb {
       ServiceManager.tell(.stopping)
       bridge.stop()
     }
+    lines.noteStart()
     for endpoint in bridge.endpoints {
       lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }

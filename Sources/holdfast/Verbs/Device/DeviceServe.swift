@@ -2,9 +2,11 @@ import ArgumentParser
 import Glibc
 import HoldfastCore
 import HoldfastDevice
+import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
+import HoldfastVersion
 
 struct DeviceServe: Verb {
   static let configuration = CommandConfiguration(
@@ -119,6 +121,7 @@ struct DeviceServe: Verb {
       ServiceManager.tell(.stopping)
       server.stop()
     }
+    lines.noteStart(of: device.folder.descriptor.deviceID)
     for endpoint in server.endpoints {
       lines.warnOfAccess(to: endpoint)
       if endpoint.security == .low { lines.warn("\(endpoint): links may be unencrypted, as security=low allows") }
@@ -154,6 +157,14 @@ extension LogOutput {
     if endpoint.isForEverybody {
       warn("\(endpoint): every user of this host may connect, as its mode allows")
     }
+  }
+
+  /// Writes the first line: the program's version, and the device that it serves.
+  func noteStart(of device: DeviceID? = nil) {
+    var line = LogLine(event: "started", sentence: "started")
+    line.fields = [("version", .text(HoldfastVersion.description))]
+    if let device { line.fields.append(("device_id", .word(hexadecimal(device)))) }
+    write(line)
   }
 
   func noteListening(at endpoint: Endpoint, for hardware: Endpoint? = nil) {
