@@ -34,6 +34,7 @@ let package = Package(
     .library(name: "HoldfastDevice", targets: ["HoldfastDevice"]),
     .plugin(name: "HoldfastProofKeys", targets: ["HoldfastProofKeys"]),
     .library(name: "HoldfastAuthenticator", targets: ["HoldfastAuthenticator"]),
+    .library(name: "HoldfastUser", targets: ["HoldfastUser"]),
     .library(name: "HoldfastIssuer", targets: ["HoldfastIssuer"]),
     // The C interface. `make library` links it as libholdfast.so.1.
     .library(name: "holdfast-c", type: .dynamic, targets: ["HoldfastC"]),
@@ -136,6 +137,15 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The exchanges of a user's authenticator with a device.
+    .target(
+      name: "HoldfastUser",
+      dependencies: [
+        "HoldfastLinux", "HoldfastCore", "HoldfastOpenSSL", "HoldfastTransport", "HoldfastAuthenticator",
+        "HoldfastProver",
+      ],
+      swiftSettings: strict),
+
     // Enrolling over the network: what the prover and its carrier tell each other, and the carrier, a separate process.
     // Every byte of the prover is hashed for each proof, and this module has nothing to hurry for.
     .target(
@@ -180,7 +190,7 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastVectors",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVectors",
         "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
@@ -294,6 +304,13 @@ let package = Package(
       dependencies: [
         "HoldfastLinux", "HoldfastProver", "HoldfastCore", "HoldfastFormats", "HoldfastMeasurement", "HoldfastOpenSSL",
         "HoldfastStorage", "HoldfastTransport", "PowerCut", "TestSupport",
+      ],
+      swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastUserTests",
+      dependencies: [
+        "HoldfastUser", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastFormats", "HoldfastIssuer",
+        "HoldfastLinux", "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastProver", "HoldfastTransport", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore"], swiftSettings: tests),

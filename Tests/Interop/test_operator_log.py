@@ -466,7 +466,7 @@ def test_entries_from_before_a_time_are_cut_into_a_file_named_after_them(device)
     cut = json.loads(device.owner("audit", "--json", "--cut-before", moment, "--to", folder).stdout)
     file = folder / f"audit-{everything[0]['sequence']}-{late['sequence'] - 1}.jsonl"
     assert (cut["through"], cut["file"]) == (late["sequence"] - 1, str(file)), "what was cut"
-    assert [entry["sequence"] for entry in selected(device)][0] == late["sequence"], "the first entry that stays"
+    assert selected(device)[0]["sequence"] == late["sequence"], "the first entry that stays"
     assert device.command_line.run("device", "audit", "--file", file, "--verify").returncode == 0, "the file"
     assert device.owner("audit", "--verify").returncode == 0, "the log"
     again = json.loads(device.owner("audit", "--json", "--cut-before", moment, "--to", folder).stdout)

@@ -2,7 +2,7 @@
 ///
 /// Source: Crockford's base32, check symbols modulo 37. The code is a secret. It is written as
 /// `XXXX-XXXX-XXXX-XXXX-XXXX-X`.
-public struct OneUseCode: ~Copyable {
+public struct OneUseCode: ~Copyable, Sendable {
   /// The number of bytes of the written form: 20 characters, 5 hyphens and the check character.
   package static let textByteCount = 26
   private static let characterCount = 20
@@ -31,12 +31,12 @@ public struct OneUseCode: ~Copyable {
     throw RandomFailure()
   }
 
-  /// Reads a code that a user typed.
+  /// Reads a code that a user typed, ASCII.
   ///
   /// Letters may be in upper or lower case, `O` counts as 0, `I` and `L` count as 1, and hyphens and spaces may occur
   /// anywhere. The result is nil if there is any other character, if the number of characters is wrong, or if the check
   /// character is wrong.
-  package init?(_ text: Span<UInt8>) {
+  public init?(_ text: Span<UInt8>) {
     var characters = Secret<20>()
     var count = 0
     var check: UInt8 = 0xff

@@ -1,18 +1,16 @@
 import HoldfastAuthenticator
 import HoldfastCore
-import HoldfastFormats
 import HoldfastLinux
 import HoldfastProver
 import HoldfastTransport
+import HoldfastUser
 
-/// A command that asks a device for a value: this app proves itself, and the sealed result is the answer.
+/// A question of a user to a device, to which this app first proves itself, as the command line gives it.
 struct DeviceInquiry {
-  private let endpoint: Endpoint
+  let endpoint: Endpoint
   private let folder: ProverFolder
-  private let timeoutMilliseconds: Int
+  private let options: ProofOptions
   private let pairing: PairingOptions
-  /// The device that must answer; nil for any enrolled device.
-  var expected: DeviceID?
 
   /// Parses `connect`, `state` and `device` as given on the command line.
   init(
@@ -20,81 +18,65 @@ struct DeviceInquiry {
   ) throws(Failure) {
     endpoint = try Endpoint(peerArgument: connect)
     folder = ProverFolder(path: state)
-    expected = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
-    timeoutMilliseconds = try waiting.milliseconds()
+    options = ProofOptions(
+      device: try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) },
+      timeoutMilliseconds: try waiting.milliseconds())
     self.pairing = pairing
   }
 
-  /// Returns the devices that may answer.
-  func devices() throws(Failure) -> [DeviceID] {
-    if let expected { return [expected] }
-    return try reading(folder) { () throws(StateFolderFault) in
-      let entries = try folder.entries()
-      guard !entries.isEmpty else { throw try folder.nothingEnrolled() }
-      return entries.map { $0.device }
-    }
-  }
-
-  /// Returns the result of the command, which the device must accept, and the device that sent it.
-  ///
-  /// - Throws: The errors of a proof; `denied` for any other verdict.
-  func ask(
-    _ command: BoundedText<32>, _ parameters: [String]
-  ) throws(Failure) -> (device: DeviceID, result: [UInt8]) {
-    let request = try Request(command: command.description, parameters: parameters)
+  /// Asks, and converts errors to failures.
+  func ask<Answer>(
+    _ authenticator: AuthenticatorOptions,
+    _ question: (AuthenticatorUser, Prover, ProofOptions) throws(UserExchangeError) -> Answer
+  ) throws(Failure) -> Answer {
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    let outcome = try proving(in: folder, at: endpoint) { () throws(ProverError) in
-      try Prover(state: folder.path, keys: .app, warn: Console.warn).prove(
-        request, at: endpoint, options: ProofOptions(device: expected, timeoutMilliseconds: timeoutMilliseconds))
-    }
-    let status = outcome.verdict.status
-    // The answer to the first attempt is lost, and the answer to a repeated request has no result.
-    if let repetition = outcome.repetition { throw Failure(.denied, repetition.text, hint: "try again") }
-    guard status == .accepted, let enrolment = outcome.enrolment else {
-      let explanation = outcome.verdict.notice.refusal?.explanation ?? status.explanation
-      throw Failure(.denied, explanation.text, hint: explanation.hint)
-    }
-    return (enrolment.descriptor.deviceID, outcome.result)
+    do throws(UserExchangeError) {
+      return try question(
+        AuthenticatorUser(authenticator: authenticator.authenticator),
+        Prover(state: folder.path, keys: .app, warn: Console.warn), options)
+    } catch { throw Failure(error, authenticator, state: folder.path, endpoint: endpoint) }
   }
 }
 
-extension DeviceInquiry {
-  /// Challenges the device and checks its answer. Returns the device's own challenge if the answer is right, otherwise
-  /// nil.
-  func proveHost(
-    _ record: Record, in folder: Authenticator, _ options: AuthenticatorOptions
-  ) throws(Failure) -> DeviceChallenge? {
-    var random = SystemRandom()
-    let challenge = try options.using { () throws(AuthenticatorFault) in
-      try folder.challengeDevice(record, random: &random)
+extension Failure {
+  /// Creates the failure of an exchange of a user with a device.
+  init(
+    _ error: UserExchangeError, _ authenticator: AuthenticatorOptions?, state: String? = nil, endpoint: Endpoint
+  ) {
+    switch error {
+    case .exchange(let error):
+      if let state { self.init(error, folder: state, endpoint: endpoint) } else { self.init(error, endpoint: endpoint) }
+    case .authenticator(let fault): self.init(fault, folder: authenticator?.authenticator ?? "")
+    case .alreadyActivated(let user):
+      self.init(
+        .denied, "there are already records of \(user), for this device or another; the code is still valid",
+        hint: "use another --authenticator folder, or --replace to discard those records")
+    case .unknownEnd(let activated, let error):
+      let failure = Failure(error, endpoint: endpoint)
+      self.init(
+        failure.status, "\(failure.message); it is unknown whether the device has added \(activated.user)",
+        hint: "find out with holdfast otp sync, or activate again with a new code")
+    case .notAccepted(let outcome):
+      if let repetition = outcome.repetition {
+        self.init(.denied, repetition.text, hint: "try again")
+      } else {
+        let explanation = outcome.verdict.notice.refusal?.explanation ?? outcome.verdict.status.explanation
+        self.init(.denied, explanation.text, hint: explanation.hint)
+      }
+    case .unknownUser: self.init(.denied, "the device does not know the user", hint: "holdfast otp activate")
+    case .recordsOfAnotherDevice:
+      self.init(
+        .denied, "the user's records belong to another device",
+        hint: "holdfast otp list --json shows which device; for this one, activate into a separate folder")
+    case .notActivated:
+      self.init(
+        .denied, "the device did not complete the last activation",
+        hint:
+          "activate again with a new code from holdfast device user add, with --replace if there is a user with that name"
+      )
+    case .malformedAnswer: self.init(.malformed, "the device's answer does not follow this protocol")
+    case .noClock: self.init(.fault, "the clock is before 1970 or after 2106")
     }
-    guard let answer = HostAnswer(try ask(UserCommandName.hostCode, [record.user, challenge.digits]).result) else {
-      return nil
-    }
-    do throws(AuthenticatorFault) {
-      let isRight = try folder.checkHostCode(answer.code, deviceChallenge: answer.challenge, of: record)
-      return isRight ? answer.challenge : nil
-    } catch {
-      // A device can send any text, even one that is not a code; it counts as a wrong answer.
-      guard error == .badQuestion else { throw Failure(error, folder: options.authenticator) }
-      return nil
-    }
-  }
-}
-
-/// A device's answer to `host-code`: its challenge and the host code, as two words. It is empty if the device does not
-/// know the user.
-private struct HostAnswer {
-  let challenge: DeviceChallenge
-  let code: String
-
-  init?(_ result: [UInt8]) {
-    let words = result.split(separator: 0x20, omittingEmptySubsequences: false)
-    guard words.count == 2, let challenge = DeviceChallenge(String(decoding: words[0], as: UTF8.self)) else {
-      return nil
-    }
-    self.challenge = challenge
-    code = String(decoding: words[1], as: UTF8.self)
   }
 }

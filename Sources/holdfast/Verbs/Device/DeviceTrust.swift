@@ -21,7 +21,10 @@ struct DeviceTrust: OwnerVerb {
   var remove = false
 
   @Argument(
-    help: "A file with the issuer's public JWK, as service show prints it, or with a key that service mac-key wrote.",
+    help: """
+      A file with the issuer's public key: a JWK, as service show prints it, or PEM or DER, as openssl pkey -pubout writes it; or a \
+      file with a key that service mac-key wrote.
+      """,
     completion: .file())
   var issuer: String
 
@@ -62,7 +65,7 @@ struct DeviceTrust: OwnerVerb {
 }
 
 extension IssuerKey {
-  /// Reads an issuer's public JWK, the `issuer` of the output of `service show --json`, or a MAC key. `-` is standard
+  /// Reads an issuer's public key as PEM, DER or a JWK, the `issuer` of the output of `service show --json`, or a MAC key. `-` is standard
   /// input, but not for a MAC key, which must come from a file that only this user can access.
   init(file path: String) throws(Failure) {
     let text = try SecretInput.read(path, limit: 16_384)
@@ -98,6 +101,12 @@ extension PublicKeyJWK {
   fileprivate init(issuer text: borrowing SecretBytes, path: String) throws(Failure) {
     var bytes: [UInt8] = []
     bytes.append(text.bytes)
+    do throws(KeyFault) {
+      if let key = try SubjectPublicKeyInfo.publicKey(bytes) {
+        self = key
+        return
+      }
+    } catch { throw Failure(error, path: path) }
     let value: JSONValue
     do throws(JSONFault) { value = try JSONValue(parsing: bytes, byteLimit: 16_384) } catch {
       throw Failure(KeyFault.malformed, path: path)

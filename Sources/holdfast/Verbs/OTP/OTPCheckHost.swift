@@ -3,6 +3,7 @@ import HoldfastAuthenticator
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastOpenSSL
+import HoldfastUser
 
 struct OTPCheckHost: Verb {
   static let configuration = CommandConfiguration(
@@ -90,13 +91,10 @@ struct OTPCheckHost: Verb {
 
   /// Challenges the device and reports its answer.
   private func ask(_ inquiry: DeviceInquiry) throws(Failure) {
-    let folder = try authenticator.open()
-    let record = try record.find(.host, in: folder, authenticator)
-    var inquiry = inquiry
-    // If the user was activated on only one of several enrolled devices, that one must answer.
-    let known = try inquiry.devices().filter { record.isOf($0) }
-    if known.count == 1 { inquiry.expected = known.first }
-    let challenge = try inquiry.proveHost(record, in: folder, authenticator)
+    let record = try record.find(.host, in: try authenticator.open(), authenticator)
+    let challenge = try inquiry.ask(authenticator) { (user, prover, options) throws(UserExchangeError) in
+      try user.challengeDevice(with: record, as: prover, at: inquiry.endpoint, options: options)
+    }
     try report(challenge != nil, record, challenge)
   }
 

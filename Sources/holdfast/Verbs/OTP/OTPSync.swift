@@ -1,12 +1,7 @@
 import ArgumentParser
-import HoldfastAuthenticator
-import HoldfastCore
-import HoldfastDevice
 import HoldfastFormats
-import HoldfastLinux
-import HoldfastOpenSSL
-import HoldfastProver
 import HoldfastTransport
+import HoldfastUser
 
 struct OTPSync: Verb {
   static let configuration = CommandConfiguration(
@@ -36,117 +31,27 @@ struct OTPSync: Verb {
   static let isMeasuring = true
 
   mutating func perform() throws(Failure) {
-    var inquiry = try DeviceInquiry(
+    let inquiry = try DeviceInquiry(
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
-    let folder = try authenticator.open()
-    let user = if let user { user } else { try onlyUser(in: folder) }
-    // If the user is activated on only one of several enrolled devices, that one must answer.
-    let known = Set(try records(of: user, on: inquiry.devices(), in: folder).map { $0.device })
-    if known.count == 1 { inquiry.expected = known.first }
-    let (deviceID, answer) = try inquiry.ask(UserCommandName.synchronise, [user])
-    let own = try records(of: user, on: [deviceID], in: folder).map { $0.record }
-    guard let said = try Synchronisation(answer) else {
-      throw Failure(.denied, "the device does not know the user", hint: "holdfast otp activate")
+    let synchronised = try inquiry.ask(authenticator) { (person, prover, options) throws(UserExchangeError) in
+      try person.synchronise(user, as: prover, at: inquiry.endpoint, options: options)
     }
-    inquiry.expected = deviceID
-    try confirm(own, of: user, on: deviceID, by: inquiry, in: folder)
-    try takeOver(said, of: user, on: deviceID, in: folder)
-  }
-
-  /// Returns the user's records to which the values of one of these devices apply.
-  private func records(
-    of user: String, on devices: [DeviceID], in folder: Authenticator
-  ) throws(Failure) -> [(device: DeviceID, record: Record)] {
-    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records(user: user) }
-    guard !all.isEmpty else { throw Failure(AuthenticatorFault.unknownRecord, folder: authenticator.authenticator) }
-    let own = devices.flatMap { device in all.filter { $0.isOf(device) }.map { (device: device, record: $0) } }
-    guard !own.isEmpty else {
-      throw Failure(
-        .denied, "the user's records belong to another device",
-        hint: "holdfast otp list --json shows which device; for this one, activate into a separate folder")
-    }
-    return own
-  }
-
-  /// Completes an activation whose end was lost. Only the device's host code shows whether it accepted the activation;
-  /// the fact that it knows a user with the name does not.
-  private func confirm(
-    _ records: [Record], of user: String, on deviceID: DeviceID, by inquiry: DeviceInquiry, in folder: Authenticator
-  ) throws(Failure) {
-    let open = records.filter { !$0.isConfirmed }
-    guard !open.isEmpty else { return }
-    guard let host = open.first(where: { $0.purpose == .host }),
-      try inquiry.proveHost(host, in: folder, authenticator) != nil
-    else {
-      throw Failure(
-        .denied, "the device did not complete the last activation",
-        hint:
-          "activate again with a new code from holdfast device user add, with --replace if there is a user with that name"
-      )
-    }
-    try authenticator.using { () throws(AuthenticatorFault) in
-      try folder.confirmActivation(user: user, deviceID: deviceID)
-    }
-  }
-
-  private func onlyUser(in folder: Authenticator) throws(Failure) -> String {
-    let all = try authenticator.using { () throws(AuthenticatorFault) in try folder.records() }
-    guard let first = all.first else {
-      throw Failure(AuthenticatorFault.noRecords, folder: authenticator.authenticator)
-    }
-    guard all.allSatisfy({ $0.user.utf8.elementsEqual(first.user.utf8) }) else {
-      throw Failure(AuthenticatorFault.severalUsers, folder: authenticator.authenticator)
-    }
-    return first.user
-  }
-
-  private func takeOver(
-    _ said: Synchronisation, of user: String, on deviceID: DeviceID, in folder: Authenticator
-  ) throws(Failure) {
-    guard let now = SystemClock().unixSeconds(), let seconds = Int64(exactly: said.time), let own = Int64(exactly: now)
-    else { throw Failure(.fault, "the clock is before 1970 or after 2106") }
-    let offset = seconds - own
-    try authenticator.using { () throws(AuthenticatorFault) in
-      try folder.synchronise(
-        user: user, deviceID: deviceID, offsetSeconds: offset, otpNext: said.otpNext, sealNext: said.sealNext, now: now)
-    }
+    let offset = synchronised.clockOffsetSeconds
     if output.json {
       Console.result(
         .object([
-          ("user", .string(user)), ("clock_ahead_seconds", .integer(offset > 0 ? offset.magnitude : 0)),
+          ("user", .string(synchronised.user)), ("clock_ahead_seconds", .integer(offset > 0 ? offset.magnitude : 0)),
           ("clock_behind_seconds", .integer(offset < 0 ? offset.magnitude : 0)),
-          ("otp_next", said.otpNext.map { .integer($0) } ?? .null),
-          ("seal_next", said.sealNext.map { .integer($0) } ?? .null),
+          ("otp_next", synchronised.otpNext.map { .integer($0) } ?? .null),
+          ("seal_next", synchronised.sealNext.map { .integer($0) } ?? .null),
         ]))
     } else {
       let drift =
         offset == 0
         ? "the device agrees with this clock"
         : "the device is \(offset.magnitude) s \(offset > 0 ? "ahead of" : "behind") this clock"
-      Console.result("\(user): synchronised, \(drift)")
+      Console.result("\(synchronised.user): synchronised, \(drift)")
     }
-  }
-}
-
-/// A device's answer to `user-sync`: `[time, otp, seal]`.
-private struct Synchronisation {
-  /// The time that the device expects of the user's clock, in Unix seconds.
-  let time: UInt64
-  /// The first positions that the device would accept.
-  let otpNext: UInt64?
-  let sealNext: UInt64?
-
-  /// Parses the answer; nil if the device does not know the user.
-  init?(_ result: [UInt8]) throws(Failure) {
-    guard !result.isEmpty else { return nil }
-    do throws(EncodingFault) {
-      var reader = CBORReader(result.span)
-      try reader.array(of: 3)
-      time = try reader.unsigned()
-      otpNext = reader.null() ? nil : try reader.unsigned()
-      sealNext = reader.null() ? nil : try reader.unsigned()
-      try reader.finish()
-    } catch { throw Failure(.malformed, "the device's answer does not follow this protocol") }
   }
 }
 
@@ -173,15 +78,9 @@ struct OTPUnlock: Verb {
     let ownersCode = try code.read()
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
-    let session = ActivationSession(
-      code: ownersCode, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
-    let exchange = ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    let isUnlocked: Bool
-    // An unlocking has nothing to store.
-    do throws(ProverError) { isUnlocked = try exchange.run(session) { _ in false } } catch {
-      throw Failure(error, endpoint: endpoint)
-    }
-    guard isUnlocked else { throw Failure(.malformed, "the other end does not speak this protocol") }
+    do throws(UserExchangeError) {
+      try AuthenticatorUser.unlock(with: ownersCode, at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+    } catch { throw Failure(error, nil, endpoint: endpoint) }
     if output.json {
       Console.result(.object([("state", .string("unlocked"))]))
     } else {

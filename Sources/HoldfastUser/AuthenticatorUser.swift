@@ -1,0 +1,164 @@
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastLinux
+import HoldfastOpenSSL
+import HoldfastProver
+import HoldfastTransport
+
+/// A person who uses devices, with an authenticator in a folder: the exchanges in which a device and the authenticator agree.
+///
+/// Codes and seals are made by `Authenticator` itself. Functions that are not `async` block their thread. Any number of threads may
+/// call them; each call opens the folder for itself.
+public struct AuthenticatorUser: Sendable {
+  /// The path of the authenticator's folder.
+  public let authenticator: String
+
+  /// Creates the user. Nothing is read or written yet.
+  ///
+  /// - Parameter path: the path of the authenticator's folder, which the first activation creates.
+  public init(authenticator path: String) { authenticator = path }
+
+  /// Becomes a user of a device, with a code from its owner. Afterwards, the device and the authenticator share fresh secrets.
+  ///
+  /// Source: docs/protocol.md, Activation.
+  ///
+  /// - Parameters:
+  ///   - code: the code from the device's owner. It is used up if the device confirms the activation.
+  ///   - endpoint: the address at which the device serves.
+  ///   - protection: the PIN or key that the new secrets need from then on, or nothing.
+  ///   - replacing: whether records of the same user are replaced.
+  ///   - timeoutMilliseconds: the time for the whole exchange.
+  ///   - clock: the clock from which that of the device differs by the offset that is stored.
+  /// - Throws: ``UserExchangeError/exchange(_:)`` if the device cannot be reached, refuses the code, or does not know it;
+  ///   ``UserExchangeError/alreadyActivated(_:)``, after which the code is still good; ``UserExchangeError/authenticator(_:)``;
+  ///   ``UserExchangeError/unknownEnd(_:)`` if the records are stored, and the device's confirmation was lost:
+  ///   ``synchronise(_:as:at:options:clock:)`` finds out.
+  @discardableResult
+  public func activate(
+    with code: consuming OneUseCode, at endpoint: Endpoint, protection: borrowing ProtectionSecret,
+    replacing: Bool = false, timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
+  ) throws(UserExchangeError) -> ActivatedUser {
+    let path = authenticator
+    let authenticator = try using { () throws(AuthenticatorFault) in try AuthenticatorFolder.create(at: path) }
+    let session = ActivationSession(
+      code: code, for: .activation, cryptography: OpenSSLCryptography(), random: SystemRandom())
+    var activated: ActivatedUser?
+    var refusal: UserExchangeError?
+    do throws(ProverError) {
+      _ = try ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) { session in
+        guard let grant = session.grant else { return false }
+        let granted = ActivatedUser(user: grant.user.description, device: session.deviceID)
+        do throws(AuthenticatorFault) {
+          try authenticator.take(grant, of: granted, session, protection, replacing, now: clock.unixSeconds())
+        } catch {
+          refusal = error == .exists ? .alreadyActivated(granted.user) : .authenticator(error)
+          return false
+        }
+        activated = granted
+        return true
+      }
+    } catch {
+      guard let activated else { throw .exchange(error) }
+      throw .unknownEnd(activated, error)
+    }
+    if let refusal { throw refusal }
+    guard let activated else { throw .exchange(.activation(.malformed)) }
+    try using { () throws(AuthenticatorFault) in
+      try authenticator.confirmActivation(user: activated.user, deviceID: activated.device)
+    }
+    return activated
+  }
+
+  /// Ends a lockout at a device, with a code from its owner. The authenticator is not involved.
+  ///
+  /// Source: docs/protocol.md, Unlocking.
+  ///
+  /// - Parameters:
+  ///   - code: the code from the device's owner, which is used up.
+  ///   - endpoint: the address at which the device serves.
+  ///   - timeoutMilliseconds: the time for the whole exchange.
+  /// - Throws: ``UserExchangeError/exchange(_:)``.
+  public static func unlock(
+    with code: consuming OneUseCode, at endpoint: Endpoint, timeoutMilliseconds: Int = 30_000
+  ) throws(UserExchangeError) {
+    let session = ActivationSession(
+      code: code, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
+    let isUnlocked: Bool
+    // An unlocking has nothing to store.
+    do throws(ProverError) {
+      isUnlocked = try ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) { _ in
+        false
+      }
+    } catch { throw .exchange(error) }
+    guard isUnlocked else { throw .exchange(.activation(.malformed)) }
+  }
+
+  /// Opens the authenticator.
+  func open() throws(UserExchangeError) -> Authenticator {
+    try using { () throws(AuthenticatorFault) in try AuthenticatorFolder.open(at: authenticator) }
+  }
+
+  /// Runs a step on the authenticator, and converts its fault.
+  func using<Result: ~Copyable>(_ body: () throws(AuthenticatorFault) -> Result) throws(UserExchangeError) -> Result {
+    do throws(AuthenticatorFault) { return try body() } catch { throw .authenticator(error) }
+  }
+}
+
+/// A user who was activated on a device.
+public struct ActivatedUser: Sendable, Hashable {
+  /// The user's name, as the owner gave it, 1 to 32 bytes.
+  public let user: String
+  /// The id of the device.
+  public let device: DeviceID
+}
+
+extension Authenticator {
+  /// Stores the device's grant, unconfirmed, and the difference of its clock from `now`, in Unix seconds.
+  fileprivate func take(
+    _ grant: ActivationGrant, of activated: ActivatedUser, _ session: borrowing ActivationExchange.Session,
+    _ protection: borrowing ProtectionSecret, _ replacing: Bool, now: UInt64?
+  ) throws(AuthenticatorFault) {
+    let records = session.withSecrets { secrets in grant.records(secrets, of: activated) } ?? []
+    var random = SystemRandom()
+    try add(records, protection: protection, isConfirmed: false, replacing: replacing, random: &random)
+    let offset = Int64(clamping: grant.time) - Int64(clamping: now ?? 0)
+    try synchronise(
+      user: activated.user, offsetSeconds: offset.magnitude <= UInt64(UInt32.max) ? offset : nil, otpNext: nil,
+      sealNext: nil, now: now ?? 0)
+  }
+}
+
+extension ActivationGrant {
+  /// Creates the records for a user with these secrets.
+  fileprivate func records(_ secrets: borrowing UserSecrets, of activated: ActivatedUser) -> [NewRecord] {
+    let (user, deviceID) = (activated.user, activated.device)
+    var records: [NewRecord] = []
+    if let otp = methods[.otp] {
+      records.append(
+        NewRecord(
+          index: Int(CodePurpose.otp.rawValue), purpose: .otp,
+          credential: Credential(user: user, method: otp, secret: SecretBytes(copying: secrets.otp)),
+          deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead))
+    }
+    if let seal = methods[.seal] {
+      records.append(
+        NewRecord(
+          index: Int(CodePurpose.seal.rawValue), purpose: .seal,
+          credential: Credential(user: user, method: seal, secret: SecretBytes(copying: secrets.seal)),
+          deviceID: deviceID, lookAheadWindow: CodeLimits().counterLookAhead,
+          sealFieldByteLimit: sealParameterLength == 16 ? nil : Int(sealParameterLength)))
+    }
+    records.append(
+      NewRecord(
+        index: Int(CodePurpose.host.rawValue), purpose: .host,
+        credential: Credential(user: user, method: .ocra(.host), secret: SecretBytes(copying: secrets.host)),
+        deviceID: deviceID))
+    return records
+  }
+}
+
+extension SecretBytes {
+  fileprivate init(copying secret: borrowing Secret<32>) {
+    self = secret.withBytes { SecretBytes(copying: $0) }
+  }
+}

@@ -1,0 +1,125 @@
+import HoldfastAuthenticator
+import HoldfastCore
+import HoldfastLinux
+import HoldfastProver
+import Synchronization
+import TestSupport
+import Testing
+
+import HoldfastUser
+
+/// The exchanges of a user with a real device that is served at a socket.
+@Suite("A user with a library")
+struct AuthenticatorUserTests {
+  private let ann = BoundedText<32>("ann" as StaticString)
+
+  @Test("a user is activated, proves with a code, synchronises, and challenges the device")
+  func everything() throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    let activated = try user.activate(
+      with: lock.activation(of: ann), at: lock.endpoint, protection: .pin(try pin("482915")))
+    #expect(activated.user == "ann")
+    #expect(activated.device == lock.descriptor.deviceID)
+    try prove(lock, user, "482915", expecting: .accepted)
+    let synchronised = try user.synchronise(as: lock.prover, at: lock.endpoint)
+    #expect(synchronised.user == "ann" && synchronised.device == lock.descriptor.deviceID)
+    #expect(synchronised.otpNext == 1 && synchronised.sealNext == 0)
+    #expect(synchronised.clockOffsetSeconds.magnitude <= 60)
+    let host = try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .host)
+    #expect(try user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
+  }
+
+  @Test("the same from a task")
+  func tasks() async throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    let activated = try await user.activate(
+      with: lock.activation(of: ann), at: lock.endpoint, protection: .none)
+    #expect(activated.user == "ann")
+    #expect(try await user.synchronise("ann", as: lock.prover, at: lock.endpoint).otpNext == 0)
+    let host = try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .host)
+    #expect(try await user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
+  }
+
+  @Test("existing records stay, and the code stays good")
+  func existing() throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .none)
+    let before = try AuthenticatorFolder.open(at: user.authenticator).records()
+    let text = try text(of: lock.activation(of: ann, replaces: true))
+    do {
+      try user.activate(with: code(text), at: lock.endpoint, protection: .none)
+      Issue.record("records were replaced")
+    } catch {
+      guard case .alreadyActivated("ann") = error else { throw error }
+    }
+    #expect(try AuthenticatorFolder.open(at: user.authenticator).records() == before)
+    try user.activate(with: code(text), at: lock.endpoint, protection: .none, replacing: true)
+    #expect(try user.synchronise(as: lock.prover, at: lock.endpoint).otpNext == 0)
+  }
+
+  @Test("a used code is refused, and a device of others is no exchange")
+  func refusals() throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    let text = try text(of: lock.activation(of: ann))
+    try user.activate(with: code(text), at: lock.endpoint, protection: .none)
+    #expect(throws: (any Error).self) {
+      try AuthenticatorUser(authenticator: lock.folder.file("others")).activate(
+        with: code(text), at: lock.endpoint, protection: .none)
+    }
+    #expect(try AuthenticatorFolder.open(at: lock.folder.file("others")).records().isEmpty)
+    #expect(throws: (any Error).self) { try AuthenticatorUser.unlock(with: code(text), at: lock.endpoint) }
+    #expect(throws: (any Error).self) {
+      try AuthenticatorUser(authenticator: lock.folder.file("nothing")).synchronise(as: lock.prover, at: lock.endpoint)
+    }
+  }
+
+  @Test("a PIN is changed only if the undo code was shown, and can be restored with it")
+  func protection() throws {
+    let lock = try ServedLock()
+    let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
+    try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .pin(try pin("482915")))
+    func record() throws -> Record { try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .otp) }
+    let isChanged = try user.changeProtection(
+      of: record(), from: .pin(try pin("482915")), to: .pin(try pin("736204")), showing: { _ in false })
+    #expect(!isChanged)
+    try prove(lock, user, "482915", expecting: .accepted)
+    var undo: [UInt8] = []
+    try user.changeProtection(of: record(), from: .pin(try pin("111213")), to: .pin(try pin("736204"))) { code in
+      undo = (0..<code.count).map { code[$0] }
+      return true
+    }
+    #expect(undo.count == 34)
+    try prove(lock, user, "736204", expecting: .otpRejected)
+    try user.undoChange(of: "ann", under: undo.span)
+    try prove(lock, user, "482915", expecting: .accepted)
+    try user.changeProtection(of: record(), from: .pin(try pin("482915")), to: .pin(try pin("736204"))) { _ in true }
+    try prove(lock, user, "736204", expecting: .accepted)
+    #expect(try user.confirmChange(of: "ann"))
+    #expect(try !user.confirmChange(of: "ann"))
+    #expect(throws: (any Error).self) { try user.undoChange(of: "ann", under: undo.span) }
+  }
+
+  /// Proves with a one-time password under a PIN, for a command that needs one.
+  private func prove(_ lock: ServedLock, _ user: AuthenticatorUser, _ digits: String, expecting status: Status) throws {
+    let authenticator = try AuthenticatorFolder.open(at: user.authenticator)
+    let code = try authenticator.code(
+      for: authenticator.record(purpose: .otp), with: .pin(try pin(digits)), clock: SystemClock())
+    var request = Request(command: BoundedText("configure" as StaticString))
+    request.codes[.otp] = UserCode(user: ann, code: try #require(BoundedText(code.text)))
+    #expect(try lock.prover.prove(request, at: lock.endpoint).verdict.status == status)
+  }
+
+  private func pin(_ digits: String) throws -> PIN { try PIN(Array(digits.utf8).span) }
+
+  private func code(_ text: [UInt8]) -> OneUseCode { OneUseCode(text.span)! }
+
+  private func text(of code: borrowing OneUseCode) throws -> [UInt8] {
+    var text: [UInt8] = []
+    code.write(into: &text)
+    return text
+  }
+}
