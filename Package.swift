@@ -36,6 +36,7 @@ let package = Package(
     .library(name: "HoldfastAuthenticator", targets: ["HoldfastAuthenticator"]),
     .library(name: "HoldfastUser", targets: ["HoldfastUser"]),
     .library(name: "HoldfastIssuer", targets: ["HoldfastIssuer"]),
+    .library(name: "HoldfastVault", targets: ["HoldfastVault"]),
     // The C interface. `make library` links it as libholdfast.so.1.
     .library(name: "holdfast-c", type: .dynamic, targets: ["HoldfastC"]),
   ],
@@ -146,6 +147,11 @@ let package = Package(
       ],
       swiftSettings: strict),
 
+    // The encryption of an app's data, and the agent that holds its key for a while.
+    .target(
+      name: "HoldfastVault", dependencies: ["HoldfastLinux", "HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL"],
+      swiftSettings: strict),
+
     // Enrolling over the network: what the prover and its carrier tell each other, and the carrier, a separate process.
     // Every byte of the prover is hashed for each proof, and this module has nothing to hurry for.
     .target(
@@ -190,7 +196,7 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVectors",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVault", "HoldfastVectors",
         "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),
@@ -311,6 +317,13 @@ let package = Package(
       dependencies: [
         "HoldfastUser", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastFormats", "HoldfastIssuer",
         "HoldfastLinux", "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastProver", "HoldfastTransport", "TestSupport",
+      ],
+      swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastVaultTests",
+      dependencies: [
+        "HoldfastLinux", "HoldfastVault", "HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL", "PowerCut",
+        "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore"], swiftSettings: tests),

@@ -54,6 +54,28 @@ package enum Files {
       throw FileError(error, at: path)
     }
   }
+
+  /// Overwrites a file with zeros, then removes it. The removal is durable when this returns.
+  ///
+  /// Flash disks, and file systems that keep journals or copies, may write the zeros to another place.
+  ///
+  /// - Parameter path: The file, at most 16 MiB of which are overwritten. Anything but a regular file is only removed.
+  /// - Throws: `notFound`, `isDirectory`, `noPermission`, `other`.
+  package static func eraseFile(at path: String, operations: FileOperations = .system) throws(FileError) {
+    do throws(SystemError) {
+      let file = try Descriptor(opening: path, flags: O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY)
+      let status = try file.status()
+      if status.st_mode & S_IFMT == S_IFREG {
+        let zeros = [UInt8](repeating: 0, count: min(Int(status.st_size), 16 << 20))
+        try operations.writeAll(zeros.span, to: file.number)
+        try operations.synchronize(file.number)
+      }
+    } catch {
+      // A link, a socket and a pipe without a reader cannot be opened like this.
+      guard error.number == ELOOP || error.number == ENXIO else { throw FileError(error, at: path) }
+    }
+    try removeFile(at: path, operations: operations)
+  }
 }
 
 extension Files {

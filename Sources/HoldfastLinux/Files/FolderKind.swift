@@ -10,6 +10,8 @@ public enum FolderKind: String, Sendable, CaseIterable {
   case prover
   /// The folder of a user's authenticator.
   case authenticator
+  /// The folder of a vault, with its wrapped key.
+  case vault
 
   /// The files and folders that only a folder of this kind has.
   var entryNames: [String] {
@@ -19,6 +21,7 @@ public enum FolderKind: String, Sendable, CaseIterable {
     case .prover:
       ["enrolment.json", "measurement_config.bin", "fingerprints.cbor", "devices", "pending", "services.json"]
     case .authenticator: ["authenticator.sqlite"]
+    case .vault: ["vault.key", "vault.copy", "attempts"]
     }
   }
 

@@ -102,7 +102,7 @@ package final class FolderTurns: Sendable {
   ///   - timeoutMilliseconds: The maximum wait for the other processes, one of which may have stopped.
   ///   - failure: The error that is thrown after that time, or if the system refuses the lock.
   @discardableResult
-  package func take<Result, Failure: Error>(
+  package func take<Result: ~Copyable, Failure: Error>(
     timeoutMilliseconds: Int = 10_000, orThrow failure: Failure, _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
     var triesLeft = timeoutMilliseconds

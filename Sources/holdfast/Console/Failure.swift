@@ -147,6 +147,7 @@ extension FolderKind {
     case .service: "a service"
     case .prover: "a prover"
     case .authenticator: "an authenticator"
+    case .vault: "a vault"
     }
   }
 }
