@@ -30,10 +30,7 @@ public struct UnlockedVault: ~Copyable, Sendable {
   ///   - context: What the contents are. Decrypting requires the same text, so that nobody can pass one value off as another.
   /// - Throws: ``VaultFault/input(_:)``, ``VaultFault/output(_:)``, ``VaultFault/cryptography``.
   public borrowing func encrypt(from input: Int32, to output: Int32, context: String = "") throws(VaultFault) {
-    let source = DescriptorSource(number: input)
-    try encrypt(
-      context: context, reading: { (bytes) throws(VaultFault) in try source.fill(&bytes) },
-      writing: { (bytes) throws(VaultFault) in try writeAll(bytes, to: output) })
+    try encrypt(from: input, context: context) { (bytes) throws(VaultFault) in try writeAll(bytes, to: output) }
   }
 
   /// Decrypts everything that `input` yields, and writes each chunk to `output` after checking its tag.
@@ -48,10 +45,7 @@ public struct UnlockedVault: ~Copyable, Sendable {
   /// - Throws: ``VaultFault/notEncrypted``, ``VaultFault/otherVault``, ``VaultFault/contentsDamaged``,
   ///   ``VaultFault/input(_:)``, ``VaultFault/output(_:)``, ``VaultFault/cryptography``.
   public borrowing func decrypt(from input: Int32, to output: Int32, context: String = "") throws(VaultFault) {
-    let source = DescriptorSource(number: input)
-    try decrypt(
-      context: context, reading: { (bytes) throws(VaultFault) in try source.fill(&bytes) },
-      writing: { (bytes) throws(VaultFault) in try writeAll(bytes, to: output) })
+    try decrypt(from: input, context: context) { (bytes) throws(VaultFault) in try writeAll(bytes, to: output) }
   }
 
   /// Returns a small value, encrypted. It has the format of an encrypted file.
@@ -114,11 +108,30 @@ public struct UnlockedVault: ~Copyable, Sendable {
 }
 
 extension UnlockedVault {
-  /// Fills a span from an input, and returns how many bytes there were: fewer only at its end.
-  typealias Reading = (inout MutableSpan<UInt8>) throws(VaultFault) -> Int
-  typealias Writing = (Span<UInt8>) throws(VaultFault) -> Void
+  /// Encrypts everything that a descriptor yields, and hands it to `write`.
+  package borrowing func encrypt(
+    from input: Int32, context: String, writing write: (Span<UInt8>) throws(VaultFault) -> Void
+  ) throws(VaultFault) {
+    let source = DescriptorSource(number: input)
+    try encrypt(
+      context: context, reading: { (bytes) throws(VaultFault) in try source.fill(&bytes) }, writing: write)
+  }
+
+  /// Decrypts everything that a descriptor yields, and hands each chunk to `write` after checking its tag.
+  package borrowing func decrypt(
+    from input: Int32, context: String, writing write: (Span<UInt8>) throws(VaultFault) -> Void
+  ) throws(VaultFault) {
+    let source = DescriptorSource(number: input)
+    try decrypt(
+      context: context, reading: { (bytes) throws(VaultFault) in try source.fill(&bytes) }, writing: write)
+  }
 
   /// Encrypts chunk by chunk. It reads one chunk ahead, because the last one is encrypted as such.
+  ///
+  /// - Parameters:
+  ///   - context: What the contents are.
+  ///   - read: Fills a span, and returns how many bytes there were: fewer only at the end.
+  ///   - write: Takes the next encrypted bytes.
   package borrowing func encrypt(
     context: String, reading read: (inout MutableSpan<UInt8>) throws(VaultFault) -> Int,
     writing write: (Span<UInt8>) throws(VaultFault) -> Void
