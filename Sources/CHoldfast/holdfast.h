@@ -328,7 +328,8 @@ typedef struct hf_record {
   /* The index of the user's record, 1 to 8; 0 if only one fits. */
   uint32_t index;
   /* The PIN, 4 to 6 digits, or the key that another authenticator provides, 16 to 1024 bytes; NULL if the record has neither.
-   * A wrong one gives a wrong code, which only the device can notice. */
+   * A wrong one gives a wrong code, which only the device can notice. A record that needs both is refused (HF_ERROR_CODE). One
+   * that is bound to its host also needs the host's device.secret, which is read where the host keeps it. */
   const uint8_t *secret;
   size_t secret_length;
 } hf_record_t;

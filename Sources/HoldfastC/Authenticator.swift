@@ -2,6 +2,7 @@ import CHoldfast
 import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastLinux
+import HoldfastMeasurement
 import Synchronization
 
 /// The object behind `hf_authenticator_t`. It serves one thread at a time.
@@ -140,18 +141,31 @@ final class CAuthenticator: @unchecked Sendable {
 
   /// Reads the PIN or key, of which no copy remains.
   func secret(for record: Record) throws(CallFailure) -> ProtectionSecret {
+    let host = record.protection.contains(.host) ? try hostSecret() : nil
     guard let secret = unsafe secret else {
-      guard record.protection.mode == .none else { throw CallFailure(HF_ERROR_CODE) }
-      return .none
+      guard record.protection.isSubset(of: .host) else { throw CallFailure(HF_ERROR_CODE) }
+      return ProtectionSecret(host: host)
     }
     let bytes = unsafe Span<UInt8>(_unsafeBytes: secret)
-    switch record.protection.mode {
-    case .none: throw CallFailure(HF_ERROR_CODE)
-    case .external:
+    switch record.protection.subtracting(.host) {
+    case .key:
       guard let key = ExternalKey(bytes) else { throw .argument }
-      return .key(key)
-    case .current, .new:
-      return .pin(try converting({ _ in .argument }) { () throws(PINFault) in try PIN(bytes) })
+      return ProtectionSecret(key: key, host: host)
+    case .pin:
+      let pin = try converting({ _ in .argument }) { () throws(PINFault) in try PIN(bytes) }
+      return ProtectionSecret(pin: pin, host: host)
+    default: throw CallFailure(HF_ERROR_CODE)
     }
+  }
+
+  /// Reads the secret of this host, which a record that is bound to a host needs in addition.
+  private func hostSecret() throws(CallFailure) -> ExternalKey {
+    let secret: Secret<32>
+    do throws(HostSecretFault) { secret = try HostSecret(HostFiles()).read() } catch {
+      throw CallFailure(HF_ERROR_CODE)
+    }
+    let key = secret.withBytes { ExternalKey($0) }
+    guard let key else { throw CallFailure(HF_ERROR_CODE) }
+    return key
   }
 }

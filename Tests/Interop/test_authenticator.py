@@ -43,8 +43,14 @@ class Desk:
         return str(self.path / f"a{self.count}")
 
     def run(self, *arguments, status=0, stdin=b""):
+        environment = dict(os.environ, XDG_DATA_HOME=str(self.path / self.host))
         done = subprocess.run(
-            [self.holdfast, *arguments], input=stdin, capture_output=True, timeout=60, pass_fds=self.fds
+            [self.holdfast, *arguments],
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            pass_fds=self.fds,
+            env=environment,
         )
         assert done.returncode == status, f"{' '.join(arguments)} ({done.stderr.decode().strip()})"
         for digits in (b"1357", b"2468"):
@@ -52,6 +58,8 @@ class Desk:
         return done.stdout.decode().strip()
 
     fds = ()
+    # The host, by the folder of its device.secret.
+    host = "host"
 
     def account(self, secret=SECRET, pin="1357", method=("--method", "hotp"), folder=None, user="alice"):
         folder = folder or self.folder()
@@ -164,6 +172,51 @@ def test_the_file_holds_what_the_specification_says(desk):
     desk.fds = ()
     os.close(reading)
     desk.run("otp", "--authenticator", folder, "--key-file", desk.file("key", key[:15]), status=2)
+
+
+def test_a_key_and_the_host_are_needed_in_addition_to_the_pin(desk):
+    folder, key, pin = desk.account(), bytes(range(32)), desk.file("pin", "1357")
+    common, key_file = ("--authenticator", folder), desk.file("key", key)
+    desk.run("otp", "protect", *common, "--add-key-file", key_file, "--bind-host")
+    row = rows(folder)[0]
+    kind, pin_salt, logarithm, block, parallel, key_salt, host_salt, check = cbor.decode(row["protection"])
+    assert (kind, logarithm, block, parallel) == (7, 15, 8, 1), "the protection"
+    host = (desk.path / desk.host / "holdfast/device.secret").read_bytes()
+    masks = [
+        hashlib.scrypt(b"1357", salt=pin_salt, n=1 << 15, r=8, p=1, dklen=20, maxmem=1 << 26),
+        HKDF(SHA256(), 20, key_salt, b"holdfast/1 authenticator mask\0").derive(key),
+        HKDF(SHA256(), 20, host_salt, b"holdfast/1 authenticator host mask\0").derive(host),
+    ]
+    assert bytes(a ^ b ^ c ^ d for a, b, c, d in zip(*masks, row["secret"])) == SECRET, "the secret under three masks"
+    assert check == HKDF(SHA256(), 8, host_salt, b"holdfast/1 authenticator host check\0").derive(host), "the check"
+    record = json.loads(desk.run("otp", "list", *common, "--json"))["records"][0]
+    assert (record["protection"], record["requires"]) == ("pin+key+host", ["pin", "key", "host"])
+    desk.run("otp", *common, "--pin-file", pin, status=64)
+    unlocking = ("--pin-file", pin, "--key-file", key_file)
+    assert desk.run("otp", *common, *unlocking) == oath.hotp(SECRET, 0), "the code of all three"
+    desk.host = "another"
+    desk.run("otp", *common, *unlocking, status=1)
+    bound = desk.file("other", "1357")
+    desk.run("otp", "protect", "--authenticator", desk.account(), "--bind-host", "--new-pin-file", bound, status=64)
+    other = desk.account(SEAL_SECRET)
+    desk.run("otp", "protect", "--authenticator", other, "--bind-host")
+    desk.run("otp", *common, *unlocking, status=1)
+    desk.host = "host"
+    desk.run("otp", "protect", *common, "--confirm")
+    desk.run("otp", "protect", *common, "--add-key-file", key_file, status=64)
+    desk.run("otp", "protect", *common, "--new-key-file", key_file, *unlocking, status=64)
+    desk.run("otp", "protect", *common, "--remove-keys", status=64)
+    # Another PIN needs the key as well, and leaves both masks in place.
+    new = desk.file("new", "2468")
+    desk.run("otp", "protect", *common, "--new-pin-file", new, "--pin-file", pin, status=64)
+    desk.run("otp", "protect", *common, "--new-pin-file", new, *unlocking)
+    unlocking = ("--pin-file", new, "--key-file", key_file)
+    assert desk.run("otp", *common, *unlocking) == oath.hotp(SECRET, 1), "the code of the new PIN"
+    desk.run("otp", "protect", *common, "--confirm")
+    desk.run("otp", "protect", *common, "--remove-keys", "--key-file", key_file, "--unbind-host")
+    assert desk.run("otp", *common, "--pin-file", new) == oath.hotp(SECRET, 2), "the code of the PIN alone"
+    desk.run("otp", "protect", *common, "--confirm")
+    desk.run("otp", "protect", *common, "--remove-keys", "--key-file", key_file, status=64)
 
 
 def test_the_state_string_is_what_the_specification_says(desk):

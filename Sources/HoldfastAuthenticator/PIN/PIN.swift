@@ -91,15 +91,3 @@ public enum PINFault: Error, Sendable, Equatable, CaseIterable {
   /// The digits begin or end with a year from 1900 to 2099: 198512, 121985.
   case year
 }
-
-/// The input that the use of a record's secret requires.
-public enum PINMode: Sendable, Equatable {
-  /// No input: the secret is stored unprotected.
-  case none
-  /// The PIN that blinds the secret.
-  case current
-  /// A new PIN, which the user enters twice and which must meet the rules.
-  case new
-  /// A key from another authenticator instead of a PIN.
-  case external
-}

@@ -36,10 +36,13 @@ extension Authenticator {
   ///
   /// - Parameters:
   ///   - record: The record given to ``prepareChange(of:random:)``.
-  ///   - old: The PIN or key that blinds the secrets now. A wrong PIN is not detected: see ``undoChange(user:under:)``.
-  ///   - new: A PIN that meets the rules, a key, or nothing.
+  ///   - old: The inputs whose masks are taken off. A wrong PIN or key is not detected: see
+  ///     ``undoChange(user:under:)``.
+  ///   - new: The inputs whose masks are put on; a PIN meets the rules. Masks of other inputs stay as they are. If the
+  ///     mask of a PIN comes or goes, none may stay: `old` has all inputs, and `new` repeats those that stay. Otherwise
+  ///     the PIN could be tested by an older copy of the file, as the two copies would differ only in masks of PINs.
   ///   - code: The undo code that the first step returned.
-  /// - Throws: `weakPIN`, `protectionMismatch`, `wrongUndoCode`, `noChange` without the first step; `busy`, `diskFull`
+  /// - Throws: `weakPIN`, `protectionMismatch`, `otherHost`, `wrongUndoCode`, `noChange` without the first step; `busy`, `diskFull`
   ///   or `failed`, after which the state is as before; `interrupted` if the old secrets are already erased: the undo
   ///   code restores them.
   package func change<Random: RandomSource & ~Copyable>(
@@ -55,11 +58,14 @@ extension Authenticator {
       guard let copy = UndoCopy.open(undo, for: stored.record, under: code, using: &cryptography),
         copy.isSame(as: secret)
       else { throw .wrongUndoCode }
-      let plain = try secret.unblinded(with: old)
-      let protection = try Protection.fresh(new.kind, cost: cost, random: &random)
+      let inputs = secret.protection.inputs
+      guard !old.inputs.union(new.inputs).contains(.pin) || old.inputs == inputs else {
+        throw .protectionMismatch(inputs)
+      }
+      let exchanged = try secret.exchanging(old, for: new, cost: cost, random: &random)
       var changed = stored
-      changed.secret = try BlindedSecret(blinding: plain, with: new, as: protection)
-      changed.record.protection = new.kind
+      changed.secret = exchanged
+      changed.record.protection = exchanged.protection.inputs
       changed.record.change = .open
       changed.record.changePosition = stored.record.freshPosition
       after.append(changed)
@@ -80,7 +86,7 @@ extension Authenticator {
       guard let secret = UndoCopy.open(undo, for: stored.record, under: code, using: &cryptography) else { continue }
       var old = stored
       (old.secret, old.undo) = (secret, nil)
-      (old.record.protection, old.record.change) = (secret.protection.kind, .none)
+      (old.record.protection, old.record.change) = (secret.protection.inputs, .none)
       old.record.changePosition = nil
       restored.append(old)
     }

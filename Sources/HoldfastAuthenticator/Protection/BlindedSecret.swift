@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastOpenSSL
 
-/// A shared secret as it is stored: combined with a mask that is derived from a PIN or a key.
+/// A shared secret as it is stored: combined with the masks that are derived from a PIN, a key and the host's secret.
 ///
 /// No checksum or other trace of the secret is stored next to it. Every other PIN yields a different secret, which
 /// makes well-formed codes too.
@@ -17,28 +17,42 @@ package final class BlindedSecret: Sendable {
 
   /// Blinds `secret`.
   ///
-  /// Source: RFC 7914 for a PIN, RFC 5869 for a key.
+  /// Source: RFC 7914 for a PIN, RFC 5869 for a key and for a host's secret.
   ///
-  /// - Throws: `protectionMismatch` if `protector` is of another kind.
+  /// - Throws: `protectionMismatch` if `protector` is of another kind, `otherHost`.
   package convenience init(
     blinding secret: borrowing SecretBytes, with protector: borrowing ProtectionSecret, as protection: Protection
   ) throws(AuthenticatorFault) {
-    var bytes = try protection.mask(byteCount: secret.count, from: protector)
-    var output = bytes.mutableBytes
-    secret.withBytes { secret in
-      for index in output.indices { output[index] ^= secret[index] }
-    }
+    var bytes = SecretBytes(copying: secret.bytes)
+    try protection.combineMasks(with: &bytes, from: protector)
     self.init(protection: protection, bytes: bytes)
   }
 
-  /// Returns the secret if `protector` is correct. A wrong one yields different bytes, indistinguishably.
+  /// Returns the secret if `protector` is correct. A wrong PIN or key yields different bytes, indistinguishably.
+  ///
+  /// - Throws: `protectionMismatch` if `protector` is of another kind, `otherHost`.
   package func unblinded(with protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
-    var secret = try protection.mask(byteCount: bytes.count, from: protector)
-    var output = secret.mutableBytes
-    bytes.withBytes { blinded in
-      for index in output.indices { output[index] ^= blinded[index] }
-    }
+    var secret = bytes.withBytes { SecretBytes(copying: $0) }
+    try protection.combineMasks(with: &secret, from: protector)
     return secret
+  }
+
+  /// Takes the masks of `old` off and puts fresh ones of `new` on. The secret itself is never in memory if another mask
+  /// stays.
+  ///
+  /// - Throws: `protectionMismatch` if the secret lacks one of the old masks or would get one twice, `otherHost`.
+  func exchanging<Random: RandomSource & ~Copyable>(
+    _ old: borrowing ProtectionSecret, for new: borrowing ProtectionSecret, cost: ScryptCost, random: inout Random
+  ) throws(AuthenticatorFault) -> BlindedSecret {
+    let rest = protection.removing(old.inputs)
+    guard old.inputs.isSubset(of: protection.inputs), rest.inputs.isDisjoint(with: new.inputs) else {
+      throw .protectionMismatch(protection.inputs)
+    }
+    let fresh = try Protection.fresh(for: new, cost: cost, random: &random)
+    var changed = bytes.withBytes { SecretBytes(copying: $0) }
+    try protection.only(old.inputs).combineMasks(with: &changed, from: old)
+    try fresh.combineMasks(with: &changed, from: new)
+    return BlindedSecret(protection: rest.adding(fresh), bytes: changed)
   }
 
   package func isSame(as other: BlindedSecret) -> Bool {
@@ -48,105 +62,74 @@ package final class BlindedSecret: Sendable {
 }
 
 extension Protection {
-  /// Derives the mask that is combined with a secret of `byteCount` bytes.
-  package func mask(byteCount: Int, from protector: borrowing ProtectionSecret) throws(AuthenticatorFault)
-    -> SecretBytes
-  {
-    var mask = SecretBytes(zeros: byteCount)
-    var output = mask.mutableBytes
+  /// Combines `bytes` with all masks, by XOR: this blinds a secret, and done again, it unblinds it.
+  fileprivate func combineMasks(
+    with bytes: inout SecretBytes, from protector: borrowing ProtectionSecret
+  ) throws(AuthenticatorFault) {
+    guard inputs == protector.inputs else { throw .protectionMismatch(inputs) }
+    if let host, protector.hostCheck(salt: host.salt).map({ constantTimeEqual($0.bytes, host.check.bytes) }) != true {
+      throw .otherHost
+    }
     do throws(CryptographyFailure) {
-      switch (self, protector.kind) {
-      case (.none, .none): break
-      case (.pin(let salt, let cost), .pin):
-        try protector.withBytes { (pin) throws(CryptographyFailure) in
-          try Scrypt.derive(password: pin, salt: salt.bytes, cost: cost, into: &output)
+      if let pin {
+        try protector.withPIN { (digits) throws(CryptographyFailure) in
+          try bytes.combine { (mask) throws(CryptographyFailure) in
+            try Scrypt.derive(password: digits, salt: pin.salt.bytes, cost: pin.cost, into: &mask)
+          }
         }
-      case (.key(let salt), .key):
-        var info: [UInt8] = []
-        info.append(domain: "holdfast/1 authenticator mask")
-        try protector.withBytes { (key) throws(CryptographyFailure) in
-          try HKDF.derive(hash: .sha256, inputKey: key, salt: salt.bytes, info: info.span, into: &output)
-        }
-      default: throw CryptographyFailure()
       }
-    } catch {
-      throw kind == protector.kind ? .failed : .protectionMismatch(kind.mode)
-    }
-    return mask
+      if let key {
+        try protector.withKey { (input) throws(CryptographyFailure) in
+          try bytes.combine { (mask) throws(CryptographyFailure) in
+            try derive("holdfast/1 authenticator mask", from: input, salt: key, into: &mask)
+          }
+        }
+      }
+      if let host {
+        try protector.withHost { (input) throws(CryptographyFailure) in
+          try bytes.combine { (mask) throws(CryptographyFailure) in
+            try derive("holdfast/1 authenticator host mask", from: input, salt: host.salt, into: &mask)
+          }
+        }
+      }
+    } catch { throw .failed }
   }
 }
 
 extension ProtectionSecret {
-  /// Lends the digits of the PIN or the bytes of the key to `body`.
-  fileprivate borrowing func withBytes(
-    _ body: (Span<UInt8>) throws(CryptographyFailure) -> Void
+  /// Returns the value that recognises the host with this secret; nil without one, or if the cryptography fails.
+  borrowing func hostCheck(salt: FixedBytes<16>) -> FixedBytes<8>? {
+    var check = SecretBytes(zeros: 8)
+    var output = check.mutableBytes
+    do throws(CryptographyFailure) {
+      try withHost { (input) throws(CryptographyFailure) in
+        try derive("holdfast/1 authenticator host check", from: input, salt: salt, into: &output)
+      }
+    } catch { return nil }
+    return FixedBytes<8>(check.bytes)
+  }
+}
+
+/// Derives bytes by HKDF-SHA-256, for one purpose.
+private func derive(
+  _ domain: StaticString, from input: Span<UInt8>, salt: FixedBytes<16>, into output: inout MutableSpan<UInt8>
+) throws(CryptographyFailure) {
+  var info: [UInt8] = []
+  info.append(domain: domain)
+  try HKDF.derive(hash: .sha256, inputKey: input, salt: salt.bytes, info: info.span, into: &output)
+}
+
+extension SecretBytes {
+  /// Combines the bytes with a mask of the same length, which `derive` writes, by XOR.
+  fileprivate mutating func combine(
+    _ derive: (inout MutableSpan<UInt8>) throws(CryptographyFailure) -> Void
   ) throws(CryptographyFailure) {
-    switch self {
-    case .none: throw CryptographyFailure()
-    case .pin(let pin): try body(pin.digits.bytes)
-    case .key(let key): try body(key.bytes.bytes)
+    var mask = SecretBytes(zeros: count)
+    var output = mask.mutableBytes
+    try derive(&output)
+    var bytes = mutableBytes
+    mask.withBytes { mask in
+      for index in bytes.indices { bytes[index] ^= mask[index] }
     }
-  }
-}
-
-/// The input with which a user blinds a record's secret or uses it.
-public enum ProtectionSecret: ~Copyable, Sendable {
-  /// No input: the secret is stored unprotected.
-  case none
-  /// A PIN.
-  case pin(PIN)
-  /// A key from another authenticator.
-  case key(ExternalKey)
-
-  /// The kind of protection that the input belongs to.
-  package var kind: ProtectionKind {
-    switch self {
-    case .none: .none
-    case .pin: .pin
-    case .key: .key
-    }
-  }
-}
-
-extension ProtectionSecret {
-  /// The rule for new PINs that the input breaks; nil if it breaks none.
-  var ruleFault: PINFault? {
-    switch self {
-    case .pin(let pin): pin.ruleFault
-    default: nil
-    }
-  }
-}
-
-/// The ways in which a record's secret is stored. The raw value is the one in the file.
-package enum ProtectionKind: UInt8, Sendable, Equatable {
-  /// The secret is stored unprotected.
-  case none = 0
-  /// The secret is blinded by a PIN.
-  case pin = 1
-  /// The secret is blinded by an external key.
-  case key = 2
-
-  /// The input that the use of the secret requires.
-  package var mode: PINMode {
-    switch self {
-    case .none: .none
-    case .pin: .current
-    case .key: .external
-    }
-  }
-}
-
-/// A key from another authenticator, such as a fingerprint reader, a smart card or a key ring, which replaces the PIN.
-public struct ExternalKey: ~Copyable, Sendable {
-  /// The permitted lengths of a key, in bytes. A shorter key could be guessed.
-  public static let byteCounts = 16...1024
-
-  let bytes: SecretBytes
-
-  /// Copies `bytes`. Returns nil unless there are 16 to 1,024 of them.
-  public init?(_ bytes: Span<UInt8>) {
-    guard Self.byteCounts.contains(bytes.count) else { return nil }
-    self.bytes = SecretBytes(copying: bytes)
   }
 }

@@ -25,7 +25,7 @@ extension Authenticator {
       if record.purpose == .host {
         secrets.append(try BlindedSecret(blinding: record.credential.secret, with: nothing, as: .none))
       } else {
-        let protection = try Protection.fresh(protector.kind, cost: cost, random: &random)
+        let protection = try Protection.fresh(for: protector, cost: cost, random: &random)
         secrets.append(try BlindedSecret(blinding: record.credential.secret, with: protector, as: protection))
       }
     }
@@ -35,7 +35,7 @@ extension Authenticator {
         if let old = try tables.record(record.credential.user, record.index) {
           guard replacing || !old.record.isConfirmed else { throw .exists }
         }
-        let stored = Record(record, protection: secret.protection.kind, group: group, isConfirmed: isConfirmed)
+        let stored = Record(record, protection: secret.protection.inputs, group: group, isConfirmed: isConfirmed)
         try tables.save(StoredRecord(record: stored, secret: secret))
       }
     }
@@ -126,7 +126,7 @@ extension Authenticator {
 }
 
 extension Record {
-  fileprivate init(_ new: NewRecord, protection: ProtectionKind, group: UInt64, isConfirmed: Bool) {
+  fileprivate init(_ new: NewRecord, protection: ProtectionInputs, group: UInt64, isConfirmed: Bool) {
     self.init(
       user: new.credential.user, index: new.index, purpose: new.purpose, issuer: new.credential.issuer,
       deviceID: new.deviceID, method: new.credential.method, nextCounter: new.credential.nextCounter,
@@ -198,7 +198,7 @@ extension Authenticator {
     _ records: [NewRecord], _ protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) {
     for (index, record) in records.enumerated() {
-      for other in records[..<index] where protector.kind != .none && !(record.isOpen && other.isOpen) {
+      for other in records[..<index] where protector.inputs != .none && !(record.isOpen && other.isOpen) {
         let isSame = record.credential.secret.withBytes { secret in other.credential.hasSecret(secret) }
         if isSame { throw .secretTwice }
       }
@@ -206,10 +206,10 @@ extension Authenticator {
     for stored in try tables.records() {
       guard let secret = stored.secret else { continue }
       let isOpen = secret.protection == .none
-      guard isOpen || secret.protection.kind == protector.kind else { continue }
+      guard isOpen || secret.protection.inputs == protector.inputs else { continue }
       let plain = try isOpen ? secret.unblinded(with: ProtectionSecret.none) : secret.unblinded(with: protector)
       for record in records where !record.replaces(stored.record) {
-        let staysOpen = record.isOpen || protector.kind == .none
+        let staysOpen = record.isOpen || protector.inputs == .none
         guard !(isOpen && staysOpen) else { continue }
         if record.credential.hasSecret(plain.bytes) { throw .secretTwice }
       }

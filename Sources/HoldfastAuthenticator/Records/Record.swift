@@ -34,8 +34,8 @@ public struct Record: Sendable, Equatable {
   package let lookAheadWindow: UInt64?
   /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
   public let sealFieldByteLimit: Int?
-  /// The kind of protection of the stored secret.
-  package internal(set) var protection: ProtectionKind
+  /// The inputs that the use of the secret requires, all of them.
+  public internal(set) var protection: ProtectionInputs
   /// The number of the group of records that were stored together and therefore share a PIN or key.
   package let protectionGroup: UInt64
   /// Whether the device is known to have the secret.

@@ -64,8 +64,10 @@ public enum AuthenticatorFault: Error, Equatable {
   case badQuestion
   /// There is no challenge that the device could have answered, or it was already used.
   case noChallenge
-  /// The input does not match the record's protection; the value is the input that it requires.
-  case protectionMismatch(PINMode)
+  /// The inputs do not match the record's protection; the value has those that it requires.
+  case protectionMismatch(ProtectionInputs)
+  /// The record is bound to another host.
+  case otherHost
 
   // Changing the protection.
 

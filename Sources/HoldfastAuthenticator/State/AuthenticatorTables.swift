@@ -118,7 +118,7 @@ extension StoredRecord {
       method: method, nextCounter: try row.bounded(6), acknowledgedCounter: try row.bounded(7),
       clockOffsetSeconds: clockOffsetSeconds, lastTimeStep: try row.optionalUnsigned(9),
       lastSynchronised: try row.optionalUnsigned(10), lookAheadWindow: try row.optionalUnsigned(11),
-      sealFieldByteLimit: limit.map { Int($0) }, protection: protection.kind, protectionGroup: try row.bounded(13),
+      sealFieldByteLimit: limit.map { Int($0) }, protection: protection.inputs, protectionGroup: try row.bounded(13),
       isConfirmed: try row.byte(14) == 1, change: change, changePosition: try row.optionalUnsigned(20))
     if try !row.isNull(16) {
       let bytes = try row.withBytes(16) { (bytes) throws(DatabaseError) in SecretBytes(copying: bytes) }

@@ -186,7 +186,7 @@ extension StoredRecord {
       user: user, index: Int(index), purpose: purpose, issuer: issuer, deviceID: deviceID, method: method,
       nextCounter: nextCounter, acknowledgedCounter: acknowledgedCounter, clockOffsetSeconds: clockOffsetSeconds,
       lastTimeStep: lastTimeStep, lastSynchronised: lastSynchronised, lookAheadWindow: window,
-      sealFieldByteLimit: fieldLimit.map { Int($0) }, protection: protection.kind, protectionGroup: group,
+      sealFieldByteLimit: fieldLimit.map { Int($0) }, protection: protection.inputs, protectionGroup: group,
       isConfirmed: isConfirmed == 1, change: change, changePosition: changePosition)
   }
 }

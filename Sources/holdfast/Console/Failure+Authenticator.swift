@@ -103,11 +103,12 @@ extension Failure {
     case .noChallenge:
       self.init(
         .denied, "there is no challenge, or it was already used", hint: "create one: holdfast otp challenge")
-    case .protectionMismatch(.external):
-      self.init(.usage, "the record is protected by a key", hint: "give --key-file or --key-fd")
-    case .protectionMismatch(.none): self.init(.usage, "the record is not protected", hint: "leave out the PIN or key")
-    case .protectionMismatch:
-      self.init(.usage, "the record is protected by a PIN", hint: "give --pin-file, or type it")
+    case .protectionMismatch([]): self.init(.usage, "the record is not protected", hint: "leave out the PIN or key")
+    case .protectionMismatch(let inputs):
+      self.init(.usage, "the record's protection is: \(inputs.text)", hint: "give exactly that")
+    case .otherHost:
+      self.init(
+        .denied, "the record is bound to another host", hint: "use it there, or activate again on this host")
     default: self.init(change: fault)
     }
   }

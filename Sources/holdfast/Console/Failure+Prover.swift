@@ -39,7 +39,7 @@ extension Failure {
 
   private static let enrolAgain = "enrol again: holdfast enroll --replace"
 
-  private init(_ fault: HostSecretFault) {
+  init(_ fault: HostSecretFault) {
     let path = HostSecretPlace.path ?? "device.secret"
     let secret = "this host's secret \(path)"
     switch fault {

@@ -49,7 +49,7 @@ struct Seal: Verb {
       request = try SealRequest(command: command, parameters: parameter, fieldByteLimit: record.sealFieldByteLimit)
     } catch { throw Failure(error, fieldByteLimit: record.sealFieldByteLimit) }
     show(request)
-    let secret = try unlocking.secret(for: record.protection.mode)
+    let secret = try unlocking.secret(for: record.protection)
     let seal = try authenticator.using { () throws(AuthenticatorFault) in
       try folder.seal(request, for: record, challenge: challenge, with: secret, clock: SystemClock())
     }

@@ -51,10 +51,4 @@ import Testing
     #expect(!pin.isSame(as: try PIN("1358")))
     #expect(!pin.isSame(as: try PIN("13570")))
   }
-
-  @Test func `each kind of protection says what is to be asked`() throws {
-    #expect(ProtectionKind.none.mode == .none)
-    #expect(ProtectionKind.pin.mode == .current)
-    #expect(ProtectionKind.key.mode == .external)
-  }
 }

@@ -42,7 +42,7 @@ struct OTPCode: Verb {
     let folder = try authenticator.open()
     let record = try record.find(.otp, in: folder, authenticator)
     guard !pair || challenge == nil else { throw Failure(.usage, "--pair and --challenge cannot be combined") }
-    let secret = try unlocking.secret(for: record.protection.mode)
+    let secret = try unlocking.secret(for: record.protection)
     let (pair, challenge) = (pair, challenge)
     let codes = try authenticator.using { () throws(AuthenticatorFault) in
       let clock = SystemClock()

@@ -27,10 +27,10 @@ struct OTPExport: Verb {
     guard !(qr && output.json) else { throw Failure(.usage, "--qr and --json cannot be combined") }
     let folder = try authenticator.open()
     let record = try record.find(.otp, in: folder, authenticator)
-    if record.protection == .pin {
+    if record.protection.contains(.pin) {
       Console.warning("a wrong PIN exports a wrong secret, which this command cannot notice")
     }
-    let secret = try unlocking.secret(for: record.protection.mode)
+    let secret = try unlocking.secret(for: record.protection)
     let credential = try authenticator.using { () throws(AuthenticatorFault) in
       try folder.credential(of: record, with: secret)
     }

@@ -59,7 +59,7 @@ struct OTPImport: Verb {
         "the secret of \(credential.user) has \(credential.secret.count) bytes, which is short for its hash")
     }
     let protection = try new.secret()
-    for credential in credentials where credential.isText && protection.kind == .pin {
+    for credential in credentials where credential.isText && protection.inputs.contains(.pin) {
       Console.warning(
         "the secret of \(credential.user) is text and not random bytes, so anyone who has the file can recognise a wrong PIN"
       )

@@ -45,7 +45,9 @@ extension Record {
     return .object([
       ("user", .string(user)), ("index", .integer(UInt64(index))), ("purpose", .string(purpose.name)),
       ("issuer", .string(issuer)), ("device_id", deviceID.map { .string(hexadecimal($0)) } ?? .null),
-      ("method", .string(method.description)), ("protection", .string(protection.name)),
+      ("method", .string(method.description)),
+      ("protection", .string(protection.isEmpty ? "none" : protection.names.joined(separator: "+"))),
+      ("requires", .array(protection.names.map { .string($0) })),
       ("next_counter", method.isCounted ? .integer(nextCounter) : .null),
       ("acknowledged_counter", method.isCounted ? .integer(acknowledgedCounter) : .null),
       ("clock_ahead_seconds", .integer(UInt64(max(clockOffsetSeconds, 0)))),
@@ -67,21 +69,18 @@ extension RecordPurpose {
   }
 }
 
-extension ProtectionKind {
-  var name: String {
-    switch self {
-    case .none: "none"
-    case .pin: "pin"
-    case .key: "key"
-    }
-  }
+extension ProtectionInputs {
+  private static let named: [(input: ProtectionInputs, name: String, text: String)] = [
+    (.pin, "pin", "PIN"), (.key, "key", "key"), (.host, "host", "bound to a host"),
+  ]
 
-  fileprivate var text: String {
-    switch self {
-    case .none: "no PIN"
-    case .pin: "PIN"
-    case .key: "key"
-    }
+  /// The names of the inputs in JSON.
+  var names: [String] { Self.named.filter { contains($0.input) }.map(\.name) }
+
+  /// The inputs in words.
+  var text: String {
+    let texts = Self.named.filter { contains($0.input) }.map(\.text)
+    return ((isDisjoint(with: [.pin, .key]) ? ["no PIN"] : []) + texts).joined(separator: ", ")
   }
 }
 

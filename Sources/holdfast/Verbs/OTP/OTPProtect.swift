@@ -7,13 +7,16 @@ import HoldfastOpenSSL
 struct OTPProtect: Verb {
   static let configuration = CommandConfiguration(
     commandName: "protect",
-    abstract: "Change the PIN or key of a user's records, without the device.",
+    abstract: "Change the PIN, key or host that a user's records need, without the device.",
     discussion: """
-      A mistyped old PIN cannot be recognised, and it would destroy the secret. Therefore the command first shows an undo \
-      code, which restores the old state until a code is accepted or until --confirm.
+      A mistyped old PIN or a wrong key cannot be recognised, and it would destroy the secret. Therefore the command first \
+      shows an undo code, which restores the old state until a code is accepted or until --confirm. An additional key and \
+      the binding to a host come and go without the PIN.
       """,
     examples: [
       "holdfast otp protect --authenticator keys",
+      "holdfast otp protect --authenticator keys --add-key-file key --bind-host",
+      "holdfast otp protect --authenticator keys --remove-keys --key-file key",
       "holdfast otp protect --authenticator keys --undo",
       "holdfast otp protect --authenticator keys --confirm",
     ])
@@ -23,6 +26,12 @@ struct OTPProtect: Verb {
   @OptionGroup var unlocking: UnlockingOptions
   @OptionGroup var new: NewProtectionOptions
   @OptionGroup var output: OutputOptions
+
+  @Flag(help: "Take off the key that is needed in addition to the PIN, which --key-file or --key-fd gives.")
+  var removeKeys = false
+
+  @Flag(help: "Take off the binding to this host.")
+  var unbindHost = false
 
   @Option(
     help: "Undo the last change: a file with the undo code, or - for standard input.", completion: .file())
@@ -37,6 +46,15 @@ struct OTPProtect: Verb {
   mutating func perform() throws(Failure) {
     guard !confirm || !(undo || undoCodeFile != nil) else {
       throw Failure(.usage, "--confirm and --undo-code-file cannot be combined")
+    }
+    try new.check()
+    guard !(removeKeys && new.addsKey), !(unbindHost && new.bindHost) else {
+      throw Failure(.usage, "a key or a host cannot be added and removed at once")
+    }
+    guard !(new.replacesPIN && isAboutMasks) else {
+      throw Failure(
+        .usage, "a new PIN cannot be combined with a change of additional keys or of the host",
+        hint: "confirm the one change, then make the other")
     }
     let folder = try authenticator.open()
     if confirm {
@@ -72,8 +90,64 @@ struct OTPProtect: Verb {
 
   private func change(in folder: Authenticator) throws(Failure) {
     let target = try target(in: folder)
-    let old = try unlocking.secret(for: target.protection.mode, question: "old PIN")
-    let new = try new.secret()
+    if isAboutMasks {
+      let old = try masksToTakeOff(of: target.protection)
+      let added = ProtectionSecret(key: try new.additionalKey(), host: try new.hostSecret())
+      try change(target, from: old, to: added, in: folder)
+    } else {
+      let old = try unlocking.secret(for: target.protection, question: "old PIN")
+      try change(target, from: old, to: replacement(of: old), in: folder)
+    }
+  }
+
+  /// Whether only an additional key or the binding to a host changes.
+  private var isAboutMasks: Bool { new.addsKey || new.bindHost || removeKeys || unbindHost }
+
+  /// Returns what replaces the PIN, or the key that stands in its place. An additional key and the binding to a host stay.
+  private func replacement(of old: borrowing ProtectionSecret) throws(Failure) -> ProtectionSecret {
+    let hasBoth = old.inputs.isSuperset(of: [.pin, .key])
+    guard !(hasBoth && new.isKeyInstead) else {
+      throw Failure(
+        .usage, "the records need a key and a PIN",
+        hint: "--add-key-file replaces the key, and --remove-keys removes it")
+    }
+    let key = try hasBoth ? old.copyOfKey() : new.newKey()
+    return ProtectionSecret(pin: try new.newPIN(), key: key, host: old.copyOfHost())
+  }
+
+  /// Returns the masks that a change of the additional key or of the host takes off.
+  private func masksToTakeOff(of inputs: ProtectionInputs) throws(Failure) -> ProtectionSecret {
+    var old: ProtectionInputs = []
+    if removeKeys {
+      guard inputs.contains(.key) else { throw Failure(.usage, "the records need no key") }
+      guard inputs.contains(.pin) else {
+        throw Failure(.usage, "the records have no PIN", hint: "--new-pin-file or --no-pin replaces the key")
+      }
+      old.insert(.key)
+    }
+    if new.addsKey && inputs.contains(.key) {
+      guard unlocking.keyFile != nil || unlocking.keyFd != nil else {
+        throw Failure(
+          .usage, "the records already need a key, which this one would replace",
+          hint: "give the present key with --key-file or --key-fd")
+      }
+      Console.warning("the new key replaces the present one")
+      old.insert(.key)
+    }
+    if new.bindHost && inputs.contains(.host) {
+      throw Failure(.usage, "the records are already bound to a host", hint: "--unbind-host releases them")
+    }
+    if unbindHost {
+      guard inputs.contains(.host) else { throw Failure(.usage, "the records are not bound to a host") }
+      old.insert(.host)
+    }
+    return try unlocking.secret(for: old)
+  }
+
+  private func change(
+    _ target: Record, from old: borrowing ProtectionSecret, to new: borrowing ProtectionSecret,
+    in folder: Authenticator
+  ) throws(Failure) {
     var random = SystemRandom()
     let code = try authenticator.using { () throws(AuthenticatorFault) in
       try folder.prepareChange(of: target, random: &random)
@@ -100,7 +174,7 @@ struct OTPProtect: Verb {
       try folder.change(target, from: old, to: new, under: code, random: &random)
     } catch { throw Failure(error, folder: authenticator.authenticator).afterResult() }
     Console.note("the protection is changed; if the device accepts the next code, run: \(again("--confirm"))")
-    Console.note("if it does not, the old PIN was mistyped; run: \(again("--undo"))")
+    Console.note("if it does not, the old PIN or key was wrong; run: \(again("--undo"))")
   }
 
   private func again(_ option: String) -> String {
