@@ -72,6 +72,23 @@ extension AuthenticatorUser {
     return try proveHost(record, by: inquiry, in: authenticator)
   }
 
+  /// Asks a device whether it has locked a user out, before a code is typed. The question costs no attempt.
+  ///
+  /// Source: docs/protocol.md, the command `user-state`.
+  ///
+  /// - Parameters:
+  ///   - user: the name of the user, 1 to 32 bytes.
+  ///   - prover: the app that proves itself to the device, whose policy must name the command.
+  ///   - endpoint: the address at which the device serves.
+  ///   - options: the device that must answer, and the time.
+  /// - Throws: ``UserExchangeError``.
+  public static func state(
+    of user: String, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
+  ) throws(UserExchangeError) -> UserLockState {
+    let inquiry = DeviceInquiry(prover: prover, endpoint: endpoint, options: options)
+    return try UserLockState(try inquiry.ask(UserCommandName.state, [user]).result)
+  }
+
   /// Completes an activation whose end was lost. Only the device's host code shows whether it accepted the activation; the fact
   /// that it knows a user with the name does not.
   private func complete(
@@ -127,6 +144,26 @@ public struct SynchronisedUser: Sendable, Hashable {
   public let otpNext: UInt64?
   /// The first counter or time step that the device accepts in a seal; nil if the user has none.
   public let sealNext: UInt64?
+}
+
+/// A device's answer to `user-state`: whether it has locked a user out.
+public struct UserLockState: Sendable, Hashable {
+  /// The number of rejected codes.
+  public let failureCount: UInt64
+  /// The time until the device looks at codes again, in seconds; 0 if the user is not locked out.
+  public let lockedSeconds: UInt64
+
+  /// Parses `[failures, seconds]`.
+  fileprivate init(_ result: [UInt8]) throws(UserExchangeError) {
+    guard !result.isEmpty else { throw .unknownUser }
+    do throws(EncodingFault) {
+      var reader = CBORReader(result.span)
+      try reader.array(of: 2)
+      failureCount = try reader.unsigned()
+      lockedSeconds = try reader.unsigned()
+      try reader.finish()
+    } catch { throw .malformedAnswer }
+  }
 }
 
 /// A command that asks a device for a value: the app proves itself, and the sealed result is the answer.

@@ -59,13 +59,13 @@ class LinuxDevice:
         """Runs one of the owner's verbs on the device."""
         return self.command_line.run("device", *arguments, *self.device_arguments)
 
-    def service(self):
+    def service(self, name="service"):
         """A service that the device trusts and that knows the device: its folder, and the device's descriptor."""
-        run, service, descriptor = self.command_line, self.folder / "service", self.folder / "device.json"
+        run, service, descriptor = self.command_line, self.folder / name, self.folder / "device.json"
         descriptor.write_bytes(self.owner("show", "--json").stdout)
         run.succeed("service", "init", "--dir", service)
         run.succeed("service", "device", "add", "--dir", service, descriptor)
-        issuer = self.folder / "service.jwk"
+        issuer = self.folder / f"{name}.jwk"
         issuer.write_text(json.dumps(run.read_json("service", "show", "--dir", service)["issuer"]))
         assert self.owner("trust", issuer).returncode == 0, "the device does not trust the service"
         return service, descriptor

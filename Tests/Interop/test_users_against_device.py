@@ -347,6 +347,76 @@ def test_holdfast_prove_gives_a_password_from_standard_input_and_a_seal_from_a_f
         (device.device_folder / "policy.json").write_text(json.dumps(policy))
 
 
+@owners
+def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted_password(device, users):
+    run, keys, file = device.command_line, device.folder / "lockable", device.folder / "code"
+    code = users.code("add", "lia", "--otp", "hotp")
+    activated = subprocess.run(
+        [run.path, "otp", "activate", "--connect", device.endpoint, "--code", "-", "--no-pin", "--authenticator", keys],
+        input=code.encode(),
+        env=run.environment,
+        timeout=60,
+        capture_output=True,
+    )
+    assert activated.returncode == 0, activated.stderr
+    state = device.folder / "lockers-state"
+    service, descriptor = device.service("lockers-service")
+    run.succeed("enroll", "--device", descriptor, "--service", service, "--state", state)
+    policy_file = device.device_folder / "policy.json"
+    before = policy_file.read_text()
+    policy = json.loads(before)
+    policy["commands"]["user-state"] = {"factors": ["device"]}
+    policy_file.write_text(json.dumps(policy))
+
+    def holdfast(*arguments):
+        return subprocess.run([run.path, *arguments], env=run.environment, timeout=60, capture_output=True)
+
+    def prove(*options):
+        file.write_bytes(holdfast("otp", "--authenticator", keys).stdout)
+        common = ("--connect", device.endpoint, "--state", state, "--command", "configure", "--user", "lia")
+        return holdfast("prove", *common, "--otp", file, *options)
+
+    def told(*options):
+        asked = holdfast("otp", "user-state", "--connect", device.endpoint, "--state", state, "--json", *options)
+        assert asked.returncode == 0, asked.stderr
+        return json.loads(asked.stdout)
+
+    def advice():
+        said = holdfast("otp", "should-sync", "--authenticator", keys, "--json")
+        return json.loads(said.stdout)["records"][0]
+
+    try:
+        assert told("--user", "lia") == {"user": "lia", "locked": False, "failures": 0, "seconds": 0}
+        assert (
+            holdfast("otp", "user-state", "--connect", device.endpoint, "--state", state, "--user", "x").returncode == 1
+        )
+        for _ in range(5):
+            holdfast("otp", "--authenticator", keys)
+        assert (advice()["advice"], advice()["unseen_codes"]) == ("advised", 5)
+        accepted_round = prove("--authenticator", keys)
+        assert accepted_round.returncode == 0, accepted_round.stderr
+        assert (advice()["advice"], advice()["unseen_codes"]) == ("not needed", 0), "synchronised after the password"
+        assert prove("--authenticator", device.folder / "nowhere").returncode == 0, "accepted, but not synchronised"
+        end = int(time.time()) + 1000
+        assert device.owner("user", "lock", "lia", "--until", str(end - 5000)).returncode == 64, (
+            "a time that has passed"
+        )
+        assert device.owner("user", "lock", "nobody at all").returncode != 0, "an unknown user"
+        assert device.owner("user", "lock", "lia", "--until", str(end)).returncode == 0
+        state_of_lia = told("--user", "lia")
+        assert state_of_lia["locked"] and 900 < state_of_lia["seconds"] <= 1000, "seconds of the lock"
+        refused = prove("--authenticator", keys)
+        assert refused.returncode == 1 and b"lockedOut" in refused.stdout, "a right code of a locked user"
+        assert device.owner("user", "lock", "lia").returncode == 0
+        users.unlock(users.code("unlock", "lia"))
+        assert prove().returncode == 0, "after the owner's code"
+        events = json.loads(device.owner("audit", "--json", "--last", "40").stdout)["entries"]
+        assert [entry["user"] for entry in events if entry["event"] == "user-locked"] == ["lia", "lia"]
+    finally:
+        policy_file.write_text(before)
+        device.owner("user", "remove", "lia")
+
+
 def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_good(device, users):
     run = device.command_line
     folder = device.folder / "keys"

@@ -24,7 +24,7 @@ extension AuditEntry {
   /// activated, `[…, 13, user]` added, `[…, 14, user]` unlocked, `[…, 15, user]` removed, `[…, 16, …]` like 0, followed
   /// by the user, `[…, 17, status, kid / null, jti / null, count]` denied rounds, `[…, 18, count, head]` log cut after
   /// this entry, `[…, 19, round, index, SHA-256 / text]` parameter of an accepted round, `[…, 20, round, reason, text]`
-  /// accepted round whose command failed; `round` is the number of the round's entry.
+  /// accepted round whose command failed; `round` is the number of the round's entry; `[…, 21, user, until]` locked.
   ///
   /// Source: docs/audit-log.md.
   package func encode<Sink: ByteSink & ~Copyable>(into sink: inout Sink) throws(Sink.Failure) {
@@ -60,7 +60,7 @@ extension AuditEvent {
     case .round(let round): round.user == nil ? 6 : 7
     case .generationFloorMoved, .parameter, .failed: 3
     case .denied: 4
-    case .clockFloorMoved, .codeIssued, .logCut: 2
+    case .clockFloorMoved, .codeIssued, .logCut, .userLocked: 2
     case .unproved, .created, .started, .issuerTrusted, .issuerRemoved, .policySeen, .reset: 1
     case .userActivated, .userAdded, .userUnlocked, .userRemoved: 1
     case .stopped: 0
@@ -112,6 +112,9 @@ extension AuditEvent {
     case .userAdded(let user): try sink.appendUser(13, user)
     case .userUnlocked(let user): try sink.appendUser(14, user)
     case .userRemoved(let user): try sink.appendUser(15, user)
+    case .userLocked(let user, let until):
+      try sink.appendUser(21, user)
+      try sink.appendCBOR(unsigned: until)
     case .denied(let rounds):
       try sink.appendCBOR(unsigned: 17)
       try rounds.encode(into: &sink)
@@ -156,6 +159,7 @@ extension AuditEvent {
     case 18: self = .logCut(AuditChain(count: try reader.unsigned(), head: try reader.fixedBytes()))
     case 19: self = .parameter(try AuditedParameter(&reader))
     case 20: self = .failed(try AuditedFailure(&reader))
+    case 21: self = .userLocked(try reader.text(), until: try reader.unsigned())
     default: throw .unexpected
     }
   }
@@ -234,6 +238,8 @@ package enum AuditEvent: Sendable, Equatable {
   case userUnlocked(BoundedText<32>)
   /// The owner removed a user.
   case userRemoved(BoundedText<32>)
+  /// The owner locked a user until this time, in Unix seconds.
+  case userLocked(BoundedText<32>, until: UInt64)
   /// Rounds that were denied and changed nothing, since the previous counts.
   case denied(DeniedRounds)
   /// The log no longer keeps the entries up to this point of the chain.

@@ -168,8 +168,10 @@ extension AppraisalInput {
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
     codes = request.givenFactors
-    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser
-    isAnotherUsersCode = request.isAbout(anotherThan: token.claims.user ?? codeUser, needing: factors ?? [])
+    let namedUser = request.namedUser(knowsState: Rules.knowsUserState)
+    codeUser = request.codeUser(for: factors ?? []) ?? namedUser
+    isAnotherUsersCode = request.isAbout(
+      anotherThan: token.claims.user ?? codeUser, named: namedUser, needing: factors ?? [])
     matches = nil
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength
@@ -209,7 +211,9 @@ extension Request {
     return longest
   }
 
-  fileprivate func isAbout(anotherThan user: BoundedText<32>?, needing factors: Factors) -> Bool {
+  fileprivate func isAbout(
+    anotherThan user: BoundedText<32>?, named namedUser: BoundedText<32>?, needing factors: Factors
+  ) -> Bool {
     guard let user else { return false }
     if let namedUser, namedUser != user { return true }
     for purpose in CodePurpose.given where factors.contains(purpose.factor) {

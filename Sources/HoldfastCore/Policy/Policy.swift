@@ -48,6 +48,13 @@ public protocol Policy: ~Copyable {
   var codeLimits: CodeLimits { get }
   /// The most seconds by which a token's `iat` may be above the clock floor.
   var maximumIssueAdvanceSeconds: UInt64 { get }
+  /// Whether the device carries out `user-state` itself, if the policy names it.
+  static var knowsUserState: Bool { get }
+}
+
+extension Policy where Self: ~Copyable {
+  /// Returns false: a microcontroller has no room for it.
+  @inlinable public static var knowsUserState: Bool { false }
 }
 
 /// The factors that a command needs in addition to a valid token.

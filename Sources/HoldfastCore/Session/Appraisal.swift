@@ -152,7 +152,7 @@ extension DeviceSession {
     _ token: borrowing AuthenticatedToken, _ proofs: (integrity: ProofResult, device: ProofResult),
     request: borrowing Request, nonce: Nonce?, actuator: inout Machine
   ) -> RecordedRound {
-    var needsPlace = !UserCommandName.contains(request.command)
+    var needsPlace = !UserCommandName.contains(request.command, under: Environment.Rules.self)
     var hasPlace = false
     do throws(DeviceFault) {
       let milliseconds = clock.monotonicMilliseconds()

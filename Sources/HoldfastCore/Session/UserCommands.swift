@@ -8,10 +8,19 @@ package enum UserCommandName {
   package static let synchronise: BoundedText<32> = BoundedText("user-sync")
   /// `host-code`, whose parameters are a user and a challenge of 16 hexadecimal digits.
   package static let hostCode: BoundedText<32> = BoundedText("host-code")
+  /// `user-state`, whose parameter is a user, for devices whose policy can allow it: see ``Policy/knowsUserState``.
+  package static let state: BoundedText<32> = BoundedText("user-state")
 
   /// Returns whether `command` is one of them, which the device itself carries out.
   @inline(never)
   package static func contains(_ command: BoundedText<32>) -> Bool { command == synchronise || command == hostCode }
+
+  /// Returns whether a device with such a policy carries out `command` itself.
+  package static func contains<Rules: Policy & ~Copyable>(
+    _ command: BoundedText<32>, under policy: Rules.Type
+  ) -> Bool {
+    contains(command) || (policy.knowsUserState && command == state)
+  }
 }
 
 extension DeviceSession {
@@ -27,7 +36,29 @@ extension DeviceSession {
       try answerHost(request, result: &result)
       return true
     }
+    if Environment.Rules.knowsUserState, request.command == UserCommandName.state {
+      try tellState(request, result: &result)
+      return true
+    }
     return false
+  }
+
+  /// Writes CBOR `[failures, seconds]`: the number of failed attempts with codes, and the time until the device looks at
+  /// codes again, which is 0 if the user is not locked out.
+  private mutating func tellState(_ request: borrowing Request, result: inout ResultBuffer) throws(ActuatorFailure) {
+    guard request.parameterCount == 1 else { throw ActuatorFailure() }
+    let user: UserRecord
+    let now: UInt64
+    do throws(DeviceFault) {
+      guard let name = request.namedUser(knowsState: true), let found = try store.user(named: name) else { return }
+      user = found
+      now = try self.now()
+    } catch { throw ActuatorFailure() }
+    do throws(EncodingFault) {
+      try result.appendCBOR(array: 2)
+      try result.appendCBOR(unsigned: user.failureCount)
+      try result.appendCBOR(unsigned: user.lockedUntil > now ? user.lockedUntil - now : 0)
+    } catch { throw ActuatorFailure() }
   }
 
   /// Writes CBOR `[time, otp, seal]`: the time that the user's clock is expected to have, and the first position of
@@ -40,7 +71,7 @@ extension DeviceSession {
     let user: UserRecord
     let now: UInt64
     do throws(DeviceFault) {
-      guard let name = request.namedUser, let found = try store.user(named: name) else { return }
+      guard let name = request.namedUser(knowsState: false), let found = try store.user(named: name) else { return }
       user = found
       now = try self.now()
     } catch { throw ActuatorFailure() }
@@ -86,7 +117,9 @@ extension DeviceSession {
   private mutating func hostSecret(
     for request: borrowing Request, _ challenge: inout FixedBytes<8>
   ) throws(DeviceFault) -> CodeSecret? {
-    guard let name = request.namedUser, let user = try store.user(named: name), let issued = user.challenge else {
+    guard let name = request.namedUser(knowsState: false), let user = try store.user(named: name),
+      let issued = user.challenge
+    else {
       return nil
     }
     challenge = issued.bytes
@@ -102,9 +135,11 @@ extension DeviceSession {
 
 extension Request {
   /// The user that a command of users names in its first parameter; nil for any other command, and if that is not a
-  /// name.
-  var namedUser: BoundedText<32>? {
-    guard command == UserCommandName.synchronise || command == UserCommandName.hostCode, (parameterCount ?? 0) > 0
+  /// name. `knowsState` says whether `user-state` is one.
+  func namedUser(knowsState: Bool) -> BoundedText<32>? {
+    guard
+      command == UserCommandName.synchronise || command == UserCommandName.hostCode
+        || (knowsState && command == UserCommandName.state), (parameterCount ?? 0) > 0
     else { return nil }
     let parameter = parameter(0)
     return BoundedText(parameter.bytes)

@@ -101,7 +101,8 @@ public struct VerifierSession<
   /// The prover's user could only ask about it.
   private func reportUnknownCommand() {
     guard case .round(let round)? = session.store.event, round.status == .commandRefused,
-      policy.current.rule(for: round.command) != nil, !UserCommandName.contains(round.command),
+      policy.current.rule(for: round.command) != nil,
+      !UserCommandName.contains(round.command, under: DevicePolicy.self),
       !actuator.carriesOut(round.command)
     else { return }
     device.notify(.unknownToActuator(connection: connection, command: round.command))

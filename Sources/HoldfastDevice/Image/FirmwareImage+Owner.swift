@@ -229,6 +229,19 @@ extension FirmwareImage {
     }
   }
 
+  /// Locks a user until a time by the device's clock, in Unix seconds; see ``Ledger/lockUser(_:until:realClock:)``.
+  ///
+  /// - Throws: `floorOutOfRange`, `unknownUser`, `damaged`, `unwritable`.
+  package func lockUser(_ user: BoundedText<32>, until: UInt64, realClock: UInt64?) throws(LedgerFault) {
+    guard until <= maximumInteger else { throw .floorOutOfRange }
+    let isKnown = try change { (store, _) throws(LedgerFault) in
+      try store.attempt { (store) throws(DeviceFault) in
+        try store.lockUser(user, until: until, realClock: realClock)
+      }
+    }
+    guard isKnown else { throw .unknownUser }
+  }
+
   /// Removes a user and the owner's codes for them. Returns whether there was a user or a code with that name.
   ///
   /// - Throws: `damaged`, `unwritable`.

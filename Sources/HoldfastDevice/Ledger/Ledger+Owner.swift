@@ -229,6 +229,22 @@ extension Ledger {
     if let fault { throw fault }
   }
 
+  /// Locks a user until a time: the device looks at no code of the user before. Codes of the owner's that wait for the user
+  /// are withdrawn, and only a later one for unlocking ends the lock. `until` and `realClock` are in Unix seconds.
+  ///
+  /// - Throws: `floorOutOfRange` beyond 2^53 - 1, `unknownUser`, `busy`, `failed`, and `rolledBack` or `counter` if the ledger is
+  ///   anchored.
+  package func lockUser(_ user: BoundedText<32>, until: UInt64, realClock: UInt64?) throws(LedgerFault) {
+    guard until <= maximumInteger else { throw .floorOutOfRange }
+    let isKnown = try change { (tables, state) throws(DatabaseError) in
+      guard try tables.setOwnerLock(of: user, until: until) else { return false }
+      try tables.deleteCodes(of: user)
+      try tables.append(.userLocked(user, until: until), time: state.time(realClock: realClock), to: &state)
+      return true
+    }
+    guard isKnown else { throw .unknownUser }
+  }
+
   /// Removes a user, the user's secrets, and the owner's codes for the user. Returns whether there was a user or a code with
   /// that name. `realClock` is in Unix seconds.
   ///

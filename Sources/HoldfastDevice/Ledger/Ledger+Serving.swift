@@ -132,9 +132,10 @@ extension Ledger {
       guard let facts = try tables.facts(ofCode: codeID, state: state, limits: limits), let user = decide(facts) else {
         return nil
       }
-      try tables.save(user)
-      try tables.deleteCode(id: codeID)
       let name = facts.code.user
+      try tables.save(user)
+      _ = try tables.setOwnerLock(of: name, until: 0)
+      try tables.deleteCode(id: codeID)
       try tables.append(.userUnlocked(name), time: state.time(realClock: realClock), to: &state)
       return name
     }

@@ -18,10 +18,13 @@ extension LedgerTables {
       expires INTEGER NOT NULL, otp BLOB, seal BLOB
     ) STRICT;
     """
+  /// The owner's lock has a column that no round writes: a right code, which ends a lockout, must not end it.
+  static let ownerLockSchema: StaticString =
+    "ALTER TABLE users ADD COLUMN owner_locked_until INTEGER NOT NULL DEFAULT 0"
 
   package func user(named name: BoundedText<32>) throws(DatabaseError) -> UserRecord? {
     let sql: StaticString = """
-      SELECT id, failures, locked_until, clock_offset, last_accepted, challenge, challenge_expires, failed_factors
+      SELECT id, failures, max(locked_until, owner_locked_until), clock_offset, last_accepted, challenge, challenge_expires, failed_factors
       FROM users
       WHERE name = ?
       """
@@ -46,9 +49,10 @@ extension LedgerTables {
   /// Writes the changes that a round made to a user, who must exist.
   package func save(_ user: UserRecord) throws(DatabaseError) {
     let sql: StaticString = """
-      UPDATE users SET failures = ?, locked_until = ?, clock_offset = ?, last_accepted = ?, challenge = ?,
-        challenge_expires = ?, failed_factors = ?
-      WHERE id = ?
+      UPDATE users SET failures = ?1,
+        locked_until = CASE WHEN owner_locked_until > 0 AND owner_locked_until = ?2 THEN locked_until ELSE ?2 END,
+        clock_offset = ?3, last_accepted = ?4, challenge = ?5, challenge_expires = ?6, failed_factors = ?7
+      WHERE id = ?8
       """
     let changed = try database.run(
       sql, .unsigned(user.failureCount), .unsigned(user.lockedUntil), .integer(user.clockOffsetSeconds),
@@ -63,6 +67,17 @@ extension LedgerTables {
         sql, .unsigned(account.nextPosition), .optional(account.resynchronisingPosition), .unsigned(user.id),
         .unsigned(UInt64(purpose.rawValue)))
     }
+  }
+
+  /// Locks a user until a time, in Unix seconds; 0 ends the lock. Returns whether there is such a user.
+  package func setOwnerLock(of name: BoundedText<32>, until: UInt64) throws(DatabaseError) -> Bool {
+    try database.run(
+      "UPDATE users SET owner_locked_until = ? WHERE name = ?", .unsigned(until), .text(name.description)) > 0
+  }
+
+  /// Deletes the owner's codes for a user.
+  package func deleteCodes(of user: BoundedText<32>) throws(DatabaseError) {
+    try database.run("DELETE FROM codes WHERE user = ?", .text(user.description))
   }
 
   package func users() throws(DatabaseError) -> [BoundedText<32>] {

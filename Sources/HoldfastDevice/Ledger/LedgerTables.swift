@@ -35,7 +35,7 @@ package struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
-    usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema,
+    usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {

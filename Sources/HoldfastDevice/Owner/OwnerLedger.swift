@@ -36,6 +36,8 @@ package protocol OwnerLedger: AuditLog {
   func addUser(
     _ user: BoundedText<32>, _ accounts: [NewAccount], replaces: Bool, realClock: UInt64?
   ) throws(LedgerFault)
+  /// Locks a user until a time, in Unix seconds; see ``Ledger/lockUser(_:until:realClock:)``.
+  func lockUser(_ user: BoundedText<32>, until: UInt64, realClock: UInt64?) throws(LedgerFault)
   /// Removes a user, the user's secrets, and the owner's codes for the user. Returns whether there was a user or a code with
   /// that name.
   func removeUser(_ user: BoundedText<32>, realClock: UInt64?) throws(LedgerFault) -> Bool

@@ -71,7 +71,9 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   /// Returns the records of the parameters of a request, for the audit log. The commands of users have none, as the entry of
   /// their round names the user.
   package func auditedParameters(of request: borrowing Request) throws(CryptographyFailure) -> [AuditedParameter] {
-    guard let count = request.parameterCount, !UserCommandName.contains(request.command) else { return [] }
+    guard let count = request.parameterCount, !UserCommandName.contains(request.command, under: Self.self) else {
+      return []
+    }
     let isText = commandsAuditedAsText.contains(request.command)
     var parameters: [AuditedParameter] = []
     for index in 0..<count {
@@ -86,8 +88,11 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package func commandsNotCarriedOut<Machine: Actuator & ~Copyable>(
     by actuator: borrowing Machine
   ) -> [BoundedText<32>] {
-    sortedCommands.map(\.name).filter { !UserCommandName.contains($0) && !actuator.carriesOut($0) }
+    sortedCommands.map(\.name).filter { !UserCommandName.contains($0, under: Self.self) && !actuator.carriesOut($0) }
   }
+
+  /// Returns true: the device tells a user's state if the policy names `user-state`.
+  public static var knowsUserState: Bool { true }
 
   /// Whether any command may come in a compatibility round.
   package var allowsCompatibility: Bool {
@@ -156,6 +161,8 @@ extension DevicePolicy {
 /// It is a class, so that the connection can renew it while its ``DeviceSession`` holds it. Only one thread uses it.
 package final class SessionPolicy: Policy {
   package init() {}
+
+  package static var knowsUserState: Bool { DevicePolicy.knowsUserState }
 
   package var current = DevicePolicy.denyAll
 

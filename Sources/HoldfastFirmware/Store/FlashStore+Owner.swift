@@ -120,6 +120,28 @@ extension FlashStore where Flash: ~Copyable, Crypto: ~Copyable {
     return true
   }
 
+  /// Locks a user until a time, in Unix seconds, and withdraws the owner's codes for them. Returns whether there is such a user.
+  ///
+  /// - Throws: `DeviceFault.store` if the store cannot be read or the lock cannot be recorded.
+  package mutating func lockUser(
+    _ name: BoundedText<32>, until: UInt64, realClock: UInt64?
+  ) throws(DeviceFault) -> Bool {
+    let found: UserItem?
+    do throws(EncodingFault) { found = try findUser(name) } catch { throw .store }
+    guard var user = found else { return false }
+    user.record.lockedUntil = until
+    let locked = user
+    try record { (store: inout Self) throws(EncodingFault) in
+      try locked.encode(into: &store.draft)
+      for place in store.index.codes.indices where store.index.codes[place] != 0 {
+        let code = try CodeItem.decode(try store.journal.item(store.index.codes[place]))
+        if code.user == name { try store.draftCodeGone(code.id) }
+      }
+      try store.draft(.userLocked(name, until: until), realClock: realClock)
+    }
+    return true
+  }
+
   /// Records one of the owner's codes. It replaces a code for the same user and purpose, and codes that have expired are
   /// dropped. Returns false, and records nothing, if ``codeLimit`` other codes are pending.
   ///

@@ -25,6 +25,7 @@ extension AuditEvent {
     case .userAdded: "user-added"
     case .userUnlocked: "user-unlocked"
     case .userRemoved: "user-removed"
+    case .userLocked: "user-locked"
     case .denied: "denied"
     case .logCut: "log-cut"
     case .parameter: "parameter"
@@ -50,6 +51,7 @@ extension AuditEvent {
     case .userAdded(let user): [("user", .text(user.description))]
     case .userUnlocked(let user): [("user", .text(user.description))]
     case .userRemoved(let user): [("user", .text(user.description))]
+    case .userLocked(let user, let until): [("user", .text(user.description)), ("until", .time(until))]
     case .denied(let rounds): rounds.details
     case .logCut(let chain): [("last", .number(chain.count)), ("head", .word(hexadecimal(chain.head)))]
     case .parameter(let parameter): parameter.details

@@ -9,7 +9,8 @@ import HoldfastUser
 struct DeviceInquiry {
   let endpoint: Endpoint
   private let folder: ProverFolder
-  private let options: ProofOptions
+  /// The device that must answer, and the time.
+  var options: ProofOptions
   private let pairing: PairingOptions
 
   /// Parses `connect`, `state` and `device` as given on the command line.
@@ -26,17 +27,20 @@ struct DeviceInquiry {
 
   /// Asks, and converts errors to failures.
   func ask<Answer>(
-    _ authenticator: AuthenticatorOptions,
-    _ question: (AuthenticatorUser, Prover, ProofOptions) throws(UserExchangeError) -> Answer
+    _ authenticator: AuthenticatorOptions? = nil,
+    _ question: (Prover, ProofOptions) throws(UserExchangeError) -> Answer
   ) throws(Failure) -> Answer {
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     do throws(UserExchangeError) {
-      return try question(
-        AuthenticatorUser(authenticator: authenticator.authenticator),
-        Prover(state: folder.path, keys: .app, warn: Console.warn), options)
+      return try question(Prover(state: folder.path, keys: .app, warn: Console.warn), options)
     } catch { throw Failure(error, authenticator, state: folder.path, endpoint: endpoint) }
   }
+}
+
+extension AuthenticatorOptions {
+  /// The person with this authenticator.
+  var person: AuthenticatorUser { AuthenticatorUser(authenticator: authenticator) }
 }
 
 extension Failure {

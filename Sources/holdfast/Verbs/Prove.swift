@@ -4,6 +4,7 @@ import HoldfastFormats
 import HoldfastMeasurement
 import HoldfastProver
 import HoldfastTransport
+import HoldfastUser
 import Synchronization
 
 struct Prove: Verb {
@@ -36,6 +37,12 @@ struct Prove: Verb {
   var compatibility = false
 
   @OptionGroup var codes: CodeOptions
+
+  @Option(
+    help: "The authenticator that made the codes: after an accepted command, it is synchronised with the device.",
+    completion: .directory)
+  var authenticator: String?
+
   @OptionGroup var waiting: TimeoutOptions
   @OptionGroup var pairing: PairingOptions
   @OptionGroup var output: OutputOptions
@@ -50,6 +57,9 @@ struct Prove: Verb {
     guard !compatibility || parameter.isEmpty && request.codes.count == 0 else {
       throw Failure(.usage, "a compatibility round has neither parameters nor codes")
     }
+    guard authenticator == nil || codes.user != nil else {
+      throw Failure(.usage, "--authenticator requires --otp or --seal")
+    }
     let timeoutMilliseconds = try waiting.milliseconds()
     let device = try enrolled.expectedDevice()
     let acceptor = try pairing.acceptor(for: endpoint)
@@ -63,6 +73,26 @@ struct Prove: Verb {
     }
     if compatibility { Console.warning("nothing authenticates the answer to a compatibility round") }
     try report(outcome, why: outcome.damage.map { Failure($0, folder: enrolled.state) })
+    if let authenticator, let user = codes.user, let deviceID = outcome.enrolment?.descriptor.deviceID {
+      synchronise(authenticator, user, with: deviceID)
+    }
+  }
+
+  /// Synchronises the authenticator by another round. The command was accepted in any case, so that a failure is only a
+  /// warning.
+  private func synchronise(_ path: String, _ user: String, with deviceID: DeviceID) {
+    do throws(Failure) {
+      var options = AuthenticatorOptions()
+      options.authenticator = path
+      var inquiry = try DeviceInquiry(
+        at: connect, state: enrolled.state, device: nil, waiting: waiting, pairing: pairing)
+      inquiry.options.device = deviceID
+      _ = try inquiry.ask(options) { (prover, proof) throws(UserExchangeError) in
+        try options.person.synchronise(user, as: prover, at: inquiry.endpoint, options: proof)
+      }
+    } catch {
+      Console.warning("the command was accepted, but the authenticator is not synchronised: \(error.message)")
+    }
   }
 
   /// Reports the outcome. `damage` is the damage to the state folder that forces the device to deny.
@@ -164,6 +194,9 @@ extension Request {
   private borrowing func checkUserCommand() throws(Failure) {
     if command == UserCommandName.synchronise, parameterCount != 1 {
       throw Failure(.usage, "user-sync needs one --parameter: the user", hint: "use holdfast otp sync instead")
+    }
+    if command == UserCommandName.state, parameterCount != 1 {
+      throw Failure(.usage, "user-state needs one --parameter: the user", hint: "use holdfast otp user-state instead")
     }
     guard command == UserCommandName.hostCode else { return }
     let challenge = parameterCount == 2 ? parameter(1).description : ""

@@ -13,7 +13,9 @@ struct DeviceUser: ParsableCommand {
       "holdfast device user add --dir lock alice",
       "holdfast device user list --dir lock",
     ],
-    subcommands: [DeviceUserAdd.self, DeviceUserList.self, DeviceUserUnlock.self, DeviceUserRemove.self])
+    subcommands: [
+      DeviceUserAdd.self, DeviceUserList.self, DeviceUserLock.self, DeviceUserUnlock.self, DeviceUserRemove.self,
+    ])
 }
 
 struct DeviceUserAdd: OwnerVerb {

@@ -58,6 +58,7 @@ extension LedgerUser {
 
   private func lockText(at now: UInt64) -> String {
     guard let seconds = lock(at: now) else { return "" }
+    if record.lockedUntil == maximumInteger { return "; locked out until unlocked" }
     return "; locked out until \(Timestamp(unixSeconds: record.lockedUntil)), \(seconds) s from now"
   }
 
@@ -122,6 +123,60 @@ struct DeviceUserRemove: OwnerVerb {
     } else {
       Console.result(
         isUser ? "user \(user): removed" : "user \(user): the open activation is removed; there was no user yet")
+    }
+  }
+}
+
+struct DeviceUserLock: OwnerVerb {
+  static let configuration = CommandConfiguration(
+    commandName: "lock", abstract: "Lock a user by hand. A running device applies this at once.",
+    discussion: """
+      The device accepts no password and no seal of the user any more. Open codes for the user are withdrawn. The lock ends \
+      at the time of --until, or when the user uses a code from holdfast device user unlock. Commands that need no code \
+      depend on tokens only: to end them, let the issuer revoke the tokens.
+      """,
+    examples: [
+      "holdfast device user lock --dir lock alice",
+      "holdfast device user lock --dir lock alice --until 2026-12-24T08:00:00Z",
+    ])
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  @Argument(help: "The user's name.")
+  var name: String
+
+  @Option(help: "The end of the lock by the device's clock, such as 2026-12-24T08:00:00Z, or Unix seconds.")
+  var until: String?
+
+  func check() throws(Failure) {
+    _ = try BoundedText<32>(userArgument: name)
+    _ = try end()
+  }
+
+  private func end() throws(Failure) -> UInt64 {
+    guard let until else { return maximumInteger }
+    return try Timestamp(argument: until, of: "--until").unixSeconds
+  }
+
+  func perform<Owned: OwnedDevice>(on owned: Owned) throws(Failure) {
+    let (user, end) = (try BoundedText<32>(userArgument: name), try end())
+    let ledger = try owned.ledger()
+    let now = SystemClock().unixSeconds()
+    let summary = try recording { () throws(LedgerFault) in try ledger.summary() }
+    guard end > max(summary.clockFloor, now ?? 0) else {
+      throw Failure(.usage, "--until has passed by the device's clock", hint: "name a later time, or leave it out")
+    }
+    try recording { () throws(LedgerFault) in try ledger.lockUser(user, until: end, realClock: now) }
+    let time = until == nil ? nil : "\(Timestamp(unixSeconds: end))"
+    if output.json {
+      Console.result(
+        .object([
+          ("user", .string(user.description)), ("state", .string("locked")),
+          ("locked_until", time == nil ? .null : .integer(end)),
+        ]))
+    } else {
+      Console.result("user \(user): locked until \(time ?? "unlocked")")
     }
   }
 }

@@ -42,7 +42,7 @@ struct OTPActivate: Verb {
     defer { withExtendedLifetime(acceptor) {} }
     let activated: ActivatedUser
     do throws(UserExchangeError) {
-      activated = try AuthenticatorUser(authenticator: authenticator.authenticator).activate(
+      activated = try authenticator.person.activate(
         with: ownersCode, at: endpoint, protection: protection, replacing: replace,
         timeoutMilliseconds: timeoutMilliseconds)
     } catch { throw Failure(error, authenticator, endpoint: endpoint) }

@@ -13,7 +13,8 @@ struct OTP: ParsableCommand {
       "holdfast otp activate --connect unix:/run/lock.sock --authenticator keys",
     ],
     subcommands: [
-      OTPCode.self, OTPActivate.self, OTPSync.self, OTPUnlock.self, OTPList.self, OTPProtect.self, OTPRemove.self,
+      OTPCode.self, OTPActivate.self, OTPSync.self, OTPShouldSync.self, OTPUserState.self, OTPUnlock.self, OTPList.self,
+      OTPProtect.self, OTPRemove.self,
       OTPImport.self, OTPExport.self, OTPState.self, OTPChallenge.self, OTPCheckHost.self, OTPCompute.self,
     ], defaultSubcommand: OTPCode.self)
 }

@@ -33,8 +33,8 @@ struct OTPSync: Verb {
   mutating func perform() throws(Failure) {
     let inquiry = try DeviceInquiry(
       at: connect, state: enrolled.state, device: enrolled.device, waiting: waiting, pairing: pairing)
-    let synchronised = try inquiry.ask(authenticator) { (person, prover, options) throws(UserExchangeError) in
-      try person.synchronise(user, as: prover, at: inquiry.endpoint, options: options)
+    let synchronised = try inquiry.ask(authenticator) { (prover, options) throws(UserExchangeError) in
+      try authenticator.person.synchronise(user, as: prover, at: inquiry.endpoint, options: options)
     }
     let offset = synchronised.clockOffsetSeconds
     if output.json {
