@@ -13,21 +13,30 @@ public struct Baseline: Sendable {
   public let fingerprints: BaselineFingerprints
 }
 
+/// The claims of the app that go into evidence as they are.
+private typealias Claims = (
+  subject: BoundedText<64>?, version: AppVersion?, properties: [BoundedText<128>], userProperty: BoundedText<128>?
+)
+
 extension Measurer {
   /// Takes a baseline of the app and its host as they are now, under a fresh salt; creates the device secret if there is none.
   ///
   /// - Parameters:
   ///   - subject: a claim about the app's name, 1 to 64 bytes; nil for no claim. The service's policy names the app.
   ///   - version: a claim about the app's version; nil for no claim. The service's policy knows the version.
+  ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
+  ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if a source cannot be read, or there is no randomness.
   public mutating func takeBaseline(
-    subject: BoundedText<64>? = nil, version: AppVersion? = nil, clock: borrowing some Clock & ~Copyable,
+    subject: BoundedText<64>? = nil, version: AppVersion? = nil, properties: [BoundedText<128>] = [],
+    userProperty: BoundedText<128>? = nil, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     try baseline(
-      of: try measure(makingDeviceSecret: true), subject: subject, version: version, clock: clock, random: &random)
+      of: try measure(makingDeviceSecret: true), subject: subject, version: version, properties: properties,
+      userProperty: userProperty, clock: clock, random: &random)
   }
 
   /// Makes a baseline from a recent measurement, under a fresh salt. One measurement serves for the baselines of several
@@ -37,11 +46,14 @@ extension Measurer {
   ///   - measurement: every component that Linux has, as ``measure(makingDeviceSecret:)`` returns it.
   ///   - subject: a claim about the app's name, 1 to 64 bytes; nil for no claim.
   ///   - version: a claim about the app's version; nil for no claim.
+  ///   - properties: the app's properties, at most 16, in any order; each has at least one byte.
+  ///   - userProperty: printable ASCII that the app says about its user; nil for nothing.
   ///   - clock: the source of the creation time; without a real clock, the time is 0, in 1970.
   ///   - random: the source of the salt.
   /// - Throws: ``MeasurementError`` if there is no randomness, or the measurement does not fit into evidence.
   public mutating func baseline(
     of measurement: LiveMeasurement, subject: BoundedText<64>? = nil, version: AppVersion? = nil,
+    properties: [BoundedText<128>] = [], userProperty: BoundedText<128>? = nil,
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(MeasurementError) -> Baseline {
     keys.warnIfDefault()
@@ -56,7 +68,8 @@ extension Measurer {
     } catch {
       throw .evidence(error)
     }
-    return try baseline(of: measurement, for: configuration, subject: subject, version: version)
+    let claims = (subject, version, properties, userProperty)
+    return try baseline(of: measurement, for: configuration, claims)
   }
 
   /// Makes an earlier baseline again, with the same evidence, if app and host have not changed since.
@@ -67,27 +80,37 @@ extension Measurer {
   ///   - fingerprints: the fingerprints of the baseline.
   ///   - subject: the claim of the baseline about the app's name.
   ///   - version: the claim of the baseline about the app's version.
+  ///   - properties: the app's properties, as they were.
+  ///   - userProperty: the user property, as it was.
   /// - Returns: the baseline; nil if a component, the list of components or the current release has changed.
   package mutating func baseline(
     again configuration: MeasurementConfiguration, _ fingerprints: BaselineFingerprints,
-    of measurement: LiveMeasurement, subject: BoundedText<64>?, version: AppVersion?
+    of measurement: LiveMeasurement, subject: BoundedText<64>?, version: AppVersion?,
+    properties: [BoundedText<128>] = [], userProperty: BoundedText<128>? = nil
   ) throws(MeasurementError) -> Baseline? {
     guard try keys.currentID() == configuration.mpkID, measurement.app.map(\.id) == configuration.appIDs,
       measurement.device.map(\.id) == configuration.deviceIDs
     else { return nil }
-    let baseline = try baseline(of: measurement, for: configuration, subject: subject, version: version)
+    let claims = (subject, version, properties, userProperty)
+    let baseline = try baseline(of: measurement, for: configuration, claims)
     return baseline.fingerprints == fingerprints ? baseline : nil
   }
 
   private mutating func baseline(
-    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration, subject: BoundedText<64>?,
-    version: AppVersion?
+    of measurement: LiveMeasurement, for configuration: MeasurementConfiguration, _ claims: Claims
   ) throws(MeasurementError) -> Baseline {
     let evidence: Evidence
     do throws(EncodingFault) {
+      var properties: [BoundedText<128>] = []
+      for property in claims.properties.sorted(by: { $0.precedes($1) }) where properties.last != property {
+        properties.append(property)
+      }
       evidence = try Evidence(
-        configuration: configuration, app: measurement.app, device: measurement.device, subject: subject,
-        version: version, properties: measurement.properties)
+        configuration: configuration, app: measurement.app, device: measurement.device, subject: claims.subject,
+        version: claims.version, properties: measurement.properties,
+        statements: EvidenceStatements(
+          appProperties: properties, systemID: measurement.systemID, systemVersion: measurement.systemVersion,
+          userProperty: claims.userProperty))
     } catch {
       throw .evidence(error)
     }

@@ -17,6 +17,8 @@ public struct LiveMeasurement: Sendable {
   public internal(set) var device: [Component] = []
   /// The observations for the attestation service: `agent`, `debugger`, `injection`; sorted.
   public internal(set) var properties: [BoundedText<32>] = []
+  /// `ID` and `VERSION_ID` of `/etc/os-release`; nil where it has none, or one of more than 64 bytes.
+  package internal(set) var systemID, systemVersion: BoundedText<64>?
   /// Whether only `device.secret` distinguishes this host from others of its kind, as in most containers.
   public internal(set) var restsOnDeviceSecretAlone = false
   /// The durations of the components in the order of their completion. A separate thread measures `app.image` at the same time.

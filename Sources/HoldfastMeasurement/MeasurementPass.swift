@@ -101,9 +101,11 @@ struct MeasurementPass {
     hash.append(encoded.span)
   }
 
-  private func appendRelease<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
+  private mutating func appendRelease<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {
     let release = try files.contentsIfPresent(of: "/etc/os-release", as: .operatingSystem) ?? []
     hash.append(release.span)
+    measurement.systemID = SystemRelease.value(of: "ID=", in: release)
+    measurement.systemVersion = SystemRelease.value(of: "VERSION_ID=", in: release)
   }
 
   private func appendProcessor<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {

@@ -48,6 +48,10 @@ public struct AppClaims: Sendable {
   public var subject: BoundedText<64>?
   /// The version of the app; nil for no claim.
   public var version: AppVersion?
+  /// The app's properties, at most 16, which operators see; each has at least one byte. The order does not count.
+  public var properties: [BoundedText<128>] = []
+  /// The user property, printable ASCII, which operators see; nil for none.
+  public var userProperty: BoundedText<128>?
 
   /// Creates the claims.
   public init(subject: BoundedText<64>? = nil, version: AppVersion? = nil) {
@@ -136,7 +140,8 @@ extension Prover {
     }
     do throws(MeasurementError) {
       return try measurer.baseline(
-        again: configuration, begun.fingerprints, of: measurement, subject: app.subject, version: app.version)
+        again: configuration, begun.fingerprints, of: measurement, subject: app.subject, version: app.version,
+        properties: app.properties, userProperty: app.userProperty)
     } catch { throw .measurement(error) }
   }
 
@@ -233,7 +238,8 @@ extension Prover {
       for _ in 0..<count {
         baselines.append(
           try measurer.baseline(
-            of: measurement, subject: app.subject, version: app.version, clock: SystemClock(), random: &random))
+            of: measurement, subject: app.subject, version: app.version, properties: app.properties,
+            userProperty: app.userProperty, clock: SystemClock(), random: &random))
       }
     } catch { throw .measurement(error) }
     return baselines

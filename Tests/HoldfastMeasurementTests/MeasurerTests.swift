@@ -39,6 +39,39 @@ import HoldfastMeasurement
     #expect(text(mine.device) == text(device))
   }
 
+  @Test(arguments: [
+    ("ID=debian\nVERSION_ID=\"12\"\n", "debian", "12"), ("NAME=x\nVERSION_ID=1\nVERSION_ID='3.4 b'\n", nil, "3.4 b"),
+    ("ID=\"a\\\"b\"\nVERSION_ID=\n", "a\"b", nil), ("ID=\"open\nVERSION_ID=a b\n", nil, nil),
+    ("ID=\(String(repeating: "x", count: 65))\nMYVERSION_ID=1", nil, nil), ("", nil, nil),
+    ("ID=\(String(repeating: "x", count: 64))", String(repeating: "x", count: 64), nil),
+  ])
+  func `evidence states the system as os-release has it`(release: String, id: String?, version: String?) throws {
+    try host.write("/etc/os-release", release)
+    let statements = try #require(try statements(of: takeBaseline()))
+    #expect(statements.systemID?.description == id && statements.systemVersion?.description == version)
+  }
+
+  @Test func `the app's properties are in evidence, sorted and each once, and more than fit are refused`() throws {
+    var measurer = Measurer(keys: .default, files: host.files)
+    var random = RepeatingRandom([1])
+    let baseline = try measurer.takeBaseline(
+      properties: ["kiosk", "beta", "kiosk"], userProperty: "floor 3", clock: TestClock(seconds: 1), random: &random)
+    let statements = try #require(try statements(of: baseline))
+    #expect(statements.appProperties == ["beta", "kiosk"] && statements.userProperty == "floor 3")
+    let many = (0..<17).map { BoundedText<128>("\($0)")! }
+    for (properties, fault) in [(many, EncodingFault.tooLong), ([""], .unexpected)] {
+      #expect(throws: MeasurementError.evidence(fault)) {
+        try measurer.takeBaseline(properties: properties, clock: TestClock(seconds: 1), random: &random)
+      }
+    }
+  }
+
+  private func statements(of baseline: Baseline) throws -> EvidenceStatements? {
+    var cryptography = OpenSSLCryptography()
+    return try AuthenticEvidence(opening: baseline.evidence.span, using: &cryptography, findKey: findKey)
+      .evidence.statements
+  }
+
   @Test func `two baselines of the same system have different measurements`() throws {
     let first = try measurements(takeBaseline(salt: 1).configuration)
     let second = try measurements(takeBaseline(salt: 2).configuration)

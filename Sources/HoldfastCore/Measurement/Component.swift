@@ -44,7 +44,9 @@ extension BoundedText<32> {
     for index in bytes.indices where bytes[index] <= 0x20 || bytes[index] >= 0x7f { return false }
     return !isEmpty
   }
+}
 
+extension BoundedText {
   /// Returns whether these bytes come before those of `other`; a text comes before a longer one that begins with it.
   package func precedes(_ other: Self) -> Bool {
     let left = bytes

@@ -15,34 +15,75 @@ package struct Evidence: Sendable, Hashable {
   package let subject: BoundedText<64>?
   /// The app's claim about its version; nil for no claim. The service's policy decides by the image.
   package let version: AppVersion?
-  /// The properties that the app noticed, such as `debugger`: sorted by their bytes, none twice.
+  /// The properties that Holdfast noticed, such as `debugger`: sorted by their bytes, none twice.
   package let properties: [BoundedText<32>]
+  /// The statements that only evidence of version 2 has; nil for version 1.
+  package let statements: EvidenceStatements?
 
   /// Creates evidence from its parts.
   ///
+  /// - Parameter statements: what only version 2 has; nil for evidence of version 1.
   /// - Throws: `unexpected` if the components are not those of the configuration, the subject is an empty text, or
   ///   properties are empty texts, out of order or repeated; `tooLong` for more than 16 properties or a version number
   ///   above 2^53 - 1.
   package init(
     configuration: MeasurementConfiguration, app: [Component], device: [Component], subject: BoundedText<64>?,
-    version: AppVersion?, properties: [BoundedText<32>]
+    version: AppVersion?, properties: [BoundedText<32>], statements: EvidenceStatements? = nil
   ) throws(EncodingFault) {
     guard configuration.matches(app: app, device: device) else { throw .unexpected }
-    guard properties.count <= Self.maximumPropertyCount else { throw .tooLong }
+    try Self.check(properties)
     if let version {
       guard max(version.major, version.minor, version.patch) <= maximumInteger else { throw .tooLong }
     }
     if let subject, subject.isEmpty { throw .unexpected }
-    for index in properties.indices {
-      guard !properties[index].isEmpty, index == 0 || properties[index - 1].precedes(properties[index])
-      else { throw .unexpected }
-    }
     self.configuration = configuration
     self.app = app
     self.device = device
     self.subject = subject
     self.version = version
     self.properties = properties
+    self.statements = statements
+  }
+
+  /// Checks that there are at most 16 properties, none empty, sorted by their bytes and none twice.
+  static func check<let capacity: Int>(_ properties: [BoundedText<capacity>]) throws(EncodingFault) {
+    guard properties.count <= maximumPropertyCount else { throw .tooLong }
+    for index in properties.indices {
+      guard !properties[index].isEmpty, index == 0 || properties[index - 1].precedes(properties[index])
+      else { throw .unexpected }
+    }
+  }
+}
+
+/// The statements of an app that evidence has since version 2.
+package struct EvidenceStatements: Sendable, Hashable {
+  /// The app's properties, each text of 1 to 128 bytes: at most 16, sorted by their bytes, none twice.
+  package let appProperties: [BoundedText<128>]
+  /// `ID` of the host's `/etc/os-release`, text of 1 to 64 bytes; nil if there is none.
+  package let systemID: BoundedText<64>?
+  /// `VERSION_ID` of the host's `/etc/os-release`, text of 1 to 64 bytes; nil if there is none.
+  package let systemVersion: BoundedText<64>?
+  /// The user property, at most 128 characters of printable ASCII; nil if the app set none.
+  package let userProperty: BoundedText<128>?
+
+  /// Creates statements.
+  ///
+  /// - Throws: `unexpected` if app properties are empty texts, out of order or repeated, a text about the system is
+  ///   empty, or the user property has other characters than printable ASCII; `tooLong` for more than 16 properties.
+  package init(
+    appProperties: [BoundedText<128>] = [], systemID: BoundedText<64>? = nil, systemVersion: BoundedText<64>? = nil,
+    userProperty: BoundedText<128>? = nil
+  ) throws(EncodingFault) {
+    try Evidence.check(appProperties)
+    if systemID?.isEmpty ?? false || systemVersion?.isEmpty ?? false { throw .unexpected }
+    if let userProperty {
+      let bytes = userProperty.bytes
+      for index in bytes.indices where !(0x20...0x7e).contains(bytes[index]) { throw .unexpected }
+    }
+    self.appProperties = appProperties
+    self.systemID = systemID
+    self.systemVersion = systemVersion
+    self.userProperty = userProperty
   }
 }
 
@@ -59,7 +100,9 @@ extension Evidence {
   ///
   /// The result is the deterministic CBOR array `[1, configuration (bytes), [[id, digest] …] app,
   /// [[id, digest] …] device, subject / null, [major, minor, patch] / null, [property …], mac]` with
-  /// `mac = HMAC-SHA-256(evidence key, "holdfast/1 evidence" ‖ 0x00 ‖ the array of the first seven elements)`.
+  /// `mac = HMAC-SHA-256(evidence key, "holdfast/1 evidence" ‖ 0x00 ‖ the array of the elements before)`. Evidence with
+  /// statements begins with 2 and has four more elements before the MAC: `[app property …], system id / null,
+  /// system version / null, user property / null`.
   ///
   /// - Parameter key: the evidence key, 32 bytes, of the release whose MPK the configuration names.
   /// - Returns: the encoded evidence. IM and DM can be computed from it, so it must travel encrypted.
@@ -68,7 +111,7 @@ extension Evidence {
     authenticatedWith key: borrowing EvidenceKey, using cryptography: inout Backend
   ) throws(CryptographyFailure) -> [UInt8] {
     var bytes: [UInt8] = []
-    bytes.appendCBOR(array: 8)
+    bytes.appendCBOR(array: elementCount + 1)
     encodeElements(into: &bytes)
     let mac = try mac(key, using: &cryptography)
     bytes.appendCBOR(bytes: mac.bytes)
@@ -82,53 +125,89 @@ extension Evidence {
       try cryptography.hmacSHA256(key: bytes)
     }
     mac.append(domain: Self.domain)
-    mac.appendCBOR(array: 7)
+    mac.appendCBOR(array: elementCount)
     encodeElements(into: &mac)
     return try mac.finish()
   }
 
+  /// The number of elements before the MAC.
+  private var elementCount: Int { statements == nil ? 7 : 11 }
+
   private func encodeElements<Sink: ByteSink & ~Copyable>(into sink: inout Sink) where Sink.Failure == Never {
-    sink.appendCBOR(unsigned: 1)
+    sink.appendCBOR(unsigned: statements == nil ? 1 : 2)
     sink.appendCBOR(bytes: configuration.encoded().span)
     for components in [app, device] {
       sink.appendCBOR(array: components.count)
       for component in components { component.encode(into: &sink) }
     }
-    if let subject { sink.appendCBOR(text: subject.bytes) } else { sink.appendCBORNull() }
+    Self.encode(subject, into: &sink)
     if let version {
       sink.appendCBOR(array: 3)
       for number in [version.major, version.minor, version.patch] { sink.appendCBOR(unsigned: number) }
     } else {
       sink.appendCBORNull()
     }
-    sink.appendCBOR(array: properties.count)
-    for property in properties { sink.appendCBOR(text: property.bytes) }
+    Self.encode(properties, into: &sink)
+    guard let statements else { return }
+    Self.encode(statements.appProperties, into: &sink)
+    Self.encode(statements.systemID, into: &sink)
+    Self.encode(statements.systemVersion, into: &sink)
+    Self.encode(statements.userProperty, into: &sink)
   }
 
-  /// Decodes the first seven elements.
+  private static func encode<let capacity: Int, Sink: ByteSink & ~Copyable>(
+    _ text: BoundedText<capacity>?, into sink: inout Sink
+  ) where Sink.Failure == Never {
+    if let text { sink.appendCBOR(text: text.bytes) } else { sink.appendCBORNull() }
+  }
+
+  private static func encode<let capacity: Int, Sink: ByteSink & ~Copyable>(
+    _ texts: [BoundedText<capacity>], into sink: inout Sink
+  ) where Sink.Failure == Never {
+    sink.appendCBOR(array: texts.count)
+    for text in texts { sink.appendCBOR(text: text.bytes) }
+  }
+
+  /// Decodes the elements before the MAC, and the head of the array.
   init(from reader: inout CBORReader) throws(EncodingFault) {
-    guard try reader.unsigned() == 1 else { throw .unexpected }
+    let count = try reader.arrayHead()
+    guard count == 8 || count == 12, try reader.unsigned() == (count == 8 ? 1 : 2) else { throw .unexpected }
     let configuration = try MeasurementConfiguration(decoding: reader.byteString())
     let app = try Self.readComponents(&reader)
     let device = try Self.readComponents(&reader)
-    let subject = try Self.readSubject(&reader)
+    let subject: BoundedText<64>? = try Self.readText(&reader)
     let version = try Self.readVersion(&reader)
-    let propertyCount = try reader.arrayHead()
-    guard propertyCount <= Self.maximumPropertyCount else { throw .tooLong }
-    var properties: [BoundedText<32>] = []
-    for _ in 0..<propertyCount {
-      guard let property = BoundedText<32>(try reader.textString()) else { throw .tooLong }
-      properties.append(property)
+    let properties: [BoundedText<32>] = try Self.readTexts(&reader)
+    var statements: EvidenceStatements?
+    if count == 12 {
+      statements = try EvidenceStatements(
+        appProperties: Self.readTexts(&reader), systemID: Self.readText(&reader),
+        systemVersion: Self.readText(&reader), userProperty: Self.readText(&reader))
     }
     try self.init(
       configuration: configuration, app: app, device: device, subject: subject, version: version,
-      properties: properties)
+      properties: properties, statements: statements)
   }
 
-  private static func readSubject(_ reader: inout CBORReader) throws(EncodingFault) -> BoundedText<64>? {
+  private static func readText<let capacity: Int>(
+    _ reader: inout CBORReader
+  ) throws(EncodingFault) -> BoundedText<capacity>? {
     if reader.null() { return nil }
-    guard let subject = BoundedText<64>(try reader.textString()) else { throw .tooLong }
-    return subject
+    guard let text = BoundedText<capacity>(try reader.textString()) else { throw .tooLong }
+    return text
+  }
+
+  private static func readTexts<let capacity: Int>(
+    _ reader: inout CBORReader
+  ) throws(EncodingFault) -> [BoundedText<capacity>] {
+    let count = try reader.arrayHead()
+    guard count <= maximumPropertyCount else { throw .tooLong }
+    var texts: [BoundedText<capacity>] = []
+    for _ in 0..<count {
+      guard let text = BoundedText<capacity>(try reader.textString()) else { throw .tooLong }
+      texts.append(text)
+    }
+    return texts
   }
 
   private static func readVersion(_ reader: inout CBORReader) throws(EncodingFault) -> AppVersion? {
@@ -156,7 +235,6 @@ package struct UnverifiedEvidence: Sendable {
   /// - Parameter bytes: the result of ``Evidence/encoded(authenticatedWith:using:)``.
   package init(decoding bytes: Span<UInt8>) throws(EncodingFault) {
     var reader = CBORReader(bytes)
-    try reader.array(of: 8)
     evidence = try Evidence(from: &reader)
     mac = try reader.fixedBytes()
     try reader.finish()

@@ -161,10 +161,22 @@ struct EvidenceVectors: ReplayableGroup {
     let properties = try test.node.member("properties").elements().map { (node) throws(VectorFault) in try node.text() }
     let noticed = evidence.properties.map { $0.description }
     if properties != noticed { return .differs("properties") }
+    if let difference = try difference(in: evidence.statements, test.node) { return .differs(difference) }
     do throws(CryptographyFailure) {
       let again = try evidence.encoded(authenticatedWith: secret(keyBytes), using: &cryptography)
       return again == bytes ? .accepted : .differs("evidence, written again,")
     } catch { return .refused("no MAC") }
+  }
+
+  /// Returns the first statement of version 2 that differs; nil if all are as the test says.
+  private func difference(in statements: EvidenceStatements?, _ node: VectorNode) throws(VectorFault) -> String? {
+    guard let properties = node.optional("appProperties") else { return statements == nil ? nil : "statements" }
+    guard let statements else { return "statements" }
+    let texts = try properties.elements().map { (node) throws(VectorFault) in try node.text() }
+    if texts != statements.appProperties.map({ $0.description }) { return "app properties" }
+    if node.value["systemId"]?.text != statements.systemID?.description { return "system id" }
+    if node.value["systemVersion"]?.text != statements.systemVersion?.description { return "system version" }
+    return node.value["userProperty"]?.text == statements.userProperty?.description ? nil : "user property"
   }
 
   private func components(_ node: VectorNode) throws(VectorFault) -> [Component] {

@@ -77,6 +77,53 @@ import HoldfastCore
     #expect(throws: EncodingFault.tooLong) { try evidence(properties: many) }
   }
 
+  @Test func `evidence of version 2 is an array of twelve, and its MAC is over the first eleven`() throws {
+    let bytes = try encoded(ExampleMeasurement.evidenceWithStatements())
+    #expect(bytes.first == 0x8c && bytes[1] == 2)
+    var authenticated = Array("holdfast/1 evidence\0".utf8) + bytes
+    authenticated.removeLast(34)
+    authenticated[20] = 0x8b
+    var cryptography = OpenSSLCryptography()
+    var mac = try ExampleMeasurement.evidenceKey.withBytes { try cryptography.hmacSHA256(key: $0) }
+    mac.append(authenticated.span)
+    let expected: MAC = try mac.finish()
+    #expect(Array(bytes.suffix(34)) == [0x58, 0x20] + (0..<32).map { expected[$0] })
+  }
+
+  @Test func `statements come back as they were made, and evidence of version 1 has none`() throws {
+    let evidence = try ExampleMeasurement.evidenceWithStatements()
+    #expect(try open(encoded(evidence)).evidence == evidence)
+    #expect(try open(encoded(ExampleMeasurement.evidence())).evidence.statements == nil)
+  }
+
+  @Test func `no single changed bit of evidence with statements opens, and no cut`() throws {
+    let bytes = try encoded(ExampleMeasurement.evidenceWithStatements())
+    for index in bytes.indices {
+      var changed = bytes
+      changed[index] ^= 1 << UInt8(index % 8)
+      #expect(throws: EvidenceFault.self, "byte \(index)") { try open(changed) }
+    }
+    for count in stride(from: 0, to: bytes.count, by: 7) {
+      #expect(throws: EvidenceFault.malformed(.malformed)) { try open(Array(bytes[..<count])) }
+    }
+    #expect(throws: EvidenceFault.malformed(.malformed)) { try open(bytes + [0]) }
+  }
+
+  @Test func `statements are sorted, not repeated and not empty, and the user property is printable`() throws {
+    #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(appProperties: ["b", "a"]) }
+    #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(appProperties: ["a", "a"]) }
+    #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(appProperties: [""]) }
+    let many = (10..<27).map { BoundedText<128>("p\($0)")! }
+    #expect(throws: EncodingFault.tooLong) { try EvidenceStatements(appProperties: many) }
+    #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(systemID: "") }
+    #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(systemVersion: "") }
+    for text in ["a\n", "\u{7f}", "é"] {
+      #expect(throws: EncodingFault.unexpected) { try EvidenceStatements(userProperty: BoundedText(text)) }
+    }
+    #expect(try EvidenceStatements(userProperty: "").userProperty?.isEmpty == true)
+    #expect(BoundedText<128>(String(repeating: "x", count: 129)) == nil)
+  }
+
   private func evidence(
     app: [Component] = ExampleMeasurement.app, properties: [BoundedText<32>] = [],
     subject: BoundedText<64> = "app", version: AppVersion = .zero

@@ -24,6 +24,14 @@ enum ExampleMeasurement {
       version: AppVersion(major: 1, minor: 2, patch: 300), properties: ["agent", "debugger"])
   }
 
+  static func evidenceWithStatements() throws -> Evidence {
+    try Evidence(
+      configuration: configuration(), app: app, device: device, subject: "com.example.lock", version: nil,
+      properties: ["agent"],
+      statements: EvidenceStatements(
+        appProperties: ["beta", "kiosk 7"], systemID: "debian", systemVersion: "12", userProperty: "floor 3"))
+  }
+
   private static func components(_ scope: String) -> [Component] {
     let measurement = WorkedExample.shared.root["measurement"] as! [String: Any]
     let digests = measurement[scope] as! [String: String]

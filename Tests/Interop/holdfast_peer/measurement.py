@@ -19,16 +19,20 @@ def release_keys(root):
     )
 
 
-def evidence(evidence_key, configuration_bytes, app, device, *, subject=None, version=None, properties=()):
-    """Evidence: components are lists of (id, digest) in the order of their ids' bytes."""
+def evidence(
+    evidence_key, configuration_bytes, app, device, *, subject=None, version=None, properties=(), statements=None
+):
+    """Evidence: components are lists of (id, digest) in the order of their ids' bytes. Statements make it version 2: app
+    properties, the system's id and version, and the user property."""
     elements = [
-        1,
+        1 if statements is None else 2,
         configuration_bytes,
         [list(c) for c in app],
         [list(c) for c in device],
         subject,
         None if version is None else list(version),
         list(properties),
+        *(() if statements is None else statements),
     ]
     mac = hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements))
     return cbor.encode([*elements, mac])
@@ -38,30 +42,31 @@ def parse_evidence(data, evidence_key):
     """The elements of evidence, read strictly, after its MAC."""
     elements = cbor.decode(data)
     require(isinstance(elements, list), "WrongType")
-    require(len(elements) == 8, "WrongCount")
-    number, configuration_bytes, app, device, subject, version, properties, mac = elements
+    require(len(elements) in (8, 12), "WrongCount")
+    number, configuration_bytes, app, device, subject, version, properties, *statements, mac = elements
     require(_is_uint(number), "WrongType")
-    require(number == 1, "WrongVersion")
+    require(number == (2 if statements else 1), "WrongVersion")
     require(isinstance(configuration_bytes, bytes), "WrongType")
     fields = parse_configuration(configuration_bytes)
     for components, ids in ((app, fields["app"]), (device, fields["device"])):
         _check_components(components, ids)
-    if subject is not None:
-        require(isinstance(subject, str), "WrongType")
-        require(1 <= len(subject.encode()) <= 64, "WrongSize")
+    _check_text(subject, 1, 64)
     if version is not None:
         require(isinstance(version, list), "WrongType")
         require(len(version) == 3, "WrongCount")
         require(all(_is_uint(n) for n in version), "WrongType")
-    require(isinstance(properties, list) and all(isinstance(p, str) for p in properties), "WrongType")
-    require(len(properties) <= 16, "WrongCount")
-    encoded = [p.encode() for p in properties]
-    require(all(len(p) <= 32 for p in encoded), "TextTooLong")
-    require(all(encoded) and encoded == sorted(set(encoded)), "UnsortedProperties")
+    _check_properties(properties, 32)
+    if statements:
+        app_properties, system_id, system_version, user_property = statements
+        _check_properties(app_properties, 128)
+        _check_text(system_id, 1, 64)
+        _check_text(system_version, 1, 64)
+        _check_text(user_property, 0, 128)
+        require(all(" " <= character <= "~" for character in user_property or ""), "UserProperty")
     require(isinstance(mac, bytes), "WrongType")
     require(len(mac) == 32, "WrongSize")
     require(len(evidence_key) == 32, "WrongSize")
-    require(mac == hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements[:7])), "WrongMac")
+    require(mac == hmac_sha256(evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements[:-1])), "WrongMac")
     return {
         "configuration": configuration_bytes,
         "app": app,
@@ -69,7 +74,22 @@ def parse_evidence(data, evidence_key):
         "subject": subject,
         "version": version,
         "properties": properties,
+        "statements": statements or None,
     }
+
+
+def _check_text(text, least, most):
+    if text is not None:
+        require(isinstance(text, str), "WrongType")
+        require(least <= len(text.encode()) <= most, "WrongSize")
+
+
+def _check_properties(properties, most):
+    require(isinstance(properties, list) and all(isinstance(p, str) for p in properties), "WrongType")
+    require(len(properties) <= 16, "WrongCount")
+    encoded = [p.encode() for p in properties]
+    require(all(len(p) <= most for p in encoded), "TextTooLong")
+    require(all(encoded) and encoded == sorted(set(encoded)), "UnsortedProperties")
 
 
 def _check_components(components, ids):

@@ -11,6 +11,7 @@ from .vector_file import VectorFile, pin
 APP = ["app.debug", "app.image", "app.injected", "app.text", "os.release"]
 DEVICE = ["device.cpu", "device.machine", "device.secret"]
 ABSENT = sha256(b"")
+STATEMENTS = ("appProperties", "systemId", "systemVersion", "userProperty")
 
 
 def measured(ids, label):
@@ -295,7 +296,10 @@ def _check_evidence(*, evidenceKey, evidence, **expected):
         "version": "version",
         "properties": "properties",
     }
-    assert not expected or {n: fields[f] for n, f in names.items()} == expected, expected
+    found = {name: fields[field] for name, field in names.items()}
+    if fields["statements"] is not None:
+        found |= dict(zip(STATEMENTS, fields["statements"], strict=True))
+    assert not expected or found == expected, expected
 
 
 def _evidence(group):
@@ -305,7 +309,7 @@ def _evidence(group):
         pin("evidence/salt", 32), measurement.proof_key_id(proof_key), APP, DEVICE, 1790000000
     )
 
-    def valid(comment, flags=("Normal",), subject=None, version=None, properties=()):
+    def valid(comment, flags=("Normal",), subject=None, version=None, properties=(), statements=None):
         group.valid(
             comment,
             flags,
@@ -316,8 +320,16 @@ def _evidence(group):
             subject=subject,
             version=version,
             properties=list(properties),
+            **({} if statements is None else dict(zip(STATEMENTS, statements, strict=True))),
             evidence=measurement.evidence(
-                evidence_key, made, app, device, subject=subject, version=version, properties=properties
+                evidence_key,
+                made,
+                app,
+                device,
+                subject=subject,
+                version=version,
+                properties=properties,
+                statements=statements,
             ),
         )
 
@@ -328,6 +340,21 @@ def _evidence(group):
     valid("numbers at 2^53 - 1", ("Boundary",), version=[2**53 - 1] * 3)
     valid("16 properties of 32 bytes", ("Boundary",), properties=[f"p{i:02}" + "x" * 29 for i in range(16)])
     _bad_evidence(group, evidence_key, proof_key, [1, made, app, device, None, None, []])
+    valid("version 2 without statements", statements=[[], None, None, None])
+    valid("version 2 with statements", statements=[["beta", "kiosk 7"], "debian", "12", "floor 3"])
+    valid(
+        "version 2 with claims and properties of both kinds",
+        subject="com.example.lock",
+        version=[1, 2, 300],
+        properties=("debugger",),
+        statements=[["debugger"], None, "12.1", ""],
+    )
+    valid(
+        "16 app properties of 128 bytes, and texts as long as they may be",
+        ("Boundary",),
+        statements=[[f"p{i:02}" + "x" * 125 for i in range(16)], "\u00e9" * 32, "v" * 64, " ~" * 64],
+    )
+    _bad_statements(group, evidence_key, [2, made, app, device, None, None, [], ["beta"], "debian", "12", "user"])
 
 
 def _bad_evidence(group, evidence_key, proof_key, base):
@@ -389,6 +416,44 @@ def _bad_evidence(group, evidence_key, proof_key, base):
     group.invalid("cut by one byte", "Truncated", evidenceKey=evidence_key, evidence=whole[:-1])
     group.invalid("empty", "Truncated", evidenceKey=evidence_key, evidence=b"")
     group.invalid("one byte too many", "TrailingBytes", evidenceKey=evidence_key, evidence=whole + b"\x00")
+
+
+def _bad_statements(group, evidence_key, base):
+    def invalid(comment, flag, elements, *, covered=None):
+        code = hmac_sha256(
+            evidence_key, b"holdfast/1 evidence\x00" + cbor.encode(elements if covered is None else covered)
+        )
+        group.invalid(comment, flag, evidenceKey=evidence_key, evidence=cbor.encode([*elements, code]))
+
+    def changed(comment, flag, index, value):
+        invalid(f"version 2 with {comment}", flag, [*base[:index], value, *base[index + 1 :]])
+
+    invalid("version 1 with statements", "WrongVersion", [1, *base[1:]])
+    invalid("version 2 with the elements of version 1", "WrongVersion", base[:7])
+    invalid("version 3", "WrongVersion", [3, *base[1:]])
+    invalid("version 2, an element too few", "WrongCount", base[:10])
+    invalid("version 2, an element too many", "WrongCount", [*base, None])
+    invalid("version 2 with the MAC over the elements of version 1", "WrongMac", base, covered=base[:7])
+    invalid("version 2 with the MAC of version 1", "WrongMac", base, covered=[1, *base[1:7]])
+    for index in range(7, 11):
+        other = [*base[:index], ["alpha"] if index == 7 else "other", *base[index + 1 :]]
+        invalid(f"version 2 with element {index} changed after the MAC", "WrongMac", base, covered=other)
+    changed("app properties as null", "WrongType", 7, None)
+    changed("17 app properties", "WrongCount", 7, [f"p{i:02}" for i in range(17)])
+    changed("an app property of 129 bytes", "TextTooLong", 7, ["x" * 129])
+    changed("an empty app property", "UnsortedProperties", 7, [""])
+    changed("app properties out of order", "UnsortedProperties", 7, ["b", "a"])
+    changed("an app property twice", "UnsortedProperties", 7, ["a", "a"])
+    changed("an app property as bytes", "WrongType", 7, [b"a"])
+    for index, name in ((8, "a system id"), (9, "a system version")):
+        changed(f"{name} of 65 bytes", "WrongSize", index, "x" * 65)
+        changed(f"{name} that is empty", "WrongSize", index, "")
+        changed(f"{name} as a number", "WrongType", index, 12)
+    changed("a user property of 129 characters", "WrongSize", 10, "x" * 129)
+    changed("a user property with a line end", "UserProperty", 10, "a\nb")
+    changed("a user property with DEL", "UserProperty", 10, "a\x7f")
+    changed("a user property that is not ASCII", "UserProperty", 10, "\u00e9")
+    changed("a user property as bytes", "WrongType", 10, b"user")
 
 
 def proof_file():

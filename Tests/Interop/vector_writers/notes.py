@@ -86,6 +86,7 @@ NOTES = {
     "WrongKey": (_AUTH, "A key that does not follow from the root."),
     "WrongMac": (_AUTH, "Evidence whose MAC is not the evidence key's over what it should be."),
     "UnsortedProperties": (_MISSING, "Properties that are empty, out of order or repeated."),
+    "UserProperty": (_MALFORMED, "A user property with other characters than printable ASCII."),
     "ComponentList": (_MISSING, "Components other than those of the configuration, or in another order."),
     # one-time passwords
     "WrongCode": (_AUTH, "A code of something else, or of another length."),

@@ -82,6 +82,14 @@ ROUND = {
 CODE = {"algorithm": TEXT, "digits": UINT, "code": TEXT}
 MESSAGE = ({}, {"message": HEX}, ())
 
+# the statements of evidence since version 2
+STATEMENTS = {
+    "appProperties": {"type": "array", "items": TEXT},
+    "systemId": nullable(TEXT),
+    "systemVersion": nullable(TEXT),
+    "userProperty": nullable(TEXT),
+}
+
 # file: {group type: (group inputs, test fields, those of both that are optional)}
 FILES = {
     "measurement": {
@@ -113,8 +121,9 @@ FILES = {
                 "subject": nullable(TEXT),
                 "version": nullable({"type": "array", "items": UINT, "minItems": 3, "maxItems": 3}),
                 "properties": {"type": "array", "items": TEXT},
+                **STATEMENTS,
             },
-            ("configuration", "appComponents", "deviceComponents", "subject", "version", "properties"),
+            ("configuration", "appComponents", "deviceComponents", "subject", "version", "properties", *STATEMENTS),
         ),
     },
     "proof": {"Proof": ({}, {"mpk": HEX, "nonce": HEX, "measurement": HEX, "proof": HEX}, ())},
