@@ -11,7 +11,8 @@ import HoldfastVersion
     subcommands: [
       Init.self, Serve.self, Invite.self, List.self, Show.self, Revoke.self, Reinstate.self, DeviceVerbs.self,
       ImageVerbs.self, RequestVerbs.self, OperatorVerbs.self, RotateKey.self, PolicyVerbs.self, AuditVerbs.self,
-      ResponseCode.self, Export.self, Restore.self, OpenAPI.self,
+      ResponseCode.self, DomainVerbs.self, PinVerbs.self, StringVerbs.self, MessageKeyVerbs.self,
+      DevelopmentKeyVerbs.self, InitialConfiguration.self, Export.self, Restore.self, OpenAPI.self,
     ])
 }
 
@@ -36,6 +37,36 @@ struct OperatorVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "operator", abstract: "Make and revoke operators' tokens.",
     subcommands: [AddOperator.self, RemoveOperator.self])
+}
+
+struct DomainVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "domain", abstract: "Add and remove the API domains for which apps get tokens.",
+    subcommands: [AddDomain.self, RemoveDomain.self, DomainSecret.self])
+}
+
+struct PinVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pin", abstract: "Add, remove and force the pins of domains' public keys.",
+    subcommands: [AddPin.self, RemovePin.self, ForcePins.self])
+}
+
+struct StringVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "string", abstract: "Set and remove secure strings, which attested apps get.",
+    subcommands: [SetString.self, RemoveString.self])
+}
+
+struct MessageKeyVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "message-key", abstract: "Show and replace the key with which attested apps sign messages.",
+    subcommands: [ShowMessageKey.self, RotateMessageKey.self, MessageSecret.self])
+}
+
+struct DevelopmentKeyVerbs: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "development-key", abstract: "Make, remove and show the development key.",
+    subcommands: [NewDevelopmentKey.self, RemoveDevelopmentKey.self, ShowDevelopmentKey.self])
 }
 
 struct AuditVerbs: AsyncParsableCommand {

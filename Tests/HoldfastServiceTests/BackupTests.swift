@@ -266,6 +266,55 @@ private final class Backup {
     #expect(try fleet.receive(AuditTests.log(test.device, count: 5), inPartsOf: 2, by: test.owner) == 5)
   }
 
+  @Test(arguments: TestedDatabase.installed)
+  func `a restored service has the same key and strings, a higher revision and epoch, and no development key`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    try test.setFeatures { $0.secureStrings = true }
+    try test.addDomain("api.example")
+    _ = try test.perform("setString", body: .object([("name", .string("a")), ("value", .string("b"))]))
+    _ = try test.newDevelopmentKey()
+    let backup = try Backup(of: test.fleet)
+    for isComplete in [true, false] {
+      let own = try TemporaryFolder()
+      let location = try database.newLocation(in: own)
+      try backup.restore(into: location, isComplete: isComplete, clock: test.clock)
+      let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+      #expect(try fleet.appTokenKey().point == test.fleet.appTokenKey().point)
+      let claims = try test.claims(.string(fleet.configuration(services: [])), type: "holdfast-configuration+jwt")
+      let revision = try #require(claims["revision"]?.number)
+      #expect(isComplete ? revision == 3 : revision > 1 << 20)
+      #expect((try test.perform("showDevelopmentKey", at: fleet)["added"] == .null) == !isComplete)
+      guard isComplete else { continue }
+      let answer = try test.fetched(TestApp(salt: 1), at: fleet) { $0.strings = true }
+      #expect(answer["strings"] == .object([("a", .string("b"))]))
+    }
+  }
+
+  @Test(arguments: TestedDatabase.installed)
+  func `a service that an earlier version created makes one key for apps, whichever instance opens it first`(
+    database: TestedDatabase
+  ) throws {
+    let (test, _) = try Self.full(database)
+    let records = try Backup(of: test.fleet).records().filter { record in
+      guard case .row(let values) = record else { return true }
+      return !values.contains(.text("app-tokens"))
+    }
+    var shortened = Array(records.dropLast())
+    shortened.append(.end(rowCount: UInt64(records.count { if case .row = $0 { true } else { false } })))
+    let folder = try TemporaryFolder()
+    let location = try database.newLocation(in: folder)
+    try Backup(shortened, version: FleetSchema.scripts.count).restore(
+      into: location, isComplete: true, clock: test.clock)
+    let fleets = try (0..<2).map { _ in
+      try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+    }
+    let point = try fleets[0].appTokenKey().point
+    #expect(try fleets[1].appTokenKey().point == point)
+    #expect(try test.fleet.appTokenKey().point != point)
+  }
+
   @Test func `a backup has every column of every table`() throws {
     var expected: [String: Set<String>] = [:]
     for script in FleetSchema.scripts.map(\.description) {
@@ -280,7 +329,7 @@ private final class Backup {
         expected[name] = Set(columns)
       }
     }
-    try #require(expected.count == 19)
+    try #require(expected.count == 23)
     // Sessions end with a restore, as operators' tokens do.
     expected["sessions"] = nil
     #expect(Set(BackupTable.all.map(\.name)) == Set(expected.keys))

@@ -116,6 +116,7 @@ struct TestApp {
   var properties: [BoundedText<32>] = []
   var created = TestFleet.now
   var evidenceKey: [UInt8]?
+  var statements: EvidenceStatements?
 
   static let image = [UInt8](repeating: 0x77, count: 32)
   static let root = [UInt8](0..<16)
@@ -137,7 +138,8 @@ struct TestApp {
       salt: fixed([UInt8](repeating: salt, count: 32)), mpkID: keys.id, appIDs: app.map { $0.id },
       deviceIDs: device.map { $0.id }, created: created)
     let evidence = try Evidence(
-      configuration: configuration, app: app, device: device, subject: nil, version: nil, properties: properties)
+      configuration: configuration, app: app, device: device, subject: nil, version: nil, properties: properties,
+      statements: statements)
     guard let evidenceKey else { return try evidence.encoded(authenticatedWith: keys.evidence, using: &cryptography) }
     return try evidence.encoded(authenticatedWith: secret(evidenceKey), using: &cryptography)
   }

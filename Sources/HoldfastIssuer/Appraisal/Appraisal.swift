@@ -189,6 +189,17 @@ public enum AttestationRefusal: Error, Equatable {
   case repeated
 }
 
+extension AttestationRefusal {
+  /// Whether the development key waives the reason: it depends on the image that runs and on what it noticed, not on who made the
+  /// evidence and when.
+  package var isWaivedInDevelopment: Bool {
+    switch self {
+    case .unknownImage, .anotherRelease, .subject, .version, .property: true
+    case .unknownProofKey, .notAuthentic, .notFresh, .incomplete, .repeated: false
+    }
+  }
+}
+
 extension Evidence {
   /// The components that every baseline must have. Source: docs/measurement.md.
   private static let requiredAppIDs: [ComponentID] = [

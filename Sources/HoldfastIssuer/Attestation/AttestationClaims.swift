@@ -14,7 +14,7 @@ package struct AttestationClaims: ~Copyable {
   package var deviceID: HostID
   /// The claim `arc`: the response code for logs.
   package var responseCode: BoundedText<16>
-  /// The claim `pay`: the result of ``deviceBinding(_:using:)``.
+  /// The claim `pay`: the result of ``payloadBinding(_:hash:using:)``.
   package var binding: Digest
   /// The claims `imh` (integrity measurement), `dmh` (device measurement, DM, of the prover's host) and `mpk` (proof
   /// key).

@@ -39,9 +39,10 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
   /// - Parameters:
   ///   - evidence: The result of `Evidence.encoded(authenticatedWith:using:)`.
   ///   - device: The device for which the app wants a measurement token.
+  ///   - hash: The digest of the app's data that the token is bound to, 32 bytes; nil for none.
   /// - Throws: The condition that prevents an appraisal; a refusal is not an error.
   package mutating func appraise(
-    _ evidence: Span<UInt8>, for device: DeviceDescriptor, clock: borrowing some Clock & ~Copyable,
+    _ evidence: Span<UInt8>, for device: DeviceDescriptor, hash: Digest? = nil, clock: borrowing some Clock & ~Copyable,
     random: inout some RandomSource & ~Copyable
   ) throws(AttestationFault) -> Appraisal {
     guard let now = clock.unixSeconds() else { throw .noClock }
@@ -74,7 +75,7 @@ package struct AttestationService<Seen: SeenConfigurations & ~Copyable>: ~Copyab
     do throws(CryptographyFailure) {
       guard let keys = try releases.keys(authentic.configuration.mpkID) else { throw CryptographyFailure() }
       let attestation = try signer.attest(
-        authentic, of: image, keys: keys, for: device, under: policy, now: now, random: &random)
+        authentic, of: image, keys: keys, for: device, hash: hash, under: policy, now: now, random: &random)
       return .approved(token: attestation.token, responseCode: attestation.responseCode)
     } catch { throw .cryptography }
   }

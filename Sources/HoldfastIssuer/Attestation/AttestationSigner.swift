@@ -29,20 +29,23 @@ package struct AttestationSigner: ~Copyable {
   ///   - image: The approval of its image.
   ///   - keys: The keys of the release that the evidence names.
   ///   - device: The device for which the app wants a measurement token.
+  ///   - audience: The claim `aud`; nil for the policy's.
+  ///   - hash: The digest of the app's data that the token is bound to, 32 bytes; nil for a token bound to the device only.
   ///   - policy: The owner's rules.
   ///   - now: The present time, in Unix seconds.
   package mutating func attest(
     _ evidence: Evidence, of image: ApprovedImage, keys: borrowing ReleaseKeys, for device: DeviceDescriptor,
-    under policy: ServicePolicy, now: UInt64, random: inout some RandomSource & ~Copyable
+    audience: BoundedText<255>? = nil, hash: Digest? = nil, under policy: ServicePolicy, now: UInt64,
+    random: inout some RandomSource & ~Copyable
   ) throws(CryptographyFailure) -> Attestation {
     var cryptography = OpenSSLCryptography()
     let app = try AppraisedApp(evidence, of: image, proofKey: keys.proof, using: &cryptography)
     let hostID = try account.deviceID(of: evidence.device, using: &cryptography)
     let claims = AttestationClaims(
-      issuer: policy.attestationIssuer, audience: policy.audience, issuedAt: now,
+      issuer: policy.attestationIssuer, audience: audience ?? policy.audience, issuedAt: now,
       expires: now + policy.attestationSeconds, deviceID: hostID,
       responseCode: try account.responseCode(device: hostID, properties: evidence.properties, using: &cryptography),
-      binding: try deviceBinding(device, using: &cryptography), integrity: app.integrity.copy(),
+      binding: try payloadBinding(device, hash: hash, using: &cryptography), integrity: app.integrity.copy(),
       device: app.device.copy(), proofKey: app.proofKey.copy(), subject: image.subject, version: image.version)
     return Attestation(
       token: try write(claims, random: &random, using: &cryptography), responseCode: claims.responseCode,
@@ -75,8 +78,25 @@ package struct Attestation: Sendable, Equatable {
   package let expires: UInt64
 }
 
-/// Computes the claim `pay`, which binds an attestation token to the device that the app asks for: SHA-256 of device id
-/// ‖ public point.
+/// Computes the claim `pay`, which binds an attestation token to the device that the app asks for, and to the app's data.
+///
+/// Without data, it is ``deviceBinding(_:using:)``. With data, it is
+/// `SHA-256("holdfast/1 binding" ‖ 0x00 ‖ device binding ‖ hash)`.
+///
+/// - Parameter hash: The digest of the app's data, 32 bytes; nil if there is none.
+package func payloadBinding(
+  _ device: DeviceDescriptor, hash: Digest?, using cryptography: inout OpenSSLCryptography
+) throws(CryptographyFailure) -> Digest {
+  let device = try deviceBinding(device, using: &cryptography)
+  guard let hash else { return device }
+  var binding = cryptography.sha256()
+  binding.append(domain: "holdfast/1 binding")
+  binding.append(device.bytes)
+  binding.append(hash.bytes)
+  return try binding.finish()
+}
+
+/// Identifies a device with its key: SHA-256 of device id ‖ public point.
 package func deviceBinding(
   _ device: DeviceDescriptor, using cryptography: inout OpenSSLCryptography
 ) throws(CryptographyFailure) -> Digest {

@@ -25,20 +25,25 @@ package struct AttestationOpener: ~Copyable {
   /// - Parameters:
   ///   - token: The token, as the app brought it.
   ///   - device: The device for which the app wants a measurement token. The attestation token must name it and its key.
+  ///   - hash: The digest of the app's data that the token must be bound to, 32 bytes; nil for a token without it.
+  ///   - audiences: The values of the claim `aud` that count in addition to the policy's.
   ///   - policy: The owner's rules.
   ///   - now: The present time, in Unix seconds.
   /// - Throws: The first reason for refusal.
   package mutating func open(
-    _ token: Span<UInt8>, for device: DeviceDescriptor, under policy: ServicePolicy, now: UInt64
+    _ token: Span<UInt8>, for device: DeviceDescriptor, hash: Digest? = nil, audiences: [BoundedText<255>] = [],
+    under policy: ServicePolicy, now: UInt64
   ) throws(IssuanceRefusal) -> AttestedApp {
     var cryptography = OpenSSLCryptography()
     let claims: AttestationClaims
     do throws(JOSEFault) { claims = try verified(token, using: &cryptography) } catch { throw .attestation(error) }
-    let binding: Digest
-    do throws(CryptographyFailure) { binding = try deviceBinding(device, using: &cryptography) } catch {
-      throw .attestation(.cryptography)
-    }
-    if let refusal = refusal(of: claims, binding: binding, under: policy, now: now) { throw refusal }
+    let (binding, payload): (Digest, Digest)
+    do throws(CryptographyFailure) {
+      binding = try deviceBinding(device, using: &cryptography)
+      payload = try payloadBinding(device, hash: hash, using: &cryptography)
+    } catch { throw .attestation(.cryptography) }
+    let audiences = audiences + [policy.audience]
+    if let refusal = refusal(of: claims, binding: payload, audiences, under: policy, now: now) { throw refusal }
     do throws(CryptographyFailure) {
       return try AttestedApp(claims, binding: binding, namedBy: policy, using: &cryptography)
     } catch { throw .attestation(.cryptography) }
@@ -53,10 +58,11 @@ package struct AttestationOpener: ~Copyable {
   }
 
   private func refusal(
-    of claims: borrowing AttestationClaims, binding: Digest, under policy: ServicePolicy, now: UInt64
+    of claims: borrowing AttestationClaims, binding: Digest, _ audiences: [BoundedText<255>],
+    under policy: ServicePolicy, now: UInt64
   ) -> IssuanceRefusal? {
     guard claims.issuer == policy.attestationIssuer else { return .issuer }
-    guard claims.audience == policy.audience else { return .audience }
+    guard audiences.contains(claims.audience) else { return .audience }
     guard claims.issuedAt < claims.expires, claims.issuedAt <= now + Self.skewSeconds else { return .notYetValid }
     guard claims.expires + Self.skewSeconds > now else { return .expired }
     guard claims.binding == binding else { return .anotherDevice }
@@ -73,7 +79,7 @@ package struct AttestedApp: ~Copyable, Sendable {
   package let hostID: HostID
   /// The claim `arc`.
   package let responseCode: BoundedText<16>
-  /// The claim `pay`: SHA-256 of the device's id ‖ public point.
+  /// The device with its key: SHA-256 of the device's id ‖ public point.
   package let binding: Digest
 
   init(

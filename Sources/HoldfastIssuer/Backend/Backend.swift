@@ -39,16 +39,24 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
   /// anyone who got a token for the device encrypted to another key could read the measurements in it and encrypt it
   /// again to the device's key.
   ///
+  /// - Parameters:
+  ///   - token: The attestation token.
+  ///   - device: The device for which the app was attested.
+  ///   - hash: The digest of the app's data that the attestation token must be bound to, 32 bytes; nil for none.
+  ///   - options: The properties of the measurement token.
+  ///   - clock: The source of the present time.
+  ///   - random: The source of the token's id and of its encryption.
   /// - Throws: The condition that prevents an answer; a refusal is not an error.
   package mutating func issue(
-    attestation token: Span<UInt8>, for device: DeviceDescriptor, options: IssuanceOptions = IssuanceOptions(),
+    attestation token: Span<UInt8>, for device: DeviceDescriptor, hash: Digest? = nil,
+    options: IssuanceOptions = IssuanceOptions(),
     clock: borrowing some Clock & ~Copyable, random: inout some RandomSource & ~Copyable
   ) throws(IssuanceFault) -> Issuance {
     guard let now = clock.unixSeconds() else { throw .noClock }
     let attested: AttestedApp
-    do throws(IssuanceRefusal) { attested = try opener.open(token, for: device, under: policy, now: now) } catch {
-      return .refused(error)
-    }
+    do throws(IssuanceRefusal) {
+      attested = try opener.open(token, for: device, hash: hash, under: policy, now: now)
+    } catch { return .refused(error) }
     let generation: UInt64
     do throws(ServiceLedgerFault) {
       if let refusal = try refusal(of: device) { return .refused(refusal) }
@@ -104,7 +112,7 @@ package enum IssuanceRefusal: Error, Equatable {
   case notYetValid
   /// The attestation token has expired.
   case expired
-  /// The app asked the attestation service for another device.
+  /// The app asked the attestation service for another device, or with other data.
   case anotherDevice
   /// The attestation token names no app, and the policy has no name for such apps.
   case unnamedApp

@@ -56,6 +56,16 @@ package struct ApprovedImage: Sendable, Equatable {
   }
 }
 
+extension ApprovedImage {
+  /// The name of every app that runs with the development key. No image is approved under it.
+  package static let developmentSubject = BoundedText<64>("development" as StaticString)
+
+  /// The approval of any executable that runs with the development key.
+  package static func development(_ digest: Digest, release: KeyID) -> ApprovedImage {
+    ApprovedImage(digest: digest, subject: developmentSubject, version: .zero, proofKey: release)
+  }
+}
+
 extension ServicePolicy {
   /// Approves an image, or gives an approved image another name and version.
   ///

@@ -27,6 +27,8 @@ package struct ServicePolicy: Sendable, Equatable {
   package var commands: [BoundedText<32>]?
   /// The claim `max` of measurement tokens; nil to omit it.
   package var maximumUses: UInt64?
+  /// What the online service gives to attested apps in addition to tokens.
+  package var features = AppFeatures()
 
   /// The largest policy, in bytes.
   package static let maximumByteCount = 1 << 20
@@ -62,7 +64,7 @@ package struct ServicePolicy: Sendable, Equatable {
     if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
-    return .object(members)
+    return .object(members + features.members.filter { $0.1.flag == true })
   }
 }
 
@@ -77,10 +79,11 @@ package enum ServicePolicyFault: Error, Equatable {
 }
 
 extension ServicePolicy {
-  private static let memberNames = [
-    "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
-    "attestation_seconds", "token_seconds", "commands", "maximum_uses",
-  ]
+  private static let memberNames =
+    [
+      "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
+      "attestation_seconds", "token_seconds", "commands", "maximum_uses",
+    ] + AppFeatures().members.map(\.0)
 
   /// Reads a policy. Unknown members are refused, so that a typing error cannot permit anything.
   ///
@@ -131,6 +134,30 @@ extension ServicePolicy {
       self.commands = commands
     }
     if let uses = policy.member("maximum_uses") { maximumUses = try uses.integer(1...maximumInteger) }
+    features.secureStrings = try policy.member("secure_strings")?.flag() ?? false
+    features.customTokens = try policy.member("custom_tokens")?.flag() ?? false
+    features.messageSigning = try policy.member("message_signing")?.flag() ?? false
+  }
+}
+
+/// What the online service gives to attested apps in addition to tokens. All are off unless the policy says otherwise.
+package struct AppFeatures: Sendable, Equatable {
+  /// The texts that operators set for apps.
+  package var secureStrings = false
+  /// Tokens with claims that the app chooses.
+  package var customTokens = false
+  /// The key with which apps sign messages to backends.
+  package var messageSigning = false
+
+  /// Creates features that are all off.
+  package init() {}
+
+  /// The members of the policy and of the configuration for apps.
+  package var members: [(String, JSONValue)] {
+    [
+      ("secure_strings", .bool(secureStrings)), ("custom_tokens", .bool(customTokens)),
+      ("message_signing", .bool(messageSigning)),
+    ]
   }
 }
 

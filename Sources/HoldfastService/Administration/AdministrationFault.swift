@@ -36,6 +36,16 @@ package enum AdministrationFault: Error, Equatable, Sendable {
     case forkedLog
     /// The entries are no entries of an audit log, or their numbers are not in order.
     case brokenLog
+    /// A name is no DNS name in lower case, and no `*` where that may stand.
+    case invalidDomain
+    /// A text is no pin of a public key.
+    case invalidPin
+    /// There are as many domains, pins of a domain or secure strings as there may be.
+    case tooMany
+    /// The domain's tokens are not signed with a key of its own.
+    case notShared
+    /// The name belongs to apps that run with the development key.
+    case reservedSubject
   }
 }
 

@@ -6,7 +6,8 @@ import HoldfastStorage
 extension AdministrationOperation {
   /// All operations.
   package static let all: [AdministrationOperation] =
-    devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + others
+    devices + images + provers + users + tokens + invitations + requests + refusals + audits + keys + operators + apps
+    + others
 
   private static let devices: [AdministrationOperation] = [
     list(.devices, "/devices", "Lists the devices."),
@@ -210,6 +211,7 @@ extension AdministrationOperation {
       }
       return try request.page(of: .refusalsOfCode, in: fleet, filters: [.text(code)])
     },
+    list(.responseCodes, "/codes", "Lists the attestation response codes, with what apps stated last."),
     show(.responseCodes, "/codes/{id}", "Shows what an attestation response code stands for."),
   ]
 
@@ -327,7 +329,7 @@ extension AdministrationOperation {
     ]
   }
 
-  private static func list(
+  static func list(
     _ listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .read
   ) -> AdministrationOperation {
     AdministrationOperation(
@@ -337,7 +339,7 @@ extension AdministrationOperation {
     }
   }
 
-  private static func show(
+  static func show(
     _ listing: Listing, _ path: String, _ summary: String, scope: OperatorScope = .read
   ) -> AdministrationOperation {
     AdministrationOperation(

@@ -79,10 +79,11 @@ extension Fleet {
   /// - Parameters:
   ///   - image: The digest of the executable with its name and version.
   ///   - keys: The keys of its release.
-  /// - Throws: `conflict` if the release is registered with another evidence key.
+  /// - Throws: `conflict` if the release is registered with another evidence key, or for the subject `development`.
   package func approve(
     _ image: Digest, subject: BoundedText<64>, version: AppVersion, keys: borrowing ReleaseKeys, by actor: Actor
   ) throws(AdministrationFault) {
+    guard subject != ApprovedImage.developmentSubject else { throw .conflict(.reservedSubject) }
     let id = keys.id
     var random = SystemRandom()
     let sealed: [UInt8]
@@ -128,13 +129,14 @@ extension Fleet {
     }
   }
 
-  /// Replaces the policy. Images are not part of it.
+  /// Replaces the policy. Images are not part of it. Apps learn of changed features from a newer configuration.
   package func setPolicy(_ policy: ServicePolicy, by actor: Actor) throws(AdministrationFault) {
     var policy = policy
     policy.images = []
     let json = policy.json.compact()
     try change("policy.set", "", by: actor) { (session) throws(FleetFault) in
-      try session.run(
+      if try self.keys(in: session).policy.features != policy.features { _ = try session.raise(.configuration) }
+      return try session.run(
         "UPDATE settings SET value = $1, revision = revision + 1 WHERE name = 'policy'", .bytes(json))
     }
   }

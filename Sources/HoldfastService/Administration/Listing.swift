@@ -19,6 +19,10 @@ struct Listing: Sendable {
     case commands
     /// Names and texts, a JSON text.
     case details
+    /// Texts, a JSON text.
+    case texts
+    /// 0 or 1.
+    case flag
     /// A value that may be missing.
     case optional(Kind)
   }
@@ -64,7 +68,8 @@ struct Listing: Sendable {
     case .text: return .string(try row.text(index))
     case .number, .time: return .integer(try row.unsigned(index))
     case .words: return Self.words(try row.text(index))
-    case .commands, .details:
+    case .flag: return .bool(try row.unsigned(index) == 1)
+    case .commands, .details, .texts:
       guard let value = Self.json(try row.text(index)) else { throw .corrupt }
       return value
     }

@@ -159,11 +159,45 @@ extension Listing {
       """)
 
   static let responseCodes = Listing(
-    "codes", ["code": .text, "prover": .id(16), "properties": .words, "first_seen": .time], by: .text,
+    "codes",
+    [
+      "code": .text, "prover": .id(16), "properties": .words, "first_seen": .time, "app_properties": .optional(.texts),
+      "system_id": .optional(.text), "system_version": .optional(.text), "user_property": .optional(.text),
+      "stated": .optional(.time),
+    ], by: .text,
     page: """
-      SELECT code, prover, properties, first_seen FROM response_codes WHERE code > $1 ORDER BY code LIMIT $2
+      SELECT c.code, c.prover, c.properties, c.first_seen, s.app_properties, s.system_id, s.system_version,
+        s.user_property, s.seen
+      FROM response_codes c LEFT JOIN code_statements s ON s.code = c.code WHERE c.code > $1 ORDER BY c.code LIMIT $2
       """,
-    one: "SELECT code, prover, properties, first_seen FROM response_codes WHERE code = $1")
+    one: """
+      SELECT c.code, c.prover, c.properties, c.first_seen, s.app_properties, s.system_id, s.system_version,
+        s.user_property, s.seen
+      FROM response_codes c LEFT JOIN code_statements s ON s.code = c.code WHERE c.code = $1
+      """)
+
+  static let domains = Listing(
+    "domains",
+    [
+      "name": .text, "audience": .text, "algorithm": .text, "lifetime": .number, "protected": .flag,
+      "measurement": .flag, "added": .time,
+    ], by: .text,
+    page: """
+      SELECT name, audience, algorithm, lifetime, protected, measurement, added FROM domains WHERE name > $1
+      ORDER BY name LIMIT $2
+      """,
+    one: "SELECT name, audience, algorithm, lifetime, protected, measurement, added FROM domains WHERE name = $1")
+
+  static let pins = Listing(
+    "pins", ["id": .text, "domain": .text, "pin": .text, "added": .time], by: .text,
+    page: "SELECT id, domain, pin, added FROM pins WHERE id > $1 ORDER BY id LIMIT $2",
+    one: "SELECT id, domain, pin, added FROM pins WHERE id = $1")
+
+  /// The names of the secure strings, never their values.
+  static let strings = Listing(
+    "strings", ["name": .text, "changed": .time], by: .text,
+    page: "SELECT name, changed FROM strings WHERE name > $1 ORDER BY name LIMIT $2",
+    one: "SELECT name, changed FROM strings WHERE name = $1")
 
   static let keys = Listing(
     "keys", ["id": .id(8), "added": .time, "active": .time, "retired": .optional(.time)],

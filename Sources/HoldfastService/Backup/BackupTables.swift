@@ -38,7 +38,18 @@ extension BackupTable {
       insert: """
         INSERT INTO settings (name, value, revision)
         VALUES ($1, $2, $3)
-        """),
+        """
+    ) { row, _ in
+      guard case .text(let name) = row[0], let setting = AppSetting(rawValue: name) else { return }
+      switch setting {
+      // Apps know a number that was raised after the backup, and take no lower one.
+      case .configuration, .messageEpoch:
+        if case .integer(let number) = row[2] { row[2] = .integer(number + 1 << 20) }
+      // The key may have been replaced or removed after the backup.
+      case .developmentKey: row[1] = .bytes([])
+      case .forcedPins: break
+      }
+    },
     BackupTable(
       "keys", key: [0], start: [.bytes([])],
       page: """
@@ -227,6 +238,46 @@ extension BackupTable {
       insert: """
         INSERT INTO audits (number, device, sequence, moment, event, username, details, entry, head)
         OVERRIDING SYSTEM VALUE VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        """),
+    BackupTable(
+      "domains", since: 4, key: [0], start: [.text("")],
+      page: """
+        SELECT name, audience, algorithm, lifetime, protected, measurement, added FROM domains
+        WHERE name > $1 ORDER BY name LIMIT $2
+        """,
+      insert: """
+        INSERT INTO domains (name, audience, algorithm, lifetime, protected, measurement, added)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        """),
+    BackupTable(
+      "pins", since: 4, key: [0], start: [.text("")],
+      page: """
+        SELECT id, domain, pin, added FROM pins
+        WHERE id > $1 ORDER BY id LIMIT $2
+        """,
+      insert: """
+        INSERT INTO pins (id, domain, pin, added)
+        VALUES ($1, $2, $3, $4)
+        """),
+    BackupTable(
+      "strings", since: 4, key: [0], start: [.text("")],
+      page: """
+        SELECT name, sealed, changed FROM strings
+        WHERE name > $1 ORDER BY name LIMIT $2
+        """,
+      insert: """
+        INSERT INTO strings (name, sealed, changed)
+        VALUES ($1, $2, $3)
+        """),
+    BackupTable(
+      "code_statements", since: 4, key: [0], start: [.text("")],
+      page: """
+        SELECT code, app_properties, system_id, system_version, user_property, seen FROM code_statements
+        WHERE code > $1 ORDER BY code LIMIT $2
+        """,
+      insert: """
+        INSERT INTO code_statements (code, app_properties, system_id, system_version, user_property, seen)
+        VALUES ($1, $2, $3, $4, $5, $6)
         """),
   ]
 

@@ -53,10 +53,12 @@ extension Fleet {
   /// - Parameters:
   ///   - token: The attestation token.
   ///   - device: The device for which the app was attested.
+  ///   - hash: The digest of the app's data with which it was attested, 32 bytes; nil if there was none.
   ///   - invitation: The code of an invitation; nil to ask an operator.
   ///   - wishes: The wishes of the prover.
   package func issue(
-    attestation token: [UInt8], for device: DeviceDescriptor, invitation: InvitationCode?, wishes: TokenWishes
+    attestation token: [UInt8], for device: DeviceDescriptor, hash: Digest? = nil, invitation: InvitationCode?,
+    wishes: TokenWishes
   ) throws(FleetFault) -> TokenAnswer {
     let code: Digest? = if let invitation { try invitation.digest() } else { nil }
     return try transaction { (session) throws(FleetFault) in
@@ -64,7 +66,8 @@ extension Fleet {
       let attested: AttestedApp
       do throws(IssuanceRefusal) {
         attested = try keys.withOpener { (opener) throws(IssuanceRefusal) in
-          try opener.open(token.span, for: device, under: keys.policy, now: session.now)
+          try opener.open(
+            token.span, for: device, hash: hash, audiences: keys.apps.audiences, under: keys.policy, now: session.now)
         }
       } catch {
         let refusal = Refusal(reasons: [RefusalReason(error)], code: nil)

@@ -51,6 +51,8 @@ extension RefusalReason {
     }
   }
 
+  static let developmentKey = RefusalReason(
+    "developmentKey", "The development code does not belong to this evidence and the present development key.")
   static let notEvidence = RefusalReason("notEvidence", "These bytes are not evidence of an app.")
   static let anotherDevice = RefusalReason("anotherDevice", "The app was attested for another device.")
   static let unknownDevice = RefusalReason("unknownDevice", "The device is not registered.")
@@ -75,6 +77,28 @@ extension RefusalReason {
   static let tooManyRequests = RefusalReason("tooManyRequests", "Too many requests wait for a decision.")
 }
 
+/// The reasons why an app gets nothing for a domain, or nothing of a kind, although it may be approved.
+package enum DomainRefusal: String, Sendable, CaseIterable {
+  /// There is no such domain.
+  case unknownDomain
+  /// The domain needs no token.
+  case unprotectedDomain
+  /// The domain is not one for which measurement tokens are issued.
+  case domainWithoutMeasurement
+  /// The policy switches off what the app asked for.
+  case disabledFeature
+
+  /// A sentence for people.
+  package var text: String {
+    switch self {
+    case .unknownDomain: "There is no such domain."
+    case .unprotectedDomain: "The domain needs no token."
+    case .domainWithoutMeasurement: "The domain is not one for which measurement tokens are issued."
+    case .disabledFeature: "The policy switches off what was asked for."
+    }
+  }
+}
+
 /// The answer to a request that is refused.
 package struct Refusal: Sendable, Equatable {
   /// All reasons, at least one.
@@ -86,7 +110,7 @@ package struct Refusal: Sendable, Equatable {
 extension FleetSession {
   /// Records a refusal of an app that is known to be genuine or attested, with everything that explains it.
   func record(
-    _ refusal: Refusal, at step: StaticString, device: DeviceID, prover: HostID?, image: Digest? = nil
+    _ refusal: Refusal, at step: StaticString, device: DeviceID?, prover: HostID?, image: Digest? = nil
   ) throws(FleetFault) {
     try count(refusal.reasons)
     try send(
@@ -94,7 +118,7 @@ extension FleetSession {
       INSERT INTO refusals (moment, step, reasons, code, device, prover, image) VALUES ($1, $2, $3, $4, $5, $6, $7)
       """,
       .unsigned(now), .text(step.description), .text(refusal.reasons.map(\.identifier).joined(separator: " ")),
-      .optional(refusal.code?.description), .copying(device.bytes), .optional(prover?.array), .optional(image?.array))
+      .optional(refusal.code?.description), .optional(device?.array), .optional(prover?.array), .optional(image?.array))
   }
 
   /// Counts refusals by hour and reason. Where the evidence is not authentic, this is all that is kept: anyone could have
@@ -102,6 +126,9 @@ extension FleetSession {
   func count(_ reasons: [RefusalReason]) throws(FleetFault) {
     for reason in reasons { try count("refused." + reason.identifier) }
   }
+
+  /// Counts a refusal that depends on what the app asked for.
+  func count(_ refusal: DomainRefusal) throws(FleetFault) { try count("refused." + refusal.rawValue) }
 
   /// The name under which issued tokens are counted.
   static var issued: String { "issued" }

@@ -53,7 +53,7 @@ extension Fleet {
           try sealed(account, as: .account, id: Array("account".utf8), serviceKey, &random)
         },
         try attestationKey(serviceKey, &random),
-        try freshIssuerKey(serviceKey, &random),
+        try freshIssuerKey(serviceKey, &random), try freshAppTokenKey(serviceKey, &random),
       ]
     } catch { throw .cryptography }
   }
@@ -85,6 +85,38 @@ extension Fleet {
     id.append(try keyID(of: key.publicPoint, using: &cryptography).bytes)
     return try key.scalar().withBytes { (scalar) throws(CryptographyFailure) in
       try sealed(scalar, as: .issuer, id: id, serviceKey, &random)
+    }
+  }
+
+  /// Makes the key that signs tokens for apps. Its record has a fixed id, so that there is only one.
+  private static func freshAppTokenKey(
+    _ serviceKey: borrowing ServiceKey, _ random: inout SystemRandom
+  ) throws(CryptographyFailure) -> SealedKey {
+    let key = try P256PrivateKey()
+    return try key.scalar().withBytes { (scalar) throws(CryptographyFailure) in
+      try sealed(scalar, as: .appTokens, id: Array(KeyPurpose.appTokens.rawValue.utf8), serviceKey, &random)
+    }
+  }
+
+  /// Makes the key that signs tokens for apps, if an earlier version created the service. Of several processes at once, the first one
+  /// determines it.
+  func makeAppTokenKeyIfMissing() throws(FleetFault) {
+    let isMissing = try read { (session) throws(FleetFault) in
+      try session.row(
+        "SELECT id FROM keys WHERE purpose = $1", .text(KeyPurpose.appTokens.rawValue)) == nil
+    }
+    guard isMissing else { return }
+    var random = SystemRandom()
+    let key: SealedKey
+    do throws(CryptographyFailure) { key = try Self.freshAppTokenKey(serviceKey, &random) } catch {
+      throw .cryptography
+    }
+    try transaction { (session) throws(FleetFault) in
+      _ = try session.run(
+        """
+        INSERT INTO keys (id, purpose, sealed, added, active) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (id) DO NOTHING
+        """,
+        .bytes(key.id), .text(key.purpose.rawValue), .bytes(key.sealed), .unsigned(session.now), .unsigned(session.now))
     }
   }
 

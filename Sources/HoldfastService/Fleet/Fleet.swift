@@ -25,10 +25,11 @@ package final class Fleet: Sendable {
     database = try Self.open(location, connectionCount: connectionCount, creating: false)
     self.serviceKey = serviceKey
     self.clock = clock
-    _ = try read { (session) throws(FleetFault) in
+    try read { (session) throws(FleetFault) in
       guard try session.row("SELECT revision FROM settings WHERE name = 'policy'") != nil else { throw .notCreated }
-      return try self.keys(in: session)
     }
+    try makeAppTokenKeyIfMissing()
+    _ = try read { (session) throws(FleetFault) in try self.keys(in: session) }
   }
 
   static func open(

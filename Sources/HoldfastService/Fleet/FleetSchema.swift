@@ -78,5 +78,15 @@ package enum FleetSchema {
     CREATE INDEX sessions_by_time ON sessions (expires);
     CREATE INDEX devices_by_label ON devices (label);
     """,
+    """
+    CREATE TABLE domains (
+      name TEXT PRIMARY KEY, audience TEXT NOT NULL, algorithm TEXT NOT NULL, lifetime INTEGER NOT NULL,
+      protected INTEGER NOT NULL, measurement INTEGER NOT NULL, added INTEGER NOT NULL);
+    CREATE TABLE pins (id TEXT PRIMARY KEY, domain TEXT NOT NULL, pin TEXT NOT NULL, added INTEGER NOT NULL);
+    CREATE TABLE strings (name TEXT PRIMARY KEY, sealed BLOB NOT NULL, changed INTEGER NOT NULL);
+    CREATE TABLE code_statements (
+      code TEXT PRIMARY KEY, app_properties TEXT NOT NULL, system_id TEXT, system_version TEXT, user_property TEXT,
+      seen INTEGER NOT NULL);
+    """,
   ]
 }

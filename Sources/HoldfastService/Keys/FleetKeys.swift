@@ -22,14 +22,19 @@ final class FleetKeys: Sendable {
   let restored: UInt64?
   /// The keys that sign, or will sign, in the order of ``Issuer/active``.
   let issuers: [Issuer]
+  /// The key that signs tokens and the configuration for apps.
+  let appTokens: MemorySigningKey
+  /// What operators set for apps.
+  let apps: AppSettings
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>
 
   init(
-    revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], account: borrowing SecretBytes,
-    encryption: borrowing SecretBytes
+    revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], appTokens: MemorySigningKey,
+    apps: AppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
   ) throws(FleetFault) {
     (self.revision, self.policy, self.restored, self.issuers) = (revision, policy, restored, issuers)
+    (self.appTokens, self.apps) = (appTokens, apps)
     do throws(JOSEFault) {
       signer = Mutex(
         AttestationSigner(
@@ -91,21 +96,28 @@ extension FleetSession {
         continue
       }
       guard let keyID = KeyID(id.span) else { throw .corrupt }
-      do throws(CryptographyFailure) {
-        let opened = try serviceKey.open(sealed, as: .issuer, id: id.span)
-        guard let scalar = Secret<32>(copying: opened.bytes) else { throw CryptographyFailure() }
-        issuers.append(FleetKeys.Issuer(id: keyID, key: try MemorySigningKey(scalar: scalar), active: active))
-      } catch { throw .wrongServiceKey }
+      let key = try Self.signingKey((id, sealed), as: .issuer, with: serviceKey)
+      issuers.append(FleetKeys.Issuer(id: keyID, key: key, active: active))
     }
     guard let account = others[.account], let encryption = others[.attestationEncryption] else { throw .corrupt }
+    guard let appTokens = others[.appTokens] else { throw .corrupt }
     var restored: UInt64?
     if let row = try self.row("SELECT revision FROM settings WHERE name = 'restored'") {
       restored = try decoding { () throws(SQLFault) in try row.unsigned(0) }
     }
     return try FleetKeys(
       revision: revision, policy: policy, restored: restored, issuers: issuers,
+      appTokens: try Self.signingKey(appTokens, as: .appTokens, with: serviceKey), apps: try appSettings(),
       account: try Self.opened(account, as: .account, with: serviceKey),
       encryption: try Self.opened(encryption, as: .attestationEncryption, with: serviceKey))
+  }
+
+  private static func signingKey(
+    _ key: (id: [UInt8], sealed: [UInt8]), as purpose: KeyPurpose, with serviceKey: borrowing ServiceKey
+  ) throws(FleetFault) -> MemorySigningKey {
+    let opened = try opened(key, as: purpose, with: serviceKey)
+    guard let scalar = Secret<32>(copying: opened.bytes) else { throw .wrongServiceKey }
+    do throws(CryptographyFailure) { return try MemorySigningKey(scalar: scalar) } catch { throw .wrongServiceKey }
   }
 
   private static func opened(

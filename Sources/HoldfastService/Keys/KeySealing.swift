@@ -87,4 +87,10 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
   case issuer
   /// The keys of a release: measurement proof key (16 bytes) ‖ evidence key (32 bytes).
   case release
+  /// The key that signs app tokens, custom tokens and the configuration for apps, a P-256 scalar of 32 bytes. It is no issuer key.
+  case appTokens = "app-tokens"
+  /// The development key, 16 bytes, in the table of settings.
+  case development
+  /// A secure string, in its own table. Its id is its name.
+  case secureString = "secure-string"
 }

@@ -44,6 +44,8 @@ extension PublicOperation {
     body: [
       Schema.Property("evidence", .base64(byteLimit: evidenceLimit), required: true, "What measure --out writes."),
       Schema.Property("device", .deviceDescriptor, required: true, "The device."),
+      Schema.Property("domain", .domainName, "A domain with measurement, whose audience the token gets."),
+      hash, development,
     ],
     answers: [
       Answer(
@@ -53,7 +55,53 @@ extension PublicOperation {
           Schema.Property("arc", .text(1...16), required: true, "The attestation response code."),
           Schema.Property("expires", .time, required: true, "The end of its validity."),
         ]))
-    ], problems: [403, 409])
+    ], problems: [403, 404, 409])
+
+  private static let hash = Schema.Property(
+    "hash", .digest, "SHA-256 of the app's data, to which the attestation token is bound.")
+
+  private static let development = Schema.Property(
+    "development", .digest, "The code that proves the knowledge of the development key.")
+
+  package static let fetch = PublicOperation(
+    name: "fetch", method: .post, path: "/v1/fetch",
+    summary: "Appraises evidence of an app, and gives it what its attestation permits.",
+    body: [
+      Schema.Property("evidence", .base64(byteLimit: evidenceLimit), required: true, "What measure --out writes."),
+      Schema.Property("domain", .domainName, "The API domain for which the app wants a token."),
+      Schema.Property("hash", .digest, "SHA-256 of the app's data, the claim pay of the token."),
+      Schema.Property(
+        "payload", .openObject(without: FetchWishes.reservedClaims), "The claims of a custom token, at most 4096 bytes."
+      ),
+      Schema.Property("strings", .flag, "Whether the app wants the secure strings."),
+      development,
+    ],
+    answers: [
+      Answer(
+        status: 200, summary: "The app is approved.",
+        schema: .object([
+          Schema.Property("token", .nullable(.text(1...16_384)), required: true, "The token for the domain."),
+          Schema.Property("expires", .nullable(.time), required: true, "The end of its validity."),
+          Schema.Property("custom", .nullable(.text(1...16_384)), required: true, "The custom token."),
+          Schema.Property("strings", .nullable(.map(.anyText(1...4096))), required: true, "The secure strings."),
+          Schema.Property("message_key", .nullable(.digest), required: true, "The key for messages, 32 bytes."),
+          Schema.Property("arc", .text(1...16), required: true, "The attestation response code."),
+          Schema.Property("did", .base64(byteCounts: 16...16), required: true, "The id of the app's host."),
+          Schema.Property("configuration", .anyInteger, required: true, "The revision of the newest configuration."),
+          Schema.Property(
+            "force_pins", .anyInteger, required: true, "The revision of the configuration from which pins are forced."),
+        ]))
+    ], problems: [403, 404, 409])
+
+  package static let configuration = PublicOperation(
+    name: "configuration", method: .get, path: "/v1/configuration",
+    summary: "Returns the signed configuration for apps: domains, pins and features.", body: nil,
+    answers: [Answer(status: 200, summary: "A compact JWS.", schema: nil, type: "application/jwt")], problems: [])
+
+  package static let appTokenKeys = PublicOperation(
+    name: "appTokenKeys", method: .get, path: "/.well-known/app-tokens.json",
+    summary: "Lists the public key of app tokens, custom tokens and the configuration, as a JWK Set (RFC 7517 §5).",
+    body: nil, answers: [Answer(status: 200, summary: "The key.", schema: .appKeySet)], problems: [])
 
   package static let token = PublicOperation(
     name: "token", method: .post, path: "/v1/tokens",
@@ -61,6 +109,7 @@ extension PublicOperation {
     body: [
       Schema.Property("attestation", .text(1...16_384), required: true, "The attestation token."),
       Schema.Property("device", .deviceDescriptor, required: true, "The device for which it was issued."),
+      Schema.Property("hash", .digest, "The hash with which it was issued."),
       Schema.Property("invitation", .invitationCode, "The code of an invitation."),
       Schema.Property("format", .choice(["cose", "jose", "jose-a256kw"]), "The format of the measurement token."),
       Schema.Property("user", .text(1...32), "The wished user, where an operator decides."),
@@ -109,7 +158,9 @@ extension PublicOperation {
     scope: .admin)
 
   /// All operations.
-  package static let all = [attest, token, requestState, keys, health, readiness, metrics, export]
+  package static let all = [
+    attest, token, requestState, fetch, configuration, keys, appTokenKeys, health, readiness, metrics, export,
+  ]
 }
 
 extension Schema {
@@ -123,17 +174,23 @@ extension Schema {
     Property("reason", .text(1...255), "The operator's reason for a refusal."),
   ])
 
+  private static let publicKey = [
+    Property("kty", .choice(["EC"]), required: true, ""), Property("crv", .choice(["P-256"]), required: true, ""),
+    Property("x", .coordinate, required: true, ""), Property("y", .coordinate, required: true, ""),
+    Property("kid", .text(11...11), required: true, "The id of the key, 8 bytes as base64url."),
+    Property("use", .choice(["sig"]), required: true, ""), Property("alg", .choice(["ES256"]), required: true, ""),
+  ]
+
   fileprivate static let keySet = Schema.object([
     Property(
       "keys",
       .array(
-        .object([
-          Property("kty", .choice(["EC"]), required: true, ""), Property("crv", .choice(["P-256"]), required: true, ""),
-          Property("x", .coordinate, required: true, ""), Property("y", .coordinate, required: true, ""),
-          Property("kid", .text(11...11), required: true, "The id of the key, 8 bytes as base64url."),
-          Property("use", .choice(["sig"]), required: true, ""),
-          Property("alg", .choice(["ES256"]), required: true, ""),
-          Property("active", .time, required: true, "The time from which the key signs."),
-        ]), count: 0...1000), required: true, "The keys, in the order in which they sign.")
+        .object(
+          publicKey + [Property("active", .time, required: true, "The time from which the key signs.")]),
+        count: 0...1000), required: true, "The keys, in the order in which they sign.")
+  ])
+
+  fileprivate static let appKeySet = Schema.object([
+    Property("keys", .array(.object(publicKey), count: 1...1), required: true, "The key.")
   ])
 }

@@ -13,13 +13,32 @@ extension Schema {
       ])
     case .hexadecimal(let count): return Self.text(matching: "^[0-9a-f]{\(count)}$")
     case .bytes(let counts): return Self.text(matching: "^(?:[0-9a-f]{2}){\(counts.lowerBound),\(counts.upperBound)}$")
-    case .base64(let limit):
+    case .base64(32...32): return Self.text(matching: "^[A-Za-z0-9+/]{42}[AEIMQUYcgkosw048]=$")
+    case .base64(let counts):
       let pattern =
         "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
       return .object([
         ("type", .string("string")), ("contentEncoding", .string("base64")), ("pattern", .string(pattern)),
-        ("maxLength", .integer(UInt64((limit + 2) / 3 * 4))),
+        ("maxLength", .integer(UInt64((counts.upperBound + 2) / 3 * 4))),
       ])
+    case .anyText(let counts):
+      return .object([
+        ("type", .string("string")), ("minLength", .integer(UInt64(counts.lowerBound))),
+        ("maxLength", .integer(UInt64(counts.upperBound))),
+      ])
+    case .openObject(let names):
+      let reserved = JSONValue.object([("enum", .array(names.map { .string($0) }))])
+      return .object([
+        ("type", .string("object")), ("propertyNames", .object([("not", reserved)])),
+        ("additionalProperties", Schema.anyMember.json),
+      ])
+    case .anyValue:
+      let forms: [JSONValue] = [
+        .object([("type", .string("string"))]), Schema.anyInteger.json, Schema.flag.json,
+        .object([("type", .string("null"))]), .object([("type", .string("array")), ("items", Schema.anyMember.json)]),
+        Schema.map(.anyMember).json,
+      ]
+      return .object([("anyOf", .array(forms))])
     case .coordinate: return Self.text(matching: "^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$")
     case .invitationCode: return Self.text(matching: "^(?:[A-Za-z2-7]{5}-?){3}[A-Za-z2-7]{5}$")
     case .choice(let texts):
@@ -45,11 +64,15 @@ extension Schema {
   var components: [(name: String, schema: Schema)] {
     switch self {
     case .named(let name, let schema): [(name, schema)] + schema.components
+    case .openObject: Schema.anyMember.components
     case .array(let schema, _), .map(let schema), .nullable(let schema): schema.components
     case .object(let properties): properties.flatMap(\.schema.components)
     default: []
     }
   }
+
+  /// Any value, with a name, because it may contain such values.
+  private static let anyMember = Schema.named("AnyValue", .anyValue)
 
   private static func object(_ properties: [Property]) -> JSONValue {
     let members = properties.map { property in

@@ -13,8 +13,14 @@ package indirect enum Schema: Sendable {
   case hexadecimal(digitCount: Int)
   /// This many bytes, each as two lower-case hexadecimal digits.
   case bytes(ClosedRange<Int>)
-  /// Base64 with padding (RFC 4648 §4) of at most this many bytes.
-  case base64(byteLimit: Int)
+  /// Base64 with padding (RFC 4648 §4) of this many bytes.
+  case base64(byteCounts: ClosedRange<Int>)
+  /// A text of this many characters (Unicode scalars) of any kind.
+  case anyText(ClosedRange<Int>)
+  /// An object with any values, and none of these names.
+  case openObject(without: [String])
+  /// Any value, whose numbers are integers.
+  case anyValue
   /// A coordinate of P-256: 32 bytes as base64url without padding (RFC 7518 §6.2.1.2).
   case coordinate
   /// The code of an invitation, as a person types it.
@@ -37,6 +43,9 @@ package indirect enum Schema: Sendable {
   case nullable(Schema)
   /// A form with a name of its own in `openapi.yaml`.
   case named(String, Schema)
+
+  /// Base64 with padding of at most this many bytes.
+  static func base64(byteLimit: Int) -> Schema { .base64(byteCounts: 0...byteLimit) }
 
   /// Any integer that JSON carries without loss (RFC 8259 §6).
   package static let anyInteger = Schema.integer(0...maximumInteger)
@@ -68,10 +77,20 @@ extension Schema {
       guard let digits = member.value.text?.utf8, digits.count % 2 == 0, counts.contains(digits.count / 2),
         digits.allSatisfy(Self.isDigit)
       else { throw member.mistake(.form("\(counts.lowerBound) to \(counts.upperBound) bytes in hexadecimal digits")) }
-    case .base64(let limit):
-      guard let text = member.value.text, Self.base64Bytes(text).map({ $0.count <= limit }) ?? false else {
-        throw member.mistake(.form("base64 with padding, of at most \(limit) bytes"))
+    case .base64(let counts):
+      guard let text = member.value.text, Self.base64Bytes(text).map({ counts.contains($0.count) }) ?? false else {
+        let count = counts.count == 1 ? "\(counts.upperBound)" : "at most \(counts.upperBound)"
+        throw member.mistake(.form("base64 with padding, of \(count) bytes"))
       }
+    case .anyText(let counts):
+      guard let text = member.value.text?.unicodeScalars, counts.contains(text.count) else {
+        throw member.mistake(.form("a text of \(counts.lowerBound) to \(counts.upperBound) characters"))
+      }
+    case .openObject(let names):
+      guard !(try member.members()).contains(where: { name, _ in names.contains { Self.areSame($0, name) } }) else {
+        throw member.mistake(.form("an object without the names \(names.joined(separator: ", "))"))
+      }
+    case .anyValue: break
     case .coordinate:
       guard let text = member.value.text, Self.isCoordinate(Array(text.utf8)) else {
         throw member.mistake(.form("32 bytes as base64url"))

@@ -41,7 +41,19 @@ extension Schema {
       Property("token_seconds", .integer(1...(10 * 366 * 86_400)), "The validity of a measurement token."),
       Property("commands", .commands, "The claim cmd of measurement tokens."),
       Property("maximum_uses", .integer(1...maximumInteger), "The claim max of measurement tokens."),
+      Property("secure_strings", .flag, "Whether attested apps get the secure strings."),
+      Property("custom_tokens", .flag, "Whether attested apps get tokens with claims of their choice."),
+      Property("message_signing", .flag, "Whether attested apps get the key for messages."),
     ]))
+
+  /// A DNS name in lower case, which is checked later.
+  static let domainName = Schema.text(1...253)
+
+  /// The pin of a public key, which is checked later.
+  static let pin = Schema.text(52...52)
+
+  /// A digest of 32 bytes in base64 with padding.
+  static let digest = Schema.base64(byteCounts: 32...32)
 
   /// Issued tokens and refusals by day.
   static let statistics = Schema.object([
@@ -120,6 +132,8 @@ extension Listing.Kind {
     case .words: .array(.text(1...64), count: 0...64)
     case .commands: .commands
     case .details: .map(.text(0...4096))
+    case .texts: .array(.text(1...4096), count: 0...16)
+    case .flag: .flag
     case .optional(let kind): .nullable(kind.schema)
     }
   }

@@ -62,7 +62,16 @@ struct ConsoleKind: Sendable {
     ConsoleKind("operators", "Operators", "Operator", ["name", "state", "scopes", "added", "expires"]),
     ConsoleKind("policy", "Policy", "Policy", []),
     ConsoleKind(
-      "codes", "Response codes", "Response code", [], related: [("Refusals with this code", "refusals", "code")]),
+      "domains", "Domains", "Domain",
+      ["name", "audience", "algorithm", "lifetime", "protected", "measurement", "added"]),
+    ConsoleKind("pins", "Pins", "Pin", ["id", "added"]),
+    ConsoleKind("strings", "Secure strings", "Secure string", ["name", "changed"]),
+    ConsoleKind("message-key", "Key for messages", "Key for messages", []),
+    ConsoleKind("development-key", "Development key", "Development key", []),
+    ConsoleKind(
+      "codes", "Response codes", "Response code",
+      ["code", "prover", "properties", "first_seen", "app_properties", "system_id", "system_version", "user_property"],
+      related: [("Refusals with this code", "refusals", "code")], unlinked: ["prover"]),
   ]
 
   /// The kind of an operation's records.

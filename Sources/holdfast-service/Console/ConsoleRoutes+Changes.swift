@@ -94,6 +94,17 @@ extension ConsoleRoutes {
         result, "token", label: "Token",
         "This token is shown only now. Give it to \(name) over a confidential channel.",
         nil, operation, visit)
+    case "newDevelopmentKey":
+      return try await secret(
+        result, "development_key", label: "Key",
+        "This key is shown only now. Any program that has it, and the keys of a registered release, is approved.",
+        nil, operation, visit)
+    case "showDomainSecret", "showMessageSecret":
+      return try await secret(
+        result, "secret", label: "Key", "The 32 bytes of the key in base64. Give them only to the backend.", nil,
+        operation, visit)
+    case "removeDomain", "removePin", "removeString", "forcePins":
+      return redirect(home(operation, nil) + "?done=\(operation.name)")
     default:
       // The first member of a record is its key; that of the policy is none.
       let key = operation.method == .put ? nil : visit.context.key ?? result.members?.first?.1.text

@@ -92,13 +92,18 @@ extension ConsoleRoutes {
         hasActions: !actions.isEmpty), "record")
   }
 
-  func policy(_ visit: Visit, _ operation: AdministrationOperation) async throws -> Response {
-    let policy = try await run(operation, visit)
-    let edit = AdministrationOperation.all.filter { $0.method == .put && visit.caller.scopes.contains($0.scope) }
+  /// Shows what there is once: the policy, or a key.
+  func single(_ visit: Visit, _ operation: AdministrationOperation) async throws -> Response {
+    guard let kind = ConsoleKind(of: operation) else { throw Problem.notFound }
+    let record = try await run(operation, visit)
+    let actions = AdministrationOperation.all.filter {
+      $0.kind == kind.path && $0.method != .get && visit.caller.scopes.contains($0.scope)
+    }
     return render(
       RecordPage(
-        frame: frame("Policy", visit, kind: operation.kind), members: try await members(policy, visit, operation),
-        related: [], actions: edit.map { LinkView($0.title, $0.consolePath) }, hasActions: !edit.isEmpty), "record")
+        frame: frame(kind.title, visit, kind: kind.path), members: try await members(record, visit, operation),
+        related: [], actions: actions.map { LinkView($0.title, $0.consolePath, isDestructive: $0.isDestructive) },
+        hasActions: !actions.isEmpty), "record")
   }
 
   // MARK: Parts

@@ -45,7 +45,7 @@ struct ConsoleRoutes: Sendable {
         try operation.permit(visit.caller)
         if operation.name == "statistics" { return try await statistics(visit, operation) }
         if operation.hasKey { return try await record(visit, operation) }
-        return operation.query.isEmpty ? try await policy(visit, operation) : try await list(visit, operation)
+        return operation.query.isEmpty ? try await single(visit, operation) : try await list(visit, operation)
       }
     }
   }

@@ -37,6 +37,12 @@ struct FormField: Sendable {
     case .array(.choice(let texts), _):
       view.kind = .checks
       view.options = texts.map { OptionView(text: $0, label: $0, isSelected: values.contains($0)) }
+    case .flag:
+      view.kind = .choice
+      view.options = ["", "true", "false"].map { text in
+        OptionView(text: text, label: text.isEmpty ? "any" : text, isSelected: text == view.value)
+      }
+    case .anyText: view.kind = .area
     case .time: view.kind = .time
     case .text(let counts): view.length = counts.upperBound
     case .hexadecimal(let count) where name == "root":
@@ -68,6 +74,7 @@ struct FormField: Sendable {
     switch schema {
     case .integer where isSpan: return spanSeconds(text).map { .integer($0) } ?? .string(text)
     case .integer: return UInt64(text).map { .integer($0) } ?? .string(text)
+    case .flag: return ["true": .bool(true), "false": .bool(false)][text] ?? .string(text)
     case .time: return Self.time(text).map { .integer($0.unixSeconds) } ?? .string(text)
     case .array(.text, _): return .array(Self.items(text, ",").map { .string($0) })
     case .array(.integer, _):

@@ -91,6 +91,19 @@ extension Problem {
       code: refusal.code?.description)
   }
 
+  /// A refusal of what an app asked for, whether it is approved or not.
+  init(_ refusal: DomainRefusal, code: String?) {
+    let (status, type, title): (HTTPResponse.Status, String, String) =
+      switch refusal {
+      case .unknownDomain: (.notFound, "unknown-domain", "Unknown domain.")
+      case .unprotectedDomain: (.conflict, "unprotected-domain", "Unprotected domain.")
+      case .domainWithoutMeasurement: (.conflict, "domain-without-measurement", "Domain without measurement.")
+      case .disabledFeature: (.forbidden, "disabled-feature", "Disabled feature.")
+      }
+    self.init(
+      status: status, type: type, title: title, detail: refusal.text, reasons: [refusal.rawValue], code: code)
+  }
+
   /// A fault of the service itself. The document does not say which.
   init(_ fault: FleetFault) {
     switch fault {

@@ -5,6 +5,7 @@ import HoldfastFormats
 import HoldfastIssuer
 import HoldfastService
 import Hummingbird
+import NIOCore
 
 /// The routes for provers, devices' owners and probes.
 struct PublicRoutes: Sendable {
@@ -19,7 +20,10 @@ struct PublicRoutes: Sendable {
     routes.add(.attest) { request, _ in try await attest(request) }
     routes.add(.token) { request, _ in try await token(request) }
     routes.add(.requestState) { _, context in try await status(try context.parameters.require("id")) }
+    routes.add(.fetch) { request, _ in try await fetch(request) }
+    routes.add(.configuration) { _, _ in try await configuration() }
     routes.add(.keys) { _, _ in try await keys() }
+    routes.add(.appTokenKeys) { _, _ in try await appTokenKeys() }
     routes.add(.health) { _, _ in Response(.ok, .object([("status", .string("ok"))])) }
     routes.add(.readiness) { _, _ in try await ready() }
   }
@@ -28,8 +32,10 @@ struct PublicRoutes: Sendable {
     let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .attest)
     let device = try body.device()
     let evidence = body.evidence
-    switch try await service.run({ fleet in try fleet.attest(evidence, for: device) }) {
+    let wishes = body.attestationWishes
+    switch try await service.run({ fleet in try fleet.attest(evidence, for: device, wishes: wishes) }) {
     case .refused(let refusal): throw Problem(refusal)
+    case .unavailable(let refusal): throw Problem(refusal, code: nil)
     case .attested(let attestation):
       return Response(
         .ok,
@@ -40,14 +46,36 @@ struct PublicRoutes: Sendable {
     }
   }
 
+  private func fetch(_ request: Request) async throws -> Response {
+    let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .fetch)
+    let evidence = body.evidence
+    let wishes = try body.fetchWishes()
+    switch try await service.run({ fleet in try fleet.fetch(evidence, wishes: wishes) }) {
+    case .refused(let refusal): throw Problem(refusal)
+    case .unavailable(let refusal, let code): throw Problem(refusal, code: code.description)
+    case .fetched(let answer): return Response(.ok, answer)
+    }
+  }
+
+  /// Source: RFC 7519 §10.3.1 for the media type.
+  private func configuration() async throws -> Response {
+    let services = service.configuration.publicAddresses.map(\.description)
+    let text = try await service.run { fleet in try fleet.configuration(services: services) }
+    return Response(
+      status: .ok, headers: [.contentType: "application/jwt", .cacheControl: "no-cache"],
+      body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+  }
+
   private func token(_ request: Request) async throws -> Response {
     let body = try Body(try await service.json(request, limit: Self.bodyLimit), of: .token)
     let device = try body.device()
     let attestation = body.attestation
     let invitation = body.invitation
+    let hash = body.digest("hash")
     let wishes = try body.wishes()
     let answer = try await service.run { fleet in
-      try fleet.issue(attestation: attestation, for: device, invitation: invitation, wishes: wishes)
+      try fleet.issue(
+        attestation: attestation, for: device, hash: hash, invitation: invitation, wishes: wishes)
     }
     switch answer {
     case .refused(let refusal): throw Problem(refusal)
@@ -79,18 +107,28 @@ struct PublicRoutes: Sendable {
     return Response(.ok, .object(members), headers: headers)
   }
 
-  /// Source: RFC 7517 §5.
   private func keys() async throws -> Response {
     let keys = try await service.run { fleet in
-      try fleet.issuerKeys().map { key -> JSONValue in
-        .object(
-          (PublicKeyJWK(point: key.point).json.members ?? []) + [
-            ("kid", .string(base64URL(key.id.bytes))), ("use", .string("sig")), ("alg", .string("ES256")),
-            ("active", .integer(key.active)),
-          ])
-      }
+      try fleet.issuerKeys().map { key in Self.jwk(key.point, key.id, [("active", .integer(key.active))]) }
     }
-    return Response(.ok, .object([("keys", .array(keys))]), headers: [.cacheControl: "public, max-age=300"])
+    return Self.keySet(keys)
+  }
+
+  private func appTokenKeys() async throws -> Response {
+    let key = try await service.run { fleet in try fleet.appTokenKey() }
+    return Self.keySet([Self.jwk(key.point, key.id)])
+  }
+
+  /// Source: RFC 7517 §5.
+  private static func keySet(_ keys: [JSONValue]) -> Response {
+    Response(.ok, .object([("keys", .array(keys))]), headers: [.cacheControl: "public, max-age=300"])
+  }
+
+  private static func jwk(_ point: P256Point, _ id: KeyID, _ more: [(String, JSONValue)] = []) -> JSONValue {
+    let signature: [(String, JSONValue)] = [
+      ("kid", .string(base64URL(id.bytes))), ("use", .string("sig")), ("alg", .string("ES256")),
+    ]
+    return .object((PublicKeyJWK(point: point).json.members ?? []) + signature + more)
   }
 
   private func ready() async throws -> Response {
@@ -118,6 +156,30 @@ private struct Body {
     do throws(KeyFault) { return try DeviceDescriptor(json["device"] ?? .null) } catch {
       throw Problem(AdministrationFault.conflict(.invalidKey))
     }
+  }
+
+  /// A member of 32 bytes in base64.
+  func digest(_ name: String) -> Digest? {
+    json[name]?.text.flatMap { Schema.base64Bytes($0) }.flatMap { Digest($0.span) }
+  }
+
+  var attestationWishes: AttestationWishes {
+    var wishes = AttestationWishes()
+    wishes.domain = json["domain"]?.text
+    (wishes.hash, wishes.development) = (digest("hash"), digest("development"))
+    return wishes
+  }
+
+  func fetchWishes() throws(Problem) -> FetchWishes {
+    var wishes = FetchWishes()
+    wishes.domain = json["domain"]?.text
+    (wishes.hash, wishes.development) = (digest("hash"), digest("development"))
+    wishes.strings = json["strings"]?.flag ?? false
+    wishes.payload = json["payload"]
+    if let payload = wishes.payload, !FetchWishes.canSign(payload) {
+      throw Problem(AdministrationFault.conflict(.tooLong))
+    }
+    return wishes
   }
 
   func wishes() throws(Problem) -> TokenWishes {

@@ -9,7 +9,9 @@ import HoldfastService
 
 /// The kinds of records.
 enum RecordKind: String, ExpressibleByArgument, CaseIterable {
-  case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, changes
+  case devices, images, provers, users, tokens, invitations, requests, refusals, audits, keys, operators, domains, pins,
+    strings,
+    codes, changes
 
   /// The operation's name after `list`.
   var plural: String { rawValue.prefix(1).uppercased() + rawValue.dropFirst() }

@@ -26,19 +26,22 @@ extension AdministrationVerb {
   mutating func perform() async throws(ServiceFailure) {
     let configuration = try instance.configuration()
     let fleet = try instance.fleet(configuration)
-    let call = try operation(fleet)
-    guard let operation = AdministrationOperation.all.first(where: { $0.name == call.name }) else {
-      throw ServiceFailure(.fault, "there is no operation \(call.name)")
-    }
-    let result: JSONValue
-    do throws(AdministrationFault) {
-      result = try operation.perform(
-        fleet, by: instance.caller, key: call.key, query: call.query,
-        body: operation.body == nil ? nil : .object(call.body))
-    } catch { throw ServiceFailure(error) }
+    let result = try performed(try operation(fleet), fleet)
     guard !json else { return Output.result(result) }
     Table(result).print()
     try illustrate(result, configuration)
+  }
+
+  /// Carries out an operation.
+  func performed(_ call: OperationCall, _ fleet: Fleet) throws(ServiceFailure) -> JSONValue {
+    guard let operation = AdministrationOperation.all.first(where: { $0.name == call.name }) else {
+      throw ServiceFailure(.fault, "there is no operation \(call.name)")
+    }
+    do throws(AdministrationFault) {
+      return try operation.perform(
+        fleet, by: instance.caller, key: call.key, query: call.query,
+        body: operation.body == nil ? nil : .object(call.body))
+    } catch { throw ServiceFailure(error) }
   }
 }
 
@@ -68,7 +71,7 @@ struct Table {
   /// The members that are times, in Unix seconds.
   private static let times: Set<String> = [
     "added", "blocked", "withdrawn", "first_seen", "last_seen", "revoked", "issued", "expires", "created", "used",
-    "decided", "time", "active", "retired", "day",
+    "decided", "time", "active", "retired", "day", "changed", "stated",
   ]
 
   private static func text(_ value: JSONValue, name: String) -> String {

@@ -87,6 +87,20 @@ extension ServiceFailure {
       self.init(
         .refused, "this is not the audit log that the service knows: entries were changed, or the device was reset")
     case .conflict(.brokenLog): self.init(.malformed, "these are no entries of an audit log, or not in order")
+    case .conflict(.invalidDomain):
+      self.init(.usage, "that is no DNS name in lower case", hint: "a pin for every domain has the name '*'")
+    case .conflict(.invalidPin):
+      self.init(.usage, "that is no pin", hint: "a pin is sha256// and the base64 of 32 bytes, as curl takes it")
+    case .conflict(.tooMany):
+      self.init(
+        .refused, "there are as many as there may be: 64 domains, 16 pins of a domain, 256 strings; nothing was changed"
+      )
+    case .conflict(.notShared):
+      self.init(
+        .refused, "the tokens of this domain are signed with ES256, whose public key is at /.well-known/app-tokens.json"
+      )
+    case .conflict(.reservedSubject):
+      self.init(.usage, "the name development belongs to apps that run with the development key")
     case .fleet(let fault): self.init(fault)
     }
   }
