@@ -13,6 +13,59 @@ package struct CarrierTask: Sendable {
   package let authorities: String?
   /// The time for the whole task, in seconds.
   package var timeoutSeconds: UInt64
+  /// What the services are asked for.
+  package var work: CarrierWork
+
+  /// The maximum byte count of a task.
+  static let maximumByteCount = 262_144
+  private static let names = ["version", "services", "ca", "timeout"]
+
+  /// Parses a task; nil for anything but strict JSON with exactly these members.
+  package init?(_ bytes: [UInt8]) {
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount), let members = value.members,
+      value["version"]?.number == 1, let elements = value["services"]?.elements,
+      (1...ServiceAddress.countLimit).contains(elements.count), let timeout = value["timeout"]?.number,
+      CarrierTaskLine.timeoutRange.contains(timeout), value["ca"] == nil || value["ca"]?.text != nil
+    else { return nil }
+    let services = elements.compactMap { Self.service($0) }
+    let rest = JSONValue.object(members.filter { member in !Self.names.contains { haveSameBytes($0, member.0) } })
+    guard services.count == elements.count, let work = CarrierWork(rest) else { return nil }
+    (self.services, authorities, timeoutSeconds, self.work) = (services, value["ca"]?.text, timeout, work)
+  }
+
+  private static func service(_ value: JSONValue) -> PinnedService? {
+    guard value.hasOnly(["url", "pins"]), let url = value["url"]?.text, let address = try? ServiceAddress(url),
+      let texts = value["pins"]?.elements, texts.count <= ServicePin.countLimit
+    else { return nil }
+    let pins = texts.compactMap { $0.text.flatMap { ServicePin($0) } }
+    return pins.count == texts.count ? PinnedService(address, pins: pins) : nil
+  }
+}
+
+/// What a carrier asks services for.
+package enum CarrierWork: Sendable {
+  /// Evidence is exchanged for a measurement token, which may take an operator's decision.
+  case enrolment(EnrolmentWork)
+  /// One request is answered at once.
+  case call(ServiceCall)
+
+  /// Parses the members of a task that only this work has; nil for others.
+  init?(_ value: JSONValue) {
+    guard let operation = value["operation"] else {
+      guard let enrolment = EnrolmentWork(value) else { return nil }
+      self = .enrolment(enrolment)
+      return
+    }
+    guard value.hasOnly(["operation", "attempts", "body"]),
+      let operation = operation.text.flatMap(ServiceOperation.init(rawValue:)), let count = value["attempts"]?.number,
+      let call = ServiceCall(operation, body: value["body"], attemptCount: count)
+    else { return nil }
+    self = .call(call)
+  }
+}
+
+/// An enrolment for one device.
+package struct EnrolmentWork: Sendable {
   /// The evidence in padded base64. Anyone who reads it knows the measurements.
   package let evidence: String
   /// The descriptor of the device.
@@ -24,31 +77,20 @@ package struct CarrierTask: Sendable {
   /// The request that waits already; nil for none.
   package var request: OnlineRequest?
 
-  /// The maximum byte count of a task.
-  static let maximumByteCount = 262_144
   private static let maximumEvidenceByteCount = 131_072
-  private static let names = [
-    "version", "services", "ca", "timeout", "evidence", "device", "invitation", "format", "user", "commands", "request",
-  ]
+  private static let names = ["evidence", "device", "invitation", "format", "user", "commands", "request"]
 
-  /// Parses a task; nil for anything but strict JSON with exactly these members.
-  package init?(_ bytes: [UInt8]) {
-    guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount), value.hasOnly(Self.names),
-      value["version"]?.number == 1, let elements = value["services"]?.elements,
-      (1...ServiceAddress.countLimit).contains(elements.count), let timeout = value["timeout"]?.number,
-      CarrierTaskLine.timeoutRange.contains(timeout), let evidence = value["evidence"]?.text,
+  init?(_ value: JSONValue) {
+    guard value.hasOnly(Self.names), let evidence = value["evidence"]?.text,
       (1...Self.maximumEvidenceByteCount).contains(evidence.utf8.count), let device = value["device"],
       device.members != nil
     else { return nil }
-    let services = elements.compactMap { Self.service($0) }
-    guard services.count == elements.count else { return nil }
-    (self.services, authorities, timeoutSeconds) = (services, value["ca"]?.text, timeout)
     (self.evidence, self.device, invitation) = (evidence, device, value["invitation"]?.text)
     wishes = TokenWishes(
       format: value["format"]?.text, user: value["user"]?.text,
       commands: value["commands"]?.elements?.compactMap(\.text))
     request = value["request"].flatMap { Self.request($0) }
-    guard value["ca"] == nil || authorities != nil, value["invitation"] == nil || invitation != nil,
+    guard value["invitation"] == nil || invitation != nil,
       value["format"] == nil || wishes.format != nil, value["user"] == nil || wishes.user != nil,
       value["commands"]?.elements?.count == wishes.commands?.count, value["commands"] == nil || wishes.commands != nil,
       value["request"] == nil || request != nil
@@ -60,14 +102,6 @@ package struct CarrierTask: Sendable {
       let address = try? ServiceAddress(service)
     else { return nil }
     return OnlineRequest(id: id, service: address)
-  }
-
-  private static func service(_ value: JSONValue) -> PinnedService? {
-    guard value.hasOnly(["url", "pins"]), let url = value["url"]?.text, let address = try? ServiceAddress(url),
-      let texts = value["pins"]?.elements, texts.count <= ServicePin.countLimit
-    else { return nil }
-    let pins = texts.compactMap { $0.text.flatMap { ServicePin($0) } }
-    return pins.count == texts.count ? PinnedService(address, pins: pins) : nil
   }
 }
 
@@ -85,6 +119,10 @@ extension CarrierReport {
         .object([
           ("result", .string("token")), ("service", .string(token.service.description)),
           ("token", .string(Self.base64(token.bytes))), ("format", .string(token.format)), ("claims", token.claims),
+        ])
+      case .result(.answer(let answer)):
+        .object([
+          ("result", .string("answer")), ("service", .string(answer.service.description)), ("answer", answer.value),
         ])
       case .result(.waiting(let request)):
         .object([

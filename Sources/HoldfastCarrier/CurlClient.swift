@@ -23,7 +23,8 @@ package struct CurlClient: ~Copyable {
     }
     var headers: UnsafeMutablePointer<curl_slist>?
     for header in [
-      "Content-Type: application/json", "Accept: application/json, application/problem+json", "Expect:",
+      "Content-Type: application/json", "Accept: application/json, application/jwt, application/problem+json",
+      "Expect:",
     ] {
       unsafe headers = curl_slist_append(headers, header)
     }
@@ -41,9 +42,9 @@ package struct CurlClient: ~Copyable {
     _ request: HTTPRequest, to service: PinnedService, withinMilliseconds milliseconds: UInt64
   ) throws(CarrierFailure.Kind) -> HTTPAnswer {
     guard isSet(request, service, Int(clamping: milliseconds)) else { throw .fault }
-    let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: HTTPAnswer.maximumByteCount)
+    let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: request.answerByteLimit)
     defer { unsafe bytes.deallocate() }
-    var answer = unsafe holdfast_curl_answer(bytes: bytes, count: 0, capacity: HTTPAnswer.maximumByteCount)
+    var answer = unsafe holdfast_curl_answer(bytes: bytes, count: 0, capacity: request.answerByteLimit)
     let code = unsafe withUnsafeMutablePointer(to: &answer) { answer in
       let code = unsafe holdfast_curl_set_answer(handle, answer)
       return code == CURLE_OK ? unsafe curl_easy_perform(handle) : code

@@ -6,9 +6,13 @@ package struct HTTPRequest: Sendable, Equatable {
   package let path: String
   /// The body, JSON; nil for a request with GET.
   package let body: [UInt8]?
+  /// The maximum byte count of the answer's body.
+  package let answerByteLimit: Int
 
   /// Creates a request.
-  package init(path: String, body: [UInt8]? = nil) { (self.path, self.body) = (path, body) }
+  package init(path: String, body: [UInt8]? = nil, answerByteLimit: Int = HTTPAnswer.maximumByteCount) {
+    (self.path, self.body, self.answerByteLimit) = (path, body, answerByteLimit)
+  }
 }
 
 /// A service's answer by HTTP.
@@ -19,10 +23,10 @@ package struct HTTPAnswer: Sendable, Equatable {
   package let contentType: String
   /// The seconds of the header Retry-After; nil if there is none.
   package let retryAfterSeconds: UInt64?
-  /// The body, at most ``maximumByteCount`` bytes.
+  /// The body, at most as long as the request says.
   package let body: [UInt8]
 
-  /// The maximum byte count of a body.
+  /// The maximum byte count of a body, unless its request has another one.
   package static let maximumByteCount = 65_536
 
   /// Creates an answer.

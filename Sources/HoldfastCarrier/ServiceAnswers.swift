@@ -91,9 +91,19 @@ enum ServiceAnswers {
     return failure
   }
 
-  private static func object(_ answer: HTTPAnswer) -> JSONValue? {
+  /// Reads the answer to a call: an object, or a text of ASCII without control characters; nil for anything else.
+  static func value(_ answer: HTTPAnswer, of operation: ServiceOperation) -> JSONValue? {
+    guard answer.status == 200, answer.hasType(operation.answerType) else { return nil }
+    if operation.answerType == "application/json" { return object(answer, byteLimit: operation.answerByteLimit) }
+    guard !answer.body.isEmpty, answer.body.allSatisfy({ (0x21...0x7e).contains($0) }) else { return nil }
+    return .string(String(decoding: answer.body, as: UTF8.self))
+  }
+
+  private static func object(
+    _ answer: HTTPAnswer, byteLimit: Int = HTTPAnswer.maximumByteCount
+  ) -> JSONValue? {
     guard answer.hasType("application/json"),
-      let value = try? JSONValue(parsing: answer.body, byteLimit: HTTPAnswer.maximumByteCount, otherNumbers: .asText),
+      let value = try? JSONValue(parsing: answer.body, byteLimit: byteLimit, otherNumbers: .asText),
       value.members != nil
     else { return nil }
     return value

@@ -7,7 +7,7 @@ import HoldfastLinux
 /// it when the prover's thread ends.
 package enum CarrierProcess {
   /// The time that a carrier may take in addition to that of its task, in milliseconds.
-  private static let graceMilliseconds = 15_000
+  package static let graceMilliseconds = 15_000
 
   /// Starts a carrier, has it carry out a task, and ends it.
   ///
@@ -15,17 +15,20 @@ package enum CarrierProcess {
   ///   - task: the task's line.
   ///   - path: the carrier's program.
   ///   - timeoutSeconds: the task's time.
+  ///   - graceMilliseconds: the time that the carrier may take in addition.
+  ///   - lineByteLimit: the maximum byte count of a report, with its newline.
   ///   - progress: called for each step. Once it returns false, the carrier is ended.
   /// - Throws: ``CarrierProcessFault``.
   package static func carryOut(
-    _ task: [UInt8], by path: String, timeoutSeconds: UInt64, progress: (CarrierProgress) -> Bool
+    _ task: [UInt8], by path: String, timeoutSeconds: UInt64, graceMilliseconds: Int = graceMilliseconds,
+    lineByteLimit: Int = CarrierReport.maximumByteCount, progress: (CarrierProgress) -> Bool
   ) throws(CarrierProcessFault) -> CarrierResult {
     let deadline = Deadline(afterMilliseconds: Int(timeoutSeconds) * 1000 + graceMilliseconds)
     let child: ChildProcess
     do throws(SystemError) { child = try ChildProcess(path: path, environment: []) } catch {
       throw .notStarted(error.number)
     }
-    let conversation = converse(with: child, task, by: deadline, progress)
+    let conversation = converse(with: child, task, by: deadline, lineByteLimit, progress)
     let end = child.kill()
     switch conversation {
     case .result(let result): return result
@@ -43,11 +46,12 @@ package enum CarrierProcess {
 
   /// Sends the task and reads the reports up to the result.
   private static func converse(
-    with child: borrowing ChildProcess, _ task: [UInt8], by deadline: Deadline, _ progress: (CarrierProgress) -> Bool
+    with child: borrowing ChildProcess, _ task: [UInt8], by deadline: Deadline, _ lineByteLimit: Int,
+    _ progress: (CarrierProgress) -> Bool
   ) -> Conversation {
     var sentCount = 0
     var line: [UInt8] = []
-    var byte: UInt8 = 0
+    var chunk = [UInt8](repeating: 0, count: 4096)
     while waits(for: child, isSending: sentCount < task.count, by: deadline) {
       if sentCount < task.count {
         let count = unsafe task.withUnsafeBytes {
@@ -61,20 +65,22 @@ package enum CarrierProcess {
         }
       }
       while true {
-        let count = unsafe read(child.output.number, &byte, 1)
+        let count = unsafe read(child.output.number, &chunk, chunk.count)
         if count < 0 && (errno == EAGAIN || errno == EINTR) { break }
         guard count > 0 else { return .ended }
-        guard byte == 0x0a else {
-          line.append(byte)
-          guard line.count < CarrierReport.maximumByteCount else { return .garbage }
-          continue
+        for byte in chunk[..<count] {
+          guard byte == 0x0a else {
+            line.append(byte)
+            guard line.count < lineByteLimit else { return .garbage }
+            continue
+          }
+          switch CarrierReport(line, byteLimit: lineByteLimit) {
+          case nil: return .garbage
+          case .progress(let step): if !progress(step) { return .stopped }
+          case .result(let result): return .result(result)
+          }
+          line = []
         }
-        switch CarrierReport(line) {
-        case nil: return .garbage
-        case .progress(let step): if !progress(step) { return .stopped }
-        case .result(let result): return .result(result)
-        }
-        line = []
       }
     }
     return .slow

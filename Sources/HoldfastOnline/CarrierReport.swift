@@ -8,7 +8,7 @@ package enum CarrierReport: Sendable {
   /// The end of the task.
   case result(CarrierResult)
 
-  /// The maximum byte count of a line, with its newline.
+  /// The maximum byte count of a line, with its newline, unless it passes on a longer answer.
   package static let maximumByteCount = 65_536
 }
 
@@ -28,6 +28,8 @@ package enum CarrierProgress: Sendable {
 package enum CarrierResult: Sendable {
   /// The service issued a token.
   case token(OnlineToken)
+  /// The service answered a call.
+  case answer(ServiceAnswer)
   /// The time is over, and the operator has not decided.
   case waiting(OnlineRequest)
   /// There is no token.
@@ -59,8 +61,8 @@ package final class OnlineToken: Sendable {
 
 extension CarrierReport {
   /// Parses a line without its newline; nil for anything that a carrier does not write.
-  package init?(_ line: [UInt8]) {
-    guard let value = try? JSONValue(parsing: line, byteLimit: Self.maximumByteCount) else { return nil }
+  package init?(_ line: [UInt8], byteLimit: Int = maximumByteCount) {
+    guard let value = try? JSONValue(parsing: line, byteLimit: byteLimit) else { return nil }
     if let step = value["progress"]?.text {
       guard let progress = Self.progress(step, value) else { return nil }
       self = .progress(progress)
@@ -88,6 +90,9 @@ extension CarrierReport {
     switch name {
     case "token" where value.hasOnly(["result", "service", "token", "format", "claims"]):
       return service(value).flatMap { OnlineToken(value, from: $0) }.map { .token($0) }
+    case "answer" where value.hasOnly(["result", "service", "answer"]):
+      guard let service = service(value), let answer = value["answer"] else { return nil }
+      return .answer(ServiceAnswer(from: service, answer))
     case "waiting" where value.hasOnly(["result", "service", "request"]): return request(value).map { .waiting($0) }
     case "failure": return CarrierFailure(value).map { .failure($0) }
     default: return nil

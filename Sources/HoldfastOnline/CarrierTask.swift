@@ -59,7 +59,7 @@ package enum CarrierTaskLine {
   /// The range of a task's time, in seconds.
   package static let timeoutRange: ClosedRange<UInt64> = 1...86_400
 
-  /// Returns the line, with its newline.
+  /// Returns the line of an enrolment, with its newline.
   ///
   /// - Parameters:
   ///   - services: the services in the order in which they are tried, 1 to ``ServiceAddress/countLimit``.
@@ -74,24 +74,46 @@ package enum CarrierTaskLine {
     services: [PinnedService], authorities: String?, timeoutSeconds: UInt64, evidence: [UInt8], device: JSONValue,
     invitation: String?, wishes: TokenWishes, request: OnlineRequest?
   ) -> [UInt8] {
-    let services = services.map { service in
-      JSONValue.object([
-        ("url", .string(service.address.description)), ("pins", .array(service.pins.map { .string($0.description) })),
-      ])
-    }
     var text: [UInt8] = []
     text.append(asPaddedBase64: evidence.span)
     var members: [(String, JSONValue)] = [
-      ("version", .integer(1)), ("services", .array(services)), ("timeout", .integer(timeoutSeconds)),
       ("evidence", .string(String(decoding: text, as: UTF8.self))), ("device", device),
     ]
-    if let authorities { members.append(("ca", .string(authorities))) }
     if let invitation { members.append(("invitation", .string(invitation))) }
     members += wishes.members
     if let request {
       members.append(
         ("request", .object([("id", .string(request.id)), ("service", .string(request.service.description))])))
     }
-    return JSONValue.object(members).compact() + [0x0a]
+    return line(services, authorities, timeoutSeconds, members)
+  }
+
+  /// Returns the line of a call, with its newline. For the other parameters see the variant for an enrolment.
+  ///
+  /// - Parameter call: the operation, with the body of its request.
+  package static func encode(
+    services: [PinnedService], authorities: String?, timeoutSeconds: UInt64, call: ServiceCall
+  ) -> [UInt8] {
+    var members: [(String, JSONValue)] = [
+      ("operation", .string(call.operation.rawValue)), ("attempts", .integer(call.attemptCount)),
+    ]
+    if let body = call.body { members.append(("body", body)) }
+    return line(services, authorities, timeoutSeconds, members)
+  }
+
+  /// The members that every task has, and those of one.
+  private static func line(
+    _ services: [PinnedService], _ authorities: String?, _ timeoutSeconds: UInt64, _ members: [(String, JSONValue)]
+  ) -> [UInt8] {
+    let services = services.map { service in
+      JSONValue.object([
+        ("url", .string(service.address.description)), ("pins", .array(service.pins.map { .string($0.description) })),
+      ])
+    }
+    var all: [(String, JSONValue)] = [
+      ("version", .integer(1)), ("services", .array(services)), ("timeout", .integer(timeoutSeconds)),
+    ]
+    if let authorities { all.append(("ca", .string(authorities))) }
+    return JSONValue.object(all + members).compact() + [0x0a]
   }
 }

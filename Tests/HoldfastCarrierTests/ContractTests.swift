@@ -29,17 +29,18 @@ import Testing
     #expect(line.last == 0x0a)
     #expect(line.count { $0 == 0x0a } == 1)
     let task = try #require(CarrierTask(line))
+    let enrolment = try #require(task.enrolment)
     #expect(task.services.map(\.address.description) == ["https://a.example", "http://localhost"])
     #expect(task.services.map(\.pins) == [[pin], []])
     #expect(task.authorities == "ca \"1\".pem")
     #expect(task.timeoutSeconds == 60)
-    #expect(task.evidence == "AAAA")
-    #expect(task.device == .object([("a", .integer(1))]))
-    #expect(task.invitation == "ABCDE")
-    #expect((task.wishes.format, task.wishes.user) == ("jose", "alice"))
-    #expect(task.wishes.commands == ["lock", "unlock"])
-    #expect(task.request?.id == request.id)
-    #expect(task.request?.service == service)
+    #expect(enrolment.evidence == "AAAA")
+    #expect(enrolment.device == .object([("a", .integer(1))]))
+    #expect(enrolment.invitation == "ABCDE")
+    #expect((enrolment.wishes.format, enrolment.wishes.user) == ("jose", "alice"))
+    #expect(enrolment.wishes.commands == ["lock", "unlock"])
+    #expect(enrolment.request?.id == request.id)
+    #expect(enrolment.request?.service == service)
   }
 
   @Test func `a task without wishes has none`() throws {
@@ -47,8 +48,9 @@ import Testing
       services: [PinnedService(service, pins: [])], authorities: nil, timeoutSeconds: 1, evidence: [0],
       device: .object([]), invitation: nil, wishes: TokenWishes(), request: nil)
     let task = try #require(CarrierTask(line))
-    #expect(task.authorities == nil && task.invitation == nil && task.request == nil)
-    #expect(task.wishes.members.isEmpty)
+    let enrolment = try #require(task.enrolment)
+    #expect(task.authorities == nil && enrolment.invitation == nil && enrolment.request == nil)
+    #expect(enrolment.wishes.members.isEmpty)
   }
 
   @Test(arguments: [
@@ -56,7 +58,32 @@ import Testing
     ",\"version\":2}",
   ])
   func `a task with anything else is refused`(end: String) {
-    #expect(CarrierTask(Array((task + end).utf8))?.evidence == nil)
+    #expect(CarrierTask(Array((task + end).utf8))?.timeoutSeconds == nil)
+  }
+
+  @Test(arguments: ServiceOperation.allCases)
+  func `a call arrives as it was sent`(operation: ServiceOperation) throws {
+    let body: JSONValue? = operation.hasBody ? .object([("evidence", .string("AAAA"))]) : nil
+    let call = try #require(ServiceCall(operation, body: body, attemptCount: 3))
+    let line = CarrierTaskLine.encode(
+      services: [PinnedService(service, pins: [])], authorities: "ca.pem", timeoutSeconds: 10, call: call)
+    #expect(line.count { $0 == 0x0a } == 1)
+    let task = try #require(CarrierTask(line))
+    guard case .call(let arrived) = task.work else { return #expect(Bool(false)) }
+    #expect((arrived.operation, arrived.body, arrived.attemptCount) == (operation, body, 3))
+    #expect((task.authorities, task.timeoutSeconds) == ("ca.pem", 10))
+  }
+
+  @Test(arguments: [
+    #""operation":"other","attempts":1"#, #""operation":"fetch","attempts":1"#,
+    #""operation":"fetch","attempts":0,"body":{}"#, #""operation":"fetch","attempts":17,"body":{}"#,
+    #""operation":"fetch","attempts":1,"body":[]"#, #""operation":"configuration","attempts":1,"body":{}"#,
+    #""operation":"fetch","attempts":1,"body":{},"evidence":"AAAA""#, #""operation":1,"attempts":1,"body":{}"#,
+    #""operation":"fetch","body":{}"#,
+  ])
+  func `a call with anything else is refused`(members: String) {
+    let text = #"{"version":1,"services":[{"url":"https://a.example","pins":[]}],"timeout":60,"# + members + "}"
+    #expect(CarrierTask(Array(text.utf8))?.timeoutSeconds == nil)
   }
 
   @Test func `each report arrives as it was sent`() throws {
@@ -70,6 +97,8 @@ import Testing
     let reports: [CarrierReport] = [
       .progress(.attesting(service)), .progress(.asking(service)), .progress(.waiting(request, seconds: 5)),
       .progress(.failed(failure)), .result(.token(token)), .result(.waiting(request)), .result(.failure(failure)),
+      .result(.answer(ServiceAnswer(from: service, .object([("token", .null)])))),
+      .result(.answer(ServiceAnswer(from: service, .string("a.b.c")))),
     ]
     for report in reports {
       #expect(report.line.count { $0 == 0x0a } == 1)

@@ -4,7 +4,7 @@ import HoldfastOnline
 import Testing
 
 /// An environment without a network: the clock moves only while the exchange waits, and random pauses are as long as they can be.
-private final class Script: ExchangeEnvironment {
+final class Script: ExchangeEnvironment {
   typealias Reply = (HTTPRequest, PinnedService) -> Result<HTTPAnswer, CarrierFailure.Kind>
   private let reply: Reply
   var now: UInt64 = 1000
@@ -35,7 +35,7 @@ private final class Script: ExchangeEnvironment {
   func report(_ progress: CarrierProgress) { steps.append(progress) }
 }
 
-private func json(_ status: UInt64, _ text: String, retryAfter: UInt64? = nil) -> Result<
+func json(_ status: UInt64, _ text: String, retryAfter: UInt64? = nil) -> Result<
   HTTPAnswer, CarrierFailure.Kind
 > {
   .success(
@@ -43,7 +43,7 @@ private func json(_ status: UInt64, _ text: String, retryAfter: UInt64? = nil) -
       status: status, contentType: "application/json", retryAfterSeconds: retryAfter, body: Array(text.utf8)))
 }
 
-private func problem(_ status: UInt64, _ text: String, retryAfter: UInt64? = nil) -> Result<
+func problem(_ status: UInt64, _ text: String, retryAfter: UInt64? = nil) -> Result<
   HTTPAnswer, CarrierFailure.Kind
 > {
   .success(
@@ -59,6 +59,14 @@ private let waits = json(202, #"{"request":"\#(id)","status":"waiting"}"#, retry
 
 private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind> {
   json(200, #"{"request":"\#(id)","status":"\#(status)"}"#)
+}
+
+extension CarrierTask {
+  /// The enrolment; nil if the task is a call.
+  var enrolment: EnrolmentWork? {
+    get { if case .enrolment(let enrolment) = work { enrolment } else { nil } }
+    set { work = newValue.map { .enrolment($0) } ?? work }
+  }
 }
 
 @Suite struct ExchangeTests {
@@ -227,7 +235,7 @@ private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind
 
   @Test func `a token in another format than the wished one is malformed`() throws {
     var task = try task("https://a")
-    task.wishes = TokenWishes(format: "jose")
+    task.enrolment?.wishes = TokenWishes(format: "jose")
     let script = Script { request, _ in request.path == "/v1/attest" ? attested : issued }
     #expect(kind(run(task, script)) == .malformedAnswer)
   }
@@ -273,7 +281,7 @@ private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind
           ? decided("expired") : json(200, #"{"request":"\#(id)","status":"waiting"}"#, retryAfter: said)
       }
       var task = try task("https://a", timeout: 86_400)
-      task.request = OnlineRequest(id: id, service: try ServiceAddress("https://a"))
+      task.enrolment?.request = OnlineRequest(id: id, service: try ServiceAddress("https://a"))
       #expect(kind(run(task, script)) == .requestExpired)
       #expect(script.now == 1000 + 2 * pause)
     }
@@ -292,7 +300,7 @@ private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind
 
   @Test func `a request that waits already is asked about first, at the service that keeps it`() throws {
     var task = try task("https://a", "https://b")
-    task.request = OnlineRequest(id: id, service: try ServiceAddress("https://b"))
+    task.enrolment?.request = OnlineRequest(id: id, service: try ServiceAddress("https://b"))
     let script = Script { request, _ in
       request.path == "/v1/attest" ? attested : request.path == "/v1/tokens" ? issued : decided("collected")
     }
@@ -303,7 +311,7 @@ private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind
 
   @Test func `a service that does not know a request of another one is no reason to give up`() throws {
     var task = try task("https://a", "https://b")
-    task.request = OnlineRequest(id: id, service: try ServiceAddress("https://b"))
+    task.enrolment?.request = OnlineRequest(id: id, service: try ServiceAddress("https://b"))
     var failures = 0
     let script = Script { request, service in
       if request.path == "/v1/attest" { return attested }
@@ -327,7 +335,7 @@ private func decided(_ status: String) -> Result<HTTPAnswer, CarrierFailure.Kind
   ])
   func `a decision is read strictly`(text: String, expected: CarrierFailure.Kind) throws {
     var task = try task("https://a")
-    task.request = OnlineRequest(id: id, service: try ServiceAddress("https://a"))
+    task.enrolment?.request = OnlineRequest(id: id, service: try ServiceAddress("https://a"))
     let script = Script { _, _ in json(200, text) }
     let result = run(task, script)
     #expect(kind(result) == expected)

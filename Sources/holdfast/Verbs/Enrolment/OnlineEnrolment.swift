@@ -59,6 +59,8 @@ final class OnlineEnrolment {
     case .token(let token):
       try services.keepPins(in: folder)
       return try store(token, of: begun, for: device)
+    // An enrolment has no such answer.
+    case .answer: throw Failure(CarrierProcessFault.garbage, carrier: carrier)
     case .waiting(let request):
       try services.keepPins(in: folder)
       details = [("request", .string(request.id)), ("service", .string(request.service.description))]

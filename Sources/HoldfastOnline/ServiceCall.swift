@@ -1,0 +1,63 @@
+import HoldfastFormats
+
+/// An operation of a service that takes one request and one answer.
+package enum ServiceOperation: String, Sendable, CaseIterable {
+  /// Gives an app what its attestation permits.
+  case fetch
+  /// Attests an app for a device.
+  case attest
+  /// Gives the signed configuration of the account.
+  case configuration
+
+  /// The path below the service's address.
+  package var path: String { "/v1/\(rawValue)" }
+
+  /// Whether the request has a body. It is then sent with POST, and otherwise with GET.
+  package var hasBody: Bool { self != .configuration }
+
+  /// The media type of the answer: a JSON object, or the text of a JWT.
+  package var answerType: String { self == .configuration ? "application/jwt" : "application/json" }
+
+  /// The largest byte count of the answer, and of the line in which a carrier passes it on. A fetch brings up to 256 texts of 4096
+  /// bytes, whose characters JSON may have to escape.
+  package var answerByteLimit: Int {
+    switch self {
+    case .fetch: 8 << 20
+    case .attest: 64 << 10
+    case .configuration: 1 << 20
+    }
+  }
+}
+
+/// One request to the first service that answers.
+package struct ServiceCall: Sendable {
+  /// The operation.
+  package let operation: ServiceOperation
+  /// The body of the request, an object; nil if the operation has none.
+  package let body: JSONValue?
+  /// The number of times that each service is tried, 1 to ``attemptLimit``.
+  package let attemptCount: UInt64
+
+  /// The largest number of times that each service is tried.
+  package static let attemptLimit: UInt64 = 16
+
+  /// Creates a call; nil if the operation has a body and `body` is not an object, or the other way round, or for a number of
+  /// attempts that is out of bounds.
+  package init?(_ operation: ServiceOperation, body: JSONValue? = nil, attemptCount: UInt64) {
+    guard operation.hasBody ? body?.members != nil : body == nil, (1...Self.attemptLimit).contains(attemptCount) else {
+      return nil
+    }
+    (self.operation, self.body, self.attemptCount) = (operation, body, attemptCount)
+  }
+}
+
+/// The answer of a service to a ``ServiceCall``, whose members have not been checked.
+package final class ServiceAnswer: Sendable {
+  /// The service that answered.
+  package let service: ServiceAddress
+  /// The answer: an object, or the text of a JWT.
+  package let value: JSONValue
+
+  /// Creates an answer.
+  package init(from service: ServiceAddress, _ value: JSONValue) { (self.service, self.value) = (service, value) }
+}
