@@ -31,6 +31,7 @@ let package = Package(
     .library(name: "HoldfastOpenSSL", targets: ["HoldfastOpenSSL"]),
     .library(name: "HoldfastTransport", targets: ["HoldfastTransport"]),
     .library(name: "HoldfastProver", targets: ["HoldfastProver"]),
+    .library(name: "HoldfastSDK", targets: ["HoldfastSDK"]),
     .library(name: "HoldfastDevice", targets: ["HoldfastDevice"]),
     .plugin(name: "HoldfastProofKeys", targets: ["HoldfastProofKeys"]),
     .library(name: "HoldfastAuthenticator", targets: ["HoldfastAuthenticator"]),
@@ -165,6 +166,15 @@ let package = Package(
     .executableTarget(
       name: "holdfast-carrier",
       dependencies: ["HoldfastCarrier", "HoldfastCore", "HoldfastFormats", "HoldfastLinux", "HoldfastOnline"],
+      swiftSettings: strict),
+
+    // The library of an app that also fetches tokens, keys and texts from the online service.
+    .target(
+      name: "HoldfastSDK",
+      dependencies: [
+        "HoldfastCore", "HoldfastFormats", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline", "HoldfastOpenSSL",
+        "HoldfastProver", "HoldfastVersion",
+      ],
       swiftSettings: strict),
 
     // Test vectors: a device that replays them anywhere, and their files on Linux.
@@ -324,6 +334,13 @@ let package = Package(
       dependencies: [
         "HoldfastLinux", "HoldfastVault", "HoldfastCore", "HoldfastMeasurement", "HoldfastOpenSSL", "PowerCut",
         "TestSupport",
+      ],
+      swiftSettings: tests),
+    .testTarget(
+      name: "HoldfastSDKTests",
+      dependencies: [
+        "HoldfastCore", "HoldfastFormats", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline", "HoldfastOpenSSL",
+        "HoldfastProver", "HoldfastSDK", "PowerCut", "TestSupport",
       ],
       swiftSettings: tests),
     .testTarget(name: "HoldfastOnlineTests", dependencies: ["HoldfastOnline", "HoldfastCore"], swiftSettings: tests),

@@ -118,6 +118,13 @@ public struct Measurer: ~Copyable {
     }
   }
 
+  /// Measures the components `app.debug` and `app.injected`, which read no code and therefore take little time.
+  ///
+  /// - Throws: ``MeasurementError`` if a source cannot be read.
+  package mutating func integrityChecks() throws(MeasurementError) -> LiveMeasurement {
+    try measure([.appDebug, .appInjected], [])
+  }
+
   /// Measures one component.
   mutating func measure(_ component: PlatformComponent) throws(MeasurementError) -> LiveMeasurement {
     try measure([component], [])
