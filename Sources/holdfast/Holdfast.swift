@@ -34,7 +34,8 @@ package struct Holdfast: ParsableCommand {
     subcommands: [
       Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Accept.self, Prove.self,
       ShowProof.self, ShowStatus.self,
-      Explain.self, ProofKeyFiles.self, OTP.self, Seal.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
+      Explain.self, Unenroll.self, ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self, Wipe.self,
+      Scan.self, Doctor.self, Vectors.self, Bench.self,
       Endpoints.self,
     ]
   )

@@ -45,6 +45,18 @@ extension Files {
     } catch { throw FileError(kind(of: error, openingFolder: path), at: path) }
   }
 
+  /// Removes an empty folder. The removal is durable when this returns.
+  ///
+  /// - Throws: `exists` if something is in it; `notFound`, `notDirectory`, `noPermission`, `other`.
+  package static func removeEmptyFolder(at path: String, operations: FileOperations = .system) throws(FileError) {
+    let place = try FilePath(FilePath.withoutTrailingSlashes(path))
+    do throws(SystemError) {
+      let parent = try Descriptor(opening: place.directory, flags: O_RDONLY | O_DIRECTORY)
+      try retrying { unsafe unlinkat(parent.number, place.name, AT_REMOVEDIR) }
+      try operations.synchronize(parent.number)
+    } catch { throw FileError(error, at: path) }
+  }
+
   private static func removeFiles(ofFolder name: String, in parent: borrowing Descriptor) throws(SystemError) {
     let folder = try Descriptor(opening: name, in: parent.number, flags: O_RDONLY | O_DIRECTORY | O_NOFOLLOW)
     for name in try names(in: folder, limit: 65_536) {

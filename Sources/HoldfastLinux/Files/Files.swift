@@ -141,7 +141,7 @@ extension Files {
   /// Removes the unfinished files that interrupted writes have left in a folder. No other process may write there meanwhile.
   ///
   /// - Throws: The errors of ``names(inFolder:limit:)`` and ``removeFile(at:)``.
-  static func removeTemporaries(inFolder path: String) throws(FileError) {
+  package static func removeTemporaries(inFolder path: String) throws(FileError) {
     for name in try names(inFolder: path, limit: 65_536) where name.hasPrefix(".holdfast-") && name.hasSuffix(".tmp") {
       try removeFile(at: path + "/" + name)
     }

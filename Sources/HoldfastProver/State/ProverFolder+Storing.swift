@@ -61,7 +61,7 @@ extension ProverFolder {
 
 /// The pending baselines, which wait for their tokens between `measure` and `issue`, in the folder `pending`.
 extension ProverFolder {
-  private var pendingPath: String { "\(path)/pending" }
+  var pendingPath: String { "\(path)/pending" }
 
   /// The name in `pending` of a baseline for any device.
   private static let anyDevice = "any"
@@ -215,7 +215,7 @@ extension ProverFolder {
     try? Self.remove(staging.path)
   }
 
-  private static func remove(_ path: String) throws(FileError) {
+  static func remove(_ path: String) throws(FileError) {
     do throws(FileError) { try Files.removeFlatFolder(at: path) } catch {
       switch error.kind {
       case .notFound: return

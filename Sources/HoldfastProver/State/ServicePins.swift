@@ -5,7 +5,7 @@ import HoldfastLinux
 /// The pins that a user once gave for online services, in the file `services.json` of the state folder. They are required from
 /// then on.
 extension ProverFolder {
-  private static let servicesName = "services.json"
+  static let servicesName = "services.json"
   private static let servicesByteLimit = 65_536
 
   /// Returns an object whose members are the addresses of services, each with an array of its pins.

@@ -27,6 +27,20 @@ enum Console {
     if error != 0 { _ = firstLoss.compareExchange(expected: 0, desired: error, ordering: .relaxed) }
   }
 
+  /// Writes a secret to standard output, without an end of line, and without a copy in memory that is not wiped.
+  static func result(secret: Span<UInt8>) {
+    var rest = secret
+    while !rest.isEmpty {
+      let count = unsafe rest.withUnsafeBytes { unsafe Glibc.write(STDOUT_FILENO, $0.baseAddress, $0.count) }
+      if count < 0 && errno == EINTR { continue }
+      guard count > 0 else {
+        _ = firstLoss.compareExchange(expected: 0, desired: count < 0 ? errno : EIO, ordering: .relaxed)
+        return
+      }
+      rest = rest.extracting(droppingFirst: count)
+    }
+  }
+
   /// Prints a message in addition to the result.
   static func note(_ text: String) { write("holdfast: \(text)", .information) }
 

@@ -126,6 +126,24 @@ enum SecretPrompt {
   }
 }
 
+/// A question to the user on the terminal, before something is removed for good.
+enum Confirmation {
+  /// Asks until the user has typed an answer, and throws unless it is `word`.
+  static func ask(_ text: String, word: String) throws(Failure) {
+    guard let terminal = Terminal() else {
+      throw Failure(
+        .usage, "there is no terminal to ask for a confirmation", hint: "use --yes to remove it without a question")
+    }
+    terminal.write("\(text.printable); type \(word) to go on: ")
+    var line = Secret<64>()
+    guard let count = line.withMutableBytes({ terminal.readLine(into: &$0) }) else { throw Failure.interrupted }
+    let isSame = line.withBytes {
+      count == word.utf8.count && $0.extracting(first: count).elementsEqual(Array(word.utf8).span)
+    }
+    guard isSame else { throw Failure(.denied, "nothing was removed") }
+  }
+}
+
 /// The controlling terminal of this process, independent of its standard streams.
 private struct Terminal: ~Copyable {
   let number: Int32
