@@ -69,7 +69,7 @@ extension Failure {
     case .contentsDamaged:
       self.init(
         .malformed, "the input was cut, extended or changed, or has another context",
-        hint: "do not use what standard output has received: its end is missing")
+        hint: "no file was written; do not use what standard output has received, because its end is missing")
     case .input(let number):
       self.init(.malformed, "the input cannot be read: \(unsafe String(cString: strerror(number)))")
     case .output(let number): self = Failure(lostResult: number) ?? Failure(.fault, "the output could not be written")
