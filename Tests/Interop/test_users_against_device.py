@@ -417,6 +417,36 @@ def test_an_owner_locks_a_user_who_sees_it_and_is_synchronised_after_an_accepted
         device.owner("user", "remove", "lia")
 
 
+@owners
+def test_a_rule_on_parameters_refuses_some_and_asks_for_a_password_above_a_value(device, users):
+    user = users.hotp_user()
+    policy_file = device.device_folder / "policy.json"
+    before = policy_file.read_text()
+    policy = json.loads(before)
+    policy["commands"]["configure"] = {
+        "factors": ["device"],
+        "parameters": [{"one_of": ["left", "right"]}, {"range": [1, 500]}],
+        "step_up": [{"above": {"parameter": 2, "value": 100}, "factors": ["otp"]}],
+    }
+    policy_file.write_text(json.dumps(policy))
+    try:
+        user.expect("accepted", "configure", "left", "100")
+        for wrong in (("up", "1"), ("left", "501"), ("left", "0100"), ("left",), ("left", "1", "1"), ()):
+            assert user.expect("commandRefused", "configure", *wrong).result["result"] == b"notInPolicy", wrong
+        missing = user.expect("factorMissing", "configure", "right", "101").result["missing"]
+        assert missing == session.OTP, "the factors that are missing"
+        user.expect("accepted", "configure", "right", "101", otp=user.hotp(0))
+        user.expect("otpRejected", "configure", "right", "101", otp=user.hotp(0))
+        shown = json.loads(device.owner("policy").stdout)["commands"]["configure"]
+        assert shown["step_up"] == policy["commands"]["configure"]["step_up"], "the policy that is shown"
+        policy["commands"]["configure"]["step_up"][0]["factors"] = []
+        policy_file.write_text(json.dumps(policy))
+        user.expect("commandRefused", "unlock")
+        assert b"step_up" in device.owner("policy").stderr, "the mistake that is shown"
+    finally:
+        policy_file.write_text(before)
+
+
 def test_holdfast_otp_activate_leaves_records_that_are_there_alone_and_the_code_good(device, users):
     run = device.command_line
     folder = device.folder / "keys"

@@ -163,7 +163,7 @@ extension AppraisalInput {
     command = request.command
     isCommandInToken = token.claims.allows(request.command)
     isCarriedOut = true
-    let rule = policy.rule(for: request.command)
+    let rule = policy.rule(for: request, of: token, realClock: realClock)
     factors = rule?.factors
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits

@@ -36,6 +36,13 @@ public struct CommandRule: Sendable, Equatable {
 public protocol Policy: ~Copyable {
   /// Returns the rule for `command`; nil for a command that is not in the policy.
   func rule(for command: BoundedText<32>) -> CommandRule?
+  /// Returns the rule for a request, which may depend on its parameters, on the token and on the time; nil for a request that
+  /// the policy does not allow. A session asks once for each round.
+  ///
+  /// - Parameter realClock: the real clock, in Unix seconds; nil if there is none.
+  func rule(
+    for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
+  ) -> CommandRule?
   /// The limits for commands that are not in the policy.
   var limits: TokenLimits { get }
   /// The factors that every command needs, for the hint in M1.
@@ -55,6 +62,13 @@ public protocol Policy: ~Copyable {
 extension Policy where Self: ~Copyable {
   /// Returns false: a microcontroller has no room for it.
   @inlinable public static var knowsUserState: Bool { false }
+
+  /// Returns the rule for the request's command.
+  @inlinable public func rule(
+    for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
+  ) -> CommandRule? {
+    rule(for: request.command)
+  }
 }
 
 /// The factors that a command needs in addition to a valid token.
@@ -85,7 +99,7 @@ public struct Factors: OptionSet, Sendable {
 /// The result of a sealed M3 carries it as one word in ASCII, under `commandRefused`, `busy` and `internal`. The peer
 /// has proved itself by then. Source: docs/protocol.md, Statuses.
 public enum Refusal: UInt8, Sendable, CaseIterable {
-  /// Policy does not know the command, or does not allow it in a compatibility round.
+  /// Policy does not know the command, or does not allow it with these parameters or in a compatibility round.
   case notInPolicy
   /// The token has a list of commands, and this one is not in it.
   case notInToken

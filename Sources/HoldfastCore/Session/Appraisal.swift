@@ -176,10 +176,12 @@ extension DeviceSession {
       }
       isRecorded = true
       if hasPlace, !decision.mayAct { actuator.releasePlace() }
-      return RecordedRound(status: decision.status, notice: decision.notice, sequence: decision.auditSequence)
+      return RecordedRound(
+        status: decision.status, notice: decision.notice, sequence: decision.auditSequence, factors: round.factors ?? []
+      )
     } catch {
       if hasPlace { actuator.releasePlace() }
-      return RecordedRound(status: .internal, notice: Notice(), sequence: 0)
+      return RecordedRound(status: .internal, notice: Notice(), sequence: 0, factors: [])
     }
   }
 
@@ -254,7 +256,7 @@ extension DeviceSession {
     of token: borrowing AuthenticatedToken, _ request: borrowing Request, _ recorded: borrowing RecordedRound
   ) -> AcceptedRound {
     AcceptedRound(
-      sequence: recorded.sequence, user: request.codeUser(for: policy.rule(for: request.command)?.factors ?? []),
+      sequence: recorded.sequence, user: request.codeUser(for: recorded.factors),
       subject: token.claims.subject)
   }
 
@@ -302,6 +304,8 @@ struct RecordedRound {
   let notice: Notice
   /// The number of the round's entry in the audit log; 0 if there is none.
   let sequence: UInt64
+  /// The factors that the command needed.
+  let factors: Factors
 
   /// Whether the actuator must act. The answer to a repetition may also be `accepted`.
   var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }

@@ -20,7 +20,7 @@ public struct VerifierSession<
 >: ~Copyable {
   let device: OpenDevice<Keys, Random, Time>
   let connection: UInt64
-  private let policy = SessionPolicy()
+  private let policy: SessionPolicy
   /// The moment of the last reading of the policy, in monotonic milliseconds.
   private var policyReadAt: UInt64?
   private var session: DeviceSession<LinuxEnvironment<Keys, Random, Time>>
@@ -30,6 +30,7 @@ public struct VerifierSession<
     of device: OpenDevice<Keys, Random, Time>, connection: UInt64, key: consuming Keys.Key,
     challenges: consuming ChallengeSource, actuator: Machine
   ) {
+    policy = SessionPolicy(ledger: device.ledger)
     let store = SessionStore(
       ledger: device.ledger, memory: device.memory, clock: device.clock, policy: policy)
     session = DeviceSession(

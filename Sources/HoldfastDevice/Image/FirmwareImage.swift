@@ -105,7 +105,7 @@ extension FirmwareImage {
       switch error {
       case .ledger(let fault): throw fault
       case .provision, .store: throw .damaged
-      case .file, .tooShort, .tooManyCommands, .failed: throw .failed
+      case .file, .tooShort, .tooManyCommands, .unsupportedRules, .failed: throw .failed
       }
     }
   }
@@ -146,13 +146,14 @@ extension FirmwareImage {
   /// Creates an image with a new device: its key and id, the issuers that it trusts, and a policy. The clock floor starts at
   /// the real clock.
   ///
-  /// - Throws: `file`, with `exists` if the path is taken, `tooManyCommands`, `ledger`, and `failed`, also without a real
+  /// - Throws: `file`, with `exists` if the path is taken, `tooManyCommands`, `unsupportedRules`, `ledger`, and `failed`, also without a real
   ///   clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
     at path: String, policy: DevicePolicy = .forSimulatedLock, trusting issuers: borrowing IssuerTable = IssuerTable(),
     random: inout Random, clock: borrowing Time, operations: FileOperations = .system
   ) throws(FirmwareImageFault) -> FirmwareImage {
     guard let now = clock.unixSeconds() else { throw .failed }
+    guard policy.conditions.isEmpty else { throw .unsupportedRules }
     guard let rules = FirmwarePolicy(policy) else { throw .tooManyCommands }
     let descriptor: DeviceDescriptor
     let provision: Provision
@@ -215,6 +216,8 @@ package enum FirmwareImageFault: Error, Equatable {
   case store(StoreFault)
   /// The policy of a new image names more commands than there is room for.
   case tooManyCommands
+  /// The policy of a new image has rules that depend on parameters or circumstances, which a microcontroller would ignore.
+  case unsupportedRules
   /// An issuer of a new image cannot be trusted.
   case ledger(LedgerFault)
   /// The random source, the clock or the cryptographic library failed.

@@ -26,9 +26,11 @@ extension Ledger {
   }
 
   /// Reads the facts about `round`, lets `decide` make the decision, and records the decision in one durable transaction. A decision that
-  /// changes nothing is counted instead. If the round is accepted, its `parameters` are recorded as well.
+  /// changes nothing is counted instead. If the round is accepted, its `parameters` are recorded as well, and its token is
+  /// introduced if `introduces`.
   package func record(
-    _ round: borrowing AppraisalInput, parameters: [AuditedParameter] = [], _ decision: inout Decision, decide: Decide
+    _ round: borrowing AppraisalInput, parameters: [AuditedParameter] = [], introduces: Bool = false,
+    _ decision: inout Decision, decide: Decide
   ) throws(LedgerError) {
     if try answerRepetition(round, &decision, decide: decide) { return }
     let (limits, running, request) = (limits, running, RequestIdentity(round))
@@ -52,6 +54,7 @@ extension Ledger {
         decision.auditSequence = state.audit.count + 1
         try tables.append(event, time: time, to: &state)
         guard decision.status == .accepted else { return true }
+        if introduces { try tables.introduce(round, clockFloor: state.clockFloor) }
         for var parameter in parameters {
           parameter.round = decision.auditSequence
           try tables.append(.parameter(parameter), time: time, to: &state)
@@ -83,6 +86,24 @@ extension Ledger {
         return decision.isRepetition
       }
     } catch { throw .database(error) }
+  }
+
+  /// Returns whether a command of a token was accepted before, with the factors that its first use needs. If the ledger cannot
+  /// be read, it was not.
+  func hasIntroduced(_ token: borrowing AuthenticatedToken, for command: BoundedText<32>) -> Bool {
+    let (verifyingKey, tokenID) = (token.verifyingKey, token.claims.tokenID)
+    do throws(DatabaseError) {
+      return try read { (tables) throws(DatabaseError) in
+        try tables.hasIntroduced(verifyingKey, tokenID, for: command)
+      }
+    } catch { return false }
+  }
+
+  /// Returns whether a time, in Unix seconds, is before the clock floor; true if the ledger cannot be read.
+  func isPast(_ time: UInt64) -> Bool {
+    do throws(DatabaseError) {
+      return try read { (tables) throws(DatabaseError) in try tables.state().clockFloor > time }
+    } catch { return true }
   }
 
   /// Writes the outcome of an accepted round, without waiting for the disk.
@@ -209,7 +230,8 @@ package struct SessionStore<Time: Clock & Sendable>: DeviceStore {
   ) throws(DeviceFault) {
     guard let parameters else { throw .cryptography }
     do throws(LedgerError) {
-      try ledger.record(round, parameters: parameters, &decision, decide: decide)
+      let introduces = policy?.introduces ?? false
+      try ledger.record(round, parameters: parameters, introduces: introduces, &decision, decide: decide)
     } catch { throw .store }
     if decision.attempt == nil {
       var judged = AuditedRound(round, status: decision.status)

@@ -99,6 +99,37 @@ extension LedgerTables {
   }
 }
 
+/// The SQL of the commands that were accepted with each token, with the factors that a first use needs.
+extension LedgerTables {
+  static let introductionsSchema: StaticString = """
+    CREATE TABLE introductions (
+      kid BLOB NOT NULL, jti BLOB NOT NULL, command TEXT NOT NULL, expires INTEGER NOT NULL,
+      PRIMARY KEY (kid, jti, command)
+    ) STRICT, WITHOUT ROWID;
+    """
+  /// The most rows. A token that finds no place gives the further factors each time.
+  private static var introductionLimit: UInt64 { 10_000 }
+
+  func hasIntroduced(
+    _ verifyingKey: KeyID?, _ tokenID: TokenID, for command: BoundedText<32>
+  ) throws(DatabaseError) -> Bool {
+    let sql: StaticString = "SELECT 1 FROM introductions WHERE kid = ? AND jti = ? AND command = ?"
+    return try database.oneUnsigned(
+      sql, key(verifyingKey), .copying(tokenID.bytes), .text(command.description)) != nil
+  }
+
+  /// Records the first use of a command, and drops the records of tokens that have expired.
+  func introduce(_ round: borrowing AppraisalInput, clockFloor: UInt64) throws(DatabaseError) {
+    try database.run("DELETE FROM introductions WHERE expires <= ?", .unsigned(clockFloor))
+    let count = try database.oneUnsigned("SELECT count(*) FROM introductions") ?? 0
+    guard count < Self.introductionLimit else { return }
+    let (verifyingKey, tokenID) = key(of: round)
+    try database.run(
+      "INSERT OR REPLACE INTO introductions VALUES (?, ?, ?, ?)", verifyingKey, tokenID,
+      .text(round.command.description), .unsigned(round.expires))
+  }
+}
+
 /// The SQL of the request numbers that were accepted with each token.
 extension LedgerTables {
   static let requestsSchema: StaticString = """

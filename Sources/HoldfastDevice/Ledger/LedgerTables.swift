@@ -35,7 +35,7 @@ package struct LedgerTables {
     ALTER TABLE state ADD COLUMN epoch INTEGER;
     ALTER TABLE state ADD COLUMN tpm TEXT;
     """,
-    usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema,
+    usersSchema, macIssuersSchema, requestsSchema, auditBaseSchema, ownerLockSchema, introductionsSchema,
   ]
 
   package func insert(_ state: LedgerState) throws(DatabaseError) {
@@ -89,7 +89,7 @@ package struct LedgerTables {
   package func forgetAll() throws(DatabaseError) {
     for sql: StaticString in [
       "DELETE FROM issuers", "DELETE FROM generations", "DELETE FROM uses", "DELETE FROM nonces",
-      "DELETE FROM requests",
+      "DELETE FROM requests", "DELETE FROM introductions",
       "DELETE FROM users", "DELETE FROM accounts", "DELETE FROM codes",
     ] {
       try database.run(sql)

@@ -47,6 +47,8 @@ extension DevicePolicy {
     for (name, rule) in try policy.required("commands").members(atMost: Self.maximumCommandCount) {
       guard let command = BoundedText<32>(name), !command.isEmpty else { throw rule.mistake(.byteCount(1...32)) }
       commands[command] = try CommandRule(rule, limits: limits)
+      let conditions = try CommandConditions(rule: rule)
+      if !conditions.isEmpty { self.conditions[command] = conditions }
       if try rule.isAuditedAsText { commandsAuditedAsText.insert(command) }
     }
   }
@@ -66,7 +68,8 @@ extension DevicePolicy {
             .object(
               sortedCommands.map {
                 let isText = commandsAuditedAsText.contains($0.name)
-                return ($0.name.description, $0.rule.json(fileLimits: limits, isAuditedAsText: isText))
+                let further = conditions[$0.name]?.members() ?? []
+                return ($0.name.description, $0.rule.json(fileLimits: limits, isAuditedAsText: isText, further))
               })
           )
         ]
@@ -87,25 +90,22 @@ extension DevicePolicy {
 extension CommandRule {
   /// Reads a rule. A limit that the command names overrides the file's limit.
   fileprivate init(_ rule: JSONMember, limits: TokenLimits) throws(JSONMistake) {
-    try rule.checkMembers([
-      "factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility", "audit",
-    ])
-    var factors: Factors = []
-    for name in try rule.required("factors").elements() {
-      guard let factor = Factors.named.first(where: { name.value.text == $0.name })?.factor,
-        factors.insert(factor).inserted
-      else { throw name.mistake(.text(of: Factors.named.map(\.name))) }
-    }
+    try rule.checkMembers(
+      ["factors", "generation_floor", "minimum_version", "maximum_age_seconds", "compatibility", "audit"]
+        + CommandConditions.memberNames)
     self.init(
-      factors: factors, limits: try rule.limits(otherwise: limits),
+      factors: try Factors(rule.required("factors")), limits: try rule.limits(otherwise: limits),
       allowsCompatibility: try rule.member("compatibility")?.flag() ?? false)
   }
 
-  fileprivate func json(fileLimits: TokenLimits, isAuditedAsText: Bool) -> JSONValue {
+  fileprivate func json(
+    fileLimits: TokenLimits, isAuditedAsText: Bool, _ further: [(String, JSONValue)]
+  ) -> JSONValue {
     let names = factors.names.map { JSONValue.string($0) }
     return .object(
       [("factors", .array(names))] + limits.members(differingFrom: fileLimits)
-        + [("compatibility", .bool(allowsCompatibility))] + (isAuditedAsText ? [("audit", .string("text"))] : []))
+        + [("compatibility", .bool(allowsCompatibility))] + (isAuditedAsText ? [("audit", .string("text"))] : [])
+        + further)
   }
 }
 
@@ -127,6 +127,15 @@ extension CodeLimits {
 }
 
 extension Factors {
+  /// Reads an array of names, each of which occurs at most once.
+  init(_ list: JSONMember) throws(JSONMistake) {
+    self = []
+    for name in try list.elements() {
+      guard let factor = Factors.named.first(where: { name.value.text == $0.name })?.factor, insert(factor).inserted
+      else { throw name.mistake(.text(of: Factors.named.map(\.name))) }
+    }
+  }
+
   /// The factors with their names in policy files.
   static let named: [(name: String, factor: Factors)] = [
     ("integrity", .integrity), ("device", .device), ("otp", .otp), ("seal", .seal),

@@ -27,6 +27,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   package var auditEntryCount: UInt64?
   /// The rules of the commands, with the limits that apply to each.
   package var commands: [BoundedText<32>: CommandRule]
+  /// The rules that depend on parameters and circumstances, of the commands that have any.
+  package var conditions: [BoundedText<32>: CommandConditions] = [:]
   /// The commands whose parameters the audit log keeps as text. Of other parameters it keeps SHA-256.
   package var commandsAuditedAsText: Set<BoundedText<32>> = []
 
@@ -55,6 +57,29 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   /// Returns the rule of a command; nil if the policy does not name it.
   public func rule(for command: BoundedText<32>) -> CommandRule? {
     commands[command]
+  }
+
+  /// Returns the rule for a request, in which no token has been used before: see ``SessionPolicy``.
+  public func rule(
+    for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
+  ) -> CommandRule? {
+    rule(for: request, issuedAt: token.claims.issuedAt, now: realClock, isIntroduced: false)
+  }
+
+  /// Returns the rule for a request; nil if the policy does not name the command or refuses its parameters. `issuedAt` and
+  /// `now` are in Unix seconds.
+  func rule(
+    for request: borrowing Request, issuedAt: UInt64, now: UInt64?, isIntroduced: Bool
+  ) -> CommandRule? {
+    guard var rule = commands[request.command] else { return nil }
+    guard let conditions = conditions[request.command] else { return rule }
+    var parameters: [BoundedText<64>] = []
+    for index in 0..<(request.parameterCount ?? 0) { parameters.append(request.parameter(index)) }
+    let circumstances = Circumstances(
+      parameters: parameters, now: now, issuedAt: issuedAt, isIntroduced: isIntroduced)
+    guard let further = conditions.furtherFactors(in: circumstances) else { return nil }
+    rule.factors.formUnion(further)
+    return rule
   }
 
   /// The factors that every command of the policy needs; none if the policy names no command.
@@ -129,11 +154,14 @@ public enum PolicyFault: Error, Equatable {
 }
 
 extension FirmwarePolicy {
-  /// Makes the same policy in a form that needs no heap; nil if it has more commands than there is room for.
+  /// Makes the same policy in a form that needs no heap; nil if it has more commands than there is room for, or rules that
+  /// depend on parameters or circumstances.
   package init?(_ policy: DevicePolicy) {
     self.init(
       limits: policy.limits, acceptsUnsigned: policy.acceptsUnsigned, acceptsMAC: policy.acceptsMAC,
       maximumIssueAdvanceSeconds: policy.maximumIssueAdvanceSeconds, codeLimits: policy.codeLimits)
+    // A microcontroller would ignore these rules.
+    guard policy.conditions.isEmpty else { return nil }
     for (name, rule) in policy.sortedCommands {
       guard allow(name, rule) else { return nil }
     }
@@ -160,7 +188,28 @@ extension DevicePolicy {
 ///
 /// It is a class, so that the connection can renew it while its ``DeviceSession`` holds it. Only one thread uses it.
 package final class SessionPolicy: Policy {
-  package init() {}
+  private let ledger: Ledger?
+  /// Whether the round for which ``rule(for:of:realClock:)`` was last asked is the token's first use of a command that asks for
+  /// further factors then. Its acceptance introduces the token.
+  private(set) var introduces = false
+
+  /// Makes a policy that allows nothing yet. `ledger` says which tokens were introduced; without one, none was.
+  package init(ledger: Ledger? = nil) { self.ledger = ledger }
+
+  /// Returns the rule for a request. A clock that is behind the clock floor has lost the time, and does not count.
+  package func rule(
+    for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
+  ) -> CommandRule? {
+    introduces = false
+    guard let conditions = current.conditions[request.command] else { return rule(for: request.command) }
+    let isIntroduced =
+      conditions.dependsOnUse && ledger?.hasIntroduced(token, for: request.command) ?? false
+    let now = realClock.flatMap { clock in (ledger?.isPast(clock) ?? false) ? nil : clock }
+    let rule = current.rule(
+      for: request, issuedAt: token.claims.issuedAt, now: now, isIntroduced: isIntroduced)
+    introduces = conditions.dependsOnUse && !isIntroduced && rule != nil
+    return rule
+  }
 
   package static var knowsUserState: Bool { DevicePolicy.knowsUserState }
 

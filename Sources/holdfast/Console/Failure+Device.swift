@@ -225,6 +225,10 @@ extension Failure {
     case .store:
       self.init(
         .malformed, "\(path) is damaged: the memory of its device cannot be read", hint: Self.whenImageIsLost)
+    case .unsupportedRules:
+      self.init(
+        .malformed, "the policy has rules on parameters or circumstances, which a microcontroller does not apply",
+        hint: "leave out parameters and step_up, and demand the factors always")
     case .tooManyCommands:
       self.init(
         .malformed,

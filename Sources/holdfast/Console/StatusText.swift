@@ -37,7 +37,7 @@ extension Refusal {
   var explanation: (text: String, hint: String?) {
     switch self {
     case .notInPolicy:
-      ("the device's policy does not allow that command", policy)
+      ("the device's policy does not allow that command, or not with these parameters", policy)
     case .notInToken:
       ("the measurement token does not allow that command", "ask the issuer for a token that lists it")
     case .anotherUser:

@@ -100,13 +100,14 @@ final class TestDevice {
 /// One connection of a ``TestDevice``, judged in this thread.
 final class TestConnection {
   private let device: TestDevice
-  private let policy = SessionPolicy()
+  private let policy: SessionPolicy
   private var actuator: LockActuator<SimulatedLock>
   private var session: DeviceSession<LinuxEnvironment<DeviceSecrets, RepeatingRandom, TestClock>>
   private(set) var lastResponse: RoundOutcome?
 
   init(_ device: TestDevice, number: UInt64, random: RepeatingRandom) throws {
     self.device = device
+    policy = SessionPolicy(ledger: device.ledger)
     actuator = LockActuator(device.lock)
     let secrets = try device.folder.secrets()
     session = DeviceSession(
