@@ -13,7 +13,10 @@ struct OTPUserState: Verb {
       user-state. The question costs no attempt.
       """,
     examples: [
-      "holdfast otp user-state --connect unix:/run/lock.sock --state phone --user alice"
+      """
+      holdfast otp user-state --connect unix:/run/lock.sock --state phone \\
+      --user alice
+      """
     ])
 
   @Option(help: "The device's endpoint, such as unix:/run/lock.sock.")
