@@ -48,6 +48,8 @@ import HoldfastDevice
       user.clockOffsetSeconds = 5
       try tables.save(user)
     }
+    try device.ledger.lockUser(ann, until: testTime + 10, realClock: testTime)
+    #expect(try device.record()?.lockedUntil == testTime + 10)
     var visitor = TestVisitor()
     #expect(try visitor.use(device.ledger.issueUnlocking(), for: .unlock, at: device.connect()))
     let unlocked = try #require(try device.record())
