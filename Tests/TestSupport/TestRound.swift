@@ -12,6 +12,7 @@ package final class TestPolicy: Policy {
   package var codeLimits = CodeLimits()
   package var acceptsUnsigned = false
   package var acceptsMAC = false
+  package var acceptsDevelopment = false
   package var maximumIssueAdvanceSeconds: UInt64 = 400 * 86_400
 
   package init() {}

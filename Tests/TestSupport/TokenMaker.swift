@@ -3,6 +3,7 @@ import HoldfastOpenSSL
 
 /// The claims of a token under test.
 package struct TestClaims {
+  package var subject = "app.test"
   package var audience: DeviceID
   package var expires: UInt64 = testTime + 86_400
   package var issuedAt: UInt64 = testTime
@@ -25,7 +26,7 @@ package struct TestClaims {
     var map: [UInt8] = []
     map.appendCBOR(map: 10 + optionals)
     map.appendText(Claim.issuer.label, "https://issuer.test")
-    map.appendText(Claim.subject.label, "app.test")
+    map.appendText(Claim.subject.label, subject)
     map.appendText(Claim.audience.label, base64URLText(audience))
     map.appendNumber(Claim.expires.label, expires)
     map.appendNumber(Claim.issuedAt.label, issuedAt)

@@ -51,6 +51,8 @@ public protocol Policy: ~Copyable {
   var acceptsUnsigned: Bool { get }
   /// Whether the device accepts tokens under a MAC key that it shares with the issuer.
   var acceptsMAC: Bool { get }
+  /// Whether the device accepts tokens with the subject `development`, of any program that has the service's development key.
+  var acceptsDevelopment: Bool { get }
   /// The limits of the search for codes.
   var codeLimits: CodeLimits { get }
   /// The most seconds by which a token's `iat` may be above the clock floor.
@@ -69,6 +71,11 @@ extension Policy where Self: ~Copyable {
   ) -> CommandRule? {
     rule(for: request.command)
   }
+}
+
+extension Policy where Self: ~Copyable {
+  /// Tokens with the subject `development` are not accepted.
+  public var acceptsDevelopment: Bool { false }
 }
 
 /// The factors that a command needs in addition to a valid token.

@@ -95,9 +95,11 @@ extension DeviceSession {
     return policy.acceptsMAC || !issuer.isMAC
   }
 
-  /// Returns nil if the token is for this device, and its `iat` is plausible.
+  /// Returns nil if the token is for this device, its subject is one that the policy permits, and its `iat` is plausible.
   private mutating func check(_ token: borrowing AuthenticatedToken) -> Status? {
-    guard token.claims.audience == deviceID else { return .tokenInvalid }
+    guard token.claims.audience == deviceID,
+      policy.acceptsDevelopment || !token.claims.subject.bytes.elementsEqual("development")
+    else { return .tokenInvalid }
     let floor: UInt64
     do throws(DeviceFault) { floor = try store.clockFloor() } catch { return .internal }
     // A real clock so far behind the floor has lost the time: by that clock, every token would come from the future.

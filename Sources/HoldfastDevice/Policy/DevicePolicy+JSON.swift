@@ -31,6 +31,7 @@ extension DevicePolicy {
     try policy.checkMembers(Self.memberNames)
     self.init()
     acceptsUnsigned = try policy.member("accept_unsigned")?.flag() ?? false
+    acceptsDevelopment = try policy.member("accept_development")?.flag() ?? false
     if let issuer = policy.member("issuer") {
       try issuer.checkMembers(["mac"])
       acceptsMAC = try issuer.member("mac")?.flag() ?? false
@@ -53,10 +54,12 @@ extension DevicePolicy {
     }
   }
 
-  /// Returns the text of `policy.json`. It has every member, except `issuer` and `audit` if they have their defaults.
+  /// Returns the text of `policy.json`. It has every member, except `accept_development`, `issuer` and `audit` if they have
+  /// their defaults.
   public func json() -> [UInt8] {
     return JSONValue.object(
       [("version", .integer(Self.version)), ("accept_unsigned", .bool(acceptsUnsigned))]
+        + (acceptsDevelopment ? [("accept_development", .bool(true))] : [])
         + (acceptsMAC ? [("issuer", .object([("mac", .bool(true))]))] : []) + limits.members()
         + [
           ("maximum_issue_advance_days", .integer(maximumIssueAdvanceDays)), ("codes", codeLimits.json()),
@@ -82,7 +85,8 @@ extension DevicePolicy {
   }
 
   private static let memberNames = [
-    "version", "accept_unsigned", "issuer", "generation_floor", "minimum_version", "maximum_age_seconds",
+    "version", "accept_unsigned", "accept_development", "issuer", "generation_floor", "minimum_version",
+    "maximum_age_seconds",
     "maximum_issue_advance_days", "codes", "audit", "commands",
   ]
 }

@@ -17,6 +17,8 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
   public var acceptsUnsigned: Bool
   /// Whether tokens are accepted whose issuer shares a MAC key with the device.
   public var acceptsMAC: Bool
+  /// Whether tokens with the subject `development` are accepted. A microcontroller accepts none.
+  public var acceptsDevelopment = false
   /// The limits for commands without limits in their rules, and for commands that are not in the policy.
   public var limits: TokenLimits
   /// The most days by which a token's `iat` may be ahead of the clock floor.
@@ -220,6 +222,7 @@ package final class SessionPolicy: Policy {
   package var commonFactors: Factors { current.commonFactors }
   package var acceptsUnsigned: Bool { current.acceptsUnsigned }
   package var acceptsMAC: Bool { current.acceptsMAC }
+  package var acceptsDevelopment: Bool { current.acceptsDevelopment }
   package var codeLimits: CodeLimits { current.codeLimits }
   package var maximumIssueAdvanceSeconds: UInt64 { current.maximumIssueAdvanceSeconds }
 }

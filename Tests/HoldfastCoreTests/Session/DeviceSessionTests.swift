@@ -144,6 +144,22 @@ import HoldfastCore
     #expect(try device.round(&prover).response.status == .tokenUnknown)
   }
 
+  @Test func `a token of the app development counts only where policy says so, also if it is remembered`() throws {
+    let device = try ExampleDevice()
+    let token = try ExampleToken { $0.subject = "development" }.token()
+    var prover = try Prover.with(token)
+    #expect(try device.round(&prover).response.status == .tokenInvalid)
+    device.policy.acceptsDevelopment = true
+    prover = try Prover.with(token)
+    #expect(try device.round(&prover).response.status == .accepted)
+    device.policy.acceptsDevelopment = false
+    prover = try Prover.with(token, remembered: true)
+    #expect(try device.round(&prover).response.status == .tokenInvalid)
+    for subject in ["developmen", "developments", "Development"] {
+      #expect(try device.status(of: ExampleToken { $0.subject = subject }) == .accepted, "\(subject)")
+    }
+  }
+
   @Test func `a removed issuer's remembered token is invalid at once`() throws {
     let device = try ExampleDevice()
     let token = try ExampleToken().token()

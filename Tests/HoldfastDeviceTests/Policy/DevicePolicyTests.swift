@@ -150,6 +150,16 @@ import Testing
     #expect(try DevicePolicy(json: policy.json()) == policy)
   }
 
+  @Test func `development tokens are accepted only if the policy says so, and it is written only then`() throws {
+    let plain = try parse(#"{"version": 1, "commands": {}}"#)
+    #expect(!plain.acceptsDevelopment)
+    #expect(!String(decoding: plain.json(), as: UTF8.self).contains("accept_development"))
+    let policy = try parse(#"{"version": 1, "commands": {}, "accept_development": true}"#)
+    #expect(policy.acceptsDevelopment)
+    #expect(try DevicePolicy(json: policy.json()) == policy)
+    #expect(isUnexpected { try parse(#"{"version": 1, "commands": {}, "accept_development": 1}"#) })
+  }
+
   @Test(arguments: [
     #"{"commands": {}}"#, #"{"version": 1}"#, #"{"version": 0, "commands": {}}"#,
     #"{"version": 1, "commands": {}, "other": 1}"#, #"{"version": 1, "commands": []}"#,

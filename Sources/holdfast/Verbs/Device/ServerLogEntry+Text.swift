@@ -174,6 +174,9 @@ extension PolicyReading {
     if policy.acceptsUnsigned {
       text += "; WARNING: unsigned tokens are accepted, so anyone who has the device's public key can create one"
     }
+    if policy.acceptsDevelopment {
+      text += "; WARNING: tokens of the app development are accepted, which any program with the development key gets"
+    }
     if policy.allowsCompatibility {
       text +=
         "; WARNING: compatibility rounds are allowed, and an attacker who captures one before it arrives can change its command"
