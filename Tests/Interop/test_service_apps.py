@@ -1,0 +1,192 @@
+"""What attested apps get from `holdfast-service`: tokens for domains, the signed configuration, strings, keys; an app in Python asks."""
+
+import base64
+import hashlib
+import hmac
+import json
+import pathlib
+import stat
+import subprocess
+
+import pytest
+from holdfast_peer import keys
+from test_service import Instance, new_service
+
+PINS = [f"sha256//{base64.b64encode(bytes([number]) * 32).decode()}" for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def service(request, tmp_path_factory):
+    service = new_service(request, tmp_path_factory.mktemp("apps"))
+    service.verb("domain", "add", "api.example.com", "--audience", "backend", "--lifetime", "10m")
+    service.verb("domain", "add", "shared.example", "--algorithm", "HS256", "--measurement")
+    service.verb("domain", "add", "pinned.example", "--unprotected")
+    policy = service.json("policy", "show")
+    features = {"secure_strings": True, "custom_tokens": True, "message_signing": True}
+    (service.folder / "policy.json").write_text(json.dumps({**policy, **features}))
+    service.verb("policy", "set", service.folder / "policy.json")
+    return service
+
+
+@pytest.fixture(scope="module")
+def instance(service):
+    instance = Instance(service, public_url="https://a.example,https://b.example:8443")
+    yield instance
+    assert instance.stop() == 0, "exit status"
+
+
+@pytest.fixture(scope="module")
+def evidence(service):
+    return service.evidence("app")[0]
+
+
+def decoded(part):
+    return base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+
+
+def opened(token, kind, key):
+    """The claims of a compact JWS, whose signature is checked: with the key's bytes, or with the only key of a JWK Set."""
+    head, payload, signature = token.split(".")
+    header = json.loads(decoded(head))
+    assert header["typ"] == kind
+    message = f"{head}.{payload}".encode()
+    if isinstance(key, bytes):
+        assert header == {"alg": "HS256", "typ": kind}
+        assert decoded(signature) == hmac.digest(key, message, "sha256")
+    else:
+        (jwk,) = key["keys"]
+        assert header == {"alg": "ES256", "kid": jwk["kid"], "typ": kind}
+        keys.verify(b"\x04" + decoded(jwk["x"]) + decoded(jwk["y"]), message, decoded(signature))
+    return json.loads(decoded(payload))
+
+
+def published(instance):
+    status, _, answer = instance.ask("GET", "/.well-known/app-tokens.json")
+    assert status == 200
+    return answer
+
+
+def fetch(instance, evidence, **more):
+    status, _, answer = instance.ask("POST", "/v1/fetch", {"evidence": evidence, **more})
+    return status, answer
+
+
+def test_an_app_gets_tokens_that_the_backend_checks_with_the_published_key_or_its_own(service, instance, evidence):
+    digest = hashlib.sha256(b"transfer 5").digest()
+    status, answer = fetch(
+        instance, evidence, domain="api.example.com", hash=base64.b64encode(digest).decode(), payload={"role": "kiosk"}
+    )
+    assert status == 200, answer
+    claims = opened(answer["token"], "holdfast-app+jwt", published(instance))
+    assert (claims["aud"], claims["sub"], claims["exp"] - claims["iat"]) == ("backend", "holdfast", 600)
+    assert base64.b64decode(claims["pay"]) == digest and claims["did"] == answer["did"] and "dev" not in claims
+    custom = opened(answer["custom"], "holdfast-custom+jwt", published(instance))
+    assert custom["role"] == "kiosk" and custom["arc"] == answer["arc"]
+    path = service.folder / "shared.key"
+    service.verb("domain", "secret", "shared.example", "--out", path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600 and len(path.read_bytes()) == 32
+    status, answer = fetch(instance, evidence, domain="shared.example")
+    assert opened(answer["token"], "holdfast-app+jwt", path.read_bytes())["aud"] == "shared.example"
+    service.verb("message-key", "secret", "--out", service.folder / "message.key")
+    assert base64.b64decode(answer["message_key"]) == (service.folder / "message.key").read_bytes()
+    service.verb("message-key", "secret", "--out", service.folder / "message.key", status=2)
+
+
+@pytest.mark.parametrize(
+    ("wish", "expected", "reason"),
+    [
+        ({"domain": "other.example"}, 404, "unknownDomain"),
+        ({"domain": "API.example.com"}, 404, "unknownDomain"),
+        ({"domain": "pinned.example"}, 409, "unprotectedDomain"),
+        ({"domain": ""}, 400, None),
+        ({"hash": base64.b64encode(bytes(31)).decode()}, 400, None),
+        ({"hash": base64.b64encode(bytes(33)).decode()}, 400, None),
+        ({"payload": {"role": "x", "exp": 1}}, 400, None),
+        ({"payload": []}, 400, None),
+        ({"payload": {"x": -1}}, 400, None),
+        ({"payload": {"x": "y" * 5000}}, 409, "tooLong"),
+        ({"development": base64.b64encode(bytes(32)).decode()}, 403, "developmentKey"),
+        ({"strings": 1}, 400, None),
+        ({"other": 1}, 400, None),
+    ],
+)
+def test_what_is_wrong_with_a_fetch_is_said(instance, evidence, wish, expected, reason):
+    status, answer = fetch(instance, evidence, **wish)
+    assert status == expected and answer["reasons"] == ([reason] if reason else []), answer
+
+
+def test_a_deeply_nested_payload_is_refused(instance, evidence):
+    payload = "[" * 2000 + "]" * 2000
+    body = f'{{"evidence": "{evidence}", "payload": {{"x": {payload}}}}}'.encode()
+    assert instance.ask("POST", "/v1/fetch", body)[0] == 400
+
+
+def test_the_configuration_is_signed_with_the_key_in_the_text_that_apps_are_built_with(service, instance):
+    service.verb("pin", "add", "*", PINS[0])
+    service.verb("pin", "add", "api.example.com", PINS[1])
+    status, headers, token = instance.ask("GET", "/v1/configuration")
+    assert status == 200 and headers["Content-Type"] == "application/jwt"
+    claims = opened(token, "holdfast-configuration+jwt", published(instance))
+    assert claims["services"] == ["https://a.example", "https://b.example:8443"]
+    assert claims["pins"] == {"*": [PINS[0]], "api.example.com": [PINS[1]]}
+    assert claims["domains"]["shared.example"] == {"protected": True, "measurement": True}
+    assert claims["domains"]["pinned.example"] == {"protected": False, "measurement": False}
+    forced = service.json("pin", "force")["force_pins"]
+    later = opened(instance.ask("GET", "/v1/configuration")[2], "holdfast-configuration+jwt", published(instance))
+    assert claims["revision"] < later["revision"] == later["force_pins"] == forced
+    text = service.verb("configuration", "--service", "https://a.example,https://b.example:8443", "--pin", PINS[2])
+    (jwk,) = published(instance)["keys"]
+    point = base64.urlsafe_b64encode(b"\x04" + decoded(jwk["x"]) + decoded(jwk["y"])).rstrip(b"=").decode()
+    pin = PINS[2].replace("/", "%2F").replace("+", "%2B").replace("=", "%3D")
+    services = "https%3A%2F%2Fa.example%2Chttps%3A%2F%2Fb.example%3A8443"
+    assert text == f"holdfast-configuration:1?key={point}&service={services}&pin={pin}\n"
+    service.verb("configuration", status=2)
+    for wrong in (["--pin", "sha256//AA"], ["--service", "ftp://a.example"]):
+        service.verb("configuration", "--service", "https://a.example", *wrong, status=64)
+
+
+def test_secure_strings_come_from_files_or_standard_input_and_nothing_shows_them(service, instance, evidence):
+    (service.folder / "value").write_text("s3cret-value\n")
+    service.verb("string", "set", "payment", "--from", service.folder / "value")
+    done = subprocess.run(
+        [service.program, "string", "set", "map", "--dir", service.folder / "service"],
+        input=b"other-s3cret",
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0 and b"s3cret" not in done.stdout + done.stderr
+    assert fetch(instance, evidence, strings=True)[1]["strings"] == {"map": "other-s3cret", "payment": "s3cret-value"}
+    for name, value in (("x" * 65, b"a"), ("a\nb", b"a"), ("a", b""), ("a", b"x" * 4097), ("a", b"\xff")):
+        (service.folder / "value").write_bytes(value)
+        assert service.run("string", "set", name, "--from", service.folder / "value").returncode in (2, 64)
+    shown = service.verb("list", "strings", "--json") + service.verb("list", "changes", "--json")
+    log = instance.log.read_text()
+    assert "payment" in shown and "s3cret" not in shown + log
+    assert b"s3cret" not in b"".join(path.read_bytes() for path in pathlib.Path(service.folder / "service").iterdir())
+
+
+def test_with_the_development_key_a_program_that_is_not_approved_is_the_app_development(service, instance, evidence):
+    digest = hashlib.sha256(pathlib.Path(service.command_line.path).read_bytes()).hexdigest()
+    service.verb("image", "withdraw", digest)
+    try:
+        text = service.json("development-key", "new")["development_key"]
+        key = base64.b32decode(text + "======")
+        raw = base64.b64decode(evidence)
+        code = hmac.digest(key, b"holdfast/1 development\0" + hashlib.sha256(raw).digest(), "sha256")
+        status, answer = fetch(instance, evidence, domain="api.example.com")
+        assert status == 403 and answer["reasons"] == ["unknownImage"]
+        development = base64.b64encode(code).decode()
+        status, answer = fetch(instance, evidence, domain="api.example.com", development=development)
+        assert status == 200, answer
+        claims = opened(answer["token"], "holdfast-app+jwt", published(instance))
+        assert (claims["sub"], claims["ver"], claims["dev"]) == ("development", [0, 0, 0], True)
+        service.verb("development-key", "new")
+        assert fetch(instance, evidence, development=development)[1]["reasons"] == ["unknownImage", "developmentKey"]
+        service.verb("development-key", "remove")
+        assert "added" in service.json("development-key", "show")
+        assert text not in service.verb("list", "changes", "--json") + instance.log.read_text()
+    finally:
+        service.verb("image", "approve", service.command_line.path, "--subject", "holdfast", "--version", "0.0.0")
+    done = service.run("image", "approve", service.command_line.path, "--subject", "development", "--version", "0.0.0")
+    assert done.returncode == 64
