@@ -1,4 +1,4 @@
-"""What attested apps get from `holdfast-service`: tokens for domains, the signed configuration, strings, keys; an app in Python asks."""
+"""What attested apps get from `holdfast-service`, by an app in Python: tokens, the configuration, strings and keys."""
 
 import base64
 import hashlib
@@ -45,7 +45,7 @@ def decoded(part):
 
 
 def opened(token, kind, key):
-    """The claims of a compact JWS, whose signature is checked: with the key's bytes, or with the only key of a JWK Set."""
+    """The claims of a compact JWS, checked with the bytes of a key or with the only key of a JWK Set."""
     head, payload, signature = token.split(".")
     header = json.loads(decoded(head))
     assert header["typ"] == kind

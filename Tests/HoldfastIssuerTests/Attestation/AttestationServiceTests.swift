@@ -53,6 +53,25 @@ import HoldfastIssuer
     #expect(try hash.finish() == claims.binding)
   }
 
+  @Test func `with a hash of the app's data, the token is bound to device and data together`() throws {
+    let data: Digest = fixed([UInt8](repeating: 7, count: 32))
+    var service = try parties.service()
+    var random = SystemRandom()
+    let evidence = try parties.evidence()
+    let appraisal = try service.appraise(
+      evidence.span, for: parties.device(), hash: data, clock: TestClock(seconds: parties.now), random: &random)
+    let bound = try claims(appraisal, parties).binding
+    let plain = try claims(parties.appraise(), parties).binding
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    let label = Array("holdfast/1 binding\0".utf8)
+    hash.append(label.span)
+    hash.append(plain.bytes)
+    hash.append(data.bytes)
+    #expect(try hash.finish() == bound)
+    #expect(bound != plain)
+  }
+
   @Test func `the device's name and the response code stay the same, and depend on the account`() throws {
     let first = try claims(parties.appraise(), parties)
     let second = try claims(parties.appraise(), parties)
