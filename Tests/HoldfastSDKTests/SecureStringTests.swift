@@ -139,6 +139,24 @@ import Testing
     #expect(account.bodies(.fetch).isEmpty)
   }
 
+  @Test func `names that only look the same are different`() throws {
+    account[\.strings] = [("\u{e9}", "composed"), ("e\u{301}", "decomposed")]
+    let client = try account.client(place)
+    #expect(client.fetchSecureString("\u{e9}").secureString == "composed")
+    #expect(client.fetchSecureString("e\u{301}").secureString == "decomposed")
+    _ = client.fetchSecureString("\u{e9}", newDefinition: "mine")
+    #expect(client.fetchSecureString("e\u{301}").secureString == "decomposed")
+  }
+
+  @Test func `neither a text nor a token is in the description of a result`() throws {
+    let client = try account.client(place)
+    let (text, token) = (client.fetchSecureString("api-key"), client.fetchToken(for: "api.example.com"))
+    let signature = try #require(token.token.split(separator: ".").last)
+    var dumped = "\(text) \(token)" + String(reflecting: [text, token])
+    dump([text, token], to: &dumped)
+    #expect(!dumped.contains("s3cret") && !dumped.contains(signature))
+  }
+
   @Test func `limits of names and definitions`() throws {
     let client = try account.client(place)
     let longest = String(repeating: "é", count: 32)

@@ -240,8 +240,12 @@ import Testing
   }
 
   @Test func `a baseline without a token is removed`() {
+    _ = client.fetchToken(for: "api.example.com")
+    let signature = client.messageSignature(of: "x")
     account.fail(.refused, status: 403, reasons: ["unknownDevice"])
     #expect(client.fetchToken(for: "api.example.com", measuringFor: device).status == .rejected)
+    // The app itself was not refused.
+    #expect(client.messageSignature(of: "x") == signature)
     account.fail(.timedOut)
     #expect(client.fetchToken(for: "api.example.com", measuringFor: device).status == .poorNetwork)
     #expect(account[\.removed] == 2)

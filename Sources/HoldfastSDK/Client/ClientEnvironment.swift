@@ -15,7 +15,7 @@ public struct ClientOptions: Sendable {
   /// The time for all attempts of a fetch, 1 to 600 seconds. Each service is tried at most three times.
   public var timeoutSeconds: UInt64
   /// Called from any thread with lines that may be logged: one at the start, with the account and the versions, and one for each
-  /// fetch that fails. They contain no secrets.
+  /// fetch that fails. They contain no secrets. It must not call the client.
   public var log: @Sendable (_ line: String) -> Void
 
   /// Creates the conditions.

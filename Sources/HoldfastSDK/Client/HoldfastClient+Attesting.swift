@@ -95,7 +95,8 @@ extension HoldfastClient {
     }
   }
 
-  /// Makes a call, and returns its answer. A refusal of the app takes away what it was given before.
+  /// Makes a call, and returns its answer. If a fetch is refused, the app loses what it was given before; an attestation for a device
+  /// may be refused because of the device.
   private func call(
     _ operation: ServiceOperation, _ members: [(String, JSONValue)]
   ) throws(NoAnswer) -> JSONValue {
@@ -111,7 +112,7 @@ extension HoldfastClient {
         result.arc = failure.responseCode ?? ""
         if result.status == .rejected { result.rejectionReasons = failure.reasons }
       }
-      if result.status == .rejected { takeAway() }
+      if result.status == .rejected, operation == .fetch { takeAway() }
       throw NoAnswer(result)
     }
   }

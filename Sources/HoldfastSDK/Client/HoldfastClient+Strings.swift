@@ -41,12 +41,13 @@ extension HoldfastClient {
   private func string(
     _ name: String, _ newDefinition: String?, of fetched: FetchedStrings
   ) throws(NoAnswer) -> FetchResult {
-    let definitions: [String: String]
+    let definitions: SecureString.Values
     do { definitions = try newDefinition.map { try define(name, as: $0) } ?? readDefinitions() } catch {
       options.log("holdfast: a secure string cannot be stored")
       throw NoAnswer(.internalError)
     }
-    let text = definitions[name] ?? fetched.values[name]
+    let key = Array(name.utf8)
+    let text = definitions[key] ?? fetched.values[key]
     var result = FetchResult(text == nil && newDefinition == nil ? .unknownKey : .success)
     (result.secureString, result.arc) = (text, fetched.responseCode)
     return result
@@ -83,7 +84,7 @@ extension HoldfastClient {
     return stringsFile.read(boundTo: measurement).flatMap { FetchedStrings($0) }
   }
 
-  private func readDefinitions() -> [String: String] {
+  private func readDefinitions() -> SecureString.Values {
     guard let bytes = definitionsFile.read(boundTo: nil),
       let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), value["version"]?.number == 1
     else { return [:] }
@@ -91,12 +92,13 @@ extension HoldfastClient {
   }
 
   /// Stores or removes a definition of this host, and returns all. It is on the disk when this returns.
-  private func define(_ name: String, as text: String) throws -> [String: String] {
+  private func define(_ name: String, as text: String) throws -> SecureString.Values {
     let turns = try FolderTurns(directory: folder.path)
     return try turns.take(orThrow: FileError(.locked, at: folder.path) as any Error) {
       var definitions = readDefinitions()
-      guard definitions[name] ?? "" != text else { return definitions }
-      definitions[name] = text.isEmpty ? nil : text
+      let key = Array(name.utf8)
+      guard !haveSameBytes(definitions[key] ?? "", text) else { return definitions }
+      definitions[key] = text.isEmpty ? nil : text
       guard definitions.count <= SecureString.definitionLimit else { throw FileError(.tooLarge, at: folder.path) }
       let content = JSONValue.object([("version", .integer(1)), ("strings", SecureString.json(definitions))])
       try definitionsFile.write(content.compact(), boundTo: nil)

@@ -9,7 +9,7 @@ struct FetchAnswer: Sendable {
   /// The custom JWT; nil if none was asked for.
   let custom: CompactJWT?
   /// The account's texts by their names; nil if they were not asked for.
-  let strings: [String: String]?
+  let strings: SecureString.Values?
   /// The key for signatures over messages; nil if the feature is off.
   let messageKey: MessageKey?
   /// The attestation response code.

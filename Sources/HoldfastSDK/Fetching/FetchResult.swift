@@ -42,3 +42,12 @@ public struct FetchResult: Sendable {
     return String(decoding: JSONValue.object(members).compact(), as: UTF8.self)
   }
 }
+
+extension FetchResult: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+  /// The status, and the form that may be logged: neither the token nor the secure string.
+  public var description: String { "\(status.rawValue) \(loggableToken)" }
+  /// The same.
+  public var debugDescription: String { description }
+  /// A mirror without the token and the secure string.
+  public var customMirror: Mirror { Mirror(self, children: ["status": status, "loggableToken": loggableToken]) }
+}

@@ -19,27 +19,33 @@ enum SecureString {
   /// Returns whether a text may be a value: 1 to 4096 bytes of UTF-8.
   static func isDefinition(_ text: String) -> Bool { (1...4096).contains(text.utf8.count) }
 
+  /// Texts by the UTF-8 bytes of their names. A `String` would be the same key as another one that only looks the same.
+  typealias Values = [[UInt8]: String]
+
   /// Reads an object whose members are names with their values; nil for anything else.
-  static func values(_ value: JSONValue?) -> [String: String]? {
+  static func values(_ value: JSONValue?) -> Values? {
     guard let members = value?.members, members.count <= definitionLimit else { return nil }
-    var values: [String: String] = [:]
+    var values: Values = [:]
     for (name, value) in members {
-      guard let text = value.text, isName(name), isDefinition(text), values[name] == nil else { return nil }
-      values[name] = text
+      guard let text = value.text, isName(name), isDefinition(text) else { return nil }
+      values[Array(name.utf8)] = text
     }
     return values
   }
 
   /// Returns values as an object, sorted by their names.
-  static func json(_ values: [String: String]) -> JSONValue {
-    .object(values.sorted { $0.key < $1.key }.map { ($0.key, .string($0.value)) })
+  static func json(_ values: Values) -> JSONValue {
+    .object(
+      values.sorted { $0.key.lexicographicallyPrecedes($1.key) }.map {
+        (String(decoding: $0.key, as: UTF8.self), .string($0.value))
+      })
   }
 }
 
 /// The account's texts as a fetch brought them, with the moment and the measurement at which they were fetched.
 struct FetchedStrings: Sendable {
   /// The texts by their names.
-  let values: [String: String]
+  let values: SecureString.Values
   /// The attestation response code of the fetch.
   let responseCode: String
   /// The moment before the texts were asked for.
