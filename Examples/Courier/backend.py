@@ -2,7 +2,8 @@
 """The backend of the courier's API, as far as Holdfast is concerned.
 
 check FILE AUDIENCE [DATA]     checks a token on standard input with the domain's key in FILE (holdfast-service domain secret)
-issue URL DEVICE FILE OUT      has the service at URL issue the measurement token for an attestation token, and writes it to OUT
+issue URL DEVICE FILE OUT      has the service at URL issue the measurement token for the attestation token in FILE, with the
+                               invitation on standard input, and writes it to OUT
 """
 
 import base64
@@ -36,9 +37,9 @@ def claims(token, key, audience, data=None):
     return found
 
 
-def issued(url, device, attestation):
+def issued(url, device, attestation, invitation):
     """The measurement token for an attestation token."""
-    body = {"attestation": attestation, "device": json.loads(device), "format": "cose"}
+    body = {"attestation": attestation, "device": json.loads(device), "invitation": invitation, "format": "cose"}
     request = urllib.request.Request(
         f"{url}/v1/tokens", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
@@ -52,7 +53,8 @@ def main(verb, *words):
         print(json.dumps(claims(sys.stdin.read().strip(), key, *words[1:])))
     elif verb == "issue":
         url, device, attestation, out = words
-        token = issued(url, pathlib.Path(device).read_text(), pathlib.Path(attestation).read_text())
+        invitation = sys.stdin.read().strip()
+        token = issued(url, pathlib.Path(device).read_text(), pathlib.Path(attestation).read_text(), invitation)
         pathlib.Path(out).write_bytes(token)
 
 

@@ -5,6 +5,7 @@ import HoldfastOnline
 import HoldfastOpenSSL
 import HoldfastSDK
 import Synchronization
+import PowerCut
 import TestSupport
 import Testing
 
@@ -14,7 +15,7 @@ import Testing
   private let account: TestAccount
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
     account[\.pins] = [("api.example.com", ["sha256//" + pin(1), "sha256//" + pin(2)]), ("*", ["sha256//" + pin(3)])]
   }
@@ -67,6 +68,20 @@ import Testing
     _ = client.fetchToken(for: "api.example.com")
     #expect(revision(client) == 6)
     #expect(revision(try account.client(place)) == 6)
+  }
+
+  @Test func `a lower revision does not even take the place of a lost file while the process runs`() throws {
+    account[\.revision] = 5
+    let old = account.configuration()
+    account[\.revision] = 6
+    let client = try account.client(place)
+    let id = try Files.names(inFolder: place.file("app/accounts"), limit: 2)[0]
+    try Files.removeFile(at: place.file("app/accounts/\(id)/configuration.jwt"))
+    account[\.configurationText] = old
+    account[\.revision] = 7
+    #expect(!client.fetchToken(for: "api.example.com").isConfigChanged)
+    #expect(revision(client) == 6)
+    #expect(!(try Files.names(inFolder: place.file("app/accounts/\(id)"), limit: 9)).contains("configuration.jwt"))
   }
 
   @Test func `another process's newer configuration is not overwritten`() throws {
@@ -211,7 +226,7 @@ import Testing
   private let client: HoldfastClient
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
     client = try account.client(place)
   }

@@ -14,7 +14,7 @@ import Testing
   private let account: TestAccount
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
   }
 

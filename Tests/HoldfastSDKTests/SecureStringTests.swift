@@ -2,6 +2,7 @@ import HoldfastFormats
 import HoldfastLinux
 import HoldfastOnline
 import HoldfastSDK
+import PowerCut
 import TestSupport
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
   private let account: TestAccount
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
     account[\.strings] = [("api-key", "s3cret"), ("größe", "ß")]
   }

@@ -1,3 +1,4 @@
+import Glibc
 import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
@@ -5,6 +6,7 @@ import HoldfastOnline
 import HoldfastProver
 import HoldfastSDK
 import Synchronization
+import PowerCut
 import TestSupport
 import Testing
 
@@ -16,7 +18,7 @@ import Testing
   private let domain = "api.example.com"
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
     client = try account.client(place)
   }
@@ -78,6 +80,13 @@ import Testing
     account[\.failure] = nil
     #expect(client.fetchToken(for: domain).token != first.token)
     #expect(client.fetchToken(for: "other.example.com").token != other.token)
+  }
+
+  @Test func `a token does not count any more once another one was given for other checks`() {
+    let first = client.fetchToken(for: domain)
+    account[\.checks] = 2
+    #expect(client.fetchToken(for: "other.example.com").status == .success)
+    #expect(client.fetchToken(for: domain).token != first.token)
   }
 
   @Test func `other data makes the next fetch attest anew, and the same data does not`() throws {
@@ -187,8 +196,9 @@ import Testing
     let others = Mutex<[FetchResult]>([])
     let threads = Mutex<[Thread]>([])
     account.world.withLock { world in
-      world.during = { [client] operation in
+      world.during = { [account, client] operation in
         guard operation == .fetch else { return }
+        guard threads.withLock({ $0.isEmpty }) else { return }
         for _ in 0..<3 {
           let thread = try? Thread {
             let result = client.fetchToken(for: "api.example.com")
@@ -196,6 +206,9 @@ import Testing
           }
           threads.withLock { $0 += thread.map { [$0] } ?? [] }
         }
+        // If they made requests themselves, these would come at once.
+        let deadline = Deadline(afterMilliseconds: 100)
+        while account.bodies(.fetch).count == 1, !deadline.hasPassed { usleep(1000) }
       }
     }
     let first = client.fetchToken(for: domain)
@@ -219,7 +232,7 @@ import Testing
   private let device: DeviceDescriptor
 
   init() throws {
-    place = try TemporaryFolder()
+    place = try TemporaryFolder(in: memoryFolder)
     account = try TestAccount()
     client = try account.client(place)
     device = try DeviceDescriptor(deviceID: DeviceID(), publicPoint: account.point)

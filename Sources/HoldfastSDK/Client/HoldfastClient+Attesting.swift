@@ -169,11 +169,19 @@ extension HoldfastClient {
     guard let received = text.flatMap({ AccountConfiguration($0, of: account) }) else {
       return options.log("holdfast: configuration: it is not one that the account's key signed")
     }
+    func isNewer(_ configuration: AccountConfiguration, than state: ClientState) -> Bool {
+      state.configuration.map { $0.revision < configuration.revision } ?? true
+    }
+    let isNewest = state.withLock { state in
+      state.hasAnswer = true
+      return isNewer(received, than: state)
+    }
+    guard isNewest else { return }
     // Without a disk, it counts at least for this process.
     let newest = (try? folder.keep(received, of: account)) ?? received
     state.withLock { state in
-      state.hasAnswer = true
-      guard state.configuration.map({ $0.revision < newest.revision }) ?? true else { return }
+      // Another thread may have been faster.
+      guard isNewer(newest, than: state) else { return }
       state.configuration = newest
       if announcing { state.isConfigurationChanged = true }
     }

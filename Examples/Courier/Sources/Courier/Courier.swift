@@ -21,7 +21,11 @@ import HoldfastTransport
 
 @main
 struct Courier {
-  static func main() async throws {
+  static func main() async {
+    do { try await run() } catch { fail("\(error)") }
+  }
+
+  static func run() async throws {
     let words = Array(CommandLine.arguments.dropFirst())
     // Step 1: initialise. The keys are those of mpk.key in this package.
     let options = ClientOptions(log: { say($0) })
