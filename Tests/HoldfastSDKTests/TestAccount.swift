@@ -17,6 +17,7 @@ final class TestAccount: ServiceCaller, AppMeasurer {
     var unixSeconds: UInt64? = 1_800_000_000
     var bootSeconds: Int64 = 1000
     var bootID = "boot-1"
+    var hasNetwork = true
     /// The reason why each call fails; nil if they succeed.
     var failure: CallFailure?
     /// Replaces an answer.
@@ -66,7 +67,7 @@ final class TestAccount: ServiceCaller, AppMeasurer {
     let environment = ClientEnvironment(
       caller: self, measurer: self,
       now: { self.world.withLock { Moment(unixSeconds: $0.unixSeconds, bootSeconds: $0.bootSeconds) } },
-      bootID: world.withLock { $0.bootID }, hasNetwork: { true })
+      bootID: world.withLock { $0.bootID }, hasNetwork: { self.world.withLock { $0.hasNetwork } })
     return try HoldfastClient(
       configuration: text, state: path, keys: .default, options: options, environment: environment)
   }

@@ -132,6 +132,25 @@ import Testing
     #expect(account.bodies(.fetch).count == 3)
   }
 
+  @Test func `a connection that cannot be made is that of a host without a network, if it has no route`() {
+    account.fail(.noConnection)
+    account[\.hasNetwork] = false
+    #expect(client.fetchToken(for: domain).status == .noNetwork)
+  }
+
+  @Test func `a host has a network if it has a default route`() {
+    let titles = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+    let local = "eth0\t0000A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+    let normal = "eth0\t00000000\t0100A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+    let zeros = String(repeating: "0", count: 32)
+    let refusing = "\(zeros) 00 \(zeros) 00 \(zeros) ffffffff 00000001 00000000 00200200       lo\n"
+    let normal6 = "\(zeros) 00 \(zeros) 00 fe8\(zeros.dropFirst(3)) 00000400 00000001 00000000 00000003     eth0\n"
+    #expect(HostNetwork.hasDefaultRoute(ipv4: titles + local + normal, ipv6: ""))
+    #expect(HostNetwork.hasDefaultRoute(ipv4: "", ipv6: refusing + normal6))
+    #expect(!HostNetwork.hasDefaultRoute(ipv4: titles + local, ipv6: refusing))
+    #expect(!HostNetwork.hasDefaultRoute(ipv4: "", ipv6: ""))
+  }
+
   @Test(arguments: [
     (404, "unknownDomain", FetchStatus.unknownURL), (409, "unprotectedDomain", .unprotectedURL),
     (403, "disabledFeature", .disabled), (403, "unknownImage", .rejected), (400, "", .internalError),
@@ -164,7 +183,8 @@ import Testing
 
   @Test(arguments: [
     ("token", JSONValue.null), ("token", .string("a.b")), ("token", .integer(1)), ("expires", .null),
-    ("expires", .integer(1)), ("did", .string("AAAA")), ("arc", .string("a b")), ("arc", .null),
+    ("expires", .integer(1)), ("expires", .integer(1_800_000_301)), ("did", .string("AAAA")), ("arc", .string("a b")),
+    ("arc", .null),
     ("message_key", .string("AAAA")), ("strings", .array([])), ("configuration", .null), ("force_pins", .string("1")),
   ])
   func `an answer with a member out of bounds is none`(name: String, value: JSONValue) {

@@ -65,10 +65,10 @@ class Account:
         self.url = server.stdout.readline().decode().split()[1]
         return server
 
-    def courier(self, *words, status=0, before=()):
+    def courier(self, *words, status=0, before=(), program=None):
         """What the app prints. `before` are words before the program, which run it."""
         done = subprocess.run(
-            [*before, self.app, *map(str, words)],
+            [*before, program or self.app, *map(str, words)],
             cwd=self.folder,
             env=self.line.environment,
             stdin=subprocess.DEVNULL,
@@ -116,6 +116,22 @@ def test_an_app_that_is_not_approved_gets_nothing_but_reasons_and_a_code(account
     assert "unknownImage" in account.verb("list", "refusals", "--code", code).decode()
     account.approve(account.app)
     account.courier("token", API)
+
+
+def test_with_the_development_key_a_build_passes_that_is_not_approved(account):
+    other = account.folder / "app" / "development"
+    other.write_bytes(account.app.read_bytes() + b"more")
+    other.chmod(0o755)
+    assert "unknownImage" in account.courier("token", API, status=1, program=other)
+    file = account.folder / "development.key"
+    file.write_text(json.loads(account.verb("development-key", "new", "--json"))["development_key"] + "\n")
+    try:
+        claims = json.loads(account.check(account.courier("token", API, program=other)).stdout)
+        assert (claims["dev"], claims["sub"], claims["ver"]) == (True, "development", [0, 0, 0])
+        account.verb("development-key", "remove")
+        assert "developmentKey" in account.courier("token", API, status=1, program=other)
+    finally:
+        file.unlink()
 
 
 def test_a_token_is_bound_to_data_and_the_backend_checks_it(account):

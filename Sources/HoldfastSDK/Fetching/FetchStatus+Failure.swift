@@ -1,4 +1,3 @@
-import HoldfastLinux
 import HoldfastOnline
 
 extension FetchStatus {
@@ -35,27 +34,5 @@ extension FetchStatus {
     ]
     let found = byReason.first { failure.reasons.contains($0.reason) }
     return found?.status ?? (failure.status == 403 ? .rejected : .internalError)
-  }
-}
-
-/// The ways from this host to other networks.
-enum HostNetwork {
-  /// Whether the kernel's main tables have a default route that is up. Services on this host need none.
-  ///
-  /// Source: Linux, Documentation/networking/proc_net_tcp.rst and net/ipv6/route.c, rt6_info_route.
-  static var hasDefaultRoute: Bool {
-    lines("/proc/net/route").dropFirst().contains { fields in
-      fields.count >= 8 && fields[1] == "00000000" && fields[7] == "00000000"
-    }
-      || lines("/proc/net/ipv6_route").contains { fields in
-        fields.count >= 10 && fields[0].allSatisfy { $0 == "0" } && fields[1] == "00" && fields[9] != "lo"
-      }
-  }
-
-  private static func lines(_ path: String) -> [[Substring]] {
-    let bytes = (try? Files.readFile(at: path, limit: 1 << 20)) ?? []
-    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map {
-      $0.split(whereSeparator: { $0 == "\t" || $0 == " " })
-    }
   }
 }
