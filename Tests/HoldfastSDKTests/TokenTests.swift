@@ -152,7 +152,8 @@ import Testing
   }
 
   @Test(arguments: [
-    (404, "unknownDomain", FetchStatus.unknownURL), (409, "unprotectedDomain", .unprotectedURL),
+    (404, "unknownDomain", FetchStatus.unknownURL), (409, "domainWithoutMeasurement", .unknownURL),
+    (409, "unprotectedDomain", .unprotectedURL),
     (403, "disabledFeature", .disabled), (403, "unknownImage", .rejected), (400, "", .internalError),
     (404, "", .internalError), (401, "", .internalError),
   ])
