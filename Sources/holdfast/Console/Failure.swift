@@ -10,15 +10,20 @@ import HoldfastVectors
 /// Only this file and `Failure+….swift` contain such texts. They name files and numbers, never contents.
 package struct Failure: Error {
   package let status: ExitStatus
+  /// The kind of the failure, for programs. Its number and identifier stay the same.
+  package let code: FailureCode
   package let message: String
   package let hint: String?
   /// Whether a printed result already states the failure. In that case, `--json` prints no other object.
   package private(set) var hasResult = false
 
   package init(_ status: ExitStatus, _ message: String, hint: String? = nil) {
-    self.status = status
-    self.message = message
-    self.hint = hint
+    (self.status, code, self.message, self.hint) = (status, FailureCode(status), message, hint)
+  }
+
+  /// Creates a failure of a kind that programs may want to know. The table has its exit status.
+  package init(code: FailureCode, _ message: String, hint: String? = nil) {
+    (status, self.code, self.message, self.hint) = (code.row.status, code, message, hint)
   }
 
   /// Creates the failure for a secret in the arguments, which every process of this host can read. The message does not repeat
@@ -32,7 +37,10 @@ package struct Failure: Error {
   package var json: JSONValue {
     .object(
       [("error", .string(message))] + (hint.map { [("hint", .string($0))] } ?? [])
-        + [("exit", .integer(UInt64(status.rawValue)))])
+        + [
+          ("exit", .integer(UInt64(status.rawValue))), ("code", .string(code.row.identifier)),
+          ("number", .integer(UInt64(code.rawValue))),
+        ])
   }
 
   /// The failure for SIGINT or SIGTERM before the end of the operation.
@@ -52,35 +60,38 @@ extension Failure {
     let path = error.path
     switch error.kind {
     case .notFound:
-      self.init(.malformed, "\(path) does not exist", hint: hint ?? "is the name right, and is it in this folder?")
+      self.init(
+        code: .fileNotFound, "\(path) does not exist", hint: hint ?? "is the name right, and is it in this folder?")
     case .noPermission:
-      self.init(.noPermission, "no permission for \(path)", hint: "run as the user that owns it")
+      self.init(code: .fileNoPermission, "no permission for \(path)", hint: "run as the user that owns it")
     case .readOnly:
-      self.init(.fault, "\(path) is on a read-only file system", hint: hint ?? Self.whenReadOnly)
+      self.init(code: .fileReadOnly, "\(path) is on a read-only file system", hint: hint ?? Self.whenReadOnly)
     case .isDirectory:
-      self.init(.malformed, "\(path) is a folder, not a file", hint: hint)
+      self.init(code: .fileIsFolder, "\(path) is a folder, not a file", hint: hint)
     case .notDirectory:
-      self.init(.malformed, "\(path) is not a folder", hint: hint)
+      self.init(code: .fileNotFolder, "\(path) is not a folder", hint: hint)
     case .anotherKind(let kind):
       self.init(
-        .malformed, "\(path) is \(kind.text)'s folder, which this command does not accept", hint: "use another folder")
+        code: .fileAnotherKind, "\(path) is \(kind.text)'s folder, which this command does not accept",
+        hint: "use another folder")
     case .notRegular:
-      self.init(.malformed, "\(path) is not a regular file", hint: hint)
+      self.init(code: .fileNotRegular, "\(path) is not a regular file", hint: hint)
     case .symbolicLink:
-      self.init(.malformed, "\(path) is a symbolic link, which is not followed here", hint: hint)
+      self.init(code: .fileSymbolicLink, "\(path) is a symbolic link, which is not followed here", hint: hint)
     case .tooLarge:
-      self.init(.malformed, "\(path) is too large", hint: hint)
+      self.init(code: .fileTooLarge, "\(path) is too large", hint: hint)
     case .tooOpen(let mode):
       self.init(
-        .noPermission, "\(path) has mode \(octal(mode)), so others could use it", hint: "chmod go= \(path.shellWord)")
+        code: .fileTooOpen, "\(path) has mode \(octal(mode)), so others could use it",
+        hint: "chmod go= \(path.shellWord)")
     case .wrongOwner:
-      self.init(.noPermission, "\(path) belongs to another user", hint: "run as the user that owns it")
+      self.init(code: .fileWrongOwner, "\(path) belongs to another user", hint: "run as the user that owns it")
     case .exists:
-      self.init(.malformed, "\(path) already exists; nothing was overwritten", hint: hint)
+      self.init(code: .fileExists, "\(path) already exists; nothing was overwritten", hint: hint)
     case .locked:
-      self.init(.unavailable, "\(path) is in use by another process", hint: hint)
+      self.init(code: .fileLocked, "\(path) is in use by another process", hint: hint)
     case .diskFull:
-      self.init(.fault, "the disk is full; \(path) was not written", hint: "free some space and try again")
+      self.init(code: .diskFull, "the disk is full; \(path) was not written", hint: "free some space and try again")
     case .other(ENAMETOOLONG):
       self.init(.malformed, "\(path): the name is too long", hint: hint)
     case .other(let number):

@@ -39,7 +39,7 @@ struct DeviceShow: OwnerVerb {
 }
 
 extension String {
-  fileprivate func padded(to count: Int) -> String { self + String(repeating: " ", count: max(count - self.count, 0)) }
+  func padded(to count: Int) -> String { self + String(repeating: " ", count: max(count - self.count, 0)) }
 }
 
 extension PolicyReading {

@@ -1,0 +1,254 @@
+import HoldfastFormats
+
+/// The kind of a failure, for programs: a number and an identifier that stay the same, whatever the message says.
+///
+/// This is the only table. `holdfast help errors` prints it, and a test compares `docs/errors.md` and the article of DocC with it. A
+/// number or an identifier that is no longer used stays in ``retired``.
+package enum FailureCode: UInt16, CaseIterable, Sendable {
+  // The general codes have the numbers of the exit statuses.
+  case denied = 1
+  case malformed = 2
+  case impostor = 3
+  case usage = 64
+  case unavailable = 69
+  case fault = 70
+  case noPermission = 77
+
+  case fileNotFound = 100
+  case fileNoPermission = 101
+  case fileReadOnly = 102
+  case fileIsFolder = 103
+  case fileNotFolder = 104
+  case fileAnotherKind = 105
+  case fileNotRegular = 106
+  case fileSymbolicLink = 107
+  case fileTooLarge = 108
+  case fileTooOpen = 109
+  case fileWrongOwner = 110
+  case fileExists = 111
+  case fileLocked = 112
+  case diskFull = 113
+
+  case stateIncomplete = 200
+  case stateDamaged = 201
+  case stateOtherVersion = 202
+  case nothingEnrolled = 203
+  case severalEnrolled = 204
+  case notEnrolled = 205
+
+  case unknownProofKey = 300
+  case unknownComponent = 301
+  case mountedOver = 302
+  case unreadableSource = 303
+
+  case postureRefused = 400
+  case postureRulesMalformed = 401
+  case postureRulesContent = 402
+  case postureRulesOfAnotherIssuer = 403
+  case postureRulesNotAuthentic = 404
+  case postureRulesNotNewer = 405
+  case postureRulesNeedIssuer = 406
+  case postureStatementMalformed = 410
+  case postureStatementOfAnotherKey = 411
+  case postureStatementNotAuthentic = 412
+
+  /// The numbers that were used once. They are never used again.
+  package static let retired: [UInt16] = []
+}
+
+/// The line of the table for a code.
+package struct FailureRow: Sendable {
+  /// The name of the code in the output of `--json`.
+  package let identifier: String
+  /// The exit status.
+  package let status: ExitStatus
+  /// The reason, in general; the message has the details.
+  package let reason: String
+  /// The advice.
+  package let advice: String
+
+  fileprivate init(_ identifier: String, _ status: ExitStatus, _ reason: String, _ advice: String) {
+    (self.identifier, self.status, self.reason, self.advice) = (identifier, status, reason, advice)
+  }
+}
+
+extension FailureCode {
+  /// The general code of an exit status.
+  package init(_ status: ExitStatus) {
+    self =
+      switch status {
+      case .denied: .denied
+      case .malformed: .malformed
+      case .impostor: .impostor
+      case .usage: .usage
+      case .unavailable: .unavailable
+      case .fault: .fault
+      case .noPermission: .noPermission
+      }
+  }
+
+  /// The line of the table.
+  package var row: FailureRow {
+    switch self {
+    case .denied:
+      .init("denied", .denied, "a policy or the other end refuses", "the message says which, and the hint what to do")
+    case .malformed:
+      .init(
+        "malformed", .malformed, "input is malformed, or a check failed", "correct or restore what the message names")
+    case .impostor:
+      .init(
+        "impostor", .impostor, "the other end did not prove its identity", "check the address; do not use the other end"
+      )
+    case .usage: .init("usage", .usage, "the arguments do not fit", "see holdfast help VERB")
+    case .unavailable:
+      .init(
+        "unavailable", .unavailable, "the peer, the adapter or a lock is not available",
+        "try again; holdfast doctor diagnoses connections")
+    case .fault:
+      .init(
+        "fault", .fault, "this host failed: its disk, its clock or a library", "look at the host's log, and try again")
+    case .noPermission: .init("no-permission", .noPermission, "a permission is missing", "run as the user that owns it")
+    default: fileRow ?? proverRow ?? postureRow
+    }
+  }
+
+  private var fileRow: FailureRow? {
+    switch self {
+    case .fileNotFound:
+      .init("file-not-found", .malformed, "a file or folder does not exist", "check the name and the present folder")
+    case .fileNoPermission:
+      .init("file-no-permission", .noPermission, "the system refuses access to a file", "run as the user that owns it")
+    case .fileReadOnly:
+      .init("file-read-only", .fault, "a file system is read-only", "make it writable, or use another place")
+    case .fileIsFolder: .init("file-is-folder", .malformed, "a file is needed, but it is a folder", "name a file in it")
+    case .fileNotFolder:
+      .init("file-not-folder", .malformed, "a folder is needed, but it is something else", "name a folder")
+    case .fileAnotherKind:
+      .init("file-another-kind", .malformed, "the folder is that of another part of Holdfast", "use another folder")
+    case .fileNotRegular:
+      .init("file-not-regular", .malformed, "it is a pipe, a socket or a device", "name a regular file")
+    case .fileSymbolicLink:
+      .init("file-symbolic-link", .malformed, "it is a symbolic link, which is not followed", "name the file itself")
+    case .fileTooLarge: .init("file-too-large", .malformed, "the file is too large", "is it the right one?")
+    case .fileTooOpen:
+      .init("file-too-open", .noPermission, "others could read or change a secret file", "chmod go= FILE")
+    case .fileWrongOwner:
+      .init("file-wrong-owner", .noPermission, "the file belongs to another user", "run as the user that owns it")
+    case .fileExists:
+      .init("file-exists", .malformed, "the file exists already, and nothing was overwritten", "use another name")
+    case .fileLocked: .init("file-locked", .unavailable, "another process uses it", "wait for that process, or stop it")
+    case .diskFull: .init("disk-full", .fault, "the disk is full", "free some space and try again")
+    default: nil
+    }
+  }
+
+  private var proverRow: FailureRow? {
+    switch self {
+    case .stateIncomplete:
+      .init("state-incomplete", .malformed, "a file of an enrolment is missing", "enrol again with --replace")
+    case .stateDamaged:
+      .init("state-damaged", .malformed, "a file of the state folder is damaged", "enrol again with --replace")
+    case .stateOtherVersion:
+      .init(
+        "state-other-version", .malformed, "another version wrote the enrolment", "use that version, or enrol again")
+    case .nothingEnrolled:
+      .init("nothing-enrolled", .malformed, "no device is enrolled in the state folder", "enrol first: holdfast enroll")
+    case .severalEnrolled:
+      .init("several-enrolled", .malformed, "several devices are enrolled", "name one of them with --device")
+    case .notEnrolled:
+      .init(
+        "not-enrolled", .malformed, "the device that answers or was named is not enrolled",
+        "check the address, or enrol for it too")
+    case .unknownProofKey:
+      .init(
+        "unknown-proof-key", .malformed, "this build does not have the key of the baseline",
+        "use that release, or enrol again")
+    case .unknownComponent:
+      .init(
+        "unknown-component", .malformed, "this build does not measure a component of the baseline",
+        "enrol again with --replace")
+    case .mountedOver:
+      .init(
+        "mounted-over", .fault, "something is mounted over a source of the measurement",
+        "stop using this host until you know why")
+    case .unreadableSource:
+      .init(
+        "unreadable-source", .fault, "a source of the measurement cannot be read",
+        "see docs/measurement.md for the sources")
+    default: nil
+    }
+  }
+
+  private var postureRow: FailureRow {
+    switch self {
+    case .postureRefused:
+      .init(
+        "posture-refused", .denied, "the posture rules refuse this host", "holdfast posture shows why; remove the cause"
+      )
+    case .postureRulesContent:
+      .init(
+        "posture-rules-content", .malformed, "signed posture rules are not as documented", "ask their issuer for others"
+      )
+    case .postureRulesOfAnotherIssuer:
+      .init(
+        "posture-rules-of-another-issuer", .denied, "posture rules are from another issuer",
+        "install rules of the first issuer")
+    case .postureRulesNotAuthentic:
+      .init("posture-rules-not-authentic", .denied, "the signature of posture rules is wrong", "get the rules again")
+    case .postureRulesNotNewer:
+      .init(
+        "posture-rules-not-newer", .denied, "posture rules do not have a higher number",
+        "rules never go back; ask for newer ones")
+    case .postureRulesNeedIssuer:
+      .init("posture-rules-need-issuer", .usage, "the first posture rules need the issuer's key", "add --issuer")
+    case .postureStatementMalformed:
+      .init(
+        "posture-statement-malformed", .malformed, "it is not a posture statement", "holdfast posture --sign makes one")
+    case .postureStatementOfAnotherKey:
+      .init(
+        "posture-statement-of-another-key", .malformed, "a posture statement has another key",
+        "is it from another host?")
+    case .postureStatementNotAuthentic:
+      .init(
+        "posture-statement-not-authentic", .malformed, "the signature of a posture statement is wrong",
+        "ask the host again")
+    default:
+      .init(
+        "posture-rules-malformed", .malformed, "it is not a file of signed posture rules",
+        "holdfast service posture-rules signs them")
+    }
+  }
+}
+
+/// The table of all codes, for `holdfast help errors` and the documents.
+package enum FailureTable {
+  /// The table as lines of Markdown.
+  package static var markdown: String {
+    let lines = FailureCode.allCases.map { code in
+      "| \(code.rawValue) | `\(code.row.identifier)` | \(code.row.status.rawValue) | \(code.row.reason) | \(code.row.advice) |"
+    }
+    return (["| number | identifier | exit | reason | advice |", "| --- | --- | --- | --- | --- |"] + lines)
+      .joined(separator: "\n") + "\n"
+  }
+
+  /// Prints the table.
+  static func print(isJSON: Bool) {
+    guard isJSON else {
+      for code in FailureCode.allCases {
+        let number = "\(code.rawValue)"
+        Console.result("\(number.padded(to: 5))\(code.row.identifier.padded(to: 34))exit \(code.row.status.rawValue)")
+        Console.result("     \(code.row.reason)")
+        Console.result("     \(code.row.advice)")
+      }
+      return
+    }
+    let rows = FailureCode.allCases.map { code in
+      JSONValue.object([
+        ("number", .integer(UInt64(code.rawValue))), ("code", .string(code.row.identifier)),
+        ("exit", .integer(UInt64(code.row.status.rawValue))), ("reason", .string(code.row.reason)),
+        ("advice", .string(code.row.advice)),
+      ])
+    }
+    Console.result(.object([("errors", .array(rows))]))
+  }
+}
