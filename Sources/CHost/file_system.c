@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "file_system.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/statfs.h>
+#include <sys/xattr.h>
 
 uint64_t holdfast_file_system_type(int descriptor) {
   struct statfs status;
@@ -12,4 +14,9 @@ uint64_t holdfast_file_system_type(int descriptor) {
 
 int holdfast_exchange_names(int directory, const char *one, const char *other) {
   return renameat2(directory, one, directory, other, RENAME_EXCHANGE);
+}
+
+int holdfast_has_file_capabilities(int descriptor) {
+  if (fgetxattr(descriptor, "security.capability", NULL, 0) >= 0) return 1;
+  return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -1;
 }

@@ -24,6 +24,7 @@ extension CallFailure {
     case .noThread: self.init(HF_ERROR_SYSTEM)
     case .channelInUse: self.init(HF_ERROR_BUSY)
     case .reservedNonce: self.init(HF_ERROR_ARGUMENT)
+    case .posture: self.init(HF_ERROR_MEASUREMENT)
     case .cancelled: self.init(HF_ERROR_CANCELLED)
     }
   }

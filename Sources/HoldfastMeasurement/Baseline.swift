@@ -88,6 +88,7 @@ extension Measurer {
     of measurement: LiveMeasurement, subject: BoundedText<64>?, version: AppVersion?,
     properties: [BoundedText<128>] = [], userProperty: BoundedText<128>? = nil
   ) throws(MeasurementError) -> Baseline? {
+    let measurement = try completed(measurement, for: configuration)
     guard try keys.currentID() == configuration.mpkID, measurement.app.map(\.id) == configuration.appIDs,
       measurement.device.map(\.id) == configuration.deviceIDs
     else { return nil }
@@ -170,7 +171,7 @@ extension Measurer {
     since baseline: BaselineFingerprints, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ComponentChanges {
     var changes = ComponentChanges()
-    for component in try PlatformComponent.named(configuration.appIDs, in: PlatformComponent.app) {
+    for component in try PlatformComponent.named(configuration.appIDs, in: PlatformComponent.everyApp) {
       let state = try state(of: component, since: baseline, configuration, &changes.findings)
       changes.entries.append(.init(id: component.id, isOfDevice: false, state: state))
     }
@@ -187,7 +188,7 @@ extension Measurer {
   public mutating func changedComponentCount(
     of measurement: LiveMeasurement, since baseline: BaselineFingerprints, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> Int {
-    let named = try measurement.components(named: configuration)
+    let named = try completed(measurement, for: configuration).components(named: configuration)
     let now = try fingerprints(of: named, for: configuration).fingerprints
     return now.count { !baseline.fingerprints.contains($0) }
   }

@@ -40,6 +40,12 @@ public struct LiveMeasurement: Sendable {
     public internal(set) var allSegmentCount = 0
   }
 
+  /// Adds properties for the attestation service, each once, in their order.
+  package mutating func add(_ more: [BoundedText<32>]) {
+    properties += more.filter { !properties.contains($0) }
+    properties.sort { $0.precedes($1) }
+  }
+
   mutating func note(_ property: StaticString) {
     properties.append(BoundedText(property))
   }

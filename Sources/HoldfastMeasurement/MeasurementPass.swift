@@ -67,6 +67,7 @@ struct MeasurementPass {
     case .appText: try appendText(to: &hash, chunk: &chunk)
     case .appInjected: try appendInjection(to: &hash)
     case .appDebug: try appendDebug(to: &hash)
+    case .hostPosture: appendPosture(to: &hash)
     case .osRelease: try appendRelease(to: &hash)
     case .deviceCPU: try appendProcessor(to: &hash)
     case .deviceMachine: try appendMachine(to: &hash)
@@ -99,6 +100,11 @@ struct MeasurementPass {
     measurement.findings.formUnion(findings.kinds)
     let encoded = findings.encoded
     hash.append(encoded.span)
+  }
+
+  private func appendPosture<Hash: StreamingDigest>(to hash: inout Hash) {
+    let posture = Posture(reading: files).encodedStablePart
+    hash.append(posture.span)
   }
 
   private mutating func appendRelease<Hash: StreamingDigest>(to hash: inout Hash) throws(MeasurementError) {

@@ -33,13 +33,36 @@ public struct Measurer: ~Copyable {
     try measure(PlatformComponent.app, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
   }
 
+  /// Measures every component that Linux has, and `host.posture`, which a baseline has only by policy.
+  package mutating func measureWithPosture(makingDeviceSecret: Bool = false) throws(MeasurementError) -> LiveMeasurement
+  {
+    try measure(
+      PlatformComponent.everyApp, PlatformComponent.device, makingDeviceSecret: makingDeviceSecret)
+  }
+
+  /// Returns a recent measurement with the components that a configuration names but that are measured only for those that do.
+  func completed(
+    _ measurement: LiveMeasurement, for configuration: MeasurementConfiguration
+  ) throws(MeasurementError) -> LiveMeasurement {
+    var completed = measurement
+    for component in PlatformComponent.optional {
+      guard configuration.appIDs.contains(component.id), !measurement.app.contains(where: { $0.id == component.id })
+      else { continue }
+      var chunk: [UInt8] = []
+      var pass = MeasurementPass(files: files, makingDeviceSecret: false)
+      completed.app += try pass.measure([component], [], chunk: &chunk).app
+      completed.app.sort { $0.id.precedes($1.id) }
+    }
+    return completed
+  }
+
   /// Measures exactly the components that a configuration names.
   ///
   /// - Throws: `unknownComponent` for an id that Linux does not have in that scope; another error if a source cannot be read.
   public mutating func measure(for configuration: MeasurementConfiguration) throws(MeasurementError) -> LiveMeasurement
   {
     try measure(
-      PlatformComponent.named(configuration.appIDs, in: PlatformComponent.app),
+      PlatformComponent.named(configuration.appIDs, in: PlatformComponent.everyApp),
       PlatformComponent.named(configuration.deviceIDs, in: PlatformComponent.device))
   }
 
@@ -79,7 +102,7 @@ public struct Measurer: ~Copyable {
     of measurement: LiveMeasurement, for configuration: MeasurementConfiguration
   ) throws(MeasurementError) -> ProvableMeasurements {
     guard let key = try keys.provingKey(named: configuration.mpkID) else { throw .unknownKey }
-    let measurement = try measurement.components(named: configuration)
+    let measurement = try completed(measurement, for: configuration).components(named: configuration)
     return try ProvableMeasurements(
       integrity: integrityMeasurement(of: measurement, for: configuration),
       device: deviceMeasurement(of: measurement, for: configuration), key: key)
@@ -159,10 +182,14 @@ extension MeasurementError {
 
 /// The components that Linux has, in the order of their ids within each scope.
 enum PlatformComponent: CaseIterable {
-  case appDebug, appImage, appInjected, appText, osRelease
+  case appDebug, appImage, appInjected, appText, hostPosture, osRelease
   case deviceCPU, deviceMachine, deviceSecret
 
   static let app: [PlatformComponent] = [.appDebug, .appImage, .appInjected, .appText, .osRelease]
+  /// The components that are measured only for a configuration that names them.
+  static let optional: [PlatformComponent] = [.hostPosture]
+  /// The components of app scope with the optional ones.
+  static let everyApp: [PlatformComponent] = [.appDebug, .appImage, .appInjected, .appText, .hostPosture, .osRelease]
   static let device: [PlatformComponent] = [.deviceCPU, .deviceMachine, .deviceSecret]
 
   var id: ComponentID {
@@ -171,6 +198,7 @@ enum PlatformComponent: CaseIterable {
     case .appImage: ComponentID("app.image")
     case .appInjected: ComponentID("app.injected")
     case .appText: ComponentID("app.text")
+    case .hostPosture: ComponentID("host.posture")
     case .osRelease: ComponentID("os.release")
     case .deviceCPU: ComponentID("device.cpu")
     case .deviceMachine: ComponentID("device.machine")

@@ -219,12 +219,10 @@ extension Prover {
     try takeBaselines(count, as: app, of: try measure())
   }
 
-  /// Measures this process and its host.
+  /// Measures this process and its host, if the rules about the posture allow it.
   package func measure() throws(ProverError) -> LiveMeasurement {
-    var measurer = Measurer(keys: keys)
-    do throws(MeasurementError) { return try measurer.measure(makingDeviceSecret: true) } catch {
-      throw .measurement(error)
-    }
+    try checkPosture()
+    return try measureForEnrolment()
   }
 
   @inline(never)

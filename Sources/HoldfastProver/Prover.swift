@@ -11,7 +11,9 @@ public struct Prover: Sendable {
   /// The folder with the enrolments.
   package let folder: ProverFolder
   let keys: ProofKeys
-  private let warn: @Sendable (ProverWarning) -> Void
+  /// The use of the posture in enrolments that this value makes.
+  public var postureUse: PostureUse = []
+  let warn: @Sendable (ProverWarning) -> Void
 
   /// Creates a prover. Nothing is read or written yet.
   ///
@@ -120,8 +122,9 @@ public struct Prover: Sendable {
 
   func proof(
     _ enrolments: EnrolmentChoice, _ request: borrowing Request, _ options: ProofOptions
-  ) -> Proof {
-    Proof(enrolments: enrolments, keys: keys, request: request.copy(), options: options, warn: warn)
+  ) throws(ProverError) -> Proof {
+    try checkPosture()
+    return Proof(enrolments: enrolments, keys: keys, request: request.copy(), options: options, warn: warn)
   }
 }
 

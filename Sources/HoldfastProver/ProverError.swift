@@ -23,6 +23,8 @@ public enum ProverError: Error {
   case channelInUse
   /// The nonce of a proof has its top bit set, as only those of sessions have.
   case reservedNonce
+  /// The rules about the posture refuse, or were refused.
+  case posture(PostureFault)
   /// It was cancelled. If the request had been sent, the device may still carry it out.
   case cancelled
 }
@@ -89,4 +91,8 @@ public enum ProverWarning: Sendable {
   case unrecordedRequestNumber(RequestNumberFault)
   /// It could not be recorded that the device has the token; the next proof sends the whole token again.
   case unrecordedToken(StateFolderFault)
+  /// The rules about the posture, with that number, warn of these findings.
+  case posture(rules: UInt64, findings: [String])
+  /// Newer rules about the posture should have been installed by that time, in Unix seconds.
+  case outdatedPostureRules(number: UInt64, until: UInt64)
 }

@@ -34,8 +34,8 @@ package struct Holdfast: ParsableCommand {
     subcommands: [
       Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Accept.self, Prove.self,
       ShowProof.self, ShowStatus.self,
-      Explain.self, Unenroll.self, ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self, Wipe.self,
-      Scan.self, Doctor.self, Vectors.self, Bench.self,
+      Explain.self, PostureVerb.self, Unenroll.self, ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self,
+      Wipe.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
       Endpoints.self,
     ]
   )
@@ -49,6 +49,12 @@ package struct Holdfast: ParsableCommand {
       end(by: error, isJSON: CommandLine.arguments.contains("--json"))
     }
     // The parser's own `help` ignores words that are not verbs, and shows the page of the verbs before them.
+    if arguments.words == ["help", "errors"] || arguments.words == ["help", "errors", "--json"]
+      || arguments.words == ["help", "--json", "errors"]
+    {
+      FailureTable.print(isJSON: arguments.isMarkedJSON)
+      return
+    }
     if arguments.words.first == "help", let mistake = TypingError(in: arguments.words)?.failure {
       end(by: mistake, isJSON: arguments.isMarkedJSON)
     }

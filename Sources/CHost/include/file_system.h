@@ -12,4 +12,10 @@ uint64_t holdfast_file_system_type(int descriptor);
 /// exist. Glibc's own function is not visible to Swift.
 int holdfast_exchange_names(int directory, const char *one, const char *other);
 
+/// Returns whether an open file has capabilities for its program: 1 if it has, 0 if not or if the file system has none, and -1 with
+/// `errno` if the kernel does not tell.
+///
+/// Source: capabilities(7), getxattr(2).
+int holdfast_has_file_capabilities(int descriptor);
+
 #endif

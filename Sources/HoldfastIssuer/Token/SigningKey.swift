@@ -4,7 +4,7 @@ import Synchronization
 
 /// An issuer's P-256 key, or a handle to one in a security module or a key management service.
 ///
-/// It signs measurement tokens and nothing else. Devices trust its public half.
+/// It signs measurement tokens, and rules about the posture of provers. Devices trust its public half.
 public protocol SigningKey: ~Copyable {
   /// The public half of the key, an uncompressed point of 65 bytes.
   var publicPoint: P256Point { get }

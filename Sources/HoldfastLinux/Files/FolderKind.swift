@@ -19,7 +19,10 @@ public enum FolderKind: String, Sendable, CaseIterable {
     case .device: ["device.json", "device.key", "ledger.sqlite", "actuator.state"]
     case .service: ["issuer.key", "account.key", "release.keys", "attestation-encryption.jwk", "attestation.sqlite"]
     case .prover:
-      ["enrolment.json", "measurement_config.bin", "fingerprints.cbor", "devices", "pending", "services.json"]
+      [
+        "enrolment.json", "measurement_config.bin", "fingerprints.cbor", "devices", "pending", "services.json",
+        "posture_rules.json",
+      ]
     case .authenticator: ["authenticator.sqlite"]
     case .vault: ["vault.key", "vault.copy", "attempts"]
     }

@@ -8,6 +8,7 @@ package enum ChangeCause: String {
   case libraryUpgrade = "library-upgrade"
   case libraryLoaded = "library-loaded"
   case memoryPatched = "memory-patched"
+  case postureChanged = "posture-changed"
   case injectedCode = "injected-code"
   case replacedFile = "replaced-file"
   case preload
@@ -44,6 +45,7 @@ package struct ChangeExplanation {
       (causes, advice) = (Self.causes(findings, [.preload, .replacedFile, .injectedCode]), .endAndRestart)
     case "app.debug":
       (causes, advice) = (Self.causes(findings, [.debugger, .instrumentation, .supervisor]), .endAndRestart)
+    case "host.posture": (causes, advice) = ([.systemUpdate, .postureChanged], .enrolAgain)
     case "os.release": (causes, advice) = ([.systemUpdate], .enrolAgain)
     case "device.machine": (causes, advice) = ([.otherMachine, .clonedDisk, .reinstalled], .checkMachine)
     case "device.cpu": (causes, advice) = ([.otherMachine, .virtualMachineMoved, .clonedDisk], .checkMachine)

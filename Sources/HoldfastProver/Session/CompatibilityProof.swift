@@ -33,6 +33,7 @@ extension Prover {
   ///   and none is named, or if an enrolment is damaged; ``ProverError/measurement(_:)``.
   public func proofs(nonce: Nonce, device: DeviceID? = nil) throws(ProverError) -> MeasurementProofs {
     guard nonce.isForCompatibility else { throw .reservedNonce }
+    try checkPosture()
     let found = try enrolments(of: device)
     guard found.count == 1 else { throw .state(.severalEnrolled(found.map(\.descriptor.deviceID))) }
     keys.warnIfDefault()

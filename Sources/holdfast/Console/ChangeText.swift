@@ -10,6 +10,7 @@ extension ChangeCause {
     case .systemUpdate: "the operating system was updated"
     case .libraryUpgrade: "a library was upgraded, or another one is found first (LD_LIBRARY_PATH)"
     case .libraryLoaded: "a plugin, or a module for names of users and hosts (NSS), was loaded"
+    case .postureChanged: "settings of the kernel or the host changed; holdfast posture shows them"
     case .memoryPatched: "code was patched in memory, by a debugger or an instrumentation tool"
     case .injectedCode: "something put code into the process"
     case .replacedFile: "the app or a library was updated while the app ran"

@@ -16,16 +16,18 @@ extension Failure {
       self.init(.malformed, "the measurement configuration is malformed or damaged", hint: Self.enrolAgain)
     case .unknownKey:
       self.init(
-        .malformed, "this build does not have the measurement proof key that the baseline was taken with",
+        code: .unknownProofKey, "this build does not have the measurement proof key that the baseline was taken with",
         hint: "use the release that enrolled, or enrol again: holdfast enroll --replace")
     case .unknownComponent:
-      self.init(.malformed, "the baseline names a component that this build does not measure", hint: Self.enrolAgain)
+      self.init(
+        code: .unknownComponent, "the baseline names a component that this build does not measure",
+        hint: Self.enrolAgain)
     case .unreadable(let source, EXDEV):
       self.init(
-        .fault, "\(Self.path(source)) does not belong to this process: something else is mounted there",
+        code: .mountedOver, "\(Self.path(source)) does not belong to this process: something else is mounted there",
         hint: "stop using this host until you know why")
     case .unreadable(let source, let code):
-      self.init(.fault, "\(Self.path(source)) could not be measured: system error \(code)")
+      self.init(code: .unreadableSource, "\(Self.path(source)) could not be measured: system error \(code)")
     case .malformed(let source):
       self.init(.fault, "\(Self.path(source)) does not have the kernel's format")
     case .deviceSecret(let fault):
@@ -104,22 +106,25 @@ extension Failure {
     case .file(let error): self.init(error, hint: "the state folder is damaged; enrol again: \(enroll) --replace")
     case .missing(let path):
       self.init(
-        .malformed, "\(path) does not exist", hint: "the enrolment is incomplete; enrol again: \(enroll) --replace")
+        code: .stateIncomplete, "\(path) does not exist",
+        hint: "the enrolment is incomplete; enrol again: \(enroll) --replace")
     case .damaged(let path):
       self.init(
-        .malformed, "\(path) is damaged or belongs to another enrolment", hint: "enrol again: \(enroll) --replace")
+        code: .stateDamaged, "\(path) is damaged or belongs to another enrolment",
+        hint: "enrol again: \(enroll) --replace")
     case .otherVersion(let path):
       self.init(
-        .malformed, "\(path) was written by another version",
+        code: .stateOtherVersion, "\(path) was written by another version",
         hint: "use that version, or enrol again: \(enroll) --replace")
     case .nothingEnrolled:
-      self.init(.malformed, "no device is enrolled in \(folder)", hint: "enrol first: \(enroll)")
+      self.init(code: .nothingEnrolled, "no device is enrolled in \(folder)", hint: "enrol first: \(enroll)")
     case .severalEnrolled(let devices):
       self.init(
-        .malformed, "\(folder) is enrolled for \(Self.list(devices))", hint: "name one of them with --device")
+        code: .severalEnrolled, "\(folder) is enrolled for \(Self.list(devices))",
+        hint: "name one of them with --device")
     case .notEnrolled(let device, let enrolled):
       self.init(
-        .malformed,
+        code: .notEnrolled,
         endpoint == nil
           ? "device \(hexadecimal(device)) is not enrolled in \(folder); \(Self.list(enrolled)) \(enrolled.count == 1 ? "is" : "are")"
           : "expected \(Self.list(enrolled, or: true)), for which \(folder) is enrolled, but device \(hexadecimal(device)) "
@@ -192,6 +197,7 @@ extension Failure {
     case .session(let fault): self.init(fault, endpoint: endpoint)
     case .activation(let fault): self.init(fault, endpoint: endpoint)
     case .requestNumber(let fault): self.init(fault)
+    case .posture(let fault): self.init(fault)
     case .noThread: self.init(.fault, "the system has no thread for the proof")
     case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
     case .reservedNonce: self.init(error, folder: folder)
@@ -205,6 +211,7 @@ extension Failure {
     case .state(let fault): self.init(fault, folder: folder)
     case .measurement(let error): self.init(error)
     case .requestNumber(let fault): self.init(fault)
+    case .posture(let fault): self.init(fault)
     case .reservedNonce:
       self.init(
         .usage, "the first digit of --nonce must be 0 to 7",
@@ -273,6 +280,10 @@ extension Console {
     case .unwrittenRequestNumber(let error):
       self.warning("\(Failure(error).message); request numbers now rise only with the clock")
     case .unrecordedRequestNumber(let fault): self.warning(Failure(fault).message)
+    case .posture(let number, let findings):
+      self.warning("the posture rules \(number) warn: \(findings.joined(separator: ", "))")
+    case .outdatedPostureRules(let number, let until):
+      self.warning("newer posture rules than \(number) were expected by \(Timestamp(unixSeconds: until))")
     case .unrecordedToken(let fault):
       self.warning("\(Failure(fault, folder: "").message); the next proof sends the whole token again")
     }

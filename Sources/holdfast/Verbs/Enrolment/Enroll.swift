@@ -48,6 +48,7 @@ struct Enroll: Verb {
   var replace = false
 
   @OptionGroup var app: AppOptions
+  @OptionGroup var posture: PostureOptions
   @OptionGroup var token: TokenOptions
   @OptionGroup var online: OnlineOptions
   @OptionGroup var output: OutputOptions
@@ -112,7 +113,7 @@ struct Enroll: Verb {
   ) throws(Failure) {
     let claims = try app.claims()
     let baselines = try writing(state) { (prover) throws(ProverError) in
-      try prover.takeBaselines(attempts.count, as: claims)
+      try prover.with(posture).takeBaselines(attempts.count, as: claims)
     }
     baselines.first?.measurement.warnOfWeakHost()
     for index in attempts.indices where attempts[index].failure == nil {
@@ -131,7 +132,7 @@ struct Enroll: Verb {
 
   /// Enrols at an online service.
   private func enroll(_ attempts: inout [Attempt], _ enrolment: OnlineEnrolment) throws(Failure) {
-    let measurement = try writing(state) { (prover) throws(ProverError) in try prover.measure() }
+    let measurement = try writing(state) { (prover) throws(ProverError) in try prover.with(posture).measure() }
     measurement.warnOfWeakHost()
     for index in attempts.indices where attempts[index].failure == nil {
       let descriptor = attempts[index].descriptor
@@ -211,7 +212,8 @@ private struct Attempt {
     if let failure {
       members += [
         ("enrolled", .bool(false)), ("error", .string(failure.message)),
-        ("exit", .integer(UInt64(failure.status.rawValue))),
+        ("exit", .integer(UInt64(failure.status.rawValue))), ("code", .string(failure.code.row.identifier)),
+        ("number", .integer(UInt64(failure.code.rawValue))),
       ]
       members += details
     }

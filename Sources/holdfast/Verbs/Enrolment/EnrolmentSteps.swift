@@ -24,6 +24,31 @@ struct AppOptions: ParsableArguments {
   }
 }
 
+/// The options for the use of the posture in an enrolment.
+struct PostureOptions: ParsableArguments {
+  @Flag(help: "Report the findings of holdfast posture about this host to the service, as properties of the evidence.")
+  var postureProperties = false
+
+  @Flag(help: "Make the stable findings of holdfast posture a component of the measurement: host.posture.")
+  var postureComponent = false
+
+  var use: PostureUse {
+    var use: PostureUse = []
+    if postureProperties { use.insert(.asProperties) }
+    if postureComponent { use.insert(.asComponent) }
+    return use
+  }
+}
+
+extension Prover {
+  /// Returns the same prover with another use of the posture.
+  func with(_ options: PostureOptions) -> Prover {
+    var prover = self
+    prover.postureUse = options.use
+    return prover
+  }
+}
+
 extension LiveMeasurement {
   /// Warns if only the device secret distinguishes this host from others.
   func warnOfWeakHost() {

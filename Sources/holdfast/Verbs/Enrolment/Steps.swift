@@ -34,6 +34,7 @@ struct Measure: Verb {
   var out: String
 
   @OptionGroup var app: AppOptions
+  @OptionGroup var posture: PostureOptions
   @OptionGroup var output: OutputOptions
 
   static let isMeasuring = true
@@ -42,7 +43,7 @@ struct Measure: Verb {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     let claims = try app.claims()
     let baseline = try writing(state) { (prover) throws(ProverError) in
-      try prover.begin(for: id, as: claims, replacing: replace)
+      try prover.with(posture).begin(for: id, as: claims, replacing: replace)
     }
     baseline.measurement.warnOfWeakHost()
     try Output.write(baseline.evidence, to: out)

@@ -1,0 +1,119 @@
+/// What surrounds the process: a container, a virtual machine, or neither.
+///
+/// It looks where systemd-detect-virt(1) does, and is as easy to deceive.
+struct SurroundingsPosture {
+  let observations: [Posture.Observation]
+
+  init(_ files: PostureFiles) { observations = [Self.container(files), Self.virtualMachine(files)] }
+
+  /// The files that container engines create.
+  private static let markers: [(path: String, name: String)] = [
+    ("/run/.containerenv", "podman"), ("/.dockerenv", "docker"), ("/run/host/container-manager", "container"),
+    ("/run/systemd/container", "container"),
+  ]
+
+  /// Parts of control groups that container engines make, and the engine.
+  private static let groups: [(part: StaticString, name: String)] = [
+    ("/docker/", "docker"), ("/docker-", "docker"), ("/kubepods", "kubernetes"), ("/libpod", "podman"),
+    ("/lxc/", "lxc"), ("/lxc.payload", "lxc"), ("/crio-", "cri-o"), ("/buildkit/", "docker"),
+  ]
+
+  private static func container(_ files: PostureFiles) -> Posture.Observation {
+    func found(_ name: String) -> Posture.Observation { Posture.Observation(.container, .found, name.utf8) }
+    var isKnown = true
+    for marker in markers {
+      switch files.has(marker.path) {
+      case true: return found(marker.name)
+      case false: break
+      case nil: isKnown = false
+      }
+    }
+    if files.has("/proc/vz") == true, files.has("/proc/bc") == false { return found("openvz") }
+    if let release = files.read("/proc/sys/kernel/osrelease").trimmed {
+      if release.contains("Microsoft") || release.contains("WSL") { return found("wsl") }
+    }
+    // Only root can read it, and only the manager of the container says something there.
+    if case .text(let environment) = files.read("/proc/1/environ", limit: 1 << 16) {
+      for entry in environment.split(separator: 0) where entry.hasPrefix("container=") && entry.count > 10 {
+        return Posture.Observation(.container, .found, entry.dropFirst(10))
+      }
+    }
+    guard case .text(let group) = files.read("/proc/self/cgroup", limit: 1 << 16) else {
+      return Posture.Observation(.container, .unknown)
+    }
+    if let engine = groups.first(where: { group[...].contains($0.part) }) { return found(engine.name) }
+    return Posture.Observation(.container, isKnown ? .clear : .unknown)
+  }
+
+  /// The beginnings of names that firmware of virtual machines has, and the product.
+  private static let firmware: [(prefix: StaticString, name: String)] = [
+    ("KVM", "kvm"), ("OpenStack", "kvm"), ("KubeVirt", "kvm"), ("Amazon EC2", "amazon"), ("QEMU", "qemu"),
+    ("VMware", "vmware"), ("VMW", "vmware"), ("innotek GmbH", "virtualbox"), ("VirtualBox", "virtualbox"),
+    ("Xen", "xen"), ("Bochs", "bochs"), ("Parallels", "parallels"), ("BHYVE", "bhyve"), ("Hyper-V", "hyper-v"),
+    ("Virtual Machine", "hyper-v"), ("Apple Virtualization", "apple"), ("Google Compute Engine", "google"),
+  ]
+
+  private static func virtualMachine(_ files: PostureFiles) -> Posture.Observation {
+    func found(_ name: String) -> Posture.Observation { Posture.Observation(.virtualMachine, .found, name.utf8) }
+    var isKnown = false
+    for file in ["product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"] {
+      guard let text = files.read("/sys/class/dmi/id/\(file)").trimmed else { continue }
+      isKnown = true
+      if let product = firmware.first(where: { text.hasPrefix($0.prefix) }) { return found(product.name) }
+    }
+    if let type = files.read("/sys/hypervisor/type").trimmed, !type.isEmpty {
+      return Posture.Observation(.virtualMachine, .found, type)
+    }
+    switch files.has("/proc/device-tree/hypervisor") {
+    case true: return found("device tree")
+    case false: if files.has("/proc/device-tree/compatible") == true { isKnown = true }
+    case nil: break
+    }
+    // On x86, a hypervisor sets a flag of the processor that no real one has. Other processors have no line `flags`.
+    if case .text(let processors) = files.read("/proc/cpuinfo", limit: 1 << 22) {
+      for line in processors.lines {
+        var value = line
+        guard value.take(until: 0x3a).trimmed.equals("flags") else { continue }
+        isKnown = true
+        if value.split(separator: 0x20).contains(where: { $0.trimmed.equals("hypervisor") }) {
+          return found("cpu flag")
+        }
+        break
+      }
+    }
+    return Posture.Observation(.virtualMachine, isKnown ? .clear : .unknown)
+  }
+}
+
+/// What the process itself shows, by the same findings that a measurement has.
+struct ProcessPosture {
+  let observations: [Posture.Observation]
+
+  init(_ files: HostFiles) {
+    var injection: Set<Finding>?
+    var watchers: Set<Finding>?
+    if let code = try? LiveCode(files) {
+      injection = (try? Findings(injectionIn: code, files: files))?.kinds
+      watchers = (try? Findings(watchersIn: code.map, files: files))?.kinds
+    }
+    let preload: Set<Finding> = [.preloadVariable, .auditVariable, .preloadFile, .startedByLoader]
+    observations = [
+      Self.observation(.debugger, [.tracer, .dumpable], in: watchers),
+      Self.observation(.instrumentation, [.agentThread, .agentMapping, .agentListener], in: watchers),
+      Self.observation(.preload, preload, in: injection),
+      Self.observation(
+        .injection,
+        [
+          .anonymousCode, .writableCode, .unknownToLoader, .unknownToKernel, .replacedFile, .patchedKernelCode,
+        ], in: injection),
+    ]
+  }
+
+  private static func observation(
+    _ finding: PostureFinding, _ signs: Set<Finding>, in found: Set<Finding>?
+  ) -> Posture.Observation {
+    guard let found else { return Posture.Observation(finding, .unknown) }
+    let names = signs.intersection(found).map(\.name.description).sorted()
+    return Posture.Observation(finding, names.isEmpty ? .clear : .found, names.joined(separator: ", ").utf8)
+  }
+}
