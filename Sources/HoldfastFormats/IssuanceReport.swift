@@ -40,6 +40,11 @@ package struct IssuanceReport: Equatable, Sendable {
     if case .texts(let names)? = claims[.commands] { names } else { nil }
   }
 
+  /// Returns the value of a claim that is bytes; nil if the token does not have it.
+  package func bytes(_ claim: Claim) -> [UInt8]? {
+    if case .bytes(let bytes)? = claims[claim] { bytes } else { nil }
+  }
+
   /// Returns the value of a claim that is a text; nil if the token does not have it.
   package func text(_ claim: Claim) -> String? {
     if case .text(let text)? = claims[claim] { text } else { nil }

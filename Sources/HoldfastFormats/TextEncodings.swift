@@ -54,6 +54,37 @@ package func decodePublicBase64URL(_ text: String) throws(EncodingFault) -> [UIn
   return [UInt8](bytes.bytes)
 }
 
+/// Decodes base64url text without padding, of any length. The bytes are public.
+package func decodePublicBase64URL(_ text: Span<UInt8>) throws(EncodingFault) -> [UInt8] {
+  try decodeInParts(text) { (part, buffer, _) throws(EncodingFault) in try buffer.append(base64URL: part) }
+}
+
+/// Decodes padded standard base64 text, of any length. The bytes are public.
+package func decodePublicPaddedBase64(_ text: String) throws(EncodingFault) -> [UInt8] {
+  let characters = Array(text.utf8)
+  return try decodeInParts(characters.span) { (part, buffer, isLast) throws(EncodingFault) in
+    // Padding ends the text.
+    guard isLast || part[part.count - 1] != UInt8(ascii: "=") else { throw .malformed }
+    try buffer.append(paddedBase64: part)
+  }
+}
+
+/// Decodes base64 in parts of whole groups of four characters.
+private func decodeInParts(
+  _ text: Span<UInt8>,
+  _ decode: (_ part: Span<UInt8>, _ buffer: inout ByteBuffer<3072>, _ isLast: Bool) throws(EncodingFault) -> Void
+) throws(EncodingFault) -> [UInt8] {
+  var bytes: [UInt8] = []
+  bytes.reserveCapacity(text.count * 3 / 4)
+  for start in stride(from: 0, to: text.count, by: 4096) {
+    let end = min(start + 4096, text.count)
+    var buffer = ByteBuffer<3072>()
+    try decode(text.extracting(start..<end), &buffer, end == text.count)
+    bytes.append(buffer.bytes)
+  }
+  return bytes
+}
+
 extension TypedBytes: CustomStringConvertible {
   /// The bytes as hexadecimal digits.
   public var description: String { hexadecimal(self) }
