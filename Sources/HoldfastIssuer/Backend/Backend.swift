@@ -67,13 +67,15 @@ package struct Backend<Issued: IssuedBaselines & ~Copyable>: ~Copyable {
       generation = try issued.generation(of: device.deviceID)
     } catch { throw .ledger(error) }
     var cryptography = OpenSSLCryptography()
+    let completed = options.completed(by: policy)
     do throws(TokenWritingFault) {
       let measurement = try MeasurementClaims.forToken(
-        of: attested.app, from: policy.issuer, for: device.deviceID, options: options.completed(by: policy),
-        generation: generation, now: now, random: &random)
+        of: attested.app, from: policy.issuer, for: device.deviceID, options: completed, generation: generation,
+        now: now, random: &random)
       let token = try MeasurementTokenWriter(format: options.format).write(
         measurement, to: device.publicKey.point, issuer: &issuer, random: &random, using: &cryptography)
-      return .issued(IssuedToken(token, measurement))
+      return .issued(
+        try IssuedToken(token, measurement, conditions: completed.conditions, key: &issuer.signing))
     } catch { throw .writing(error) }
   }
 

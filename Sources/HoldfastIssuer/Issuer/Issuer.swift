@@ -66,7 +66,7 @@ public struct Issuer<Store: IssuerStore, Key: SigningKey & Sendable>: Sendable {
     } catch { throw .token(TokenError(error)) }
     let record = IssuanceRecord(claims, baseline: app.baseline)
     guard try asking({ () throws(Store.Failure) in try store.insert(record) }) else { throw .refused(.app(.repeated)) }
-    do throws(TokenError) { return try tokens.write(claims, to: device, as: options.format, random: &random) } catch {
+    do throws(TokenError) { return try tokens.write(claims, to: device, options: options, random: &random) } catch {
       throw .token(error)
     }
   }

@@ -55,20 +55,20 @@ public struct TokenIssuer<Key: SigningKey & Sendable>: Sendable {
       claims = try MeasurementClaims.forToken(
         of: app, from: name, for: device.deviceID, options: options, generation: generation, now: now, random: &random)
     } catch { throw TokenError(error) }
-    return try write(claims, to: device, as: options.format, random: &random)
+    return try write(claims, to: device, options: options, random: &random)
   }
 
-  /// Signs the claims and encrypts them to the device.
+  /// Signs the claims and encrypts them to the device; signs the terms.
   func write(
-    _ claims: borrowing MeasurementClaims, to device: DeviceDescriptor, as format: MeasurementTokenFormat,
+    _ claims: borrowing MeasurementClaims, to device: DeviceDescriptor, options: IssuanceOptions,
     random: inout some RandomSource & ~Copyable
   ) throws(TokenError) -> IssuedToken {
     var secrets = IssuerSecrets(signing: key)
     var cryptography = OpenSSLCryptography()
     do throws(TokenWritingFault) {
-      let token = try MeasurementTokenWriter(format: format).write(
+      let token = try MeasurementTokenWriter(format: options.format).write(
         claims, to: device.publicPoint, issuer: &secrets, random: &random, using: &cryptography)
-      return IssuedToken(token, claims)
+      return try IssuedToken(token, claims, conditions: options.conditions, key: &secrets.signing)
     } catch { throw TokenError(error) }
   }
 }
@@ -82,12 +82,20 @@ public struct IssuedToken: Sendable, Equatable {
   public let tokenID: TokenID
   /// The time at which the token expires, in Unix seconds (claim `exp`).
   public let expires: UInt64
+  /// The terms of the token for the prover, a compact JWS of at most 50,000 bytes; nil if there are no conditions.
+  public let terms: [UInt8]?
   /// The claims, except the secret ones.
   package let claims: [Claim: ClaimValue]
 
-  /// Creates a token from its bytes and the claims in it.
-  init(_ bytes: [UInt8], _ claims: borrowing MeasurementClaims) {
+  /// Creates a token from its bytes and the claims in it, and signs its terms if there are conditions.
+  init(
+    _ bytes: [UInt8], _ claims: borrowing MeasurementClaims, conditions: Conditions,
+    key: inout some SigningKey & ~Copyable
+  ) throws(TokenWritingFault) {
     (self.bytes, tokenID, expires, self.claims) = (bytes, claims.tokenID, claims.expires, claims.values)
+    terms = try signedTerms(
+      of: bytes, claims.tokenID, subject: claims.subject, version: claims.version, from: claims.issuer,
+      conditions: conditions, now: claims.issuedAt, key: &key)
   }
 }
 

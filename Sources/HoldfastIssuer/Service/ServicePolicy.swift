@@ -29,6 +29,8 @@ package struct ServicePolicy: Sendable, Equatable {
   package var maximumUses: UInt64?
   /// What the online service gives to attested apps in addition to tokens.
   package var features = AppFeatures()
+  /// The conditions for provers.
+  package var conditions = Conditions()
 
   /// The largest policy, in bytes.
   package static let maximumByteCount = 1 << 20
@@ -64,7 +66,7 @@ package struct ServicePolicy: Sendable, Equatable {
     if let subject { members.append(("subject", .string(subject.description))) }
     if let commands { members.append(("commands", .array(commands.map { .string($0.description) }))) }
     if let maximumUses { members.append(("maximum_uses", .integer(maximumUses))) }
-    return .object(members + features.members.filter { $0.1.flag == true })
+    return .object(members + features.members.filter { $0.1.flag == true } + conditions.members)
   }
 }
 
@@ -83,7 +85,7 @@ extension ServicePolicy {
     [
       "issuer", "attestation_issuer", "audience", "images", "devices", "refused_properties", "subject",
       "attestation_seconds", "token_seconds", "commands", "maximum_uses",
-    ] + AppFeatures().members.map(\.0)
+    ] + AppFeatures().members.map(\.0) + Conditions.memberNames
 
   /// Reads a policy. Unknown members are refused, so that a typing error cannot permit anything.
   ///
@@ -134,6 +136,7 @@ extension ServicePolicy {
       self.commands = commands
     }
     if let uses = policy.member("maximum_uses") { maximumUses = try uses.integer(1...maximumInteger) }
+    conditions = try Conditions(policy)
     features.secureStrings = try policy.member("secure_strings")?.flag() ?? false
     features.customTokens = try policy.member("custom_tokens")?.flag() ?? false
     features.messageSigning = try policy.member("message_signing")?.flag() ?? false

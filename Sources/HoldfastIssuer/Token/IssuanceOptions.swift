@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 
 /// The requested properties of a measurement token.
 public struct IssuanceOptions: Sendable {
@@ -11,6 +12,8 @@ public struct IssuanceOptions: Sendable {
   public var validitySeconds: UInt64?
   /// The optional claims that the token must have.
   package var claims: [Claim: ClaimValue] = [:]
+  /// The conditions for the prover, which are signed next to the token: ``IssuedToken/terms``.
+  public var conditions = Conditions()
 
   /// Creates options for a token in COSE that is valid for 90 days, for any command and any number of rounds.
   public init() {}
@@ -45,6 +48,7 @@ public struct IssuanceOptions: Sendable {
     var completed = self
     completed.validitySeconds = validitySeconds ?? policy.tokenSeconds
     completed.claims = policy.claims.merging(claims) { $1 }
+    completed.conditions = policy.conditions
     return completed
   }
 }
