@@ -21,6 +21,7 @@ extension CallFailure {
     case .requestNumber(.file(let error)): self.init(error)
     case .requestNumber(.locked): self.init(HF_ERROR_BUSY)
     case .requestNumber(.exhausted): self.init(HF_ERROR_DAMAGED)
+    case .refused: self.init(HF_ERROR_NOT_ENROLLED)
     case .noThread: self.init(HF_ERROR_SYSTEM)
     case .channelInUse: self.init(HF_ERROR_BUSY)
     case .reservedNonce: self.init(HF_ERROR_ARGUMENT)
@@ -33,7 +34,7 @@ extension CallFailure {
     switch fault {
     case .file(let error): self.init(error)
     case .missing: self.init(HF_ERROR_MISSING)
-    case .damaged: self.init(HF_ERROR_DAMAGED)
+    case .damaged, .badTerms: self.init(HF_ERROR_DAMAGED)
     case .otherVersion: self.init(HF_ERROR_VERSION)
     case .nothingEnrolled, .notEnrolled: self.init(HF_ERROR_NOT_ENROLLED)
     case .anotherDevice, .anotherKey: self.init(HF_ERROR_ANOTHER_DEVICE)

@@ -116,10 +116,11 @@ extension CarrierReport {
         Self.step("waiting", request.service, [("request", .string(request.id)), ("seconds", .integer(seconds))])
       case .progress(.failed(let failure)): .object([("progress", .string("failed")), ("failure", failure.json)])
       case .result(.token(let token)):
-        .object([
-          ("result", .string("token")), ("service", .string(token.service.description)),
-          ("token", .string(Self.base64(token.bytes))), ("format", .string(token.format)), ("claims", token.claims),
-        ])
+        .object(
+          [
+            ("result", .string("token")), ("service", .string(token.service.description)),
+            ("token", .string(Self.base64(token.bytes))), ("format", .string(token.format)), ("claims", token.claims),
+          ] + (token.terms.map { [("terms", .string($0))] } ?? []))
       case .result(.answer(let answer)):
         .object([
           ("result", .string("answer")), ("service", .string(answer.service.description)), ("answer", answer.value),

@@ -46,12 +46,16 @@ package final class OnlineToken: Sendable {
   package let format: String
   /// The issuer's report, an object.
   package let claims: JSONValue
+  /// The issuer's terms, a compact JWS of at most 50,000 characters; nil if there are none.
+  package let terms: String?
 
-  /// Reads the members `token`, `format` and `claims` of an object that may have others; nil if one is out of bounds.
+  /// Reads the members `token`, `format`, `claims` and `terms` of an object that may have others; nil if one is out of bounds.
   package init?(_ value: JSONValue, from service: ServiceAddress) {
     guard let text = value["token"]?.text, !text.isEmpty, let format = value["format"]?.text,
-      TokenWishes.formats.contains(format), let claims = value["claims"], claims.members != nil
+      TokenWishes.formats.contains(format), let claims = value["claims"], claims.members != nil,
+      value["terms"].map({ $0.text.map { $0.utf8.count <= SignedTerms.maximumByteCount } ?? false }) ?? true
     else { return nil }
+    terms = value["terms"]?.text
     var buffer = ByteBuffer<3072>()
     let encoded = Array(text.utf8)
     do throws(EncodingFault) { try buffer.append(paddedBase64: encoded.span) } catch { return nil }
@@ -88,7 +92,7 @@ extension CarrierReport {
 
   private static func result(_ name: String, _ value: JSONValue) -> CarrierResult? {
     switch name {
-    case "token" where value.hasOnly(["result", "service", "token", "format", "claims"]):
+    case "token" where value.hasOnly(["result", "service", "token", "format", "claims", "terms"]):
       return service(value).flatMap { OnlineToken(value, from: $0) }.map { .token($0) }
     case "answer" where value.hasOnly(["result", "service", "answer"]):
       guard let service = service(value), let answer = value["answer"] else { return nil }

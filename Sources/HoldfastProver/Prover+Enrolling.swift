@@ -2,6 +2,7 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOpenSSL
 
 /// The public description of a device, from its owner.
 public typealias DeviceDescriptor = HoldfastFormats.DeviceDescriptor
@@ -14,13 +15,37 @@ public struct MeasurementToken: Sendable {
   public let bytes: [UInt8]
   /// The claims that the issuer reported with it; nil if it reported none.
   package let report: IssuanceReport?
+  /// The issuer's terms for the token, a compact JWS; nil if the backend sent none.
+  public let terms: [UInt8]?
 
   /// Creates a token from the bytes that the backend sent. They are checked when the token is stored, which refuses bytes of
-  /// another length or form as ``StateFolderFault/notAToken``.
-  public init(_ bytes: [UInt8]) { self.init(bytes, report: nil) }
+  /// another length or form as ``StateFolderFault/notAToken``, and terms that are not the issuer's for this token as
+  /// ``StateFolderFault/badTerms``.
+  public init(_ bytes: [UInt8], terms: [UInt8]? = nil) { self.init(bytes, report: nil, terms: terms) }
 
   /// Creates a token with the claims that the issuer reported.
-  package init(_ bytes: [UInt8], report: IssuanceReport?) { (self.bytes, self.report) = (bytes, report) }
+  package init(_ bytes: [UInt8], report: IssuanceReport?, terms: [UInt8]? = nil) {
+    (self.bytes, self.report, self.terms) = (bytes, report, terms)
+  }
+
+  /// Verifies the terms: the signature, and that they belong to the token.
+  ///
+  /// The prover cannot know the issuer's key better than from the connection, or the folder, that the token itself came from. It
+  /// keeps this key with the enrolment.
+  ///
+  /// - Throws: `badTerms`.
+  package func verifiedTerms() throws(StateFolderFault) -> SignedTerms? {
+    guard let terms else { return nil }
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hash.append(bytes.span)
+    let digest: Digest
+    do throws(CryptographyFailure) { digest = try hash.finish() } catch { throw .cryptography }
+    guard let signed = try? SignedTerms(verifying: terms), signed.terms.tokenDigest == digest,
+      report.map({ $0.bytes(.tokenID) == [UInt8](signed.terms.tokenID.bytes) }) ?? true
+    else { throw .badTerms }
+    return signed
+  }
 
   /// Checks the form of the bytes, as far as it can be seen from outside.
   ///
@@ -160,6 +185,7 @@ extension Prover {
   public func accept(
     _ token: MeasurementToken, for device: DeviceDescriptor, replacing: Bool = false
   ) throws(ProverError) {
+    let terms = try verifiedTerms(of: token, for: device)
     try inFolder { folder throws(StateFolderFault) in
       try folder.checkKind()
       try token.check()
@@ -168,8 +194,8 @@ extension Prover {
       try folder.store(
         Enrolment(
           descriptor: device, encoding: token.encoding, configuration: begun.configuration, token: token.bytes,
-          fingerprints: begun.fingerprints, report: token.report),
-        replacing: replacing)
+          fingerprints: begun.fingerprints, report: token.report, terms: terms),
+        replacing: replacing, host: host)
       folder.removeBegun(configuration: begun.configuration, for: device.deviceID)
     }
   }
@@ -199,14 +225,30 @@ extension Prover {
   package func store(
     _ token: MeasurementToken, of baseline: Baseline, for device: DeviceDescriptor, replacing: Bool
   ) throws(ProverError) {
+    let terms = try verifiedTerms(of: token, for: device)
     try inFolder { folder throws(StateFolderFault) in
       try token.check()
       try folder.store(
         Enrolment(
           descriptor: device, encoding: token.encoding, configuration: baseline.configuration.encoded(),
-          token: token.bytes, fingerprints: baseline.fingerprints, report: token.report),
-        replacing: replacing)
+          token: token.bytes, fingerprints: baseline.fingerprints, report: token.report, terms: terms),
+        replacing: replacing, host: host)
     }
+  }
+
+  /// Verifies the terms of a token, and that the versions comply with their rules: otherwise the device is not enrolled, and an
+  /// enrolment that a rule wipes is removed.
+  private func verifiedTerms(of token: MeasurementToken, for device: DeviceDescriptor) throws(ProverError)
+    -> SignedTerms?
+  {
+    let terms: SignedTerms?
+    do throws(StateFolderFault) { terms = try token.verifiedTerms() } catch { throw .state(error) }
+    guard let terms else { return nil }
+    try termsCheck.checkVersions(terms.terms, device.deviceID)
+    if let known = (try? folder.entry(of: device.deviceID)?.load())?.terms, known.key != terms.key {
+      warn(.anotherIssuerKey(device.deviceID))
+    }
+    return terms
   }
 
   /// Measures this process, and creates the evidence for one device.

@@ -14,6 +14,8 @@ public struct Prover: Sendable {
   /// The use of the posture in enrolments that this value makes.
   public var postureUse: PostureUse = []
   let warn: @Sendable (ProverWarning) -> Void
+  /// The source of the time and the versions by which terms are checked.
+  package var host = HostSource.system
 
   /// Creates a prover. Nothing is read or written yet.
   ///
@@ -37,7 +39,8 @@ public struct Prover: Sendable {
   ///   - options: the device that must answer, the time, and how the proof is watched and ended.
   /// - Returns: the device's verdict, also if it is a denial.
   /// - Throws: an error if there is no verdict: ``ProverError/state(_:)`` before anything is measured or sent, if there is no
-  ///   enrolment or the folder is of another kind or version; ``ProverError/transport(_:)`` if the device cannot be reached, ends
+  ///   enrolment or the folder is of another kind or version; ``ProverError/refused(_:)`` before anything is sent, if the issuer's
+  ///   terms do not permit a proof; ``ProverError/transport(_:)`` if the device cannot be reached, ends
   ///   the connection, or is silent for too long (a timeout of zero or less allows no wait); ``ProverError/session(_:)`` if its
   ///   messages are cut short or are not those of a device; ``ProverError/cancelled``. The request may have been carried out if
   ///   it was sent. A full disk is only a ``ProverWarning``.
@@ -90,8 +93,11 @@ public struct Prover: Sendable {
   public func status(
     device: DeviceID? = nil, now: UInt64? = SystemClock().unixSeconds()
   ) throws(ProverError) -> [EnrolmentState] {
-    try entries(of: device).map { EnrolmentState($0, now: now) }
+    let host = host
+    return try entries(of: device).map { EnrolmentState($0, now: now, host: host) }
   }
+
+  var termsCheck: TermsCheck { TermsCheck(folder: folder, host: host, warn: warn) }
 
   /// Reads the enrolments; each must be intact.
   func enrolments(of device: DeviceID?) throws(ProverError) -> [Enrolment] {
@@ -124,7 +130,8 @@ public struct Prover: Sendable {
     _ enrolments: EnrolmentChoice, _ request: borrowing Request, _ options: ProofOptions
   ) throws(ProverError) -> Proof {
     try checkPosture()
-    return Proof(enrolments: enrolments, keys: keys, request: request.copy(), options: options, warn: warn)
+    return Proof(
+      enrolments: enrolments, keys: keys, request: request.copy(), options: options, host: host, warn: warn)
   }
 }
 

@@ -1,4 +1,5 @@
 import HoldfastCore
+import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastTransport
@@ -21,6 +22,8 @@ public enum ProverError: Error {
   case noThread
   /// Another proof of this process is running over the channel. It goes on, and the channel stays as it is.
   case channelInUse
+  /// The prover itself refuses to prove. Nothing was sent.
+  case refused(ProofRefusal)
   /// The nonce of a proof has its top bit set, as only those of sessions have.
   case reservedNonce
   /// The rules about the posture refuse, or were refused.
@@ -61,6 +64,8 @@ public enum StateFolderFault: Error {
   case noBaseline(DeviceID)
   /// The bytes are not a measurement token, by their form.
   case notAToken
+  /// The terms are not signed by the key that they name, or belong to another token.
+  case badTerms
   /// An enrolled device already uses the baseline.
   case usedBaseline(DeviceID)
   /// Another process is changing the folder.
@@ -95,4 +100,14 @@ public enum ProverWarning: Sendable {
   case posture(rules: UInt64, findings: [String])
   /// Newer rules about the posture should have been installed by that time, in Unix seconds.
   case outdatedPostureRules(number: UInt64, until: UInt64)
+  /// The last tenth of the time for which the issuer allows to be offline has begun.
+  case offlineLimitNear(DeviceID, OfflineLimit)
+  /// A version does not comply with a rule of the issuer that only warns.
+  case notCompliant(DeviceID, ComplianceFinding)
+  /// The host's clock is behind a time that has already been: `latest`. The later one counts. Both are Unix seconds.
+  case clockBehind(DeviceID, clock: UInt64, latest: UInt64)
+  /// The present time could not be recorded, so that a clock that is set back later may not be noticed.
+  case unrecordedTime(StateFolderFault)
+  /// The terms of the new enrolment have another issuer's key than those that they replace.
+  case anotherIssuerKey(DeviceID)
 }

@@ -30,12 +30,13 @@ extension Prover {
   ///     sessions.
   ///   - device: the device whose token is given; nil if only one is enrolled.
   /// - Throws: ``ProverError/reservedNonce`` if the top bit is set; ``ProverError/state(_:)``, also if several devices are enrolled
-  ///   and none is named, or if an enrolment is damaged; ``ProverError/measurement(_:)``.
+  ///   and none is named, or if an enrolment is damaged; ``ProverError/refused(_:)``; ``ProverError/measurement(_:)``.
   public func proofs(nonce: Nonce, device: DeviceID? = nil) throws(ProverError) -> MeasurementProofs {
     guard nonce.isForCompatibility else { throw .reservedNonce }
     try checkPosture()
     let found = try enrolments(of: device)
     guard found.count == 1 else { throw .state(.severalEnrolled(found.map(\.descriptor.deviceID))) }
+    try termsCheck.check(found[0])
     keys.warnIfDefault()
     do throws(MeasurementError) {
       var measurer = Measurer(keys: keys)

@@ -13,7 +13,7 @@ package struct EnrolmentChoice {
   /// The device that the user requires.
   package let expected: DeviceID?
   /// The only possible enrolment, if it is already known. Its faults are then reported before any connection is made.
-  private let only: Enrolment?
+  let only: Enrolment?
 
   /// Chooses the enrolments.
   ///

@@ -64,6 +64,7 @@ package struct Proof: ~Copyable {
   let keys: ProofKeys
   let request: Request
   let options: ProofOptions
+  let host: HostSource
   let warn: (ProverWarning) -> Void
 
   /// Creates a proof of `request`.
@@ -73,11 +74,14 @@ package struct Proof: ~Copyable {
   ///   - warn: Called with what the owner should know, although the proof goes on.
   package init(
     enrolments: EnrolmentChoice, keys: ProofKeys, request: consuming Request, options: ProofOptions,
-    warn: @escaping (ProverWarning) -> Void
+    host: HostSource = .system, warn: @escaping (ProverWarning) -> Void
   ) {
-    (self.enrolments, self.keys, self.options, self.warn) = (enrolments, keys, options, warn)
+    (self.enrolments, self.keys, self.options) = (enrolments, keys, options)
+    (self.host, self.warn) = (host, warn)
     self.request = request
   }
+
+  private var termsCheck: TermsCheck { TermsCheck(folder: enrolments.folder, host: host, warn: warn) }
 
   /// Measures, connects, chooses the enrolment of the device that answers, and runs the session to its verdict.
   ///
@@ -106,9 +110,9 @@ package struct Proof: ~Copyable {
   ) throws(ProverError) -> ProofOutcome {
     var outcome = try roundTrip(isRemembered, connect)
     outcome.damage = outcome.enrolment.flatMap(enrolments.damage(of:))
-    guard isRemembered == nil, outcome.verdict.isAuthenticated, let enrolment = outcome.enrolment else {
-      return outcome
-    }
+    guard outcome.verdict.isAuthenticated, let enrolment = outcome.enrolment else { return outcome }
+    if let clock = outcome.verdict.notice.clock { termsCheck.learn(deviceClock: clock, of: enrolment) }
+    guard isRemembered == nil else { return outcome }
     do throws(StateFolderFault) { try enrolments.setRemembered(enrolment) } catch { warn(.unrecordedToken(error)) }
     return outcome
   }
@@ -158,6 +162,7 @@ package struct Proof: ~Copyable {
     var timing = ProofTiming()
     var stopwatch = Stopwatch()
     guard options.cancellation?.isCancelled != true else { throw .cancelled }
+    if let only = enrolments.only { try termsCheck.check(only) }
     keys.warnIfDefault()
     options.progress(.measuring)
     let measurement: LiveMeasurement
@@ -183,9 +188,13 @@ package struct Proof: ~Copyable {
   }
 
   package func enrolment(for challenge: Challenge) throws(ProverError) -> Enrolment {
-    do throws(StateFolderFault) { return try enrolments.enrolment(for: challenge) } catch {
+    let enrolment: Enrolment
+    do throws(StateFolderFault) { enrolment = try enrolments.enrolment(for: challenge) } catch {
       throw .state(error)
     }
+    // The only possible enrolment was checked before the connection was made.
+    if enrolments.only == nil { try termsCheck.check(enrolment) }
+    return enrolment
   }
 
   /// Creates a session for this proof's request with the next number for the device.

@@ -13,16 +13,18 @@ package struct Enrolment: Sendable {
   package let fingerprints: BaselineFingerprints
   /// The issuer's report on the token; nil for an enrolment from a version that did not store it.
   package var report: IssuanceReport?
+  /// The issuer's terms, whose signature was verified; nil if the issuer gave none.
+  package var terms: SignedTerms?
   /// Whether the configuration is the one of the enrolment. The device denies any other; this flag explains the denial.
   package var hasOwnConfiguration = true
 
   /// Creates an enrolment that has its own configuration.
   package init(
     descriptor: DeviceDescriptor, encoding: TokenEncoding, configuration: [UInt8], token: [UInt8],
-    fingerprints: BaselineFingerprints, report: IssuanceReport?
+    fingerprints: BaselineFingerprints, report: IssuanceReport?, terms: SignedTerms? = nil
   ) {
     (self.descriptor, self.encoding, self.configuration) = (descriptor, encoding, configuration)
-    (self.token, self.fingerprints, self.report) = (token, fingerprints, report)
+    (self.token, self.fingerprints, self.report, self.terms) = (token, fingerprints, report, terms)
   }
 
   package func decodedConfiguration() throws(MeasurementError) -> MeasurementConfiguration {
@@ -39,6 +41,12 @@ public struct EnrolmentState: Sendable {
   package let now: UInt64?
   /// The enrolment, or the reason why it cannot be used.
   package let enrolment: Result<Enrolment, StateFolderFault>
+  /// The time for which the issuer allows to be offline, and what is left of it; nil if there is no limit.
+  ///
+  /// The later of the present time and of the latest time of the enrolment counts: a clock that was set back changes nothing.
+  public let offlineLimit: OfflineLimit?
+  /// The issuer's rules that are not met, with the gravest consequence first.
+  public let complianceFindings: [ComplianceFinding]
 
   /// The device, as the state folder names it.
   public var device: DeviceID { entry.device }
@@ -49,6 +57,10 @@ public struct EnrolmentState: Sendable {
     case valid
     /// The token has expired.
     case expired
+    /// The time for which the issuer allows to be offline is over: the prover proves nothing until it is enrolled again.
+    case offlineLimit
+    /// A version does not comply with a rule of the issuer that blocks or wipes.
+    case notCompliant
     /// An older version wrote the enrolment and did not store the issuer's report.
     case unknown
     /// The files are damaged, missing or from different enrolments.
@@ -57,15 +69,36 @@ public struct EnrolmentState: Sendable {
     case unreadable
   }
 
-  package init(_ entry: ProverFolder.Entry, now: UInt64?) {
+  /// Reads an entry.
+  ///
+  /// - Parameters:
+  ///   - now: The present time, in Unix seconds; nil if there is no clock.
+  ///   - host: The source of the other facts.
+  package init(_ entry: ProverFolder.Entry, now: UInt64?, host: HostSource = .system) {
     self.entry = entry
     self.now = now
+    var (limit, findings): (OfflineLimit?, [ComplianceFinding]) = (nil, [])
     do throws(StateFolderFault) {
       let enrolment = try entry.load()
+      if let terms = enrolment.terms?.terms {
+        if terms.conditions.offlineSeconds != nil {
+          let latest = try entry.folder.latestTime()
+          limit = OfflineLimit(terms, now: max(latest.floor(host.uptime()), now ?? 0))
+        }
+        findings = terms.findings(release: host.release)
+      }
       self.enrolment =
         enrolment.hasOwnConfiguration
         ? .success(enrolment) : .failure(entry.folder.damaged(EnrolmentFolder.configurationName))
     } catch { enrolment = .failure(error) }
+    (offlineLimit, complianceFindings) = (limit, findings)
+  }
+
+  /// The issuer's settings for the app; nil if there are none, or the enrolment cannot be used.
+  ///
+  /// They are signed by the issuer whose terms the enrolment has. The next enrolment replaces them.
+  public var settings: AppSettings? {
+    if case .success(let enrolment) = enrolment { enrolment.terms?.terms.conditions.settings } else { nil }
   }
 
   package var report: IssuanceReport? {
@@ -78,6 +111,8 @@ public struct EnrolmentState: Sendable {
       guard case .file(let error) = fault else { return .damaged }
       return error.kind == .noPermission || error.kind == .wrongOwner ? .unreadable : .damaged
     }
+    if offlineLimit?.isReached == true { return .offlineLimit }
+    if complianceFindings.first.map({ $0.action >= .block }) == true { return .notCompliant }
     guard let report, let now else { return .unknown }
     return report.expires <= now ? .expired : .valid
   }

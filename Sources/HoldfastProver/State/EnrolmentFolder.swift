@@ -14,7 +14,10 @@ package struct EnrolmentFolder: Sendable {
   package static let enrolmentName = "enrolment.json"
   package static let fingerprintsName = "fingerprints.cbor"
   package static let rememberedName = "remembered"
-  /// The version that is written. Version 2, without the issuer's report, is read too.
+  package static let termsName = "terms.jwt"
+  /// The version that is written for an enrolment with terms, which an older program must not ignore.
+  fileprivate static let termsVersion: UInt64 = 4
+  /// The version that is written otherwise. Version 2, without the issuer's report, is read too.
   fileprivate static let currentVersion: UInt64 = 3
   private static let manifestLimit = 16_384
 
@@ -49,9 +52,19 @@ package struct EnrolmentFolder: Sendable {
     }
     var enrolment = Enrolment(
       descriptor: manifest.descriptor, encoding: manifest.encoding, configuration: configuration, token: token,
-      fingerprints: fingerprints, report: manifest.report)
+      fingerprints: fingerprints, report: manifest.report, terms: try loadTerms(manifest))
     enrolment.hasOwnConfiguration = manifest.configurationDigest == (try hexadecimalDigest(configuration))
     return enrolment
+  }
+
+  /// Reads the terms that `enrolment.json` names, and verifies that its issuer signed them for its token.
+  private func loadTerms(_ manifest: EnrolmentManifest) throws(StateFolderFault) -> SignedTerms? {
+    guard let expected = manifest.terms else { return nil }
+    let bytes = try read(Self.termsName, limit: SignedTerms.maximumByteCount)
+    guard expected.digest == (try hexadecimalDigest(bytes)), let terms = try? SignedTerms(verifying: bytes),
+      terms.key == expected.key, hexadecimal(terms.terms.tokenDigest) == manifest.tokenDigest
+    else { throw damaged(Self.termsName) }
+    return terms
   }
 
   /// Returns the device that `enrolment.json` names.
@@ -74,10 +87,16 @@ package struct EnrolmentFolder: Sendable {
   }
 
   /// Writes the files of an enrolment, `enrolment.json` last.
-  package func write(_ enrolment: Enrolment) throws(StateFolderFault) {
+  ///
+  /// - Parameter time: The latest time of an enrolment with terms.
+  package func write(_ enrolment: Enrolment, time: LatestTime) throws(StateFolderFault) {
     try write(enrolment.configuration, as: Self.configurationName)
     try write(enrolment.token, as: Self.tokenName(enrolment.encoding))
     try write(enrolment.fingerprints.encoded(), as: Self.fingerprintsName)
+    if let terms = enrolment.terms {
+      try write(terms.bytes, as: Self.termsName)
+      try write(time.encoded(), as: LatestTime.fileName)
+    }
     try write(try EnrolmentManifest(of: enrolment).encoded(), as: Self.enrolmentName)
   }
 
@@ -85,7 +104,7 @@ package struct EnrolmentFolder: Sendable {
   package func removeFiles() throws(StateFolderFault) {
     for name in [
       Self.enrolmentName, Self.rememberedName, Self.tokenName(.cose), Self.tokenName(.jose), Self.fingerprintsName,
-      Self.configurationName, RequestNumbers.fileName,
+      Self.configurationName, RequestNumbers.fileName, Self.termsName, LatestTime.fileName,
     ] {
       do throws(FileError) { try Files.removeFile(at: file(name)) } catch {
         guard error.kind == .notFound else { throw .file(error) }
@@ -150,6 +169,8 @@ private struct EnrolmentManifest {
   package let configurationDigest: String
   package let fingerprintsDigest: String
   package let report: IssuanceReport?
+  /// SHA-256 of the terms, and the key of their issuer; nil if there are none.
+  package let terms: (digest: String, key: PublicKeyJWK)?
 
   package init(of enrolment: Enrolment) throws(StateFolderFault) {
     descriptor = enrolment.descriptor
@@ -158,6 +179,9 @@ private struct EnrolmentManifest {
     configurationDigest = try hexadecimalDigest(enrolment.configuration)
     fingerprintsDigest = try hexadecimalDigest(enrolment.fingerprints.encoded())
     report = enrolment.report
+    terms = try enrolment.terms.map { (terms) throws(StateFolderFault) in
+      (try hexadecimalDigest(terms.bytes), terms.key)
+    }
   }
 
   /// Parses the file that was read from `path`.
@@ -167,7 +191,7 @@ private struct EnrolmentManifest {
       throw .damaged(path: path)
     }
     guard let version = value["version"]?.number else { throw .damaged(path: path) }
-    guard version == 2 || version == EnrolmentFolder.currentVersion else { throw .otherVersion(path: path) }
+    guard (2...EnrolmentFolder.termsVersion).contains(version) else { throw .otherVersion(path: path) }
     do throws(KeyFault) { descriptor = try DeviceDescriptor(value["device"] ?? .null) } catch {
       throw .damaged(path: path)
     }
@@ -180,16 +204,32 @@ private struct EnrolmentManifest {
     (self.tokenDigest, self.configurationDigest) = (tokenDigest, configurationDigest)
     self.fingerprintsDigest = fingerprintsDigest
     report = value["issued"].flatMap { IssuanceReport($0) }
-    guard report != nil || version == 2 else { throw .damaged(path: path) }
+    terms = version == EnrolmentFolder.termsVersion ? try Self.terms(value, at: path) : nil
+    guard report != nil || version != EnrolmentFolder.currentVersion else { throw .damaged(path: path) }
+  }
+
+  private static func terms(
+    _ value: JSONValue, at path: String
+  ) throws(StateFolderFault) -> (digest: String, key: PublicKeyJWK) {
+    guard let digest = value["terms_sha256"]?.text, let key = try? PublicKeyJWK(value["issuer_key"] ?? .null) else {
+      throw .damaged(path: path)
+    }
+    return (digest, key)
+  }
+
+  private var version: UInt64 {
+    if terms != nil { return EnrolmentFolder.termsVersion }
+    return report == nil ? 2 : EnrolmentFolder.currentVersion
   }
 
   package func encoded() -> [UInt8] {
     JSONValue.object(
       [
-        ("version", .integer(report == nil ? 2 : EnrolmentFolder.currentVersion)), ("device", descriptor.json),
+        ("version", .integer(version)), ("device", descriptor.json),
         ("token", .string(EnrolmentFolder.tokenName(encoding))), ("token_sha256", .string(tokenDigest)),
         ("configuration_sha256", .string(configurationDigest)), ("fingerprints_sha256", .string(fingerprintsDigest)),
       ] + (report.map { [("issued", $0.json)] } ?? [])
+        + (terms.map { [("terms_sha256", .string($0.digest)), ("issuer_key", $0.key.json)] } ?? [])
     ).pretty()
   }
 }

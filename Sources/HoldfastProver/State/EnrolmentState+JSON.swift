@@ -19,7 +19,36 @@ extension EnrolmentState {
       ]
     }
     members += report?.json.members ?? IssuanceReport.names.map { ($0, .null) }
+    members += [
+      ("offline", offlineLimit?.json ?? .null),
+      (
+        "settings",
+        settings.map {
+          .object([("type", .string($0.kind.rawValue)), ("bytes", .integer(UInt64($0.bytes.count)))])
+        } ?? .null
+      ),
+      ("compliance", .array(complianceFindings.map(\.json))),
+    ]
     if case .failure(let fault) = enrolment { members.append(("error", .string(text(fault)))) }
     return .object(members)
+  }
+}
+
+extension OfflineLimit {
+  /// The limit as an object.
+  package var json: JSONValue {
+    .object([
+      ("seconds", .integer(seconds)), ("until", .integer(until)), ("seconds_left", .integer(secondsLeft)),
+    ])
+  }
+}
+
+extension ComplianceFinding {
+  /// The finding as an object.
+  package var json: JSONValue {
+    .object([
+      ("rule", rule.json), ("version", version.map { .string($0.text) } ?? .null),
+      ("action", .string(action.rawValue)),
+    ])
   }
 }

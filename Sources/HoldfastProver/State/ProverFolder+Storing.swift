@@ -20,15 +20,22 @@ extension ProverFolder {
   /// The files are written to a folder next to it, which then takes its name in one step. The next call removes the
   /// remains of an interrupted one.
   ///
-  /// - Parameter replacing: Whether an enrolment of the device may exist.
+  /// - Parameters:
+  ///   - replacing: Whether an enrolment of the device may exist.
+  ///   - host: The source of the uptime with which the offline limit begins.
+  ///   - isRepeated: Whether the stored enrolment is the same: its latest time then stays.
   /// - Throws: `alreadyEnrolled`, `busy`, `noExchange`, `file`.
-  package func store(_ enrolment: Enrolment, replacing: Bool) throws(StateFolderFault) {
+  package func store(
+    _ enrolment: Enrolment, replacing: Bool, host: HostSource = .system, isRepeated: Bool = false
+  ) throws(StateFolderFault) {
     let device = enrolment.descriptor.deviceID
+    let known = isRepeated ? try? entry(of: device)?.folder.latestTime() : nil
+    let time = known ?? LatestTime(seconds: enrolment.terms?.terms.issued ?? 0, uptime: host.uptime())
     try makeFolders(devicesPath)
     try takingTurns(in: devicesPath) { () throws(StateFolderFault) in
       if !replacing { try checkIsNew(device) }
       try replaceFolder(named: hexadecimal(device), in: devicesPath) { (staging) throws(StateFolderFault) in
-        try staging.write(enrolment)
+        try staging.write(enrolment, time: time)
       }
       // The older enrolment must not reappear when the newer one is removed.
       if let old = try? oldEntry(), old.device == device { try old.folder.removeFiles() }
@@ -49,7 +56,7 @@ extension ProverFolder {
   package func complete(_ enrolment: Enrolment) throws(StateFolderFault) {
     let device = enrolment.descriptor.deviceID
     guard try waitingPlace(for: device)?.configurationIfThere() == enrolment.configuration else { return }
-    try store(enrolment, replacing: true)
+    try store(enrolment, replacing: true, isRepeated: true)
     removeBegun(configuration: enrolment.configuration, for: device)
   }
 

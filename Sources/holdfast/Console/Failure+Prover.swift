@@ -158,6 +158,10 @@ extension Failure {
     case .notAToken:
       self.init(
         .malformed, "that is not a measurement token", hint: "the backend sends one in exchange for the evidence")
+    case .badTerms:
+      self.init(
+        .malformed, "the terms that came with the token are not signed, or belong to another token; nothing was stored",
+        hint: "enrol again; if it happens once more, ask the operator of the issuer")
     case .usedBaseline(let device):
       self.init(
         .malformed,
@@ -198,6 +202,7 @@ extension Failure {
     case .activation(let fault): self.init(fault, endpoint: endpoint)
     case .requestNumber(let fault): self.init(fault)
     case .posture(let fault): self.init(fault)
+    case .refused(let refusal): self.init(refusal, folder: folder)
     case .noThread: self.init(.fault, "the system has no thread for the proof")
     case .channelInUse: self.init(.unavailable, "another proof is running over the channel")
     case .reservedNonce: self.init(error, folder: folder)
@@ -212,6 +217,7 @@ extension Failure {
     case .measurement(let error): self.init(error)
     case .requestNumber(let fault): self.init(fault)
     case .posture(let fault): self.init(fault)
+    case .refused(let refusal): self.init(refusal, folder: folder)
     case .reservedNonce:
       self.init(
         .usage, "the first digit of --nonce must be 0 to 7",
@@ -286,6 +292,7 @@ extension Console {
       self.warning("newer posture rules than \(number) were expected by \(Timestamp(unixSeconds: until))")
     case .unrecordedToken(let fault):
       self.warning("\(Failure(fault, folder: "").message); the next proof sends the whole token again")
+    case .offlineLimitNear, .notCompliant, .clockBehind, .unrecordedTime, .anotherIssuerKey: warnOfTerms(warning)
     }
   }
 }

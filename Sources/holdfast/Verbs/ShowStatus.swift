@@ -11,7 +11,8 @@ struct ShowStatus: Verb {
     discussion: """
       The command makes no connection. Only the device can read a token, so it shows the claims that the issuer reported \
       when it issued the token; nothing authenticates this report. An enrolment by an older version shows no claims. The \
-      exit status is 0 even if a token has expired, and 2 if an enrolment is damaged or no device is enrolled.
+      exit status is 0 even if a token has expired, and 2 if an enrolment is damaged or no device is enrolled. The time that \
+      the issuer allows to be offline, rules about versions and settings come from its signed terms.
       """,
     examples: [
       "holdfast status --state phone",
@@ -50,7 +51,7 @@ struct ShowStatus: Verb {
     if case .success(let enrolment) = entry.enrolment {
       lines.append("  key id     \(hexadecimal(enrolment.descriptor.keyID))")
     }
-    for (title, value) in entry.report?.lines ?? [] {
+    for (title, value) in (entry.report?.lines ?? []) + entry.termsLines {
       lines.append("  \(title + String(repeating: " ", count: 11 - title.count))\(value)")
     }
     if entry.entry.isOfOldLayout {
@@ -66,6 +67,8 @@ extension EnrolmentState {
     switch validity {
     case .valid: "valid for \((secondsLeft ?? 0).duration)"
     case .expired: "expired"
+    case .offlineLimit: "offline for longer than the issuer allows: enrol again"
+    case .notCompliant: "a version does not comply with the issuer's terms"
     case .unknown:
       report == nil
         ? "enrolled by an older version, which did not record the expiry"
@@ -76,9 +79,23 @@ extension EnrolmentState {
   }
 }
 
+extension EnrolmentState {
+  /// The issuer's terms for a person, as titles and values.
+  fileprivate var termsLines: [(title: String, value: String)] {
+    var lines: [(title: String, value: String)] = []
+    if let limit = offlineLimit {
+      let left = limit.isReached ? "ended" : "\(limit.secondsLeft.duration) left, until"
+      lines.append(("offline", "\(left) \(Timestamp(unixSeconds: limit.until))"))
+    }
+    if let settings { lines.append(("settings", "\(settings.kind.rawValue), \(settings.bytes.count) bytes")) }
+    for finding in complianceFindings { lines.append(("compliance", "\(finding.action.rawValue): \(finding.text)")) }
+    return lines
+  }
+}
+
 extension UInt64 {
   /// The number of seconds in the largest unit of which there are at least two, rounded down.
-  fileprivate var duration: String {
+  var duration: String {
     for (unit, seconds) in [("days", 86_400 as UInt64), ("hours", 3600), ("minutes", 60)] where self >= 2 * seconds {
       return "\(self / seconds) \(unit)"
     }

@@ -190,7 +190,8 @@ struct ServiceClient {
         attestation: attestation.span, for: device, options: options, clock: SystemClock(), random: &random)
     } catch { throw Failure(error, folder: folder.path) }
     switch issuance {
-    case .issued(let token): return MeasurementToken(token.bytes, report: IssuanceReport(token.claims))
+    case .issued(let token):
+      return MeasurementToken(token.bytes, report: IssuanceReport(token.claims), terms: token.terms)
     case .refused(let refusal): throw Failure(refusal)
     }
   }

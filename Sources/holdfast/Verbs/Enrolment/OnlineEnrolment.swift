@@ -174,7 +174,8 @@ final class OnlineEnrolment {
   private func store(
     _ issued: OnlineToken, of begun: Begun, for device: DeviceDescriptor
   ) throws(Failure) -> MeasurementToken {
-    let token = MeasurementToken(issued.bytes, report: IssuanceReport(issued.claims))
+    let token = MeasurementToken(
+      issued.bytes, report: IssuanceReport(issued.claims), terms: issued.terms.map { Array($0.utf8) })
     guard token.report != nil, token.isAddressed(to: device), (token.encoding == .cose) == (issued.format == "cose")
     else {
       let detail = token.report != nil && !token.isAddressed(to: device) ? "its token is not for this device" : nil

@@ -1,0 +1,85 @@
+import Glibc
+import HoldfastCore
+import HoldfastFormats
+import HoldfastLinux
+
+/// The source of what a prover reads of its host to check an enrolment's terms. Tests give another one.
+package struct HostSource: Sendable {
+  /// Returns the present time of the host's clock, in Unix seconds; nil if there is no clock.
+  package var unixSeconds: @Sendable () -> UInt64?
+  /// Returns the present start of the host and the time since then; nil if the kernel does not say.
+  package var uptime: @Sendable () -> Uptime?
+  /// Returns the bytes of `/etc/os-release`; nil if it cannot be read.
+  package var release: @Sendable () -> [UInt8]?
+
+  /// Creates a source.
+  package init(
+    unixSeconds: @escaping @Sendable () -> UInt64?, uptime: @escaping @Sendable () -> Uptime?,
+    release: @escaping @Sendable () -> [UInt8]?
+  ) {
+    (self.unixSeconds, self.uptime, self.release) = (unixSeconds, uptime, release)
+  }
+
+  /// The host itself.
+  package static let system = HostSource(
+    unixSeconds: { SystemClock().unixSeconds() }, uptime: { .system() },
+    release: { try? Files.readFile(at: "/etc/os-release", limit: 65_536) })
+}
+
+/// The time since a start of the host, which nobody can set. It counts while the host sleeps.
+package struct Uptime: Sendable, Equatable {
+  /// The kernel's id of this start, a UUID.
+  package let bootID: String
+  /// The seconds since then.
+  package let seconds: UInt64
+
+  /// Creates an uptime.
+  package init(bootID: String, seconds: UInt64) { (self.bootID, self.seconds) = (bootID, seconds) }
+
+  /// Reads `/proc/sys/kernel/random/boot_id` and `CLOCK_BOOTTIME`.
+  static func system() -> Uptime? {
+    guard let bytes = try? Files.readFile(at: "/proc/sys/kernel/random/boot_id", limit: 64),
+      bytes.count == byteCount + 1, let id = String(validating: bytes.dropLast(), as: UTF8.self), isID(id)
+    else { return nil }
+    return Uptime(bootID: id, seconds: UInt64(clamping: SteadyClock.bootSeconds()))
+  }
+
+  private static let byteCount = 36
+
+  /// Returns whether a text has the form of a UUID.
+  static func isID(_ text: String) -> Bool {
+    text.utf8.count == byteCount
+      && text.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexadecimalDigits.contains($0) }
+  }
+
+  private static let hexadecimalDigits = Set("0123456789abcdef".utf8)
+}
+
+/// The operating system of the prover's host, as `/etc/os-release` names it.
+package struct OperatingSystem: Sendable, Equatable {
+  /// `ID`, such as `debian`; `linux` if the file does not name it.
+  package let id: String
+  /// `VERSION_ID`, such as `12`; nil if the file does not name it or the version is not made of numbers.
+  package let version: DottedVersion?
+
+  /// Parses the file. Of a name that is assigned several times, the last one counts, as in a shell.
+  ///
+  /// Source: os-release(5).
+  package init(release bytes: [UInt8]) {
+    var values: [String: String] = [:]
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      guard let text = String(validating: line, as: UTF8.self), let equals = text.firstIndex(of: "=") else { continue }
+      values[String(text[..<equals])] = Self.unquoted(text[text.index(after: equals)...])
+    }
+    id = values["ID"] ?? "linux"
+    version = values["VERSION_ID"].flatMap { DottedVersion($0) }
+  }
+
+  /// Removes a pair of quotation marks. Ids and versions have no characters that must be escaped.
+  private static func unquoted(_ text: Substring) -> String {
+    guard text.count >= 2, let first = text.first, first == "\"" || first == "'", text.last == first else {
+      return String(text)
+    }
+    return String(text.dropFirst().dropLast())
+  }
+}
