@@ -37,6 +37,8 @@ package struct StoredToken: Sendable, Equatable {
   package let format: String
   /// The claims that the prover may know.
   package let claims: JSONValue
+  /// The issuer's terms, a compact JWS; nil if the policy has no conditions. They are not stored: each answer has the present ones.
+  package var terms: [UInt8]?
 }
 
 /// The id of a request that waits for a decision, 16 random bytes. Anyone who knows it may ask for its state.
@@ -129,7 +131,22 @@ private struct Issuing {
     guard !earlier.isRevoked else { return .refused(.revokedToken) }
     guard earlier.expires > session.now else { return .refused(.expiredToken) }
     if let invited, try invited.found()?.token != earlier.id { return .refused(.usedInvitation) }
-    return .issued(earlier.token)
+    var token = earlier.token
+    guard let id = TokenID(earlier.id.span) else { throw .corrupt }
+    token.terms = try terms(of: token, id, attested)
+    return .issued(token)
+  }
+
+  /// Signs the terms of a token under the present policy. The prover is online now, so that its time begins anew.
+  private func terms(
+    of token: StoredToken, _ id: TokenID, _ attested: borrowing AttestedApp
+  ) throws(FleetFault) -> [UInt8]? {
+    guard var key = keys.issuer(at: session.now)?.key else { throw .corrupt }
+    do throws(TokenWritingFault) {
+      return try signedTerms(
+        of: token.bytes, id, subject: attested.app.subject, version: attested.app.version, from: keys.policy.issuer,
+        conditions: keys.policy.conditions, now: session.now, key: &key)
+    } catch { throw error == .cryptography ? .cryptography : .corrupt }
   }
 
   private enum Permission {
@@ -193,9 +210,10 @@ private struct Issuing {
       issued = try TokenIssuer(name: keys.policy.issuer, key: issuer.key).issue(
         to: attested.app, for: device, generation: generation, options: options, now: session.now, random: &random)
     } catch { throw error == .cryptography ? .cryptography : .corrupt }
-    let token = StoredToken(
+    var token = StoredToken(
       bytes: issued.bytes, format: wishes.format == .cose ? "cose" : "jose",
       claims: IssuanceReport(issued.claims).json)
+    token.terms = try terms(of: token, issued.tokenID, attested)
     try session.insert(
       issued, token, options: options, attested, device: device.deviceID, generation: generation, signer: issuer.id)
     try session.markUsed(grant.source, by: attested, token: issued.tokenID)

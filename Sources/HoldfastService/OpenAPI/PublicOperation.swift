@@ -122,6 +122,7 @@ extension PublicOperation {
           Schema.Property("token", .base64(byteLimit: 8192), required: true, "The measurement token."),
           Schema.Property("format", .choice(["cose", "jose", "jose-a256kw"]), required: true, "Its format."),
           Schema.Property("claims", .claims, required: true, "Its public claims."),
+          Schema.Property("terms", .text(1...50_000), "The terms, a JWS, where the policy has conditions."),
         ])),
       Answer(
         status: 202, summary: "An operator has not decided.", schema: .requestState,

@@ -44,6 +44,31 @@ extension Schema {
       Property("secure_strings", .flag, "Whether attested apps get the secure strings."),
       Property("custom_tokens", .flag, "Whether attested apps get tokens with claims of their choice."),
       Property("message_signing", .flag, "Whether attested apps get the key for messages."),
+      Property(
+        "offline_seconds", .integer(1...(10 * 366 * 86_400)), "The time for which a prover may be offline."),
+      Property(
+        "settings",
+        .object([
+          Property("type", .choice(AppSettings.Kind.allCases.map(\.rawValue)), required: true, "Their kind."),
+          Property("value", .base64(byteLimit: AppSettings.maximumByteCount), required: true, "Their bytes."),
+        ]), "Settings for the app."),
+      Property(
+        "compliance",
+        .array(
+          .object([
+            Property(
+              "subject", .choice(ComplianceRule.Subject.allCases.map(\.rawValue)), required: true, "What must comply."),
+            Property("os", .text(1...32), "The only operating system to which the rule applies."),
+            Property(
+              "operator", .choice(ComplianceRule.Comparison.allCases.map(\.rawValue)), required: true,
+              "The comparison with the versions."),
+            Property(
+              "versions", .array(.text(1...32), count: 1...ComplianceRule.maximumVersionCount), required: true,
+              "The versions that comply."),
+            Property(
+              "action", .choice(ComplianceRule.Action.allCases.map(\.rawValue)), required: true,
+              "What happens with the others."),
+          ]), count: 0...ComplianceRule.maximumCount), "Rules about versions."),
     ]))
 
   /// A DNS name in lower case, which is checked later.

@@ -88,10 +88,11 @@ struct PublicRoutes: Sendable {
       text.append(asPaddedBase64: token.bytes.span)
       return Response(
         .created,
-        .object([
-          ("token", .string(String(decoding: text, as: UTF8.self))), ("format", .string(token.format)),
-          ("claims", token.claims),
-        ]))
+        .object(
+          [
+            ("token", .string(String(decoding: text, as: UTF8.self))), ("format", .string(token.format)),
+            ("claims", token.claims),
+          ] + (token.terms.map { [("terms", .string(String(decoding: $0, as: UTF8.self)))] } ?? [])))
     }
   }
 
