@@ -12,8 +12,8 @@ import HoldfastFormats
 
   private func terms(_ conditions: Conditions) throws -> Terms {
     Terms(
-      issuer: try #require(BoundedText("issuer.example")), tokenID: TokenID(), tokenDigest: Self.digest,
-      issued: 1_790_000_000, subject: try #require(BoundedText("app")),
+      issuer: BoundedText("issuer.example"), tokenID: TokenID(), tokenDigest: Self.digest,
+      issued: 1_790_000_000, subject: BoundedText("app"),
       version: AppVersion(major: 1, minor: 2, patch: 3),
       conditions: conditions)
   }
@@ -25,10 +25,12 @@ import HoldfastFormats
   private func fullConditions() throws -> Conditions {
     var conditions = Conditions()
     conditions.offlineSeconds = 86_400
-    conditions.settings = try #require(AppSettings(.json, Array(#"{"language":"de","half":0.5}"#.utf8)))
+    conditions.settings = AppSettings(.json, Array(#"{"language":"de","half":0.5}"#.utf8))
+    #expect(conditions.settings != nil)
+    let (one, two, twelve) = (try version("1.0"), try version("2"), try version("12"))
     conditions.rules = [
-      try #require(ComplianceRule(.os, of: "debian", .atLeast, [try version("12")], otherwise: .wipe)),
-      try #require(ComplianceRule(.app, .range, [try version("1.0"), try version("2")], otherwise: .warn)),
+      try #require(ComplianceRule(.os, of: "debian", .atLeast, [twelve], otherwise: .wipe)),
+      try #require(ComplianceRule(.app, .range, [one, two], otherwise: .warn)),
     ]
     return conditions
   }
@@ -153,7 +155,8 @@ import HoldfastFormats
   ])
   func `each operator says which of 1, 2 and 3 comply`(name: String, texts: [String], expected: [Bool]) throws {
     let comparison = try #require(ComplianceRule.Comparison(rawValue: name))
-    let rule = try #require(ComplianceRule(.app, comparison, try texts.map(version), otherwise: .block))
+    let versions = try texts.map(version)
+    let rule = try #require(ComplianceRule(.app, comparison, versions, otherwise: .block))
     #expect(try ["1", "2", "3"].map { rule.isMet(by: try version($0)) } == expected)
   }
 }

@@ -106,6 +106,12 @@ package struct Conversation: ~Copyable {
     do throws(ProverFault) { return try DeviceGreeting(received.span) } catch { throw .session(error) }
   }
 
+  /// The device's time in the received message, if that is a challenge of a device with a clock.
+  package var challengeClock: UInt64? {
+    guard case .challenge(let challenge)? = try? greeting() else { return nil }
+    return challenge.clock
+  }
+
   /// Passes the received message to the session and sends its answer.
   package mutating func answer(
     with session: inout Enrolment.Session, by deadline: Deadline

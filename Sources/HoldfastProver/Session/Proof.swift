@@ -30,6 +30,9 @@ public struct ProofOutcome: Sendable {
   public let timing: ProofTiming
   /// The number of times that the request was sent.
   public let attemptCount: Int
+  /// The device's time in the challenge that the verdict answers; nil if the device has no clock. An authenticated verdict
+  /// authenticates it too, because its keys depend on the challenge.
+  package internal(set) var deviceClock: UInt64?
   /// The damage to the state folder that makes the device deny the proof; nil if the enrolment is intact.
   package internal(set) var damage: StateFolderFault?
 }
@@ -111,7 +114,9 @@ package struct Proof: ~Copyable {
     var outcome = try roundTrip(isRemembered, connect)
     outcome.damage = outcome.enrolment.flatMap(enrolments.damage(of:))
     guard outcome.verdict.isAuthenticated, let enrolment = outcome.enrolment else { return outcome }
-    if let clock = outcome.verdict.notice.clock { termsCheck.learn(deviceClock: clock, of: enrolment) }
+    if let clock = [outcome.deviceClock, outcome.verdict.notice.clock].compactMap({ $0 }).max() {
+      termsCheck.learn(deviceClock: clock, of: enrolment)
+    }
     guard isRemembered == nil else { return outcome }
     do throws(StateFolderFault) { try enrolments.setRemembered(enrolment) } catch { warn(.unrecordedToken(error)) }
     return outcome
@@ -127,20 +132,24 @@ package struct Proof: ~Copyable {
     var attemptCount = 0
     var overtaken: ProofOutcome?
     var renumberingCount = 0
+    var deviceClock: UInt64?
     options.progress(.proving(challenge.deviceID))
     while true {
+      let clock = meeting.conversation.challengeClock
       let step = try meeting.conversation.answer(with: &session, by: meeting.deadline)
       meeting.timing.round += meeting.stopwatch.lap()
       switch step {
       case .send:
         attemptCount += 1
+        deviceClock = clock
         options.progress(.waiting(challenge.deviceID))
       case .awaitChallenge: break
       case .done(let verdict):
         learn(from: verdict, of: enrolment)
-        let outcome = ProofOutcome(
+        var outcome = ProofOutcome(
           enrolment: enrolment, verdict: verdict, result: Array(session.reply.result.bytes), timing: meeting.timing,
           attemptCount: attemptCount)
+        outcome.deviceClock = deviceClock
         guard outcome.isOvertaken, renumberingCount < Self.maximumRenumberingCount else { return outcome }
         session.requestNumber = try nextNumber(for: enrolment)
         overtaken = outcome
