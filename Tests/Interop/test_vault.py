@@ -110,11 +110,12 @@ def test_a_file_that_was_cut_gets_no_name_and_standard_output_gets_whole_chunks_
     desk.init()
     plain = os.urandom(CHUNK + 100)
     sealed = desk.encrypt(plain)
-    for length in (0, 1, 50, 95, 96, 111, 112, 5000, 96 + CHUNK + 15, 96 + CHUNK + 16, 96 + CHUNK + 17, len(sealed) - 1):
+    first = 96 + CHUNK + 16
+    for length in (0, 1, 50, 95, 96, 111, 112, 5000, first - 1, first, first + 1, len(sealed) - 1):
         (desk.path / "cut").write_bytes(sealed[:length])
         desk.run("vault", "decrypt", "--vault", "v", "--key-file", "key", "--in", "cut", "--out", "out", status=2)
         assert sorted(path.name for path in desk.path.iterdir()) == ["cut", "data", "key", "right", "v", "wrong"]
-        assert desk.decrypt(sealed[:length], status=2) == (plain[:CHUNK] if length > 96 + CHUNK + 16 else b"")
+        assert desk.decrypt(sealed[:length], status=2) == (plain[:CHUNK] if length > first else b"")
     assert desk.decrypt(sealed + b"\x00", status=2) == plain[:CHUNK]
     (desk.path / "sealed").write_bytes(sealed)
     done = desk.json("vault", "decrypt", "--vault", "v", "--key-file", "key", "--in", "sealed", "--out", "out")

@@ -17,7 +17,7 @@ struct AgentVerb: Verb {
     examples: [
       "holdfast agent --socket a.sock --idle-minutes 10",
       "holdfast agent --socket a.sock --hold pin",
-      "holdfast agent --socket a.sock --give pin | holdfast otp code --authenticator k --pin-file -",
+      "holdfast agent --socket a.sock --give pin | \\\nholdfast otp code --authenticator keys --pin-file -",
       "holdfast agent --socket a.sock --lock",
     ])
 

@@ -77,7 +77,7 @@ struct VaultEncrypt: Verb {
     commandName: "encrypt", abstract: "Encrypt data with a vault.",
     examples: [
       "holdfast vault encrypt --vault vault --in notes.txt --out notes.sealed",
-      "tar c notes | holdfast vault encrypt --vault vault --agent a.sock > notes.sealed",
+      "holdfast vault encrypt --vault vault --agent agent.sock > notes.sealed",
     ])
 
   @OptionGroup var options: VaultOptions
