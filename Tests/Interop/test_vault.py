@@ -298,3 +298,38 @@ def test_a_killed_agent_leaves_a_socket_that_the_next_one_replaces(desk, agent):
         process.terminate()
         assert process.wait(20) == 0
     agent.returncode = 0
+
+
+def enrolled(desk):
+    """Makes a state folder with one enrolment and a vault."""
+    desk.run("service", "init", "--dir", "service")
+    desk.run("device", "init", "--dir", "lock")
+    (desk.path / "lock.json").write_bytes(desk.run("device", "show", "--dir", "lock", "--json"))
+    desk.run("service", "device", "add", "--dir", "service", "lock.json")
+    desk.run("enroll", "--state", "phone", "--service", "service", "--device", "lock.json")
+    desk.run("vault", "init", "--vault", "phone/vault", "--passcode-file", "right")
+
+
+def test_unenroll_and_wipe_ask_first_and_leave_what_is_not_a_provers(desk):
+    enrolled(desk)
+    unenroll = ["unenroll", "--state", "phone", "--device", "lock.json"]
+    assert typed(desk, unenroll, b"no", hidden=False) == 1
+    desk.run("status", "--state", "phone")
+    assert typed(desk, unenroll, b"unenroll", hidden=False) == 0
+    desk.run(*unenroll, "--yes", status=2)
+    desk.run("status", "--state", "phone", status=2)
+    desk.run("enroll", "--state", "phone", "--service", "service", "--device", "lock.json")
+    (desk.path / "phone/notes").write_bytes(b"mine")
+    wiped = desk.json("wipe", "--state", "phone", "--yes")
+    assert wiped == {"enrolments": 1, "vaults": 1, "host_secret": False, "left": ["notes"]}
+    assert [path.name for path in (desk.path / "phone").iterdir()] == ["notes"]
+    (desk.path / "phone/notes").unlink()
+    desk.run("wipe", "--state", "phone", "--yes")
+    assert not (desk.path / "phone").exists()
+    secret = desk.path / "data/holdfast/device.secret"
+    assert secret.exists()
+    desk.run("wipe", "--host-secret", "--yes")
+    assert not secret.exists()
+    for folder in ("lock", "service"):
+        desk.run("wipe", "--state", folder, "--yes", status=2)
+        assert (desk.path / folder).is_dir() and len(list((desk.path / folder).iterdir())) > 2
