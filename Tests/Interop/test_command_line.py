@@ -112,7 +112,9 @@ def test_a_typing_error_is_named_and_what_was_meant_is_suggested(newcomer):
         assert named in message and f"did you mean {meant}? see holdfast" in hint, f"{arguments}: {message} / {hint}"
         for words in ((*arguments, "--json"), ("--json", *arguments)):
             answer = json.loads(newcomer.run(*words, status=USAGE).stdout)
-            assert answer == {"error": message, "hint": hint, "exit": USAGE}, f"{words}"
+            assert answer == {"error": message, "hint": hint, "exit": USAGE, "code": "usage", "number": USAGE}, (
+                f"{words}"
+            )
     message, hint = newcomer.refuse(USAGE, "device", "audit", "--dir", "lock", "--last", "-1")
     assert "--last=-1" in hint, hint
     answer = json.loads(newcomer.run("prove", "--state", "p", "--json", status=USAGE).stdout)
