@@ -59,7 +59,9 @@ extension Console {
     case .anotherIssuerKey(let device):
       self.warning(
         "device \(hexadecimal(device)): the new terms are signed with another key than the ones they replace")
-    case .damagedRequestNumber, .unwrittenRequestNumber, .unrecordedRequestNumber, .unrecordedToken: break
+    case .damagedRequestNumber, .unwrittenRequestNumber, .unrecordedRequestNumber, .unrecordedToken, .posture,
+      .outdatedPostureRules:
+      break
     }
   }
 }
