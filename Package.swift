@@ -206,7 +206,8 @@ let package = Package(
       dependencies: [
         "HoldfastCore", "HoldfastOpenSSL", "HoldfastFormats", "HoldfastAuthenticator", "HoldfastDevice",
         "HoldfastFirmware", "HoldfastIssuer", "HoldfastLinux", "HoldfastMeasurement", "HoldfastOnline",
-        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVault", "HoldfastVectors",
+        "HoldfastProver", "HoldfastQRCode", "HoldfastStorage", "HoldfastTransport", "HoldfastUser", "HoldfastVault",
+        "HoldfastVectors",
         "HoldfastVersion",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
         .product(name: "Histogram", package: "hdrhistogram-swift"),

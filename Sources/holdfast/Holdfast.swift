@@ -33,10 +33,9 @@ package struct Holdfast: ParsableCommand {
     version: versionText,
     subcommands: [
       Device.self, Service.self, Enroll.self, Measure.self, Attest.self, Issue.self, Accept.self, Prove.self,
-      ShowProof.self, ShowStatus.self, ShowSettings.self,
-      Explain.self, PostureVerb.self, Unenroll.self, ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self,
-      Wipe.self, Scan.self, Doctor.self, Vectors.self, Bench.self,
-      Endpoints.self,
+      ShowProof.self, ShowStatus.self, ShowSettings.self, Explain.self, PostureVerb.self, Unenroll.self,
+      ProofKeyFiles.self, OTP.self, Seal.self, VaultVerbs.self, AgentVerb.self, Wipe.self, Scan.self, Doctor.self,
+      Vectors.self, Bench.self, Endpoints.self,
     ]
   )
 

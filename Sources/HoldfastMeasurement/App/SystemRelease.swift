@@ -1,12 +1,12 @@
 import HoldfastCore
 
-/// The values of `/etc/os-release` that evidence states.
+/// The values of `/etc/os-release` that evidence states, and by which terms are checked.
 ///
 /// Source: os-release(5): assignments of the shell, without its expansions.
-enum SystemRelease {
+package enum SystemRelease {
   /// Returns the value of the last assignment that begins with `name`; nil if there is none, it is empty, has more than 64
   /// bytes, or is not properly quoted.
-  static func value(of name: StaticString, in release: [UInt8]) -> BoundedText<64>? {
+  package static func value(of name: StaticString, in release: [UInt8]) -> BoundedText<64>? {
     let assignments = release.lines.filter { $0.trimmed.hasPrefix(name) }
     guard let value = assignments.last?.trimmed.dropFirst(name.utf8CodeUnitCount), let text = unquoted(value) else {
       return nil

@@ -2,6 +2,7 @@ import Glibc
 import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
+import HoldfastMeasurement
 
 /// The source of what a prover reads of its host to check an enrolment's terms. Tests give another one.
 package struct HostSource: Sendable {
@@ -62,24 +63,9 @@ package struct OperatingSystem: Sendable, Equatable {
   /// `VERSION_ID`, such as `12`; nil if the file does not name it or the version is not made of numbers.
   package let version: DottedVersion?
 
-  /// Parses the file. Of a name that is assigned several times, the last one counts, as in a shell.
-  ///
-  /// Source: os-release(5).
+  /// Reads the contents of the file.
   package init(release bytes: [UInt8]) {
-    var values: [String: String] = [:]
-    for line in bytes.split(separator: UInt8(ascii: "\n")) {
-      guard let text = String(validating: line, as: UTF8.self), let equals = text.firstIndex(of: "=") else { continue }
-      values[String(text[..<equals])] = Self.unquoted(text[text.index(after: equals)...])
-    }
-    id = values["ID"] ?? "linux"
-    version = values["VERSION_ID"].flatMap { DottedVersion($0) }
-  }
-
-  /// Removes a pair of quotation marks. Ids and versions have no characters that must be escaped.
-  private static func unquoted(_ text: Substring) -> String {
-    guard text.count >= 2, let first = text.first, first == "\"" || first == "'", text.last == first else {
-      return String(text)
-    }
-    return String(text.dropFirst().dropLast())
+    id = SystemRelease.value(of: "ID=", in: bytes)?.description ?? "linux"
+    version = SystemRelease.value(of: "VERSION_ID=", in: bytes).flatMap { DottedVersion($0.description) }
   }
 }

@@ -55,7 +55,7 @@ extension Fleet {
   /// Returns whether a code belongs to evidence with a digest and to the present development key. Timing: the comparison does not
   /// reveal where the codes differ. The key has 128 random bits, so attempts are not counted.
   func admits(
-    developmentCode code: Digest, of evidence: Digest, _ apps: AppSettings
+    developmentCode code: Digest, of evidence: Digest, _ apps: AttestedAppSettings
   ) throws(FleetFault) -> Bool {
     guard let sealed = apps.sealedDevelopmentKey else { return false }
     do throws(CryptographyFailure) {

@@ -25,13 +25,13 @@ final class FleetKeys: Sendable {
   /// The key that signs tokens and the configuration for apps.
   let appTokens: MemorySigningKey
   /// What operators set for apps.
-  let apps: AppSettings
+  let apps: AttestedAppSettings
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>
 
   init(
     revision: UInt64, policy: ServicePolicy, restored: UInt64?, issuers: [Issuer], appTokens: MemorySigningKey,
-    apps: AppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
+    apps: AttestedAppSettings, account: borrowing SecretBytes, encryption: borrowing SecretBytes
   ) throws(FleetFault) {
     (self.revision, self.policy, self.restored, self.issuers) = (revision, policy, restored, issuers)
     (self.appTokens, self.apps) = (appTokens, apps)

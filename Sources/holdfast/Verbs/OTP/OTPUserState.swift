@@ -43,7 +43,8 @@ struct OTPUserState: Verb {
     if output.json {
       Console.result(
         .object([
-          ("user", .string(user)), ("locked", .bool(state.lockedSeconds > 0)), ("failures", .integer(state.failureCount)),
+          ("user", .string(user)), ("locked", .bool(state.lockedSeconds > 0)),
+          ("failures", .integer(state.failureCount)),
           ("seconds", .integer(state.lockedSeconds)),
         ]))
     } else {

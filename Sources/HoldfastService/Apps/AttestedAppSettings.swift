@@ -6,7 +6,7 @@ import HoldfastOpenSSL
 import HoldfastStorage
 
 /// What operators set for apps, at one revision of policy and keys. It contains no secret.
-struct AppSettings: Sendable {
+struct AttestedAppSettings: Sendable {
   /// The domains by their names.
   var domains: [String: APIDomain] = [:]
   /// The pins by domain, in the order of their bytes.
@@ -35,8 +35,8 @@ enum AppSetting: String, CaseIterable {
 
 extension FleetSession {
   /// Reads what operators set for apps.
-  func appSettings() throws(FleetFault) -> AppSettings {
-    var settings = AppSettings()
+  func appSettings() throws(FleetFault) -> AttestedAppSettings {
+    var settings = AttestedAppSettings()
     for row in try rows(
       "SELECT name, audience, algorithm, lifetime, protected, measurement FROM domains ORDER BY name")
     {
