@@ -28,7 +28,7 @@ extension ProverFolder {
     package let otherNames: [String]
   }
 
-  /// Removes all enrolments, waiting baselines and pins, and the folder itself if nothing else is in it. The removal is durable
+  /// Removes all enrolments, waiting baselines, pins and posture rules, and the folder itself if nothing else is in it. The removal is durable
   /// when this returns. After an interruption, the call is repeated.
   ///
   /// - Throws: `busy`, `file`.
@@ -48,7 +48,7 @@ extension ProverFolder {
       try removeIfEmpty(folder)
     }
     try EnrolmentFolder(path: path).removeFiles()
-    try removing("\(path)/\(Self.servicesName)")
+    for name in [Self.servicesName, Self.postureRulesName] { try removing("\(path)/\(name)") }
     do throws(FileError) { try Files.removeTemporaries(inFolder: path) } catch { throw .file(error) }
     let rest = try entryNames(path)
     if rest.isEmpty { try removeIfEmpty(path) }

@@ -12,7 +12,7 @@ struct DeviceAudit: OwnerVerb {
       "holdfast device audit --dir lock --since 2026-11-22T18:00:00Z \\\n--user alice --status otpRejected",
       "holdfast device audit --dir lock --verify",
       "holdfast device audit --dir lock --cut-before 100000 --to audit-1.jsonl",
-      "holdfast device audit --dir lock --cut-before 2026-11-08T00:00:00Z --to archive",
+      "holdfast device audit --dir lock --to archive \\\n--cut-before 2026-11-08T00:00:00Z",
       "holdfast device audit --file audit-1.jsonl --verify",
     ])
 
