@@ -7,7 +7,7 @@ import Synchronization
 
 /// The same exchanges from a task, which wait without blocking a thread of the cooperative pool. Parameters and results are those of
 /// the functions that block. An exchange that has begun is not cancelled with its task: it ends by its time limit, except for
-/// ``synchronise(_:as:at:options:clock:)`` and ``challengeDevice(with:as:at:options:)``, whose proofs end as `Cancellation` says.
+/// `synchronise` and `challengeDevice`, whose proofs end as `Cancellation` says.
 extension AuthenticatorUser {
   /// Becomes a user of a device, with a code from its owner.
   @discardableResult

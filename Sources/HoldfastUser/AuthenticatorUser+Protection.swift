@@ -8,7 +8,7 @@ extension AuthenticatorUser {
   /// Changes what protects a record's secret, and those of all records of the user that share its protection.
   ///
   /// A mistyped old PIN cannot be recognised, and it would destroy the secret. Therefore an undo code is shown first, which restores
-  /// the old state (``undoChange(of:under:)``) until a code is accepted by the device and ``synchronise(_:as:at:options:clock:)``
+  /// the old state (``undoChange(of:under:)``) until a code is accepted by the device and `synchronise`
   /// has heard of it, or until ``confirmChange(of:index:)``.
   ///
   /// - Parameters:

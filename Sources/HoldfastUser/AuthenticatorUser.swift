@@ -31,8 +31,8 @@ public struct AuthenticatorUser: Sendable {
   ///   - clock: the clock from which that of the device differs by the offset that is stored.
   /// - Throws: ``UserExchangeError/exchange(_:)`` if the device cannot be reached, refuses the code, or does not know it;
   ///   ``UserExchangeError/alreadyActivated(_:)``, after which the code is still good; ``UserExchangeError/authenticator(_:)``;
-  ///   ``UserExchangeError/unknownEnd(_:)`` if the records are stored, and the device's confirmation was lost:
-  ///   ``synchronise(_:as:at:options:clock:)`` finds out.
+  ///   ``UserExchangeError/unknownEnd(_:_:)`` if the records are stored, and the device's confirmation was lost:
+  ///   `synchronise` finds out.
   @discardableResult
   public func activate(
     with code: consuming OneUseCode, at endpoint: Endpoint, protection: borrowing ProtectionSecret,

@@ -9,12 +9,10 @@ import Testing
 import HoldfastUser
 
 /// The exchanges of a user with a real device that is served at a socket.
-@Suite("A user with a library")
-struct AuthenticatorUserTests {
+@Suite struct AuthenticatorUserTests {
   private let ann = BoundedText<32>("ann" as StaticString)
 
-  @Test("a user is activated, proves with a code, synchronises, and challenges the device")
-  func everything() throws {
+  @Test func `a user is activated, proves with a code, synchronises, and challenges the device`() throws {
     let lock = try ServedLock()
     let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
     let activated = try user.activate(
@@ -30,8 +28,7 @@ struct AuthenticatorUserTests {
     #expect(try user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
   }
 
-  @Test("the same from a task")
-  func tasks() async throws {
+  @Test func `the same from a task`() async throws {
     let lock = try ServedLock()
     let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
     let activated = try await user.activate(
@@ -42,8 +39,7 @@ struct AuthenticatorUserTests {
     #expect(try await user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
   }
 
-  @Test("existing records stay, and the code stays good")
-  func existing() throws {
+  @Test func `existing records stay, and the code stays good`() throws {
     let lock = try ServedLock()
     let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
     try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .none)
@@ -60,8 +56,7 @@ struct AuthenticatorUserTests {
     #expect(try user.synchronise(as: lock.prover, at: lock.endpoint).otpNext == 0)
   }
 
-  @Test("a used code is refused, and a device of others is no exchange")
-  func refusals() throws {
+  @Test func `a used code is refused, and a device of others is no exchange`() throws {
     let lock = try ServedLock()
     let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
     let text = try text(of: lock.activation(of: ann))
@@ -77,8 +72,7 @@ struct AuthenticatorUserTests {
     }
   }
 
-  @Test("a PIN is changed only if the undo code was shown, and can be restored with it")
-  func protection() throws {
+  @Test func `a PIN is changed only if the undo code was shown, and can be restored with it`() throws {
     let lock = try ServedLock()
     let user = AuthenticatorUser(authenticator: lock.folder.file("keys"))
     try user.activate(with: lock.activation(of: ann), at: lock.endpoint, protection: .pin(try pin("482915")))

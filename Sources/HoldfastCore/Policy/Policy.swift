@@ -39,7 +39,10 @@ public protocol Policy: ~Copyable {
   /// Returns the rule for a request, which may depend on its parameters, on the token and on the time; nil for a request that
   /// the policy does not allow. A session asks once for each round.
   ///
-  /// - Parameter realClock: the real clock, in Unix seconds; nil if there is none.
+  /// - Parameters:
+  ///   - request: the request, as the prover sent it.
+  ///   - token: the token of the round, whose issuer is trusted.
+  ///   - realClock: the real clock, in Unix seconds; nil if there is none.
   func rule(
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule?

@@ -61,7 +61,7 @@ public struct DevicePolicy: Policy, Sendable, Equatable {
     commands[command]
   }
 
-  /// Returns the rule for a request, in which no token has been used before: see ``SessionPolicy``.
+  /// Returns the rule for a request, in which no token has been used before: see `SessionPolicy`.
   public func rule(
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
   ) -> CommandRule? {
