@@ -168,10 +168,9 @@ extension AppraisalInput {
     allowsCompatibility = rule?.allowsCompatibility ?? false
     limits = rule?.limits ?? policy.limits
     codes = request.givenFactors
-    let namedUser = request.namedUser(knowsState: Rules.knowsUserState)
-    codeUser = request.codeUser(for: factors ?? []) ?? namedUser
+    codeUser = request.codeUser(for: factors ?? []) ?? request.namedUser(knowsState: Rules.knowsUserState)
     isAnotherUsersCode = request.isAbout(
-      anotherThan: token.claims.user ?? codeUser, named: namedUser, needing: factors ?? [])
+      anotherThan: token.claims.user ?? codeUser, knowingState: Rules.knowsUserState, needing: factors ?? [])
     matches = nil
     codeLimits = policy.codeLimits
     longestParameterLength = request.longestParameterLength
@@ -212,10 +211,10 @@ extension Request {
   }
 
   fileprivate func isAbout(
-    anotherThan user: BoundedText<32>?, named namedUser: BoundedText<32>?, needing factors: Factors
+    anotherThan user: BoundedText<32>?, knowingState knowsState: Bool, needing factors: Factors
   ) -> Bool {
     guard let user else { return false }
-    if let namedUser, namedUser != user { return true }
+    if let namedUser = namedUser(knowsState: knowsState), namedUser != user { return true }
     for purpose in CodePurpose.given where factors.contains(purpose.factor) {
       if let code = codes[purpose], code.user != user { return true }
     }

@@ -96,6 +96,7 @@ extension DeviceSession {
   }
 
   /// Returns nil if the token is for this device, its subject is one that the policy permits, and its `iat` is plausible.
+  @inline(never)
   private mutating func check(_ token: borrowing AuthenticatedToken) -> Status? {
     guard token.claims.audience == deviceID,
       policy.acceptsDevelopment || !token.claims.subject.bytes.elementsEqual("development")
@@ -179,11 +180,11 @@ extension DeviceSession {
       isRecorded = true
       if hasPlace, !decision.mayAct { actuator.releasePlace() }
       return RecordedRound(
-        status: decision.status, notice: decision.notice, sequence: decision.auditSequence, factors: round.factors ?? []
-      )
+        status: decision.status, factors: round.factors ?? [], notice: decision.notice,
+        sequence: decision.auditSequence)
     } catch {
       if hasPlace { actuator.releasePlace() }
-      return RecordedRound(status: .internal, notice: Notice(), sequence: 0, factors: [])
+      return RecordedRound(status: .internal, factors: [], notice: Notice(), sequence: 0)
     }
   }
 
@@ -303,11 +304,11 @@ extension DeviceSession {
 /// The outcome of a round, as the store recorded it.
 struct RecordedRound {
   let status: Status
+  /// The factors that the command needed. The order of the properties leaves no gap in memory.
+  let factors: Factors
   let notice: Notice
   /// The number of the round's entry in the audit log; 0 if there is none.
   let sequence: UInt64
-  /// The factors that the command needed.
-  let factors: Factors
 
   /// Whether the actuator must act. The answer to a repetition may also be `accepted`.
   var isToBePerformed: Bool { status == .accepted && notice.highestRequestNumber == nil }

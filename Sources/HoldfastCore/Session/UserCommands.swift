@@ -8,14 +8,16 @@ package enum UserCommandName {
   package static let synchronise: BoundedText<32> = BoundedText("user-sync")
   /// `host-code`, whose parameters are a user and a challenge of 16 hexadecimal digits.
   package static let hostCode: BoundedText<32> = BoundedText("host-code")
-  /// `user-state`, whose parameter is a user, for devices whose policy can allow it: see ``Policy/knowsUserState``.
-  package static let state: BoundedText<32> = BoundedText("user-state")
+  /// `user-state`, whose parameter is a user, for devices whose policy can allow it: see ``Policy/knowsUserState``. It is made at
+  /// each use, so that it takes no memory on a microcontroller.
+  package static var state: BoundedText<32> { BoundedText("user-state") }
 
   /// Returns whether `command` is one of them, which the device itself carries out.
   @inline(never)
   package static func contains(_ command: BoundedText<32>) -> Bool { command == synchronise || command == hostCode }
 
   /// Returns whether a device with such a policy carries out `command` itself.
+  @inline(never)
   package static func contains<Rules: Policy & ~Copyable>(
     _ command: BoundedText<32>, under policy: Rules.Type
   ) -> Bool {
