@@ -159,7 +159,12 @@ def test_with_json_each_line_is_one_object_on_standard_output(device):
     assert lines[0]["device_id"] == device.descriptor.device_id.hex(), "the device of the first line"
     version = json.loads(device.command_line.run("--version", "--json").stdout)["version"]
     assert lines[0]["version"] == version, "the version of the first line"
-    assert [lines[0]["event"], *(lines[1][name] for name in ("event", "endpoint")), lines[2]["event"], lines[-1]["event"]] == [
+    assert [
+        lines[0]["event"],
+        *(lines[1][name] for name in ("event", "endpoint")),
+        lines[2]["event"],
+        lines[-1]["event"],
+    ] == [
         "started",
         "listening",
         f"unix:{device.socket}",
