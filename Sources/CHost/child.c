@@ -112,3 +112,23 @@ void holdfast_block_broken_pipe(void) {
   sigaddset(&signals, SIGPIPE);
   pthread_sigmask(SIG_BLOCK, &signals, NULL);
 }
+
+int holdfast_pipe(int *ends) { return pipe2(ends, O_CLOEXEC); }
+
+ssize_t holdfast_write_without_signal(int descriptor, const void *bytes, size_t count) {
+  sigset_t broken, before, pending;
+  sigemptyset(&broken);
+  sigaddset(&broken, SIGPIPE);
+  sigpending(&pending);
+  pthread_sigmask(SIG_BLOCK, &broken, &before);
+  ssize_t written = write(descriptor, bytes, count);
+  int error = errno;
+  if (written < 0 && error == EPIPE && !sigismember(&pending, SIGPIPE)) {
+    // Takes the signal that the kernel sent to this thread, so that it does not arrive when the mask is restored.
+    struct timespec none = {0, 0};
+    while (sigtimedwait(&broken, NULL, &none) < 0 && errno == EINTR) {}
+  }
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return written;
+}

@@ -60,8 +60,8 @@ private struct Pipe: ~Copyable {
   init() throws(SystemError) {
     var ends: InlineArray<2, Int32> = [-1, -1]
     var span = ends.mutableSpan
-    try retrying { unsafe span.withUnsafeMutableBufferPointer { unsafe pipe($0.baseAddress!) } }
-    for end in [ends[0], ends[1]] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    // At once, so that no other thread starts a program in between that gets the ends.
+    try retrying { unsafe span.withUnsafeMutableBufferPointer { unsafe holdfast_pipe($0.baseAddress!) } }
     let first = try Descriptor(taking: ends[0])
     let second = try Descriptor(taking: ends[1])
     readEnd = first
@@ -88,4 +88,9 @@ package enum ChildEnd: Sendable, Equatable {
 extension Thread {
   /// Blocks SIGPIPE in the calling thread, so that writing to a peer that has ended fails with `EPIPE`.
   package static func blockBrokenPipeSignal() { holdfast_block_broken_pipe() }
+
+  /// Writes bytes as write(2) does, but a peer that has ended only gives `EPIPE`, and no signal reaches the process.
+  package static func writeWithoutSignal(_ bytes: UnsafeRawBufferPointer, to descriptor: CInt) -> Int {
+    unsafe holdfast_write_without_signal(descriptor, bytes.baseAddress, bytes.count)
+  }
 }

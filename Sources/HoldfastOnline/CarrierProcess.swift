@@ -55,7 +55,7 @@ package enum CarrierProcess {
     while waits(for: child, isSending: sentCount < task.count, by: deadline) {
       if sentCount < task.count {
         let count = unsafe task.withUnsafeBytes {
-          unsafe write(child.input.number, $0.baseAddress! + sentCount, task.count - sentCount)
+          unsafe Thread.writeWithoutSignal(UnsafeRawBufferPointer(rebasing: $0[sentCount...]), to: child.input.number)
         }
         if count > 0 {
           sentCount += count
@@ -64,7 +64,7 @@ package enum CarrierProcess {
           sentCount = task.count
         }
       }
-      while true {
+      while !deadline.hasPassed {
         let count = unsafe read(child.output.number, &chunk, chunk.count)
         if count < 0 && (errno == EAGAIN || errno == EINTR) { break }
         guard count > 0 else { return .ended }
@@ -97,8 +97,9 @@ package enum CarrierProcess {
       let ready = unsafe span.withUnsafeMutableBufferPointer {
         unsafe poll($0.baseAddress, 2, CInt(clamping: deadline.remainingMilliseconds))
       }
-      if ready > 0 { return true }
+      // Also while it writes without end.
       if deadline.hasPassed { return false }
+      if ready > 0 { return true }
     }
   }
 }

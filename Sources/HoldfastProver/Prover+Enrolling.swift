@@ -237,17 +237,17 @@ extension Prover {
   }
 
   /// Verifies the terms of a token, and that the versions comply with their rules: otherwise the device is not enrolled, and an
-  /// enrolment that a rule wipes is removed.
+  /// enrolment that a rule of its issuer wipes is removed.
   private func verifiedTerms(of token: MeasurementToken, for device: DeviceDescriptor) throws(ProverError)
     -> SignedTerms?
   {
     let terms: SignedTerms?
     do throws(StateFolderFault) { terms = try token.verifiedTerms() } catch { throw .state(error) }
     guard let terms else { return nil }
-    try termsCheck.checkVersions(terms.terms, device.deviceID)
-    if let known = (try? folder.entry(of: device.deviceID)?.load())?.terms, known.key != terms.key {
-      warn(.anotherIssuerKey(device.deviceID))
-    }
+    let known = (try? folder.entry(of: device.deviceID)?.load())?.terms
+    if let known, known.key != terms.key { warn(.anotherIssuerKey(device.deviceID)) }
+    // Terms name their own key, so that anyone can sign some. Only the issuer that the enrolment knows may remove it.
+    try termsCheck.checkVersions(terms.terms, device.deviceID, mayWipe: known?.key == terms.key)
     return terms
   }
 

@@ -126,7 +126,8 @@ public struct Prover: Sendable {
     do throws(StateFolderFault) { return try EnrolmentChoice(folder, expecting: device) } catch { throw .state(error) }
   }
 
-  func proof(
+  /// Prepares a proof, unless the rules about the posture refuse.
+  package func proof(
     _ enrolments: EnrolmentChoice, _ request: borrowing Request, _ options: ProofOptions
   ) throws(ProverError) -> Proof {
     try checkPosture()

@@ -274,6 +274,22 @@ import HoldfastProver
     #expect(throws: ProverError.self) { try prover().status() }
   }
 
+  @Test func `only the issuer that an enrolment knows may have it wiped`() throws {
+    host.set(release: "ID=debian\nVERSION_ID=12\n")
+    try enroll(offline(Self.day))
+    let stranger = try TermsIssuer()
+    let conditions = try rules([(.app, "2", .wipe)])
+    let refused = #expect(throws: ProverError.self) {
+      try prover().enroll(for: lock.descriptor, replacing: true) { evidence in
+        let token = try lock.token(for: evidence)
+        return MeasurementToken(
+          token.bytes, terms: try stranger.terms(for: token.bytes, conditions, issued: Self.issued))
+      }
+    }
+    guard case .refused(.notCompliant) = refused else { return #expect(Bool(false), "\(String(describing: refused))") }
+    #expect(try prover().status().count == 1)
+  }
+
   @Test func `a rule for another system does not apply`() throws {
     host.set(release: "ID='arch'\n")
     var conditions = Conditions()

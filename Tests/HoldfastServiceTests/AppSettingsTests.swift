@@ -139,6 +139,7 @@ import Testing
     database: TestedDatabase
   ) throws {
     let test = try TestFleet(database)
+    try test.setFeatures { $0.customTokens = true }
     try test.addDomain("api.example")
     let app = TestApp(salt: 1, image: [UInt8](repeating: 9, count: 32), properties: ["debugger"])
     let key = try test.newDevelopmentKey()
@@ -146,7 +147,9 @@ import Testing
     let answer = try test.fetched(app) {
       $0.domain = "api.example"
       $0.development = fixed(code)
+      $0.payload = .object([("role", .string("kiosk"))])
     }
+    #expect(try test.claims(answer["custom"], type: "holdfast-custom+jwt")["dev"]?.flag == true)
     let claims = try test.claims(answer["token"], type: "holdfast-app+jwt")
     #expect(claims["dev"]?.flag == true && claims["sub"]?.text == "development")
     #expect(claims["ver"] == .array([.integer(0), .integer(0), .integer(0)]))

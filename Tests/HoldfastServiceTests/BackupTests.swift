@@ -293,6 +293,21 @@ private final class Backup {
   }
 
   @Test(arguments: TestedDatabase.installed)
+  func `a restored service whose revision and epoch were never raised begins far above them`(
+    database: TestedDatabase
+  ) throws {
+    let test = try TestFleet(database)
+    let own = try TemporaryFolder()
+    let location = try database.newLocation(in: own)
+    try Backup(of: test.fleet).restore(into: location, isComplete: false, clock: test.clock)
+    let fleet = try Fleet(location, serviceKey: ServiceKey(secret(TestFleet.serviceKey)), clock: test.clock)
+    let claims = try test.claims(.string(fleet.configuration(services: [])), type: "holdfast-configuration+jwt")
+    #expect(try #require(claims["revision"]?.number) > 1 << 20)
+    let epoch = try test.perform("rotateMessageKey", body: .object([]), at: fleet)["epoch"]?.number
+    #expect(try #require(epoch) > 1 << 20)
+  }
+
+  @Test(arguments: TestedDatabase.installed)
   func `a service that an earlier version created makes one key for apps, whichever instance opens it first`(
     database: TestedDatabase
   ) throws {

@@ -116,6 +116,22 @@ import Testing
     #expect(throws: AdministrationFault.notFound) { try test.perform("removeDomain", key: "api.example") }
   }
 
+  @Test(arguments: TestedDatabase.installed)
+  func `a revoked prover gets nothing any more, until it is reinstated`(database: TestedDatabase) throws {
+    let test = try TestFleet(database)
+    try test.setFeatures { $0.secureStrings = true }
+    try test.addDomain("api.example")
+    _ = try test.fetched(TestApp(salt: 1)) { $0.domain = "api.example" }
+    let id = try #require(try test.list("listProvers").first?["id"]?.text)
+    _ = try test.perform("revokeProver", key: id, body: .object([("reason", .string("lost"))]))
+    for salt: UInt8 in [1, 2] {
+      let answer = try test.fetch(TestApp(salt: salt)) { ($0.domain, $0.strings) = ("api.example", true) }
+      #expect(answer.reasons == ["revokedProver"])
+    }
+    _ = try test.perform("reinstateProver", key: id, body: .object([]))
+    #expect(try test.fetched(TestApp(salt: 3)) { $0.domain = "api.example" }["token"]?.text != nil)
+  }
+
   @Test func `a custom token has the app's claims and the service's, and none of these can be the app's`() throws {
     let test = try TestFleet(.sqlite)
     try test.setFeatures { $0.customTokens = true }

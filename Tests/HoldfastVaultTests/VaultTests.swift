@@ -132,6 +132,22 @@ import HoldfastVault
     #expect(throws: VaultFault.otherVault) { _ = try new.decrypted(sealed) }
   }
 
+  @Test func `wiping removes the keys, whatever else is in the folder, and leaves that alone`() throws {
+    for wipes in [true, false] {
+      let made = try TestVault(attemptLimit: 3)
+      try Files.createPrivateDirectory(at: made.vault.path + "/.before")
+      try made.put([1], into: "a letter")
+      if wipes {
+        try made.vault.wipe()
+        #expect(try made.names().sorted() == [".before", "a letter"])
+      } else {
+        for _ in 0..<3 { _ = made.fault(of: wrongPasscode) }
+        #expect(try made.names().sorted() == [".before", "a letter", "attempts"])
+        #expect(made.faultOfKeyFile() == .wiped)
+      }
+    }
+  }
+
   @Test func `a creation that was interrupted is repeated, and until then nothing is unlocked`() throws {
     let made = try TestVault()
     try IncompleteFolder.mark(made.vault.path, as: .vault)

@@ -25,4 +25,11 @@ int holdfast_end_child(pid_t child);
 /// Blocks SIGPIPE in the calling thread, so that writing to a peer that has ended fails with `EPIPE`.
 void holdfast_block_broken_pipe(void);
 
+/// Makes a pipe whose two ends no program that another thread starts meanwhile gets. Returns 0, or -1 with `errno`.
+int holdfast_pipe(int *_Nonnull ends);
+
+/// Writes as write(2) does. A peer that has ended gives `EPIPE`, and its signal does not reach the process, whatever the mask of the
+/// calling thread.
+ssize_t holdfast_write_without_signal(int descriptor, const void *_Nullable bytes, size_t count);
+
 #endif

@@ -23,6 +23,7 @@ package final class BlindedSecret: Sendable {
   package convenience init(
     blinding secret: borrowing SecretBytes, with protector: borrowing ProtectionSecret, as protection: Protection
   ) throws(AuthenticatorFault) {
+    guard protection.inputs == protector.inputs else { throw .protectionMismatch(protection.inputs) }
     var bytes = SecretBytes(copying: secret.bytes)
     try protection.combineMasks(with: &bytes, from: protector)
     self.init(protection: protection, bytes: bytes)
@@ -32,8 +33,21 @@ package final class BlindedSecret: Sendable {
   ///
   /// - Throws: `protectionMismatch` if `protector` is of another kind, `otherHost`.
   package func unblinded(with protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes {
+    guard protection.inputs == protector.inputs else { throw .protectionMismatch(protection.inputs) }
     var secret = bytes.withBytes { SecretBytes(copying: $0) }
     try protection.combineMasks(with: &secret, from: protector)
+    return secret
+  }
+
+  /// Returns the secret as `protector` opens it, which may have more inputs than are needed; nil if it lacks one, or has another
+  /// host's secret.
+  func unblinded(withInputsOf protector: borrowing ProtectionSecret) throws(AuthenticatorFault) -> SecretBytes? {
+    guard protection.inputs.isSubset(of: protector.inputs) else { return nil }
+    var secret = bytes.withBytes { SecretBytes(copying: $0) }
+    do throws(AuthenticatorFault) { try protection.combineMasks(with: &secret, from: protector) } catch {
+      guard error == .otherHost else { throw error }
+      return nil
+    }
     return secret
   }
 
@@ -62,11 +76,12 @@ package final class BlindedSecret: Sendable {
 }
 
 extension Protection {
-  /// Combines `bytes` with all masks, by XOR: this blinds a secret, and done again, it unblinds it.
+  /// Combines `bytes` with all masks, by XOR: this blinds a secret, and done again, it unblinds it. Other inputs of `protector` do
+  /// not matter.
   fileprivate func combineMasks(
     with bytes: inout SecretBytes, from protector: borrowing ProtectionSecret
   ) throws(AuthenticatorFault) {
-    guard inputs == protector.inputs else { throw .protectionMismatch(inputs) }
+    guard inputs.isSubset(of: protector.inputs) else { throw .protectionMismatch(inputs) }
     if let host, protector.hostCheck(salt: host.salt).map({ constantTimeEqual($0.bytes, host.check.bytes) }) != true {
       throw .otherHost
     }

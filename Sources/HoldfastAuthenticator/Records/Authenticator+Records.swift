@@ -191,7 +191,7 @@ extension Unicode.Scalar {
 /// to the same secret.
 extension Authenticator {
   /// Checks that no secret in `records` occurs twice in `records` and the file, unless both copies are unprotected.
-  /// Copies in the file under another PIN cannot be detected.
+  /// Copies in the file under another PIN, or with a key or host that was not given, cannot be detected.
   ///
   /// - Throws: `secretTwice`.
   func refuseSecretsTwice(
@@ -206,8 +206,7 @@ extension Authenticator {
     for stored in try tables.records() {
       guard let secret = stored.secret else { continue }
       let isOpen = secret.protection == .none
-      guard isOpen || secret.protection.inputs == protector.inputs else { continue }
-      let plain = try isOpen ? secret.unblinded(with: ProtectionSecret.none) : secret.unblinded(with: protector)
+      guard let plain = try secret.unblinded(withInputsOf: protector) else { continue }
       for record in records where !record.replaces(stored.record) {
         let staysOpen = record.isOpen || protector.inputs == .none
         guard !(isOpen && staysOpen) else { continue }

@@ -118,7 +118,9 @@ public struct VerifierSession<
 
   /// Reads the policy again. A file that changes between M1 and M2 applies to M2.
   private mutating func renewPolicy() {
-    policy.current = device.watch.policy(realClock: device.clock.unixSeconds())
+    let now = device.clock.unixSeconds()
+    policy.current = device.watch.policy(realClock: now)
+    policy.hasClock = now != nil
     policyReadAt = device.clock.monotonicMilliseconds()
   }
 }

@@ -99,12 +99,15 @@ extension Ledger {
     } catch { return false }
   }
 
-  /// Returns whether a time, in Unix seconds, is before the clock floor; true if the ledger cannot be read.
-  func isPast(_ time: UInt64) -> Bool {
-    do throws(DatabaseError) {
-      return try read { (tables) throws(DatabaseError) in try tables.state().clockFloor > time }
-    } catch { return true }
+  /// Returns the time by which a policy judges, in Unix seconds: the later one of the clock and the floor. It is nil if the clock
+  /// is so far behind the floor that it has lost the time, and if the ledger cannot be read.
+  func time(by clock: UInt64) -> UInt64? {
+    guard let floor = try? read({ (tables) throws(DatabaseError) in try tables.state().clockFloor }) else { return nil }
+    return floor <= clock + Self.clockToleranceSeconds ? max(floor, clock) : nil
   }
+
+  /// The most by which an issuer's clock, which raises the floor, is expected to be ahead of the device's.
+  private static var clockToleranceSeconds: UInt64 { 600 }
 
   /// Writes the outcome of an accepted round, without waiting for the disk.
   ///

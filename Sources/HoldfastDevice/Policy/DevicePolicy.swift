@@ -198,6 +198,9 @@ package final class SessionPolicy: Policy {
   /// Makes a policy that allows nothing yet. `ledger` says which tokens were introduced; without one, none was.
   package init(ledger: Ledger? = nil) { self.ledger = ledger }
 
+  /// Whether the device has a real clock. Without one, a session estimates the time, and no condition is judged by that.
+  package var hasClock = true
+
   /// Returns the rule for a request. A clock that is behind the clock floor has lost the time, and does not count.
   package func rule(
     for request: borrowing Request, of token: borrowing AuthenticatedToken, realClock: UInt64?
@@ -206,7 +209,8 @@ package final class SessionPolicy: Policy {
     guard let conditions = current.conditions[request.command] else { return rule(for: request.command) }
     let isIntroduced =
       conditions.dependsOnUse && ledger?.hasIntroduced(token, for: request.command) ?? false
-    let now = realClock.flatMap { clock in (ledger?.isPast(clock) ?? false) ? nil : clock }
+    var now = hasClock ? realClock : nil
+    if let ledger, let clock = now { now = ledger.time(by: clock) }
     let rule = current.rule(
       for: request, issuedAt: token.claims.issuedAt, now: now, isIntroduced: isIntroduced)
     introduces = conditions.dependsOnUse && !isIntroduced && rule != nil

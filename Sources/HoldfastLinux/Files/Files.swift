@@ -59,7 +59,7 @@ package enum Files {
   ///
   /// Flash disks, and file systems that keep journals or copies, may write the zeros to another place.
   ///
-  /// - Parameter path: The file, at most 16 MiB of which are overwritten. Anything but a regular file is only removed.
+  /// - Parameter path: The file, at most 16 MiB of which are overwritten. What cannot be overwritten is only removed.
   /// - Throws: `notFound`, `isDirectory`, `noPermission`, `other`.
   package static func eraseFile(at path: String, operations: FileOperations = .system) throws(FileError) {
     do throws(SystemError) {
@@ -71,8 +71,8 @@ package enum Files {
         try operations.synchronize(file.number)
       }
     } catch {
-      // A link, a socket and a pipe without a reader cannot be opened like this.
-      guard error.number == ELOOP || error.number == ENXIO else { throw FileError(error, at: path) }
+      // What cannot be overwritten, such as a link, a read-only file or one on a full disk that copies, is removed nevertheless.
+      guard error.number != ENOENT else { throw FileError(error, at: path) }
     }
     try removeFile(at: path, operations: operations)
   }

@@ -74,7 +74,7 @@ public enum FolderKind: String, Sendable, CaseIterable {
 /// The mark is written before all other files and removed after them. So the next command can distinguish a folder that has
 /// never been used, which it may remove, from one that lost a file.
 package enum IncompleteFolder {
-  static let markName = "half-made"
+  package static let markName = "half-made"
 
   /// Returns whether the creation of a folder began and did not end.
   ///

@@ -87,7 +87,8 @@ struct KernelPosture {
     guard case .text(let pattern) = files.read("/proc/sys/kernel/core_pattern") else {
       return Posture.Observation(.coreDumpProgram, .unknown)
     }
-    guard pattern.first == 0x7c else { return Posture.Observation(.coreDumpProgram, .clear) }
+    // `|` begins a program, and `@` a socket to which one listens.
+    guard pattern.first == 0x7c || pattern.first == 0x40 else { return Posture.Observation(.coreDumpProgram, .clear) }
     var program = pattern[1...].trimmed
     return Posture.Observation(.coreDumpProgram, .found, program.take(until: 0x20))
   }

@@ -70,7 +70,9 @@ struct SurroundingsPosture {
     case nil: break
     }
     // On x86, a hypervisor sets a flag of the processor that no real one has. Other processors have no line `flags`.
-    if case .text(let processors) = files.read("/proc/cpuinfo", limit: 1 << 22) {
+    let processors = files.read("/proc/cpuinfo", limit: 1 << 22)
+    if processors == .unreadable { isKnown = false }
+    if case .text(let processors) = processors {
       for line in processors.lines {
         var value = line
         guard value.take(until: 0x3a).trimmed.equals("flags") else { continue }

@@ -166,12 +166,17 @@ package struct Proof: ~Copyable {
     }
   }
 
+  /// Checks the terms of the only enrolment that is possible, if it is known before a device has answered.
+  package func checkBeforeConnecting() throws(ProverError) {
+    if let only = enrolments.only { try termsCheck.check(only) }
+  }
+
   /// Measures, connects, and receives the device's first message.
   func meet(_ connect: () throws(ProverError) -> Conversation) throws(ProverError) -> Meeting {
     var timing = ProofTiming()
     var stopwatch = Stopwatch()
     guard options.cancellation?.isCancelled != true else { throw .cancelled }
-    if let only = enrolments.only { try termsCheck.check(only) }
+    try checkBeforeConnecting()
     keys.warnIfDefault()
     options.progress(.measuring)
     let measurement: LiveMeasurement
@@ -201,8 +206,8 @@ package struct Proof: ~Copyable {
     do throws(StateFolderFault) { enrolment = try enrolments.enrolment(for: challenge) } catch {
       throw .state(error)
     }
-    // The only possible enrolment was checked before the connection was made.
-    if enrolments.only == nil { try termsCheck.check(enrolment) }
+    // The only possible enrolment was checked before the connection was made, unless another one has replaced it.
+    if enrolments.only?.token != enrolment.token { try termsCheck.check(enrolment) }
     return enrolment
   }
 

@@ -94,11 +94,11 @@ struct TermsCheck {
     if limit.isNear { warn(.offlineLimitNear(device, limit)) }
   }
 
-  /// Checks the versions. An enrolment that a rule wipes is removed before this throws.
-  func checkVersions(_ terms: Terms, _ device: DeviceID) throws(ProverError) {
+  /// Checks the versions. An enrolment that a rule wipes is removed before this throws, unless the rule may only block.
+  func checkVersions(_ terms: Terms, _ device: DeviceID, mayWipe: Bool = true) throws(ProverError) {
     for finding in terms.findings(release: host.release) {
       switch finding.action {
-      case .wipe:
+      case .wipe where mayWipe:
         do throws(StateFolderFault) { try folder.remove(device) } catch {
           // Another process has removed it meanwhile.
           switch error {
@@ -107,7 +107,7 @@ struct TermsCheck {
           }
         }
         throw .refused(.wiped(device, finding))
-      case .block: throw .refused(.notCompliant(device, finding))
+      case .wipe, .block: throw .refused(.notCompliant(device, finding))
       case .warn: warn(.notCompliant(device, finding))
       }
     }

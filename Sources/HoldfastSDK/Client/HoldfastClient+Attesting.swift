@@ -18,6 +18,8 @@ extension HoldfastClient {
     let evidence: TakenEvidence
     /// The moment before the service was asked.
     let asked: Moment
+    /// ``ClientState/refusalCount`` at that moment.
+    let refusalCount: Int
   }
 
   /// A failed fetch.
@@ -34,7 +36,7 @@ extension HoldfastClient {
   func attest(
     _ wish: Wish, keep: (inout ClientState, Attested) -> Void = { _, _ in }
   ) throws(NoAnswer) -> Attested {
-    let (statements, generation) = state.withLock { ($0.statements, $0.generation) }
+    let (statements, generation, refusalCount) = state.withLock { ($0.statements, $0.generation, $0.refusalCount) }
     let evidence = try taking { try environment.measurer.takeEvidence(claims(statements)) }
     var members = members(of: evidence, statements)
     if let domain = wish.domain { members.append(("domain", .string(domain.name))) }
@@ -45,7 +47,7 @@ extension HoldfastClient {
     guard let answer = FetchAnswer(value), wish.domain == nil || answer.token != nil,
       wish.payload == nil || answer.custom != nil, !wish.strings || answer.strings != nil
     else { throw NoAnswer(.noService) }
-    let attested = Attested(answer: answer, evidence: evidence, asked: asked)
+    let attested = Attested(answer: answer, evidence: evidence, asked: asked, refusalCount: refusalCount)
     takeOver(attested, generation: generation, keep)
     return attested
   }
@@ -127,8 +129,11 @@ extension HoldfastClient {
       state.forcedPins = answer.forcedPins
       let hasNewID = state.deviceID != answer.deviceID
       state.deviceID = answer.deviceID
-      state.messageKey = answer.messageKey
-      if state.generation == generation { keep(&state, attested) }
+      // Another thread may have been refused since this one asked; then nothing is given back.
+      if state.refusalCount == attested.refusalCount {
+        state.messageKey = answer.messageKey
+        if state.generation == generation { keep(&state, attested) }
+      }
       return (hasNewID, state.configuration.map { $0.revision < answer.revision } ?? true)
     }
     if hasNewID { try? folder.keep(deviceID: answer.deviceID) }
@@ -138,6 +143,7 @@ extension HoldfastClient {
   /// Forgets what only an app has that was attested. Its signatures over messages are wrong from now on, but look like others.
   private func takeAway() {
     let key = try? MessageKey.random()
+    state.withLock { $0.refusalCount += 1 }
     try? stringsFile.remove()
     state.withLock { state in
       state.tokens.removeAll()

@@ -90,7 +90,7 @@ extension HoldfastClient {
 
   private static func payload(_ text: String) -> JSONValue? {
     guard let value = try? JSONValue(parsing: Array(text.utf8), byteLimit: 1 << 16), let members = value.members,
-      value.compact().count <= 4096, members.allSatisfy({ !["iss", "iat", "exp", "did", "arc"].contains($0.0) })
+      value.compact().count <= 4096, members.allSatisfy({ !["iss", "iat", "exp", "did", "arc", "dev"].contains($0.0) })
     else { return nil }
     return value
   }

@@ -65,9 +65,17 @@ extension HoldfastClient {
         values: attested.answer.strings ?? [:], responseCode: attested.answer.responseCode, fetched: attested.asked,
         bootID: environment.bootID)
       let measurement = attested.evidence.measurement
-      state.withLock { $0.strings = (fetched, measurement) }
-      // Without a disk, they count at least for this process.
-      try? stringsFile.write(fetched.encoded, boundTo: measurement)
+      // Another thread may have been refused since this one asked; then they are given, but not kept.
+      let isKept = state.withLock { state in
+        guard state.refusalCount == attested.refusalCount else { return false }
+        state.strings = (fetched, measurement)
+        return true
+      }
+      if isKept {
+        // Without a disk, they count at least for this process.
+        try? stringsFile.write(fetched.encoded, boundTo: measurement)
+        if state.withLock({ $0.refusalCount }) != attested.refusalCount { try? stringsFile.remove() }
+      }
       return fetched
     } catch {
       switch error.result.status {

@@ -144,6 +144,8 @@ struct ClientState: Sendable {
   var statements = AttestationStatements()
   /// The number of changes of ``statements``.
   private(set) var generation = 0
+  /// The number of refusals so far. What was asked for before the last one is not kept.
+  var refusalCount = 0
 
   init(configuration: AccountConfiguration?, deviceID: FixedBytes<16>?) {
     (self.configuration, self.deviceID) = (configuration, deviceID)

@@ -24,7 +24,7 @@ package struct FetchWishes: Sendable {
   /// The largest payload of a custom token, in bytes of compact JSON.
   package static let payloadLimit = 4096
   /// The claims that the service sets in a custom token.
-  package static let reservedClaims = ["iss", "iat", "exp", "did", "arc"]
+  package static let reservedClaims = ["iss", "iat", "exp", "did", "arc", "dev"]
 
   /// Returns whether a value can be the payload of a custom token.
   package static func canSign(_ payload: JSONValue) -> Bool {
@@ -139,11 +139,12 @@ extension Fleet {
   private static func customToken(
     _ payload: JSONValue, to app: borrowing ApprovedApp, with keys: FleetKeys, now: UInt64
   ) throws(FleetFault) -> String {
-    let claims: [(String, JSONValue)] = [
+    var claims: [(String, JSONValue)] = [
       ("iss", .string(keys.policy.attestationIssuer.description)), ("iat", .integer(now)),
       ("exp", .integer(now + customSeconds)), ("did", .string(paddedBase64(app.hostID.bytes))),
       ("arc", .string(app.code.description)),
     ]
+    if app.isDevelopment { claims.append(("dev", .bool(true))) }
     // The names of the payload are others, so no claim can be set twice.
     let chosen = (payload.members ?? []).filter { name, _ in !FetchWishes.reservedClaims.contains(name) }
     return try CompactToken.signed(.object(chosen + claims), as: .custom, by: keys.appTokens)

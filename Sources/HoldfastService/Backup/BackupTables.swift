@@ -42,12 +42,10 @@ extension BackupTable {
     ) { row, _ in
       guard case .text(let name) = row[0], let setting = AppSetting(rawValue: name) else { return }
       switch setting {
-      // Apps know a number that was raised after the backup, and take no lower one.
-      case .configuration, .messageEpoch:
-        if case .integer(let number) = row[2] { row[2] = .integer(number + 1 << 20) }
       // The key may have been replaced or removed after the backup.
       case .developmentKey: row[1] = .bytes([])
-      case .forcedPins: break
+      // Raised for every service: see `cutOff`.
+      case .configuration, .messageEpoch, .forcedPins: break
       }
     },
     BackupTable(

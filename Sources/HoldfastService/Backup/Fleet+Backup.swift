@@ -181,6 +181,15 @@ extension FleetSession {
         ON CONFLICT (name) DO UPDATE SET revision = excluded.revision
         """,
         .bytes([]), .unsigned(session.now))
+      // Apps know a number that was raised after the backup, and take no lower one. A service that never raised it has no row.
+      for setting in [AppSetting.configuration, .messageEpoch] {
+        try session.run(
+          """
+          INSERT INTO settings (name, value, revision) VALUES ($1, $2, 1048577)
+          ON CONFLICT (name) DO UPDATE SET revision = settings.revision + 1048576
+          """,
+          .text(setting.rawValue), .bytes([]))
+      }
       try session.raiseRevision()
     }
   }

@@ -108,7 +108,13 @@ extension Fleet {
         prover: hostID, image: evidence.image)
       return .refused(refusal)
     }
-    try session.remember(hostID)
+    let isRevoked = try session.remember(hostID)
+    // An attestation for a device is refused when its token is asked for, with what else is known then.
+    if presented.presenter.isEmpty, try isRevoked.found() ?? true {
+      let refusal = Refusal(reasons: [.revokedProver], code: code)
+      try session.record(refusal, at: "fetch", device: nil, prover: hostID, image: evidence.image)
+      return .refused(refusal)
+    }
     return .approved(
       ApprovedApp(
         evidence: evidence, approval: approval, release: release, hostID: hostID, code: code,

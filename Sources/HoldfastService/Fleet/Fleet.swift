@@ -82,7 +82,8 @@ package final class Fleet: Sendable {
     let revision = try session.revision()
     if let keys = opened.withLock({ $0 }), keys.revision == revision { return keys }
     let keys = try session.keys(with: serviceKey)
-    opened.withLock { $0 = keys }
+    // Another process may have committed a change while the tables were read.
+    if try session.revision() == keys.revision { opened.withLock { $0 = keys } }
     return keys
   }
 

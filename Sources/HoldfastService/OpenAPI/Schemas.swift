@@ -50,7 +50,9 @@ extension Schema {
         "settings",
         .object([
           Property("type", .choice(AppSettings.Kind.allCases.map(\.rawValue)), required: true, "Their kind."),
-          Property("value", .base64(byteLimit: AppSettings.maximumByteCount), required: true, "Their bytes."),
+          // Whole groups of three bytes, so that the longest text of the schema is not too long.
+          Property(
+            "value", .base64(byteLimit: AppSettings.maximumByteCount / 3 * 3), required: true, "Their bytes."),
         ]), "Settings for the app."),
       Property(
         "compliance",

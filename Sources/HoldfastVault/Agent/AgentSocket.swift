@@ -14,7 +14,7 @@ struct AgentSocket: ~Copyable, Sendable {
     try retrying { fchmod(made.number, 0o600) }
     let folder = try Descriptor(opening: Self.folder(of: path), flags: O_RDONLY | O_DIRECTORY)
     // Two agents that start at once take turns between bind(2) and listen(2), when a socket looks like a stale one.
-    try retrying { flock(folder.number, LOCK_EX) }
+    try Self.takeTurn(folder)
     do throws(SystemError) { try unsafe Self.withAddress(path) { unsafe bind(made.number, $0, $1) } } catch {
       guard error.number == EADDRINUSE, try Self.isStale(path) else { throw error }
       try retrying { unsafe unlink(path) }
@@ -44,7 +44,31 @@ struct AgentSocket: ~Copyable, Sendable {
   }
 
   private static func make() throws(SystemError) -> Descriptor {
-    try Descriptor(taking: socket(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue), 0))
+    let made = try Descriptor(taking: socket(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue | SOCK_CLOEXEC.rawValue), 0))
+    // A listener that accepts nobody does not hold up a connect(2). Source: socket(7).
+    var limit = timeval(tv_sec: Int(patienceMilliseconds) / 1000, tv_usec: 0)
+    let byteCount = socklen_t(MemoryLayout<timeval>.size)
+    try retrying { unsafe setsockopt(made.number, SOL_SOCKET, SO_SNDTIMEO, &limit, byteCount) }
+    return made
+  }
+
+  /// The longest wait for another process, in milliseconds.
+  private static var patienceMilliseconds: Int { 5000 }
+
+  /// Locks a folder, in which another user may hold the lock for ever.
+  ///
+  /// - Throws: `EAGAIN` after five seconds.
+  private static func takeTurn(_ folder: borrowing Descriptor) throws(SystemError) {
+    let deadline = Deadline(afterMilliseconds: patienceMilliseconds)
+    while true {
+      do throws(SystemError) {
+        try retrying { flock(folder.number, LOCK_EX | LOCK_NB) }
+        return
+      } catch {
+        guard error.number == EAGAIN, !deadline.hasPassed else { throw error }
+        usleep(10_000)
+      }
+    }
   }
 
   private static func folder(of path: String) -> String {

@@ -90,19 +90,37 @@ struct VaultFiles: Sendable {
     for name in found.staleNames { try? Files.writeFileAtomically(bytes, at: path(name), overwrite: true) }
   }
 
-  /// Overwrites and removes everything in the folder but the counter, also what interrupted writes have left. The removal is
-  /// durable when this returns.
+  /// Overwrites and removes both copies of the record, whatever else is in the folder, and then what interrupted writes have left.
+  /// The removal is durable when this returns. Files that are not a vault's stay.
   func eraseKeys() throws(VaultFault) {
     do throws(FileError) {
-      for name in try Files.names(inFolder: folder, limit: 1024) where name != Self.attemptsName {
+      for name in Self.recordNames {
+        try Self.ignoringAbsence { () throws(FileError) in try Files.eraseFile(at: path(name)) }
+      }
+      for name in try Files.names(inFolder: folder, limit: 65_536) where Self.isUnfinished(name) {
         try Files.eraseFile(at: path(name))
       }
     } catch { throw .file(error) }
   }
 
-  /// Removes the folder with the counter, after ``eraseKeys()``.
+  /// Removes the counter, after ``eraseKeys()``, and the folder unless something else is in it.
   func removeFolder() throws(VaultFault) {
-    do throws(FileError) { try Files.removeFlatFolder(at: folder) } catch { throw .file(error) }
+    do throws(FileError) {
+      try Self.ignoringAbsence { () throws(FileError) in try Files.removeFile(at: path(Self.attemptsName)) }
+      do throws(FileError) { try Files.removeEmptyFolder(at: folder) } catch {
+        guard error.kind == .exists else { throw error }
+      }
+    } catch { throw .file(error) }
+  }
+
+  private static func isUnfinished(_ name: String) -> Bool {
+    name == IncompleteFolder.markName || name.hasPrefix(".holdfast-") && name.hasSuffix(".tmp")
+  }
+
+  private static func ignoringAbsence(_ body: () throws(FileError) -> Void) throws(FileError) {
+    do throws(FileError) { try body() } catch {
+      guard error.kind == .notFound else { throw error }
+    }
   }
 
   private func encoded(_ record: VaultRecord, _ host: borrowing Secret<32>) throws(VaultFault) -> [UInt8] {

@@ -138,6 +138,7 @@ extension ProofOutcome {
 
   fileprivate var retry: String {
     guard let seconds = verdict.notice.retryAfterSeconds else { return "" }
+    guard seconds < endlessLockoutSeconds else { return "; the device's owner has locked the user out" }
     return "; the device checks the next code in \(seconds) s"
   }
 

@@ -38,22 +38,37 @@ struct Wipe: Verb {
       throw Failure(.usage, "nothing was named that should be wiped", hint: "use --state, --vault or --host-secret")
     }
     let vaults = try vaultsToWipe()
-    if let state {
+    if let state, vault == nil, !hostSecret {
       let folder = ProverFolder(path: state)
       try reading(folder) { () throws(StateFolderFault) in try folder.requireExistence() }
     }
     if !yes { try Confirmation.ask("this cannot be undone", word: "wipe") }
-    // The keys go first.
+    // The keys go first. A failure does not keep the rest, and what an earlier run has removed is no failure.
+    var failure: Failure?
+    var vaultCount = 0
     for path in vaults {
-      do throws(VaultFault) { try Vault(path: path).wipe() } catch { throw Failure(error, vault: path) }
+      do throws(VaultFault) {
+        try Vault(path: path).wipe()
+        vaultCount += 1
+      } catch {
+        guard error == .missing, vaults.count > 1 || state != nil || hostSecret else {
+          failure = failure ?? Failure(error, vault: path)
+          continue
+        }
+      }
     }
     var removed: ProverFolder.Removed?
-    if let state {
+    if let state, unsafe access(state, F_OK) == 0 {
       let folder = ProverFolder(path: state)
-      removed = try reading(folder) { () throws(StateFolderFault) in try folder.removeAll() }
+      do throws(Failure) {
+        removed = try reading(folder) { () throws(StateFolderFault) in try folder.removeAll() }
+      } catch { failure = failure ?? error }
     }
-    if hostSecret { try removeHostSecret() }
-    report(removed, vaultCount: vaults.count)
+    if hostSecret {
+      do throws(Failure) { try removeHostSecret() } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
+    report(removed, vaultCount: vaultCount)
   }
 
   /// Returns the vaults that exist, the named one and the one in the state folder.

@@ -54,6 +54,19 @@ import HoldfastAuthenticator
     return secret.bytes.withBytes { [UInt8]($0) }
   }
 
+  @Test func `a secret that the PIN at hand opens is not stored again with a key or host in addition`() throws {
+    let test = try stolen(key: nil, host: nil)
+    let copies = [NewRecord("bob", 1, .otp, secret: randomSecret)]
+    #expect(throws: AuthenticatorFault.secretTwice) { try test.add(copies, protection: inputs("1357", key: 1)) }
+    #expect(throws: AuthenticatorFault.secretTwice) { try test.add(copies, protection: inputs("1357", host: 2)) }
+  }
+
+  @Test func `a record of another host does not keep new ones out`() throws {
+    let test = try stolen(key: nil, host: 2)
+    try test.add([NewRecord("bob", 1, .otp, secret: rfcSecret)], protection: inputs("1357", host: 3))
+    #expect(try test.authenticator.records(user: "bob").count == 1)
+  }
+
   @Test func `a stolen authenticator with both masks is tried, and neither the PIN nor the key can be told`() throws {
     let test = try stolen(host: nil)
     let record = try test.authenticator.record(purpose: .otp)

@@ -82,10 +82,11 @@ struct BenchLatency: Verb {
   ) throws(Failure) -> LatencyStatistics {
     let id = try device.map { text throws(Failure) in try DeviceID(deviceArgument: text) }
     let enrolments = try reading(folder) { () throws(StateFolderFault) in try EnrolmentChoice(folder, expecting: id) }
-    let proof = Proof(
-      enrolments: enrolments, keys: .app, request: try Request(command: command, parameters: []),
-      options: ProofOptions(),
-      warn: Console.warn)
+    let request = try Request(command: command, parameters: [])
+    let proof: Proof
+    do throws(ProverError) {
+      proof = try Prover(state: folder.path, keys: .app, warn: Console.warn).proof(enrolments, request, ProofOptions())
+    } catch { throw Failure(error, folder: folder.path, endpoint: endpoint) }
     var statistics = LatencyStatistics()
     let warmUp = 3
     for round in 0..<warmUp + rounds {

@@ -41,9 +41,13 @@ struct BenchRounds: Verb {
     guard (1...1_000_000).contains(rounds) else { throw Failure(.usage, "--rounds must be from 1 to 1000000") }
     let timeoutMilliseconds = try waiting.milliseconds()
     let endpoint = try Endpoint(peerArgument: connect)
-    let proof = Proof(
-      enrolments: try enrolled.choice(), keys: .app, request: try Request(command: command, parameters: []),
-      options: ProofOptions(timeoutMilliseconds: timeoutMilliseconds), warn: Console.warn)
+    let request = try Request(command: command, parameters: [])
+    let choice = try enrolled.choice()
+    let proof: Proof
+    do throws(ProverError) {
+      proof = try Prover(state: enrolled.state, keys: .app, warn: Console.warn).proof(
+        choice, request, ProofOptions(timeoutMilliseconds: timeoutMilliseconds))
+    } catch { throw Failure(error, folder: enrolled.state, endpoint: endpoint) }
     let acceptor = try pairing.acceptor(for: endpoint)
     defer { withExtendedLifetime(acceptor) {} }
     var denial: Failure?
@@ -57,6 +61,7 @@ struct BenchRounds: Verb {
   private func run(
     _ proof: borrowing Proof, at endpoint: Endpoint, _ timeoutMilliseconds: Int
   ) throws(ProverError) -> Failure? {
+    try proof.checkBeforeConnecting()
     let measurement: LiveMeasurement
     do throws(MeasurementError) { measurement = try proof.measure() } catch { throw .measurement(error) }
     var conversation = try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)

@@ -47,6 +47,9 @@ struct OTPProtect: Verb {
     guard !confirm || !(undo || undoCodeFile != nil) else {
       throw Failure(.usage, "--confirm and --undo-code-file cannot be combined")
     }
+    guard !(confirm || undo || undoCodeFile != nil) || !(isAboutMasks || new.replacesPIN) else {
+      throw Failure(.usage, "--confirm and --undo end a change, and cannot be combined with another one")
+    }
     try new.check()
     guard !(removeKeys && new.addsKey), !(unbindHost && new.bindHost) else {
       throw Failure(.usage, "a key or a host cannot be added and removed at once")

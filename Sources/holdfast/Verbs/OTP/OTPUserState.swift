@@ -48,10 +48,17 @@ struct OTPUserState: Verb {
           ("seconds", .integer(state.lockedSeconds)),
         ]))
     } else {
-      let lock = state.lockedSeconds == 0 ? "not locked out" : "locked out for \(state.lockedSeconds) s"
+      let lock = state.lockedSeconds == 0 ? "not locked out" : "locked out \(lockoutText(state.lockedSeconds))"
       Console.result("\(user): \(lock), \(state.failureCount) \(state.failureCount == 1 ? "code" : "codes") rejected")
     }
   }
+}
+
+/// The seconds, a hundred years, from which a lockout has no end: the owner has to unlock the user.
+let endlessLockoutSeconds: UInt64 = 100 * 366 * 86_400
+
+private func lockoutText(_ seconds: UInt64) -> String {
+  seconds < endlessLockoutSeconds ? "for \(seconds) s" : "until the device's owner unlocks the user"
 }
 
 struct OTPShouldSync: Verb {
