@@ -13,7 +13,7 @@ package struct CarrierTask: Sendable {
   package let authorities: String?
   /// The time for the whole task, in seconds.
   package var timeoutSeconds: UInt64
-  /// What the services are asked for.
+  /// The request to the services.
   package var work: CarrierWork
 
   /// The maximum byte count of a task.
@@ -42,7 +42,7 @@ package struct CarrierTask: Sendable {
   }
 }
 
-/// What a carrier asks services for.
+/// The kinds of request that a carrier makes to services.
 package enum CarrierWork: Sendable {
   /// Evidence is exchanged for a measurement token, which may take an operator's decision.
   case enrolment(EnrolmentWork)

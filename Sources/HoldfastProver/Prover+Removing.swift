@@ -14,7 +14,7 @@ extension Prover {
     do throws(StateFolderFault) { try folder.remove(device) } catch { throw .state(error) }
   }
 
-  /// Removes everything that provers keep in the state folder: all enrolments, waiting baselines and pins. The removal is durable
+  /// Removes everything that provers keep in the state folder: all enrolments, waiting baselines, pins and posture rules. The removal is durable
   /// when this returns. The secret of this host stays, because other state folders use it too.
   ///
   /// After an interruption, the call may be repeated.

@@ -4,7 +4,7 @@ import HoldfastLinux
 import HoldfastMeasurement
 import HoldfastOpenSSL
 
-/// What a vault needs from its host. Tests supply their own.
+/// The services of the host that a vault needs. Tests supply their own.
 package struct VaultEnvironment: Sendable {
   /// Returns the secret of this host, and creates it first where `creating` is true.
   package var hostSecret: @Sendable (_ creating: Bool) throws(HostSecretFault) -> Secret<32>

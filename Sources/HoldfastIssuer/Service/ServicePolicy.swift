@@ -27,7 +27,7 @@ package struct ServicePolicy: Sendable, Equatable {
   package var commands: [BoundedText<32>]?
   /// The claim `max` of measurement tokens; nil to omit it.
   package var maximumUses: UInt64?
-  /// What the online service gives to attested apps in addition to tokens.
+  /// The features that the online service offers to attested apps.
   package var features = AppFeatures()
   /// The conditions for provers.
   package var conditions = Conditions()
@@ -143,7 +143,7 @@ extension ServicePolicy {
   }
 }
 
-/// What the online service gives to attested apps in addition to tokens. All are off unless the policy says otherwise.
+/// The features that the online service offers to attested apps in addition to tokens. All are off unless the policy says otherwise.
 package struct AppFeatures: Sendable, Equatable {
   /// The texts that operators set for apps.
   package var secureStrings = false

@@ -1,6 +1,6 @@
 import HoldfastCore
 
-/// What the kernel says of itself: taint, Secure Boot, lockdown, modules, tracing and core dumps.
+/// The findings about the kernel, by its own statements: taint, Secure Boot, lockdown, modules, tracing and core dumps.
 struct KernelPosture {
   let observations: [Posture.Observation]
 

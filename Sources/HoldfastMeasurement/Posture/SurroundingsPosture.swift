@@ -1,4 +1,4 @@
-/// What surrounds the process: a container, a virtual machine, or neither.
+/// The findings about the surroundings of the process: a container, a virtual machine, or neither.
 ///
 /// It looks where systemd-detect-virt(1) does, and is as easy to deceive.
 struct SurroundingsPosture {
@@ -87,7 +87,7 @@ struct SurroundingsPosture {
   }
 }
 
-/// What the process itself shows, by the same findings that a measurement has.
+/// The findings about the process itself, the same as those of a measurement.
 struct ProcessPosture {
   let observations: [Posture.Observation]
 

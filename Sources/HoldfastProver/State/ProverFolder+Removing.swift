@@ -20,7 +20,7 @@ extension ProverFolder {
     try inFolder(pendingPath) { () throws(StateFolderFault) in try remove(name, in: pendingPath) }
   }
 
-  /// What ``removeAll()`` removed and left.
+  /// The result of ``removeAll()``.
   package struct Removed: Sendable, Equatable {
     /// The number of enrolments.
     package let enrolmentCount: Int

@@ -5,7 +5,7 @@ import HoldfastOpenSSL
 import HoldfastProver
 
 extension HoldfastClient {
-  /// What a fetch asks for, after the attestation.
+  /// The wishes of a fetch, which are granted after the attestation.
   struct Wish {
     var domain: APIDomain?
     var payload: JSONValue?

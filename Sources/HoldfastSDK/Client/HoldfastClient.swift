@@ -120,7 +120,7 @@ public enum ClientError: Error {
   case cryptography
 }
 
-/// What a client remembers while it runs.
+/// The memory of a client while it runs.
 struct ClientState: Sendable {
   /// The newest configuration; nil if none was received yet.
   var configuration: AccountConfiguration?

@@ -1,7 +1,7 @@
 import HoldfastCore
 import HoldfastFormats
 
-/// What the service gives an app after its attestation: the answer to `POST /v1/fetch`. Members that the library does not know are
+/// The service's answer to an app after its attestation, to `POST /v1/fetch`. Members that the library does not know are
 /// ignored.
 struct FetchAnswer: Sendable {
   /// The token for the API domain, and the time at which it expires; nil if none was asked for.

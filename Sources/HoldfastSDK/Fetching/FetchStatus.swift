@@ -37,7 +37,7 @@ public enum FetchStatus: String, Sendable, CaseIterable {
   /// `INTERNAL_ERROR`.
   case internalError
 
-  /// What the app should do next.
+  /// The next step of the app.
   public enum Recommendation: String, Sendable, CaseIterable {
     /// Make the request to the API: with the token, if there is one.
     case proceed = "continue"
@@ -49,7 +49,7 @@ public enum FetchStatus: String, Sendable, CaseIterable {
     case error
   }
 
-  /// What the app should do next. For ``noService``, the document leaves a choice: continuing without a token is another one.
+  /// The next step of the app. For ``noService``, the document leaves a choice: continuing without a token is another one.
   public var recommendation: Recommendation {
     switch self {
     case .success, .unprotectedURL, .unknownURL: .proceed

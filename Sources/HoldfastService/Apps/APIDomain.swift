@@ -54,7 +54,7 @@ package struct APIDomain: Sendable, Equatable {
     }
   }
 
-  /// What the log of changes says about the domain.
+  /// The text about the domain in the log of changes.
   var detail: String {
     let words = [
       "audience \(audience)", algorithm.rawValue, "\(lifetime) s", isProtected ? "protected" : "unprotected",

@@ -5,7 +5,7 @@ import HoldfastIssuer
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// What operators set for apps, at one revision of policy and keys. It contains no secret.
+/// The settings of operators for apps, at one revision of policy and keys. It contains no secret.
 struct AttestedAppSettings: Sendable {
   /// The domains by their names.
   var domains: [String: APIDomain] = [:]

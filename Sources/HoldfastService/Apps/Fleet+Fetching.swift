@@ -5,7 +5,7 @@ import HoldfastIssuer
 import HoldfastOpenSSL
 import HoldfastStorage
 
-/// What an app asks for with its evidence.
+/// The wishes that an app sends with its evidence.
 package struct FetchWishes: Sendable {
   /// The API domain for which the app wants a token; nil for none.
   package var domain: String?

@@ -24,7 +24,7 @@ final class FleetKeys: Sendable {
   let issuers: [Issuer]
   /// The key that signs tokens and the configuration for apps.
   let appTokens: MemorySigningKey
-  /// What operators set for apps.
+  /// The settings of operators for apps.
   let apps: AttestedAppSettings
   private let signer: Mutex<AttestationSigner>
   private let opener: Mutex<AttestationOpener>

@@ -79,7 +79,7 @@ extension Vault {
     if let id { try? files.write(.wiped, id: id, for: host) }
   }
 
-  /// What anyone who may read the folder can know about a vault.
+  /// The state of a vault, as anyone who may read the folder can know it.
   public struct Status: Sendable, Equatable {
     /// Whether the vault has a passcode.
     public let hasPasscode: Bool

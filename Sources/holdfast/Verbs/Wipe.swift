@@ -38,9 +38,13 @@ struct Wipe: Verb {
       throw Failure(.usage, "nothing was named that should be wiped", hint: "use --state, --vault or --host-secret")
     }
     let vaults = try vaultsToWipe()
-    if let state, vault == nil, !hostSecret {
-      let folder = ProverFolder(path: state)
-      try reading(folder) { () throws(StateFolderFault) in try folder.requireExistence() }
+    if let state {
+      if unsafe access(state, F_OK) == 0 {
+        let folder = ProverFolder(path: state)
+        try reading(folder) { () throws(StateFolderFault) in try folder.requireExistence() }
+      } else if vault == nil, !hostSecret {
+        throw Failure(.malformed, "there is no state folder \(state)", hint: "is the name right?")
+      }
     }
     if !yes { try Confirmation.ask("this cannot be undone", word: "wipe") }
     // The keys go first. A failure does not keep the rest, and what an earlier run has removed is no failure.
@@ -55,6 +59,7 @@ struct Wipe: Verb {
           failure = failure ?? Failure(error, vault: path)
           continue
         }
+        Console.warning("there is no vault in \(path); it may have been wiped before")
       }
     }
     var removed: ProverFolder.Removed?
@@ -63,6 +68,8 @@ struct Wipe: Verb {
       do throws(Failure) {
         removed = try reading(folder) { () throws(StateFolderFault) in try folder.removeAll() }
       } catch { failure = failure ?? error }
+    } else if let state {
+      Console.warning("there is no state folder \(state); it may have been removed before")
     }
     if hostSecret {
       do throws(Failure) { try removeHostSecret() } catch { failure = failure ?? error }
@@ -75,7 +82,7 @@ struct Wipe: Verb {
   private func vaultsToWipe() throws(Failure) -> [String] {
     var paths: [String] = []
     if let vault { paths.append(vault) }
-    if let state {
+    if let state, vault != "\(state)/vault" {
       do throws(FileError) {
         if try FolderKind.kind(ofFolder: "\(state)/vault") == .vault { paths.append("\(state)/vault") }
       } catch { throw Failure(error) }
