@@ -5,6 +5,7 @@ import shutil
 import subprocess
 
 from holdfast_peer.checks import Failed
+from holdfast_peer.turns import turn
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent.parent / "firmware-sim"
 # A program or file → the Debian package that it comes from.
@@ -30,20 +31,26 @@ def prepare():
     for name, package in NEEDED.items():
         if shutil.which(name) is None and not pathlib.Path(name).is_file():
             raise Unavailable(f"there is no {name}", f"apt-get install {package}")
-    fetched = subprocess.run(
-        [FOLDER / "fetch-bearssl"], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=FETCH_SECONDS
-    )
+    with turn(FOLDER / "fetch-bearssl"):
+        fetched = subprocess.run(
+            [FOLDER / "fetch-bearssl"],
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=FETCH_SECONDS,
+        )
     if fetched.returncode == 69:
         reason, hint = fetched.stderr.splitlines()[-2:]
         raise Unavailable(reason.removeprefix("holdfast: "), hint.removeprefix("hint: "))
 
 
 def build():
-    """`make` ends what it has begun when it is told to end."""
-    making = subprocess.Popen(["make", "--no-print-directory", "-C", FOLDER], stdin=subprocess.DEVNULL)
-    try:
-        if making.wait(BUILD_SECONDS) != 0:
-            raise Failed("the firmware does not build")
-    finally:
-        making.terminate()
-        making.wait()
+    """Builds the images, one caller at a time. `make` ends what it has begun when it is told to end."""
+    with turn(FOLDER / "Makefile"):
+        making = subprocess.Popen(["make", "--no-print-directory", "-C", FOLDER], stdin=subprocess.DEVNULL)
+        try:
+            if making.wait(BUILD_SECONDS) != 0:
+                raise Failed("the firmware does not build")
+        finally:
+            making.terminate()
+            making.wait()

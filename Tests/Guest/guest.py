@@ -13,6 +13,8 @@ import signal
 import subprocess
 import threading
 
+from holdfast_peer.turns import turn
+
 HERE = pathlib.Path(__file__).resolve().parent
 FOLDER = HERE.parent.parent / ".guest" / "root"
 SYSTEM_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -48,14 +50,15 @@ def prepare():
 
 def fetch():
     """Returns the exit status. `timeout` has a process group of its own, and ends all of it when it is told to end."""
-    fetching = subprocess.Popen(
-        ["timeout", FETCH_SECONDS, HERE / "fetch"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
-    )
-    try:
-        return fetching.wait()
-    finally:
-        fetching.terminate()
-        fetching.wait()
+    with turn(HERE / "fetch"):
+        fetching = subprocess.Popen(
+            ["timeout", FETCH_SECONDS, HERE / "fetch"], stdin=subprocess.DEVNULL, stderr=subprocess.STDOUT
+        )
+        try:
+            return fetching.wait()
+        finally:
+            fetching.terminate()
+            fetching.wait()
 
 
 def make_disk(path, mebibytes, *options):
@@ -72,10 +75,11 @@ def unpacked(kernel):
     if XZ not in packed:
         return kernel
     plain = kernel.with_name("vmlinux")
-    if not plain.exists():
-        partial = kernel.with_name("vmlinux.partial")
-        partial.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[packed.index(XZ) :]))
-        partial.rename(plain)
+    with turn(HERE / "fetch"):
+        if not plain.exists():
+            partial = kernel.with_name("vmlinux.partial")
+            partial.write_bytes(lzma.LZMADecompressor(lzma.FORMAT_XZ).decompress(packed[packed.index(XZ) :]))
+            partial.rename(plain)
     return plain
 
 
