@@ -117,7 +117,7 @@ extension CallFailure {
     case .file(_, let fault): self.init(fault)
     case .incomplete, .halfMade: self.init(HF_ERROR_DAMAGED)
     case .counter(.noPermission), .counter(.ownerOnly): self.init(HF_ERROR_PERMISSION)
-    case .counter, .alreadyMade, .badTPMPath: self.init(HF_ERROR_SYSTEM)
+    case .counter, .key, .alreadyMade, .badTPMPath: self.init(HF_ERROR_SYSTEM)
     case .failed: self.init(HF_ERROR_CRYPTOGRAPHY)
     }
   }

@@ -396,3 +396,77 @@ def test_rounds_per_second_with_and_without_a_tpm(capsys, device, linux_device, 
     with capsys.disabled():
         print(f"{connections} connections: {with_tpm:.0f} rounds/s with a TPM, {without:.0f} without")
     assert 0 < with_tpm < without, "a TPM costs nothing"
+
+
+# The key in a TPM
+
+
+class DeviceWithKeyInTPM(AnchoredDevice):
+    """A device whose key is in a TPM, and which nothing anchors."""
+
+    def __init__(self, holdfast, folder, tpm):
+        LinuxDevice.__init__(self, holdfast, folder, "--tpm-key", tpm.path)
+        self.tpm = tpm
+
+
+@pytest.fixture(scope="module")
+def keyed_device(holdfast):
+    with tempfile.TemporaryDirectory(prefix="hf") as name:
+        tpm = SoftwareTPM(pathlib.Path(name) / "tpm")
+        tpm.start()
+        yield from anchored(DeviceWithKeyInTPM(holdfast, name, tpm))
+
+
+def test_a_device_whose_key_is_in_a_tpm_opens_tokens_and_a_copy_elsewhere_opens_none(keyed_device):
+    device = keyed_device
+    assert b'"d"' not in (device.device_folder / "device.key").read_bytes(), "the folder has the private key"
+    device.start()
+    assert device.connect().ask(device.grant(session.COSE)).status == 0, "status of a COSE token"
+    assert device.connect().ask(device.grant(session.JOSE)).status == 0, "status of a JOSE token"
+    device.stop()
+    handle = json.loads((device.device_folder / "device.key").read_text())["handle"]
+    shown = device.command_line.succeed("device", "show", "--dir", device.device_folder).decode()
+    assert f"handle {handle:#x} of the TPM at {device.tpm.path}" in shown, "device show does not name the key"
+    with tempfile.TemporaryDirectory(prefix="hf") as name:
+        elsewhere = SoftwareTPM(pathlib.Path(name) / "tpm")
+        elsewhere.start()
+        try:
+            device.copy("here")
+            device.use_file("device.key", lambda text: text.replace(device.tpm.path, elsewhere.path))
+            device.expect_refused(MALFORMED, "this TPM does not have the device's key")
+            device.restore("here")
+        finally:
+            elsewhere.stop()
+    device.tpm.stop()
+    try:
+        device.expect_refused(UNAVAILABLE, "the TPM for the device's key cannot be found")
+    finally:
+        device.tpm.start()
+    device.start()
+    device.stop()
+
+
+def test_only_where_there_is_no_tpm_a_file_takes_its_place_if_that_is_allowed(keyed_device, tmp_path):
+    command_line = keyed_device.command_line
+    for options, status in (([], UNAVAILABLE), (["--or-key-file"], 0)):
+        done = command_line.run("device", "init", "--dir", tmp_path / "lock", "--tpm-key", tmp_path / "none", *options)
+        assert done.returncode == status, f"exit status: {done.stderr.decode()}"
+    assert "there is no TPM: the device's key is in a file" in done.stderr.decode()
+    assert "in a file" in command_line.succeed("device", "show", "--dir", tmp_path / "lock").decode()
+    done = command_line.run("device", "init", "--dir", tmp_path / "other", "--or-key-file")
+    assert done.returncode == USAGE, "exit status of --or-key-file without --tpm-key"
+
+
+@pytest.mark.figure
+def test_how_long_a_first_token_takes_with_the_key_in_a_tpm(capsys, keyed_device):
+    device = keyed_device
+    device.start()
+    times = []
+    for _ in range(50):
+        prover, grant = device.connect(), device.grant(session.COSE)
+        started = time.monotonic()
+        assert prover.ask(grant).status == 0, "status"
+        times.append(time.monotonic() - started)
+    device.stop()
+    with capsys.disabled():
+        print(f"first round with a token, key in swtpm: median {sorted(times)[25] * 1000:.1f} ms")

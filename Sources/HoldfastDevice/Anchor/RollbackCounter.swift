@@ -49,7 +49,7 @@ extension DeviceSecrets {
   }
 }
 
-/// The reason that the counter that anchors a device could not be used.
+/// The reason that the counter that anchors a device, or the key that a TPM holds for it, could not be used.
 public enum CounterFault: Error, Equatable, Sendable {
   /// There is no TPM: nothing exists at its path, or something else, or no process listens there.
   case notThere
@@ -73,7 +73,7 @@ public enum CounterFault: Error, Equatable, Sendable {
   case refused(code: UInt32)
 }
 
-/// The operations on a counter in a TPM. Tests replace them to make each one fail.
+/// The operations on a counter in a TPM, and on keys. Tests replace them to make each one fail.
 ///
 /// The authorization value is the one with which the counter was defined.
 package struct CounterOperations: Sendable {
@@ -85,6 +85,8 @@ package struct CounterOperations: Sendable {
   package var increment: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void
   /// Returns the counter's value. Throws for a counter that was never raised.
   package var read: @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> UInt64
+  /// The operations on keys.
+  package var keys = TPMKeyOperations.tpm
 
   package init(
     define: @escaping @Sendable (CounterPlace, borrowing Secret<32>) throws(CounterFault) -> Void,

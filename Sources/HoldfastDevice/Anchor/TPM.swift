@@ -7,6 +7,8 @@ import HoldfastTransport
 package enum TPM {
   /// The most time for one command, with its connection and all repetitions, in milliseconds.
   package static let timeoutMilliseconds = 5000
+  /// The permanent handle TPM_RH_OWNER.
+  static let ownerHandle: UInt32 = 0x4000_0001
 
   /// Runs a command and returns the parameters of its response, exactly `byteCount` bytes.
   ///
@@ -23,13 +25,27 @@ package enum TPM {
     } catch { throw .malformed }
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
     let connection = try TPMConnection(path: path, deadline: deadline)
+    var answer = ByteBuffer<64>()
+    let range = try perform(command.code, bytes.bytes, over: connection, until: deadline, into: &answer)
+    guard range.count == byteCount else { throw .malformed }
+    return Array(answer.bytes.extracting(range))
+  }
+
+  /// Sends an encoded command, again while the TPM asks for that, and returns the range of the parameters in its response.
+  ///
+  /// - Parameters:
+  ///   - handleCount: the number of handles in the response.
+  ///   - answer: receives the whole response.
+  static func perform<let capacity: Int>(
+    _ code: TPMCommand.Code, _ command: Span<UInt8>, over connection: borrowing TPMConnection, until deadline: Deadline,
+    handleCount: Int = 0, into answer: inout ByteBuffer<capacity>
+  ) throws(CounterFault) -> Range<Int> {
     while true {
-      switch try connection.exchange(bytes.bytes) {
-      case .success(let parameters):
-        guard parameters.count == byteCount else { throw .malformed }
-        return parameters
-      case .failure(let code):
-        guard code.wantsRetry else { throw code.fault(isOwners: command.code.isOwners) }
+      try connection.exchange(command, into: &answer)
+      switch try TPMResponse.layout(of: answer.bytes, handleCount: handleCount, limit: capacity) {
+      case .success(let range): return range
+      case .failure(let failure):
+        guard failure.wantsRetry else { throw failure.fault(isOwners: code.isOwners) }
         guard !deadline.hasPassed else { throw .silent }
         usleep(5000)
       }
@@ -77,8 +93,7 @@ extension CounterOperations {
       }
     })
 
-  /// The permanent handle TPM_RH_OWNER.
-  private static let ownerHandle: UInt32 = 0x4000_0001
+  private static var ownerHandle: UInt32 { TPM.ownerHandle }
 }
 
 extension ByteBuffer {
@@ -101,19 +116,25 @@ extension ByteBuffer {
 
 /// A command of a TPM 2.0 with one password session.
 ///
-/// It is implemented here and not taken from tpm2-tss, which would add hundreds of kilobytes for four commands: the prover
+/// It is implemented here and not taken from tpm2-tss, which would add hundreds of kilobytes for eight commands: the prover
 /// hashes every byte of this executable for each proof. Source: TPM 2.0 Library, Part 1 §18 (structure), §19.4 (password
 /// authorizations).
 package struct TPMCommand {
   /// A command code. Source: Part 2 §6.5.2.
   package enum Code: UInt32 {
+    case evictControl = 0x120
     case undefineSpace = 0x122
     case defineSpace = 0x12a
+    case createPrimary = 0x131
     case increment = 0x134
     case read = 0x14e
+    case agree = 0x154
+    case flushContext = 0x165
 
     /// Whether the TPM's owner authorizes the command.
-    package var isOwners: Bool { self == .undefineSpace || self == .defineSpace }
+    package var isOwners: Bool {
+      [.undefineSpace, .defineSpace, .createPrimary, .evictControl].contains(self)
+    }
   }
 
   package let code: Code
@@ -153,39 +174,58 @@ package enum TPMResponse: Equatable {
 
   /// The length of tag, size and response code, in bytes.
   package static let headByteCount = 10
-  /// The most bytes of a response. No command here has a longer one.
+  /// The most bytes of a response to a command on a counter.
   package static let maximumByteCount = 64
 
-  /// Returns the length that a response's head gives; nil if no response can have it. `head` has at least 10 bytes.
-  package static func byteCount(of head: Span<UInt8>) -> Int? {
-    let count = head.bigEndian(at: 2)
-    return (UInt32(headByteCount)...UInt32(maximumByteCount)).contains(count) ? Int(count) : nil
+  /// The place of the parameters in a response, or the reason that there are none.
+  package enum Layout {
+    case success(Range<Int>)
+    case failure(TPMResponseCode)
   }
 
-  /// Decodes one whole response. A failure is only a head; a success has parameters and the empty session of a password.
+  /// Returns the length that a response's head gives; nil if no response can have it. `head` has at least 10 bytes.
+  package static func byteCount(of head: Span<UInt8>, limit: Int = maximumByteCount) -> Int? {
+    let count = head.bigEndian(at: 2)
+    return (UInt32(headByteCount)...UInt32(limit)).contains(count) ? Int(count) : nil
+  }
+
+  /// Finds the parameters in one whole response. A failure is only a head; a success has handles, parameters and the empty
+  /// session of a password.
   ///
   /// - Throws: `malformed` for anything else.
-  package init(_ bytes: Span<UInt8>) throws(CounterFault) {
-    guard bytes.count >= Self.headByteCount, Self.byteCount(of: bytes) == bytes.count else { throw .malformed }
+  static func layout(
+    of bytes: Span<UInt8>, handleCount: Int, limit: Int = maximumByteCount
+  ) throws(CounterFault) -> Layout {
+    guard bytes.count >= headByteCount, byteCount(of: bytes, limit: limit) == bytes.count else { throw .malformed }
     let tag = UInt16(bytes[0]) << 8 | UInt16(bytes[1])
     let code = bytes.bigEndian(at: 6)
     guard code == 0 else {
-      guard tag == 0x8001, bytes.count == Self.headByteCount else { throw .malformed }
-      self = .failure(TPMResponseCode(rawValue: code))
-      return
+      guard tag == 0x8001, bytes.count == headByteCount else { throw .malformed }
+      return .failure(TPMResponseCode(rawValue: code))
     }
     let session: InlineArray<5, UInt8> = [0, 0, 1, 0, 0]
-    guard tag == 0x8002, bytes.count >= 14 + session.count,
-      bytes.bigEndian(at: 10) == UInt32(bytes.count - 14 - session.count),
+    let start = headByteCount + 4 * handleCount + 4
+    guard tag == 0x8002, bytes.count >= start + session.count,
+      bytes.bigEndian(at: start - 4) == UInt32(bytes.count - start - session.count),
       bytes.extracting((bytes.count - session.count)...).elementsEqual(session.span)
     else { throw .malformed }
-    self = .success(parameters: Array(bytes.extracting(14..<bytes.count - session.count)))
+    return .success(start..<bytes.count - session.count)
+  }
+
+  /// Decodes one whole response without handles.
+  ///
+  /// - Throws: `malformed` for anything else.
+  package init(_ bytes: Span<UInt8>) throws(CounterFault) {
+    switch try Self.layout(of: bytes, handleCount: 0) {
+    case .success(let range): self = .success(parameters: Array(bytes.extracting(range)))
+    case .failure(let code): self = .failure(code)
+    }
   }
 }
 
 extension Span where Element == UInt8 {
   /// Returns the four bytes at `offset`, most significant first.
-  fileprivate func bigEndian(at offset: Int) -> UInt32 {
+  func bigEndian(at offset: Int) -> UInt32 {
     (0..<4).reduce(0) { $0 << 8 | UInt32(self[offset + $1]) }
   }
 }

@@ -26,12 +26,14 @@ struct TPMConnection: ~Copyable {
     close(descriptor)
   }
 
-  /// Sends a command and reads the response.
+  /// Sends a command and reads the response, at most as many bytes as `answer` has room for.
   ///
   /// - Throws: `silent` once the deadline has passed or the connection breaks, `malformed` for an invalid response.
-  func exchange(_ command: Span<UInt8>) throws(CounterFault) -> TPMResponse {
+  func exchange<let capacity: Int>(
+    _ command: Span<UInt8>, into answer: inout ByteBuffer<capacity>
+  ) throws(CounterFault) {
     try send(command)
-    return try receive()
+    try receive(into: &answer)
   }
 
   private func send(_ command: Span<UInt8>) throws(CounterFault) {
@@ -50,12 +52,13 @@ struct TPMConnection: ~Copyable {
     }
   }
 
-  private func receive() throws(CounterFault) -> TPMResponse {
-    var buffer = InlineArray<64, UInt8>(repeating: 0)
+  private func receive<let capacity: Int>(into answer: inout ByteBuffer<capacity>) throws(CounterFault) {
+    answer.removeAll()
+    do throws(EncodingFault) { try answer.appendZeros(capacity) } catch { throw .malformed }
     var received = 0
     while true {
       try wait(for: POLLIN)
-      var span = buffer.mutableSpan
+      var span = answer.mutableBytes
       let count = unsafe span.withUnsafeMutableBytes { bytes in
         unsafe read(descriptor, bytes.baseAddress?.advanced(by: received), bytes.count - received)
       }
@@ -66,10 +69,10 @@ struct TPMConnection: ~Copyable {
       }
       received += count
       guard received >= TPMResponse.headByteCount else { continue }
-      let bytes = buffer.span.extracting(..<received)
-      guard let byteCount = TPMResponse.byteCount(of: bytes) else { throw .malformed }
-      if received >= byteCount { return try TPMResponse(bytes) }
+      guard let byteCount = TPMResponse.byteCount(of: answer.bytes, limit: capacity) else { throw .malformed }
+      if received >= byteCount { break }
     }
+    answer.truncate(to: received)
   }
 
   /// Waits until the descriptor is ready for `events` or the peer has hung up.

@@ -35,31 +35,36 @@ extension DeviceFolder {
 
   /// Creates a device: a new key and id, a policy, and a lock that is locked. The clock floor starts at the real clock.
   ///
-  /// If `tpm` is the path of a TPM, a counter in it anchors the device, and older copies of its ledger are then refused.
+  /// If `tpm` is the path of a TPM, a counter in it anchors the device, and older copies of its ledger are then refused. If
+  /// `keyTPM` is one, the private key is made in that TPM and never leaves it.
   ///
   /// A folder is created completely, or does not count. While it is being made, it carries a mark. A folder that was
   /// interrupted keeps the mark: every other command refuses it as ``DeviceFolderFault/halfMade``, and the next call clears
-  /// it and starts again. (A process that is killed may leave its counter in the TPM.)
+  /// it and starts again. (A process that is killed may leave its counter and its key in the TPM.)
   ///
   /// - Throws: `alreadyMade`, `incomplete`, `folder` for a folder that is not free or cannot be made, `file`, `badTPMPath`,
-  ///   `counter`, and `failed`, also without a real clock.
+  ///   `counter`, `key`, and `failed`, also without a real clock.
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, random: inout Random,
-    clock: borrowing Time
+    at path: String, policy: DevicePolicy = .forSimulatedLock, tpm: String? = nil, keyTPM: String? = nil,
+    random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
-    try create(at: path, policy: policy, tpm: tpm, operations: .tpm, random: &random, clock: clock)
+    try create(at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, operations: .tpm, random: &random, clock: clock)
   }
 
   package static func create<Random: RandomSource & ~Copyable, Time: Clock & ~Copyable>(
-    at path: String, policy: DevicePolicy, tpm: String?, operations: CounterOperations, random: inout Random,
-    clock: borrowing Time
+    at path: String, policy: DevicePolicy, tpm: String?, keyTPM: String? = nil, operations: CounterOperations,
+    random: inout Random, clock: borrowing Time
   ) throws(DeviceFolderFault) -> DeviceFolder {
     guard let now = clock.unixSeconds() else { throw .failed }
     return try makeFolder(at: path) { () throws(DeviceFolderFault) in
-      let key = try newKey(&random)
-      let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
-      try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm) { () throws(DeviceFolderFault) in
-        try folder.complete(with: key)
+      let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: keyTPM, tpm: tpm, operations, &random)
+      do throws(DeviceFolderFault) {
+        try folder.fill(policy, realClock: now, epoch: epoch, tpm: tpm) { () throws(DeviceFolderFault) in
+          try folder.complete(with: secrets)
+        }
+      } catch {
+        do throws(CounterFault) { try secrets.removeFromTPM() } catch {}
+        throw error
       }
       return folder
     }
@@ -147,7 +152,8 @@ extension DeviceFolder {
 
   /// Replaces the device by another one with a new key and id, so that no token counts any more. Trusted issuers, floors,
   /// uses, nonces and users are deleted, and the lock is locked. The policy, the number of starts and the audit log stay. If
-  /// the device is anchored, a new counter replaces the old one, so that no copy of the old device can come back.
+  /// the device is anchored, a new counter replaces the old one, so that no copy of the old device can come back. A key in a TPM
+  /// is replaced by another one there.
   ///
   /// It also works for a folder whose making or reset was interrupted, provided that its ledger is complete.
   ///
@@ -178,8 +184,8 @@ extension DeviceFolder {
       ledger = try Ledger(path: DeviceFile.ledger.path(in: path), limits: LedgerLimits())
     } catch { throw DeviceFolderFault(error) }
     let tpm = ledger.tpm.map { currentTPM(of: path) ?? $0 }
-    let key = try newKey(&random)
-    let (folder, epoch) = try newDevice(at: path, key, tpm: tpm, operations, &random)
+    let oldKey = oldTPMKey(of: path)
+    let (folder, secrets, epoch) = try newDevice(at: path, keyTPM: oldKey?.tpm, tpm: tpm, operations, &random)
     // From here on the old device no longer exists, and the new one does not exist yet.
     try folder.removeDescription()
     // This comes before the ledger drops the old device id, so that an interrupted reset finds the counter again.
@@ -188,11 +194,17 @@ extension DeviceFolder {
         guard error == .notDefined else { throw .counter(error) }
       }
     }
+    // The old key file still names this key after an interruption here.
+    if let oldKey {
+      do throws(CounterFault) { try operations.keys.remove(oldKey) } catch {
+        guard error == .notDefined else { throw .key(error) }
+      }
+    }
     do throws(LedgerError) {
       try ledger.reset(to: folder.descriptor.deviceID, realClock: now, epoch: epoch, tpm: tpm)
       try ledger.checkpoint()
     } catch { throw DeviceFolderFault(error) }
-    try folder.complete(with: key)
+    try folder.complete(with: secrets)
     return folder
   }
 
@@ -208,27 +220,74 @@ extension DeviceFolder {
     do throws(CryptographyFailure) { return try P256PrivateKey(random: &random) } catch { throw .failed }
   }
 
-  /// Makes a new id, and a counter in `tpm` if there is one. Returns the folder and the counter's value.
+  /// Makes a new id, a key in `keyTPM` or else for a file, and a counter in `tpm` if there is one. Returns the folder, the key
+  /// and the counter's value.
   private static func newDevice<Random: RandomSource & ~Copyable>(
-    at path: String, _ key: borrowing P256PrivateKey, tpm: String?, _ operations: CounterOperations,
-    _ random: inout Random
-  ) throws(DeviceFolderFault) -> (folder: DeviceFolder, epoch: UInt64?) {
+    at path: String, keyTPM: String?, tpm: String?, _ operations: CounterOperations, _ random: inout Random
+  ) throws(DeviceFolderFault) -> (folder: DeviceFolder, secrets: DeviceSecrets, epoch: UInt64?) {
+    var fileKey: DeviceSecrets?
+    if keyTPM == nil {
+      let key = try newKey(&random)
+      do throws(CryptographyFailure) { fileKey = try DeviceSecrets(scalar: key.scalar()) } catch { throw .failed }
+    }
     for _ in 0..<8 {
-      let descriptor = try newDescriptor(key.publicPoint, &random)
-      guard let tpm else {
-        return (DeviceFolder(path: path, descriptor: descriptor, counter: nil, operations: operations), nil)
-      }
-      guard let place = CounterPlace(tpm: tpm, deviceID: descriptor.deviceID) else { throw .badTPMPath }
-      let folder = DeviceFolder(path: path, descriptor: descriptor, counter: place, operations: operations)
-      let secrets: DeviceSecrets
-      do throws(CryptographyFailure) { secrets = try DeviceSecrets(scalar: key.scalar()) } catch { throw .failed }
-      let counter = try secrets.counter(at: place, operations)
-      do throws(CounterFault) { return (folder, try counter.define()) } catch {
-        // The index follows from the id, so another id gives another index.
-        guard error == .taken else { throw .counter(error) }
+      // The places in a TPM follow from the id, so if one is taken, another id gives another one.
+      let deviceID: DeviceID
+      do throws(RandomFailure) { deviceID = try random.fixedBytes() } catch { throw .failed }
+      var made = fileKey
+      if made == nil { made = try newTPMKey(for: deviceID, in: keyTPM, operations, &random) }
+      guard let secrets = made else { continue }
+      do throws(DeviceFolderFault) {
+        let (folder, epoch) = try newFolder(at: path, deviceID, secrets, tpm: tpm, operations)
+        return (folder, secrets, epoch)
+      } catch {
+        do throws(CounterFault) { try secrets.removeFromTPM() } catch {}
+        guard error == .counter(.taken) else { throw error }
       }
     }
-    throw .counter(.taken)
+    throw keyTPM == nil ? .counter(.taken) : .key(.taken)
+  }
+
+  /// Returns the folder of a device with this id and key, and the value of its new counter if it has one.
+  private static func newFolder(
+    at path: String, _ deviceID: DeviceID, _ secrets: DeviceSecrets, tpm: String?, _ operations: CounterOperations
+  ) throws(DeviceFolderFault) -> (folder: DeviceFolder, epoch: UInt64?) {
+    let descriptor: DeviceDescriptor
+    do throws(CryptographyFailure) {
+      descriptor = try DeviceDescriptor(deviceID: deviceID, publicPoint: secrets.publicPoint)
+    } catch { throw .failed }
+    var place: CounterPlace?
+    if let tpm {
+      place = CounterPlace(tpm: tpm, deviceID: deviceID)
+      guard place != nil else { throw .badTPMPath }
+    }
+    let folder = DeviceFolder(
+      path: path, descriptor: descriptor, counter: place, tpmKey: secrets.tpmKey, operations: operations)
+    guard let place else { return (folder, nil) }
+    let counter = try secrets.counter(at: place, operations)
+    do throws(CounterFault) { return (folder, try counter.define()) } catch { throw .counter(error) }
+  }
+
+  /// Makes a key in a TPM; nil if its place is taken.
+  private static func newTPMKey<Random: RandomSource & ~Copyable>(
+    for deviceID: DeviceID, in tpm: String?, _ operations: CounterOperations, _ random: inout Random
+  ) throws(DeviceFolderFault) -> DeviceSecrets? {
+    guard let tpm, let place = TPMKeyPlace(tpm: tpm, deviceID: deviceID) else { throw .badTPMPath }
+    do throws(DeviceFolderFault) { return try DeviceSecrets(makingAt: place, operations.keys, &random) } catch {
+      guard error == .key(.taken) else { throw error }
+      return nil
+    }
+  }
+
+  /// Returns the place of the key that the device at `path` has in a TPM, if its key file names one.
+  private static func oldTPMKey(of path: String) -> TPMKeyPlace? {
+    do throws(DeviceFolderFault) {
+      switch try readKeyFile(path) {
+      case .tpm(let record): return record.place
+      case .scalar: return nil
+      case .corrupt: return nil
+      }
+    } catch { return nil }
   }
 
   private static func newDescriptor<Random: RandomSource & ~Copyable>(
@@ -245,9 +304,9 @@ extension DeviceFolder {
   }
 
   /// Writes the files that depend on the device's id and key, the description last.
-  private func complete(with key: borrowing P256PrivateKey) throws(DeviceFolderFault) {
-    var keyText = ByteBuffer<512>()
-    do throws(KeyFault) { try DeviceKeyFile.encode(key, into: &keyText) } catch { throw .failed }
+  private func complete(with secrets: DeviceSecrets) throws(DeviceFolderFault) {
+    var keyText = ByteBuffer<1024>()
+    do throws(KeyFault) { try secrets.encode(into: &keyText) } catch { throw .failed }
     try put(keyText.bytes, in: .key)
     try complete()
   }

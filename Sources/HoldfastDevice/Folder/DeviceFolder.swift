@@ -20,14 +20,16 @@ public struct DeviceFolder: Sendable {
   package let hasKey: Bool
   /// The place of the counter that anchors the device's ledger; nil if the ledger is not anchored.
   package let counter: CounterPlace?
+  /// The place of the private key in a TPM; nil if the key is a file, or elsewhere.
+  package private(set) var tpmKey: TPMKeyPlace?
   let operations: CounterOperations
 
   package init(
     path: String, descriptor: DeviceDescriptor, hasKey: Bool = true, counter: CounterPlace?,
-    operations: CounterOperations
+    tpmKey: TPMKeyPlace? = nil, operations: CounterOperations
   ) {
     (self.path, self.descriptor, self.hasKey) = (path, descriptor, hasKey)
-    (self.counter, self.operations) = (counter, operations)
+    (self.counter, self.tpmKey, self.operations) = (counter, tpmKey, operations)
   }
 
   /// Opens a folder and checks its description and key.
@@ -46,10 +48,11 @@ public struct DeviceFolder: Sendable {
       throw .missing
     }
     let (descriptor, hasKey, counter) = try readDescription(path)
-    let folder = DeviceFolder(
+    var folder = DeviceFolder(
       path: path, descriptor: descriptor, hasKey: hasKey, counter: counter, operations: operations)
     guard hasKey else { return folder }
     let secrets = try folder.secrets()
+    folder.tpmKey = secrets.tpmKey
     guard secrets.publicPoint == folder.descriptor.publicKey.point else { throw .file(.key, .otherDevice) }
     return folder
   }
@@ -135,21 +138,49 @@ public struct DeviceFolder: Sendable {
     LockStateFile(path: DeviceFile.actuator.path(in: path), deviceID: descriptor.deviceID)
   }
 
-  /// Reads the private key and derives the secrets that follow from it.
+  /// Reads the private key, or its place in a TPM, and derives the secrets that follow from it.
   ///
-  /// - Throws: `file` if the key cannot be read or is not a private key.
+  /// - Throws: `file` if the key cannot be read or is not a private key, or if the TPM holds another key at the place; `key` for
+  ///   a fault of the TPM.
   package func secrets() throws(DeviceFolderFault) -> DeviceSecrets {
-    let scalar: Secret<32>?
+    switch try Self.readKeyFile(path) {
+    case .scalar(let scalar):
+      do throws(CryptographyFailure) { return try DeviceSecrets(scalar: scalar) } catch {
+        throw .file(.key, .corrupt)
+      }
+    case .tpm(let record):
+      let check = record.check
+      return try DeviceSecrets(record.key(operations.keys), descriptor.publicKey.point, check: check)
+    case .corrupt: throw .file(.key, .corrupt)
+    }
+  }
+
+  /// Reads the file `device.key`.
+  static func readKeyFile(_ path: String) throws(DeviceFolderFault) -> KeyFileContents {
     do throws(FileError) {
-      scalar = try Files.readSecretFile(
-        at: DeviceFile.key.path(in: path), limit: DeviceKeyFile.maximumByteCount,
+      return try Files.readSecretFile(
+        at: DeviceFile.key.path(in: path), limit: TPMKeyRecord.maximumByteCount,
         requirements: [.secret, .noSymbolicLink]
       ) { text in
-        do throws(KeyFault) { return try DeviceKeyFile.decode(text) } catch { return nil }
+        do throws(KeyFault) {
+          if TPMKeyRecord.isOne(text) { return .tpm(try TPMKeyRecord(text)) }
+          return .scalar(try DeviceKeyFile.decode(text))
+        } catch { return .corrupt }
       }
     } catch { throw .file(.key, .file(error)) }
-    guard let scalar else { throw .file(.key, .corrupt) }
-    do throws(CryptographyFailure) { return try DeviceSecrets(scalar: scalar) } catch { throw .file(.key, .corrupt) }
+  }
+}
+
+/// The contents of `device.key`.
+enum KeyFileContents: ~Copyable {
+  case scalar(Secret<32>)
+  case tpm(TPMKeyRecord)
+  case corrupt
+}
+
+extension TPMKeyRecord {
+  consuming func key(_ operations: TPMKeyOperations) -> TPMKey {
+    TPMKey(place, authorization: authorization, operations: operations)
   }
 }
 
@@ -203,7 +234,7 @@ extension DeviceFile {
 public enum DeviceFile: String, Sendable, CaseIterable {
   /// The device's id and public key, and the version of the folder. It is written last, so a folder without it is incomplete.
   case description = "device.json"
-  /// The device's private key, as a JWK.
+  /// The device's private key, as a JWK, or its place in a TPM.
   case key = "device.key"
   /// The policy of the device's owner.
   case policy = "policy.json"
@@ -253,6 +284,8 @@ public enum DeviceFolderFault: Error, Equatable {
   case file(DeviceFile, DeviceFileFault)
   /// The counter that anchors the device could not be used.
   case counter(CounterFault)
+  /// The device's key in a TPM could not be made or used.
+  case key(CounterFault)
   /// The path of the TPM is not absolute, or has more than 107 bytes.
   case badTPMPath
   /// The random source, the clock or the cryptographic library failed.

@@ -29,6 +29,7 @@ extension Failure {
     case .file(let file, let fault):
       self.init(fault, path: file.path(in: folder))
     case .counter(let fault): self.init(fault)
+    case .key(let fault): self.init(keyInTPM: fault)
     case .badTPMPath:
       self.init(
         .usage, "the path of a TPM must be absolute and have at most 107 bytes",
@@ -95,6 +96,35 @@ extension Failure {
         hint: "remove the password (tpm2_changeauth), run this again, and then set the password again")
     case .refused(let code):
       self.init(.unavailable, "the TPM refused, with response code 0x\(String(code, radix: 16))")
+    }
+  }
+
+  /// Creates the failure for the key that a TPM holds for a device.
+  private init(keyInTPM fault: CounterFault) {
+    switch fault {
+    case .notThere:
+      self.init(
+        .unavailable, "the TPM for the device's key cannot be found",
+        hint: "is the TPM's driver loaded, or swtpm running?")
+    case .noPermission:
+      self.init(
+        .noPermission, "no permission for the TPM for the device's key",
+        hint: "run as a member of the TPM's group, which is often tss")
+    case .silent: self.init(.unavailable, "the TPM for the device's key does not answer", hint: "try again")
+    case .notDefined:
+      self.init(
+        .malformed,
+        "this TPM does not have the device's key: the folder was copied from another machine, or the key was removed",
+        hint: Self.whenAnchorIsLost)
+    case .notOurs:
+      self.init(.malformed, "the TPM holds another key in place of the device's", hint: Self.whenAnchorIsLost)
+    case .full:
+      self.init(.fault, "the TPM has no room for another key", hint: "remove one that is no longer used")
+    case .ownerOnly:
+      self.init(
+        .noPermission, "the owner of the TPM has set a password, so no key can be made or removed",
+        hint: "remove the password (tpm2_changeauth), run this again, and then set the password again")
+    case .malformed, .taken, .refused: self.init(fault)
     }
   }
 

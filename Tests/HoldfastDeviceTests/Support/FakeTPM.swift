@@ -1,10 +1,11 @@
 import HoldfastCore
+import HoldfastOpenSSL
 import Synchronization
 import TestSupport
 
 import HoldfastDevice
 
-/// Counters in memory, which fail when a test says so.
+/// Counters and keys in memory, which fail when a test says so.
 final class FakeTPM: Sendable {
   static let path = "/fake"
 
@@ -23,7 +24,13 @@ final class FakeTPM: Sendable {
     var count: UInt64?
   }
 
+  private struct Key {
+    let authorization: [UInt8]
+    let scalar: [UInt8]
+  }
+
   private struct State {
+    var keys: [UInt32: Key] = [:]
     var counters: [UInt32: Counter] = [:]
     var greatest: UInt64 = 0
     var failure: Failure?
@@ -40,6 +47,20 @@ final class FakeTPM: Sendable {
   /// How often it was called since the last ``fail(_:)``.
   var calls: Int { state.withLock { $0.calls } }
 
+  /// The handles of its keys.
+  var handles: Set<UInt32> { state.withLock { Set($0.keys.keys) } }
+
+  /// Exchanges two keys, with their authorization values or without.
+  func exchangeKeys(_ first: UInt32, _ second: UInt32, keepsAuthorization: Bool) {
+    state.withLock { state in
+      guard let left = state.keys[first], let right = state.keys[second] else { return }
+      state.keys[first] = Key(
+        authorization: keepsAuthorization ? left.authorization : right.authorization, scalar: right.scalar)
+      state.keys[second] = Key(
+        authorization: keepsAuthorization ? right.authorization : left.authorization, scalar: left.scalar)
+    }
+  }
+
   var indices: Set<UInt32> { state.withLock { Set($0.counters.keys) } }
 
   func count(at place: CounterPlace?) -> UInt64? {
@@ -55,6 +76,48 @@ final class FakeTPM: Sendable {
   }
 
   var operations: CounterOperations {
+    var operations = counterOperations
+    operations.keys = keyOperations
+    return operations
+  }
+
+  private var keyOperations: TPMKeyOperations {
+    TPMKeyOperations(
+      make: { [self] (place, authorization, unique) throws(CounterFault) in
+        let value = authorization.withBytes { Array($0) }
+        return try call { (state) throws(CounterFault) in
+          guard state.keys[place.handle] == nil else { throw .taken }
+          // Nearly every number of 32 bytes is a scalar.
+          let scalar = unique.bytes.array
+          state.keys[place.handle] = Key(authorization: value, scalar: scalar)
+          return try Self.pair(scalar).publicPoint
+        }
+      },
+      remove: { [self] (place) throws(CounterFault) in
+        try call { (state) throws(CounterFault) in
+          guard state.keys.removeValue(forKey: place.handle) != nil else { throw .notDefined }
+        }
+      },
+      agree: { [self] (place, authorization, peer, shared) throws(CounterFault) in
+        let value = authorization.withBytes { Array($0) }
+        let scalar = try call { (state) throws(CounterFault) in
+          guard let key = state.keys[place.handle] else { throw .notDefined }
+          guard key.authorization == value else { throw .notOurs }
+          return key.scalar
+        }
+        var pair = try Self.pair(scalar)
+        do throws(CryptographyFailure) { try pair.agree(with: peer, into: &shared) } catch { throw .malformed }
+      })
+  }
+
+  private static func pair(_ scalar: [UInt8]) throws(CounterFault) -> P256PrivateKey {
+    do throws(CryptographyFailure) {
+      guard let secret = Secret<32>(copying: scalar.span) else { throw CryptographyFailure() }
+      return try P256PrivateKey(scalar: secret)
+    } catch { throw .malformed }
+  }
+
+  private var counterOperations: CounterOperations {
     CounterOperations(
       define: { [self] (place, authorization) throws(CounterFault) in
         let value = authorization.withBytes { Array($0) }

@@ -84,6 +84,8 @@ protocol OwnedDevice {
   static var option: String { get }
   var descriptor: DeviceDescriptor { get }
   var policyReading: PolicyReading { get }
+  /// The place of the private key.
+  var keyText: String { get }
   static func opened(_ path: String) throws(Failure) -> Self
   func ledger() throws(Failure) -> Kept
   /// Returns the store or guard of the ledger: its name of at most ten letters, and its state.
@@ -99,6 +101,11 @@ extension DeviceFolder: OwnedDevice {
 
   var policyReading: PolicyReading { policy.read() }
 
+  var keyText: String {
+    if let tpmKey { return "handle 0x\(String(tpmKey.handle, radix: 16)) of the TPM at \(tpmKey.tpm)" }
+    return hasKey ? "in a file" : "elsewhere"
+  }
+
   func ledger() throws(Failure) -> Ledger {
     do throws(DeviceFolderFault) { return try openLedger() } catch { throw Failure(error, folder: path) }
   }
@@ -113,6 +120,7 @@ extension CounterPlace {
 extension FirmwareImage: OwnedDevice {
   static var option: String { "--firmware" }
   var policyReading: PolicyReading { PolicyReading(policy) }
+  var keyText: String { "in the image" }
 
   static func opened(_ path: String) throws(Failure) -> FirmwareImage {
     do throws(FirmwareImageFault) { return try open(at: path) } catch { throw Failure(error, image: path) }

@@ -16,6 +16,7 @@ struct DeviceInit: Verb {
     examples: [
       "holdfast device init --dir lock",
       "holdfast device init --dir lock --trust service.json --tpm /dev/tpmrm0",
+      "holdfast device init --dir lock --tpm-key /dev/tpmrm0 --or-key-file",
       "holdfast device init --firmware lock.bin --trust service.json \\\n--policy policy.json",
     ])
 
@@ -36,11 +37,21 @@ struct DeviceInit: Verb {
     completion: .file())
   var tpm: String?
 
+  @Option(
+    help: "Make the device's key in this TPM, which it never leaves, instead of the file device.key.",
+    completion: .file())
+  var tpmKey: String?
+
+  @Flag(help: "If there is no TPM for --tpm-key, keep the key in a file all the same, and say so.")
+  var orKeyFile = false
+
   mutating func perform() throws(Failure) {
     let place = try device.place()
-    if case .image = place, tpm != nil {
-      throw Failure(.usage, "--tpm does not work with --firmware: such a board has no TPM", hint: "leave out --tpm")
+    if case .image = place, tpm != nil || tpmKey != nil {
+      throw Failure(
+        .usage, "--tpm and --tpm-key do not work with --firmware: such a board has no TPM", hint: "leave them out")
     }
+    guard tpmKey != nil || !orKeyFile else { throw Failure(.usage, "--or-key-file requires --tpm-key") }
     let policy = try policy.map { (path) throws(Failure) in try DevicePolicy(file: path) } ?? .forSimulatedLock
     switch place {
     case .folder(let path): try report(makeFolder(path, policy))
@@ -55,8 +66,11 @@ struct DeviceInit: Verb {
     var random = SystemRandom()
     let folder: DeviceFolder
     do throws(DeviceFolderFault) {
-      folder = try DeviceFolder.create(at: path, policy: policy, tpm: tpm, random: &random, clock: SystemClock())
+      folder = try Self.create(path, policy, tpm: tpm, keyTPM: tpmKey, orKeyFile: orKeyFile, &random)
     } catch { throw Failure(making: error, folder: path) }
+    if tpmKey != nil, folder.tpmKey == nil {
+      Console.note("there is no TPM: the device's key is in a file, which anyone who reads the folder can copy")
+    }
     guard !trust.isEmpty else { return folder }
     let ledger = try folder.ledger()
     let now = SystemClock().unixSeconds()
@@ -65,6 +79,19 @@ struct DeviceInit: Verb {
       try recording { () throws(LedgerFault) in try ledger.trust(issuer, realClock: now) }
     }
     return folder
+  }
+
+  /// Creates the folder. A key in a file takes the place of one in a TPM only if there is no TPM.
+  private static func create(
+    _ path: String, _ policy: DevicePolicy, tpm: String?, keyTPM: String?, orKeyFile: Bool, _ random: inout SystemRandom
+  ) throws(DeviceFolderFault) -> DeviceFolder {
+    do throws(DeviceFolderFault) {
+      return try DeviceFolder.create(
+        at: path, policy: policy, tpm: tpm, keyTPM: keyTPM, random: &random, clock: SystemClock())
+    } catch {
+      guard orKeyFile, error == .key(.notThere) else { throw error }
+      return try DeviceFolder.create(at: path, policy: policy, tpm: tpm, random: &random, clock: SystemClock())
+    }
   }
 
   private func makeImage(

@@ -26,6 +26,7 @@ struct DeviceShow: OwnerVerb {
     let storage = try owned.storage(of: ledger)
     Console.result("device id    \(hexadecimal(owned.descriptor.deviceID))")
     Console.result("key id       \(hexadecimal(owned.descriptor.keyID))")
+    Console.result("private key  \(owned.keyText)")
     Console.result("clock floor  \(Timestamp(unixSeconds: summary.clockFloor))")
     Console.result("starts       \(summary.bootCount)")
     Console.result("audit        \(summary.audit.count) entries, head \(hexadecimal(summary.audit.head))")
