@@ -135,6 +135,9 @@ extension Fleet {
     policy.images = []
     let json = policy.json.compact()
     try change("policy.set", "", by: actor) { (session) throws(FleetFault) in
+      // Every other change takes this row first, and then the configuration's: two processes would wait for each other
+      // otherwise. Nobody changes the policy between the comparison and the update.
+      _ = try session.row("SELECT revision FROM settings WHERE name = 'policy' FOR UPDATE")
       if try self.keys(in: session).policy.features != policy.features { _ = try session.raise(.configuration) }
       return try session.run(
         "UPDATE settings SET value = $1, revision = revision + 1 WHERE name = 'policy'", .bytes(json))
