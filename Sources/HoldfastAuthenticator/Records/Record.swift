@@ -19,17 +19,17 @@ public struct Record: Sendable, Equatable {
   /// The device that has the same secret; nil if it is not known.
   public let deviceID: DeviceID?
   /// The method that makes codes from the secret.
-  package let method: CodeMethod
+  public let method: CodeMethod
   /// The first counter that has not been used.
-  package internal(set) var nextCounter: UInt64
+  public package(set) var nextCounter: UInt64
   /// The first counter that the device is not known to have seen.
   package internal(set) var acknowledgedCounter: UInt64
   /// The difference of the device's clock from this one, in seconds; positive if it is ahead.
-  package internal(set) var clockOffsetSeconds: Int64
+  public package(set) var clockOffsetSeconds: Int64
   /// The last time step for which a code was shown.
   package internal(set) var lastTimeStep: UInt64?
   /// The time of the last synchronisation with the device, in Unix seconds of this clock.
-  package internal(set) var lastSynchronised: UInt64?
+  public package(set) var lastSynchronised: UInt64?
   /// The device's look-ahead window, in codes; nil if it is not known.
   package let lookAheadWindow: UInt64?
   /// The largest length of a field in a seal, in UTF-8 bytes; nil for the usual limit of 16 characters.
@@ -39,11 +39,17 @@ public struct Record: Sendable, Equatable {
   /// The number of the group of records that were stored together and therefore share a PIN or key.
   package let protectionGroup: UInt64
   /// Whether the device is known to have the secret.
-  package internal(set) var isConfirmed: Bool
+  public package(set) var isConfirmed: Bool
   /// The progress of a change of the record's protection.
   package internal(set) var change: ChangeProgress
   /// The first counter or time step whose code can only have been shown after the last change; nil without a change.
   package internal(set) var changePosition: UInt64?
+
+  /// Whether a change of the protection is neither confirmed nor undone.
+  public var isChangeOpen: Bool { change == .open }
+  /// Whether a change or an import was interrupted, so that the secret is missing: the undo code, or the import, restores
+  /// it.
+  public var isInterrupted: Bool { change == .erased || change == .importing }
 }
 
 /// The progress of a change of a record's protection. The raw value is the one in the file.

@@ -5,17 +5,19 @@ import HoldfastOpenSSL
 
 /// A user's authenticator: the secrets that the user shares with devices, and the codes and seals made from them.
 ///
-/// It serves one thread at a time; other processes may use the same folder. Each change is one transaction, which is
+/// Its state is kept in a folder (``AuthenticatorFolder``), or in a store of the app's own (``init(store:notBefore:)``). It
+/// serves one thread at a time; other processes may use the same folder. Each change is one transaction, which is
 /// durable before any result that depends on it is returned.
 public final class Authenticator {
-  package let tables: AuthenticatorTables
+  package let tables: any RecordTables
   /// The scrypt cost of a new blinding by a PIN.
   let cost: ScryptCost
   var cryptography = OpenSSLCryptography()
 
-  package init(path: String, cost: ScryptCost) throws(AuthenticatorFault) {
-    tables = try AuthenticatorTables(path: path)
-    self.cost = cost
+  init(tables: any RecordTables, cost: ScryptCost) { (self.tables, self.cost) = (tables, cost) }
+
+  package convenience init(path: String, cost: ScryptCost) throws(AuthenticatorFault) {
+    self.init(tables: try AuthenticatorTables(path: path), cost: cost)
   }
 
   /// Returns all records, or those of one user, ordered by user and index.
@@ -23,6 +25,28 @@ public final class Authenticator {
   /// - Throws: `busy`, `corrupt`, `failed`.
   public func records(user: String? = nil) throws(AuthenticatorFault) -> [Record] {
     try tables.records(of: user).map(\.record)
+  }
+
+  /// Returns the names of the users who have records, each once, in the order of their bytes.
+  ///
+  /// - Throws: `busy`, `corrupt`, `failed`.
+  public func users() throws(AuthenticatorFault) -> [String] {
+    var users: [String] = []
+    for record in try records() where users.last?.utf8.elementsEqual(record.user.utf8) != true {
+      users.append(record.user)
+    }
+    return users
+  }
+
+  /// Returns the devices with which a user shares secrets, or any user, in the order of the records.
+  ///
+  /// - Throws: `busy`, `corrupt`, `failed`.
+  public func devices(of user: String? = nil) throws(AuthenticatorFault) -> [DeviceID] {
+    var devices: [DeviceID] = []
+    for case let device? in try records(user: user).map(\.deviceID) where !devices.contains(device) {
+      devices.append(device)
+    }
+    return devices
   }
 
   /// Returns the record with a purpose, and with a user and index if these are given.

@@ -17,6 +17,8 @@ public enum AuthenticatorFault: Error, Equatable {
   case foreign
   /// A later version of the program wrote the file.
   case newerVersion
+  /// The app's store holds an older state than one that was seen before.
+  case rolledBack
   /// Another process locked the file for too long, or changed the record meanwhile.
   case busy
   /// The disk is full.

@@ -2,8 +2,36 @@ import HoldfastCore
 import HoldfastOpenSSL
 import HoldfastStorage
 
+/// The durable records of an authenticator: the tables of its folder, or the state in a store of the app's own.
+package protocol RecordTables {
+  /// Runs `body` in one durable transaction, which is on the disk when this returns. After an error, nothing is changed.
+  func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result
+
+  /// Returns all records, or those of one user, in the order of users and indices.
+  func records(of user: String?) throws(AuthenticatorFault) -> [StoredRecord]
+
+  /// Stores a record. It replaces the one with the same user and index, if there is one.
+  func save(_ stored: StoredRecord) throws(AuthenticatorFault)
+
+  /// Deletes the record with a user and an index, if there is one.
+  func delete(_ user: String, _ index: Int) throws(AuthenticatorFault)
+
+  /// Removes every trace of erased values, durably before any later write.
+  func eraseRemains() throws(AuthenticatorFault)
+}
+
+extension RecordTables {
+  /// Returns all records.
+  package func records() throws(AuthenticatorFault) -> [StoredRecord] { try records(of: nil) }
+
+  /// Returns the record with a user and an index; nil if there is none.
+  package func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
+    try records(of: user).first { $0.record.index == index }
+  }
+}
+
 /// The authenticator's tables, with all of its SQL.
-package struct AuthenticatorTables {
+package struct AuthenticatorTables: RecordTables {
   package let database: Database
 
   /// The bytes "HfAu".
@@ -32,14 +60,12 @@ package struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  /// Runs `body` in one durable transaction, which is on the disk when this returns.
   package func transaction<Result>(_ body: () throws(AuthenticatorFault) -> Result) throws(AuthenticatorFault) -> Result
   {
     try database.transaction(mapping: AuthenticatorFault.init, body)
   }
 
-  /// Returns all records, or those of one user, in order.
-  package func records(of user: String? = nil) throws(AuthenticatorFault) -> [StoredRecord] {
+  package func records(of user: String?) throws(AuthenticatorFault) -> [StoredRecord] {
     do throws(DatabaseError) {
       return try database.all(
         """
@@ -51,11 +77,6 @@ package struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  package func record(_ user: String, _ index: Int) throws(AuthenticatorFault) -> StoredRecord? {
-    try records(of: user).first { $0.record.index == index }
-  }
-
-  /// Stores a record. It replaces the one with the same user and index, if there is one.
   package func save(_ stored: StoredRecord) throws(AuthenticatorFault) {
     let record = stored.record
     var method: [UInt8] = []
@@ -80,9 +101,7 @@ package struct AuthenticatorTables {
     } catch { throw AuthenticatorFault(error) }
   }
 
-  /// Removes every trace of erased values from the file and its log.
-  ///
-  /// The file is rewritten and the log emptied. The write at the end brings this to the disk before any later write.
+  /// Removes every trace of erased values from the file and its log: the file is rewritten and the log emptied. The write at the end brings this to the disk before any later write.
   package func eraseRemains() throws(AuthenticatorFault) {
     do throws(DatabaseError) {
       try database.run("VACUUM")

@@ -22,6 +22,7 @@ extension Failure {
         hint: "restore it with holdfast otp state import, or activate again")
     case .foreign:
       self.init(.malformed, "\(Self.file(folder)) belongs to another application", hint: "use another folder")
+    case .rolledBack: self.init(.malformed, "\(Self.file(folder)) is an older copy", hint: "restore the latest one")
     case .newerVersion:
       self.init(.malformed, "\(Self.file(folder)) was written by a later version", hint: "use that version")
     case .busy: self.init(.unavailable, "\(Self.file(folder)) is in use by another process", hint: "try again")

@@ -20,7 +20,7 @@ struct AuthenticatorAfterPowerCut {
     try image.write(to: place.path)
     if let fault = faultOfBlindings(image) { return fault }
     let authenticator: Authenticator
-    do throws(AuthenticatorFault) { authenticator = try AuthenticatorFolder.open(at: folder, cost: .test) } catch {
+    do throws(AuthenticatorFault) { authenticator = try life.place.open(folder) } catch {
       let isMissing = error == .missing || error == .folder(FileError(.notFound, at: folder))
       guard isMissing, !known.isAdded else { return "cannot be opened: \(error)" }
       return nil

@@ -6,12 +6,13 @@ import Testing
 import HoldfastAuthenticator
 
 @Suite struct AuthenticatorPowerCutTests {
-  @Test func `a power cut or a kill at any write brings no counter back, loses no secret, and leaves no two blindings`()
-    throws
-  {
+  @Test(arguments: AuthenticatorPlace.allCases)
+  func `a power cut or a kill at any write brings no counter back, loses no secret, and leaves no two blindings`(
+    in kind: AuthenticatorPlace
+  ) throws {
     let place = try TemporaryFolder(in: memoryFolder)
     let recorder = try DiskRecorder(folder: place.path)
-    var life = AuthenticatorLife(path: place.file("a"))
+    var life = AuthenticatorLife(path: place.file("a"), in: kind)
     var marks: [(changeCount: Int, shown: Shown)] = []
     for step in AuthenticatorStep.life {
       #expect(recorder.recording { life.does(step) }, "\(step)")

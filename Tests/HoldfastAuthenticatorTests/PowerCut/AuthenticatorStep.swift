@@ -42,6 +42,7 @@ struct Shown: Equatable {
 /// An authenticator that is opened anew for each step, as the command line does.
 struct AuthenticatorLife {
   let path: String
+  let place: AuthenticatorPlace
   var shown = Shown()
   /// The codes that the steps up to the one under way may have shown.
   private(set) var codes: [String] = []
@@ -52,20 +53,20 @@ struct AuthenticatorLife {
   /// Every blinding of the one-time passwords' secret, and every one of the seals', that was in the file.
   private(set) var blindings: [Set<[UInt8]>] = [[], []]
 
-  init(path: String) {
-    self.path = path
+  init(path: String, in place: AuthenticatorPlace = .folder) {
+    (self.path, self.place) = (path, place)
   }
 
   /// The same in another folder, to which its files were copied.
   func moved(to path: String) -> AuthenticatorLife {
-    var moved = AuthenticatorLife(path: path)
+    var moved = AuthenticatorLife(path: path, in: place)
     (moved.shown, moved.state, moved.random) = (shown, state, random)
     return moved
   }
 
   /// Keeps how the secrets are blinded now.
   mutating func noteBlindings() {
-    guard let authenticator = try? AuthenticatorFolder.open(at: path, cost: .test) else { return }
+    guard let authenticator = try? place.open(path) else { return }
     for index in 0..<2 {
       if let secret = try? authenticator.stored("alice", index + 1).secret {
         blindings[index].insert(secret.bytes.withBytes { [UInt8]($0) })
@@ -87,9 +88,7 @@ struct AuthenticatorLife {
   }
 
   private mutating func perform(_ step: AuthenticatorStep) throws {
-    let authenticator =
-      try step == .add
-      ? AuthenticatorFolder.create(at: path, cost: .test) : AuthenticatorFolder.open(at: path, cost: .test)
+    let authenticator = try step == .add ? place.create(path) : place.open(path)
     switch step {
     case .add:
       try authenticator.add([Self.otp, Self.seal, Self.host], protection: pinSecret(shown.pin), random: &random)
@@ -149,7 +148,7 @@ struct AuthenticatorLife {
 
   /// Whether the records can be brought back from what the user has: the state string.
   func importAgain(at path: String) throws {
-    let authenticator = try AuthenticatorFolder.open(at: path, cost: .test)
+    let authenticator = try place.open(path)
     try authenticator.importState(
       state.span, under: Passphrase(Array("correct horse".utf8).span), replacing: true)
   }

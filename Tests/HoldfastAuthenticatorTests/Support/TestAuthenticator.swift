@@ -1,5 +1,6 @@
 import HoldfastCore
 import HoldfastOpenSSL
+import HoldfastStorage
 import TestSupport
 
 import HoldfastAuthenticator
@@ -101,6 +102,11 @@ struct TestAuthenticator {
   func fileContents() -> [UInt8] {
     FileNames.all.flatMap { (try? place.contents("a/" + $0)) ?? [] }
   }
+}
+
+extension RecordTables {
+  /// The database of an authenticator in a folder.
+  var database: Database { (self as! AuthenticatorTables).database }
 }
 
 enum FileNames {

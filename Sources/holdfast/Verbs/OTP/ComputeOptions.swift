@@ -95,17 +95,6 @@ enum HashName: String, CaseIterable, ExpressibleByArgument {
   }
 }
 
-extension OATHHash {
-  /// The hash's name in options and suites.
-  var name: String {
-    switch self {
-    case .sha1: "SHA1"
-    case .sha256: "SHA256"
-    case .sha512: "SHA512"
-    }
-  }
-}
-
 struct ComputeCodeOptions: ParsableArguments {
   @Option(help: "The hash: SHA1, SHA256 or SHA512.")
   var algorithm: HashName = .sha1
