@@ -14,7 +14,7 @@ RELEASE = $(COMPILE) -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=all
 SHORT_RELOCATIONS = $(shell getconf GNU_LIBC_VERSION 2>/dev/null | \
   awk '$$1 == "glibc" && $$2 + 0 >= 2.36 { print "-Xlinker -z -Xlinker pack-relative-relocs" }')
 # The version of the C interface. The first number is that of incompatible changes, and part of the library's name.
-LIBRARY_VERSION = 1.0.0
+LIBRARY_VERSION = 1.1.0
 LIBRARY_NAME = libholdfast.so.1
 LIBRARY = .build/library
 ESSENTIALS = .build/essentials
@@ -63,17 +63,21 @@ build: packages $(ESSENTIALS)/libFoundationEssentials.a $(RUNTIMES) ## Build the
 library: packages $(ESSENTIALS)/libFoundationEssentials.a ## Build the C library in .build/library.
 	@$(SWIFT) build --quiet $(COMPILE) -Xlinker -s -Xlinker --gc-sections -Xlinker -soname=$(LIBRARY_NAME) \
 	  -Xlinker --version-script=$(CURDIR)/Tools/library/holdfast.map -Xlinker --undefined-version --product holdfast-c
+	@Tools/library/archive $(SWIFT)c .build/release/holdfast-c.product/Objects.LinkFileList .build/release/libholdfast.a
 	@$(MAKE) --no-print-directory install-library DESTDIR=$(CURDIR)/$(LIBRARY) PREFIX=
 
-# Installs the library that was built, its header, holdfast.pc and the Python module.
+# Installs the library that was built, its archive, its header, its pkg-config files and the Python module.
 install-library:
 	@install -d $(DESTDIR)$(PREFIX)/include $(DESTDIR)$(LIBDIR)/pkgconfig $(DESTDIR)$(PREFIX)/share/holdfast/python
 	@install -m 755 .build/release/libholdfast-c.so $(DESTDIR)$(LIBDIR)/libholdfast.so.$(LIBRARY_VERSION)
 	@ln -sf libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME)
 	@ln -sf $(LIBRARY_NAME) $(DESTDIR)$(LIBDIR)/libholdfast.so
+	@install -m 644 .build/release/libholdfast.a $(DESTDIR)$(LIBDIR)/libholdfast.a
 	@install -m 644 Sources/CHoldfast/holdfast.h $(DESTDIR)$(PREFIX)/include/holdfast.h
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' \
-	  Tools/library/holdfast.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/holdfast.pc
+	@for name in holdfast holdfast-static; do \
+	  sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(LIBRARY_VERSION)|' \
+	    Tools/library/$$name.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/$$name.pc; \
+	done
 	@install -m 644 Tools/python/holdfast.py $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 
 # The online service has dependencies that nothing else has, and therefore its own build folder.
@@ -138,6 +142,7 @@ install-service: service service-man ## Install the online service with its manu
 uninstall: ## Remove the files that install wrote under PREFIX.
 	@rm -f $(DESTDIR)$(LIBDIR)/libholdfast.so $(DESTDIR)$(LIBDIR)/$(LIBRARY_NAME) \
 	  $(DESTDIR)$(LIBDIR)/libholdfast.so.$(LIBRARY_VERSION) $(DESTDIR)$(LIBDIR)/pkgconfig/holdfast.pc \
+	  $(DESTDIR)$(LIBDIR)/libholdfast.a $(DESTDIR)$(LIBDIR)/pkgconfig/holdfast-static.pc \
 	  $(DESTDIR)$(PREFIX)/include/holdfast.h $(DESTDIR)$(PREFIX)/share/holdfast/python/holdfast.py
 	@rm -f $(DESTDIR)$(PREFIX)/bin/holdfast $(DESTDIR)$(PREFIX)/libexec/holdfast/holdfast-carrier \
 	  $(DESTDIR)$(PREFIX)/share/man/man1/holdfast.1 \

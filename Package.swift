@@ -196,7 +196,7 @@ let package = Package(
       dependencies: [
         "CHoldfast", "HoldfastAuthenticator", "HoldfastCore", "HoldfastDevice", "HoldfastFormats", "HoldfastLinux",
         "HoldfastMeasurement", "HoldfastOpenSSL", "HoldfastProver", "HoldfastStorage", "HoldfastTransport",
-        "HoldfastVersion",
+        "HoldfastUser", "HoldfastVersion",
       ],
       swiftSettings: strict),
 

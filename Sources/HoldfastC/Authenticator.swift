@@ -3,14 +3,19 @@ import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastUser
 import Synchronization
 
 /// The object behind `hf_authenticator_t`. It serves one thread at a time.
 final class CAuthenticator: @unchecked Sendable {
   private let authenticator: Authenticator
   private let turn = Mutex(())
+  /// The same authenticator for the exchanges with a device, each of which opens it anew: they may last long.
+  let person: AuthenticatorUser
 
-  init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+  init(_ authenticator: Authenticator, of person: AuthenticatorUser) {
+    (self.authenticator, self.person) = (authenticator, person)
+  }
 
   /// Runs `body` when no other thread uses the authenticator.
   func use<Result>(_ body: (Authenticator) throws(CallFailure) -> Result) throws(CallFailure) -> Result {
@@ -22,13 +27,25 @@ final class CAuthenticator: @unchecked Sendable {
 @c @implementation public func hf_authenticator_open(
   _ folder: UnsafePointer<CChar>?, _ authenticator: UnsafeMutablePointer<OpaquePointer?>?
 ) -> CInt {
+  unsafe open(folder, authenticator) { path throws(AuthenticatorFault) in try AuthenticatorFolder.open(at: path) }
+}
+
+/// Opens an authenticator, and creates it if necessary; see the header.
+@c @implementation public func hf_authenticator_create(
+  _ folder: UnsafePointer<CChar>?, _ authenticator: UnsafeMutablePointer<OpaquePointer?>?
+) -> CInt {
+  unsafe open(folder, authenticator) { path throws(AuthenticatorFault) in try AuthenticatorFolder.create(at: path) }
+}
+
+private func open(
+  _ folder: UnsafePointer<CChar>?, _ handle: UnsafeMutablePointer<OpaquePointer?>?,
+  by body: (String) throws(AuthenticatorFault) -> Authenticator
+) -> CInt {
   call { () throws(CallFailure) in
-    guard let handle = unsafe authenticator else { throw .argument }
+    guard let handle = unsafe handle else { throw .argument }
     let path = try unsafe Input.text(folder, maximum: Input.maximumPathByteCount)
-    let opened = try converting(CallFailure.init) { () throws(AuthenticatorFault) in
-      try AuthenticatorFolder.open(at: path)
-    }
-    unsafe Handle.give(CAuthenticator(opened), to: handle)
+    let opened = try converting(CallFailure.init) { () throws(AuthenticatorFault) in try body(path) }
+    unsafe Handle.give(CAuthenticator(opened, of: AuthenticatorUser(authenticator: path)), to: handle)
     return 0
   }
 }
@@ -114,9 +131,11 @@ final class CAuthenticator: @unchecked Sendable {
 }
 
 /// The record that the caller chose, and what unlocks it.
-@safe private struct RecordChoice {
+@safe struct RecordChoice {
   private let user: String?
   private let index: Int?
+  /// Whether there is a PIN or a key.
+  var hasSecret: Bool { unsafe secret != nil }
   private let secret: UnsafeRawBufferPointer?
 
   /// Reads the choice; NULL for the only record.
@@ -141,7 +160,9 @@ final class CAuthenticator: @unchecked Sendable {
 
   /// Reads the PIN or key, of which no copy remains.
   func secret(for record: Record) throws(CallFailure) -> ProtectionSecret {
-    let host = record.protection.contains(.host) ? try hostSecret() : nil
+    let host =
+      record.protection.contains(.host)
+      ? try ExternalKey(ofThisHost: { (place) throws(HostSecretFault) in try place.read() }) : nil
     guard let secret = unsafe secret else {
       guard record.protection.isSubset(of: .host) else { throw CallFailure(HF_ERROR_CODE) }
       return ProtectionSecret(host: host)
@@ -157,15 +178,15 @@ final class CAuthenticator: @unchecked Sendable {
     default: throw CallFailure(HF_ERROR_CODE)
     }
   }
+}
 
-  /// Reads the secret of this host, which a record that is bound to a host needs in addition.
-  private func hostSecret() throws(CallFailure) -> ExternalKey {
+extension ExternalKey {
+  /// Takes the secret of this host, as `body` reads or creates it.
+  init(ofThisHost body: (HostSecret) throws(HostSecretFault) -> Secret<32>) throws(CallFailure) {
     let secret: Secret<32>
-    do throws(HostSecretFault) { secret = try HostSecret(HostFiles()).read() } catch {
-      throw CallFailure(HF_ERROR_CODE)
-    }
+    do throws(HostSecretFault) { secret = try body(HostSecret(HostFiles())) } catch { throw CallFailure(HF_ERROR_CODE) }
     let key = secret.withBytes { ExternalKey($0) }
     guard let key else { throw CallFailure(HF_ERROR_CODE) }
-    return key
+    self = key
   }
 }

@@ -3,9 +3,12 @@ import HoldfastCore
 
 /// The end of a call that did not do its work: what the header documents for it.
 struct CallFailure: Error {
-  let code: hf_error
+  /// The result of the call: the number of an error, or the status of a device's denial.
+  let result: CInt
 
-  init(_ code: hf_error) { self.code = code }
+  init(_ code: hf_error) { result = code.rawValue }
+
+  init(_ denial: Status) { result = denial.result }
 
   /// An argument is not what the header requires.
   static var argument: CallFailure { CallFailure(HF_ERROR_ARGUMENT) }
@@ -13,7 +16,7 @@ struct CallFailure: Error {
 
 /// Runs a call of the C interface, and returns its result or the number of its failure.
 func call(_ body: () throws(CallFailure) -> CInt) -> CInt {
-  do throws(CallFailure) { return try body() } catch { return error.code.rawValue }
+  do throws(CallFailure) { return try body() } catch { return error.result }
 }
 
 /// Runs a function of a library, and converts its error.

@@ -7,6 +7,7 @@ import HoldfastProver
 import HoldfastLinux
 import HoldfastStorage
 import HoldfastTransport
+import HoldfastUser
 
 // Each error of the libraries as one of the header's.
 
@@ -86,8 +87,32 @@ extension CallFailure {
     }
   }
 
-  /// The C interface has no activation, so that a prover never fails in this way.
-  private init(_ fault: ActivationFault) { self.init(HF_ERROR_PROTOCOL) }
+  private init(_ fault: ActivationFault) {
+    switch fault {
+    case .malformed, .refused(.accepted): self.init(HF_ERROR_PROTOCOL)
+    case .refused(.otpRejected): self.init(HF_ERROR_OWNER_CODE)
+    case .refused(let status): self.init(status)
+    case .impostor: self.init(HF_ERROR_IMPOSTOR)
+    case .random, .cryptography: self.init(HF_ERROR_CRYPTOGRAPHY)
+    }
+  }
+
+  init(_ error: UserExchangeError) {
+    switch error {
+    case .exchange(let error): self.init(error)
+    case .authenticator(let fault): self.init(fault)
+    case .alreadyActivated: self.init(HF_ERROR_EXISTS)
+    case .unknownEnd: self.init(HF_ERROR_UNKNOWN_END)
+    case .notAccepted(let outcome):
+      // A device that answers a repetition has lost the value that was asked for: the call can be repeated.
+      let status = outcome.verdict.status
+      if status == .accepted { self.init(HF_ERROR_CONNECTION) } else { self.init(status) }
+    case .unknownUser, .notActivated: self.init(HF_ERROR_USER)
+    case .recordsOfAnotherDevice: self.init(HF_ERROR_ANOTHER_DEVICE)
+    case .malformedAnswer: self.init(HF_ERROR_PROTOCOL)
+    case .noClock: self.init(HF_ERROR_SYSTEM)
+    }
+  }
 }
 
 extension CallFailure {
@@ -96,14 +121,16 @@ extension CallFailure {
     case .folder(let error): self.init(error)
     case .missing: self.init(HF_ERROR_MISSING)
     case .tooOpen, .readOnly: self.init(HF_ERROR_PERMISSION)
-    case .corrupt: self.init(HF_ERROR_DAMAGED)
+    case .corrupt, .rolledBack: self.init(HF_ERROR_DAMAGED)
     case .foreign: self.init(HF_ERROR_KIND)
     case .newerVersion: self.init(HF_ERROR_VERSION)
     case .busy: self.init(HF_ERROR_BUSY)
     case .diskFull: self.init(HF_ERROR_FULL)
     case .failed: self.init(HF_ERROR_SYSTEM)
     case .noRecords, .unknownRecord, .severalUsers, .severalRecords: self.init(HF_ERROR_RECORD)
-    case .badQuestion, .badUser, .badIndex: self.init(HF_ERROR_ARGUMENT)
+    case .badQuestion, .badUser, .badIndex, .malformedUndoCode: self.init(HF_ERROR_ARGUMENT)
+    case .weakPIN: self.init(HF_ERROR_PIN)
+    case .changeOpen, .noChange, .interrupted, .wrongUndoCode: self.init(HF_ERROR_CHANGE)
     default: self.init(HF_ERROR_CODE)
     }
   }

@@ -111,7 +111,7 @@ private func prove(
 
 extension ProofOptions {
   /// Reads the conditions of a proof; NULL for the usual ones.
-  fileprivate init(_ pointer: UnsafePointer<hf_proof_options_t>?) throws(CallFailure) {
+  init(_ pointer: UnsafePointer<hf_proof_options_t>?) throws(CallFailure) {
     self.init()
     guard let options = unsafe pointer?.pointee else { return }
     unsafe device = Input.deviceID(options.device_id)
@@ -160,7 +160,7 @@ extension ProofOptions {
 }
 
 /// A transport of the caller's.
-@safe private final class CallerChannel: MessageChannel, @unchecked Sendable {
+@safe final class CallerChannel: MessageChannel, @unchecked Sendable {
   private let functions: hf_channel_t
   private let isEnded = Atomic(false)
 

@@ -16,9 +16,9 @@ final class CProver: Sendable {
   init(state path: String, keys: ProofKeys) { (prover, self.keys) = (Prover(state: path, keys: keys), keys) }
 
   /// Runs a proof that ``cancelAll()`` can end.
-  func cancellable(
-    _ body: (Cancellation) throws(ProverError) -> ProofOutcome
-  ) throws(ProverError) -> ProofOutcome {
+  func cancellable<Result, Failure: Error>(
+    _ body: (Cancellation) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     let cancellation = Cancellation()
     running.withLock { $0[ObjectIdentifier(cancellation)] = cancellation }
     defer { running.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(cancellation)) } }

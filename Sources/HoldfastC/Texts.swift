@@ -29,7 +29,7 @@ import HoldfastVersion
 
 extension CallFailure {
   /// The text of the error.
-  var text: String { HoldfastC.text(of: code.rawValue).description }
+  var text: String { HoldfastC.text(of: result).description }
 }
 
 private func text(of result: CInt) -> StaticString {
@@ -64,6 +64,12 @@ private func errorText(_ error: hf_error) -> StaticString? {
   case HF_ERROR_CODE: "the record cannot make the code"
   case HF_ERROR_CRYPTOGRAPHY: "the cryptographic library or the random source failed"
   case HF_ERROR_ANOTHER_DEVICE: "another device answers, or another key"
+  case HF_ERROR_OWNER_CODE: "the device does not accept the owner's code"
+  case HF_ERROR_EXISTS: "the authenticator has records of the user already"
+  case HF_ERROR_UNKNOWN_END: "it is not known whether the device has added the user"
+  case HF_ERROR_USER: "the device does not know the user"
+  case HF_ERROR_PIN: "the new PIN is guessed too easily"
+  case HF_ERROR_CHANGE: "the protection cannot be changed, undone or confirmed now, or the undo code is wrong"
   default: nil
   }
 }

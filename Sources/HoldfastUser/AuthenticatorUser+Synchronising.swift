@@ -26,9 +26,23 @@ extension AuthenticatorUser {
     _ user: String? = nil, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions(),
     clock: any Clock & Sendable = SystemClock()
   ) throws(UserExchangeError) -> SynchronisedUser {
+    try synchronise(user, by: DeviceInquiry(prover, .endpoint(endpoint), options), clock: clock)
+  }
+
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
+  public func synchronise(
+    _ user: String? = nil, as prover: Prover, over channel: any MessageChannel, options: ProofOptions = ProofOptions(),
+    clock: any Clock & Sendable = SystemClock()
+  ) throws(UserExchangeError) -> SynchronisedUser {
+    try synchronise(user, by: DeviceInquiry(prover, .channel(channel), options), clock: clock)
+  }
+
+  private func synchronise(
+    _ user: String?, by inquiry: DeviceInquiry, clock: any Clock & Sendable
+  ) throws(UserExchangeError) -> SynchronisedUser {
     let authenticator = try open()
     let user = if let user { user } else { try onlyUser(of: authenticator) }
-    var inquiry = DeviceInquiry(prover: prover, endpoint: endpoint, options: options)
+    var inquiry = inquiry
     let all = try using { () throws(AuthenticatorFault) in try authenticator.records(user: user) }
     guard !all.isEmpty else { throw .authenticator(.unknownRecord) }
     let known = try inquiry.devices().filter { device in all.contains { $0.isOf(device) } }
@@ -65,8 +79,21 @@ extension AuthenticatorUser {
   public func challengeDevice(
     with record: Record, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
   ) throws(UserExchangeError) -> DeviceChallenge? {
+    try challengeDevice(with: record, by: DeviceInquiry(prover, .endpoint(endpoint), options))
+  }
+
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
+  public func challengeDevice(
+    with record: Record, as prover: Prover, over channel: any MessageChannel, options: ProofOptions = ProofOptions()
+  ) throws(UserExchangeError) -> DeviceChallenge? {
+    try challengeDevice(with: record, by: DeviceInquiry(prover, .channel(channel), options))
+  }
+
+  private func challengeDevice(
+    with record: Record, by inquiry: DeviceInquiry
+  ) throws(UserExchangeError) -> DeviceChallenge? {
     let authenticator = try open()
-    var inquiry = DeviceInquiry(prover: prover, endpoint: endpoint, options: options)
+    var inquiry = inquiry
     let known = try inquiry.devices().filter { record.isOf($0) }
     if known.count == 1 { inquiry.options.device = known.first }
     return try proveHost(record, by: inquiry, in: authenticator)
@@ -85,7 +112,7 @@ extension AuthenticatorUser {
   public static func state(
     of user: String, as prover: Prover, at endpoint: Endpoint, options: ProofOptions = ProofOptions()
   ) throws(UserExchangeError) -> UserLockState {
-    let inquiry = DeviceInquiry(prover: prover, endpoint: endpoint, options: options)
+    let inquiry = DeviceInquiry(prover, .endpoint(endpoint), options)
     return try UserLockState(try inquiry.ask(UserCommandName.state, [user]).result)
   }
 
@@ -169,8 +196,12 @@ public struct UserLockState: Sendable, Hashable {
 /// A command that asks a device for a value: the app proves itself, and the sealed result is the answer.
 private struct DeviceInquiry {
   let prover: Prover
-  let endpoint: Endpoint
+  let address: DeviceAddress
   var options: ProofOptions
+
+  init(_ prover: Prover, _ address: DeviceAddress, _ options: ProofOptions) {
+    (self.prover, self.address, self.options) = (prover, address, options)
+  }
 
   /// Returns the devices that may answer.
   func devices() throws(UserExchangeError) -> [DeviceID] {
@@ -192,9 +223,13 @@ private struct DeviceInquiry {
       do throws(EncodingFault) { try request.append(parameter: parameter) } catch { throw .authenticator(.badUser) }
     }
     let outcome: ProofOutcome
-    do throws(ProverError) { outcome = try prover.prove(request, at: endpoint, options: options) } catch {
-      throw .exchange(error)
-    }
+    do throws(ProverError) {
+      outcome =
+        switch address {
+        case .endpoint(let endpoint): try prover.prove(request, at: endpoint, options: options)
+        case .channel(let channel): try prover.prove(request, over: channel, options: options)
+        }
+    } catch { throw .exchange(error) }
     // The answer to the first attempt of a repeated request is lost, and that to the repetition has no result.
     guard outcome.verdict.status == .accepted, !outcome.verdict.isRepetition, let enrolment = outcome.enrolment else {
       throw .notAccepted(outcome)

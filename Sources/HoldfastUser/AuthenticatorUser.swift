@@ -5,18 +5,30 @@ import HoldfastOpenSSL
 import HoldfastProver
 import HoldfastTransport
 
-/// A person who uses devices, with an authenticator in a folder: the exchanges in which a device and the authenticator agree.
+/// A person who uses devices, with an authenticator: the exchanges in which a device and the authenticator agree.
 ///
-/// Codes and seals are made by `Authenticator` itself. Functions that are not `async` block their thread. Any number of threads may
-/// call them; each call opens the folder for itself.
+/// Codes and seals are made by `Authenticator` itself (``open()``). Functions that are not `async` block their thread. Any number of
+/// threads may call them; each call opens the authenticator for itself.
 public struct AuthenticatorUser: Sendable {
-  /// The path of the authenticator's folder.
+  /// The path of the authenticator's folder; empty if its state is in a store of the app's own.
   public let authenticator: String
+  /// The app's own store, and the last stamp that the app knows of.
+  private let store: (any AuthenticatorStore)?
+  private let stamp: AuthenticatorStamp?
 
   /// Creates the user. Nothing is read or written yet.
   ///
   /// - Parameter path: the path of the authenticator's folder, which the first activation creates.
-  public init(authenticator path: String) { authenticator = path }
+  public init(authenticator path: String) { (authenticator, store, stamp) = (path, nil, nil) }
+
+  /// Creates the user of an authenticator whose state the app keeps itself. Nothing is read or written yet.
+  ///
+  /// - Parameters:
+  ///   - store: the place of the state, which the first activation fills.
+  ///   - stamp: the last stamp that the app knows of; an older state is not used.
+  public init(store: any AuthenticatorStore, notBefore stamp: AuthenticatorStamp? = nil) {
+    (authenticator, self.store, self.stamp) = ("", store, stamp)
+  }
 
   /// Becomes a user of a device, with a code from its owner. Afterwards, the device and the authenticator share fresh secrets.
   ///
@@ -38,14 +50,33 @@ public struct AuthenticatorUser: Sendable {
     with code: consuming OneUseCode, at endpoint: Endpoint, protection: borrowing ProtectionSecret,
     replacing: Bool = false, timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
   ) throws(UserExchangeError) -> ActivatedUser {
-    let path = authenticator
-    let authenticator = try using { () throws(AuthenticatorFault) in try AuthenticatorFolder.create(at: path) }
+    try activate(
+      with: code, at: .endpoint(endpoint), protection: protection, replacing: replacing,
+      timeoutMilliseconds: timeoutMilliseconds, clock: clock)
+  }
+
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
+  @discardableResult
+  public func activate(
+    with code: consuming OneUseCode, over channel: any MessageChannel, protection: borrowing ProtectionSecret,
+    replacing: Bool = false, timeoutMilliseconds: Int = 30_000, clock: any Clock & Sendable = SystemClock()
+  ) throws(UserExchangeError) -> ActivatedUser {
+    try activate(
+      with: code, at: .channel(channel), protection: protection, replacing: replacing,
+      timeoutMilliseconds: timeoutMilliseconds, clock: clock)
+  }
+
+  private func activate(
+    with code: consuming OneUseCode, at address: DeviceAddress, protection: borrowing ProtectionSecret,
+    replacing: Bool, timeoutMilliseconds: Int, clock: any Clock & Sendable
+  ) throws(UserExchangeError) -> ActivatedUser {
+    let authenticator = try create()
     let session = ActivationSession(
       code: code, for: .activation, cryptography: OpenSSLCryptography(), random: SystemRandom())
     var activated: ActivatedUser?
     var refusal: UserExchangeError?
     do throws(ProverError) {
-      _ = try ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) { session in
+      _ = try ActivationExchange(at: address, timeoutMilliseconds: timeoutMilliseconds).run(session) { session in
         guard let grant = session.grant else { return false }
         let granted = ActivatedUser(user: grant.user.description, device: session.deviceID)
         do throws(AuthenticatorFault) {
@@ -81,21 +112,44 @@ public struct AuthenticatorUser: Sendable {
   public static func unlock(
     with code: consuming OneUseCode, at endpoint: Endpoint, timeoutMilliseconds: Int = 30_000
   ) throws(UserExchangeError) {
+    try unlock(with: code, at: .endpoint(endpoint), timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  /// The same over a channel that is already connected to the device, and on which nothing has been received yet. It stays open.
+  public static func unlock(
+    with code: consuming OneUseCode, over channel: any MessageChannel, timeoutMilliseconds: Int = 30_000
+  ) throws(UserExchangeError) {
+    try unlock(with: code, at: .channel(channel), timeoutMilliseconds: timeoutMilliseconds)
+  }
+
+  private static func unlock(
+    with code: consuming OneUseCode, at address: DeviceAddress, timeoutMilliseconds: Int
+  ) throws(UserExchangeError) {
     let session = ActivationSession(
       code: code, for: .unlock, cryptography: OpenSSLCryptography(), random: SystemRandom())
     let isUnlocked: Bool
     // An unlocking has nothing to store.
     do throws(ProverError) {
-      isUnlocked = try ActivationExchange(at: endpoint, timeoutMilliseconds: timeoutMilliseconds).run(session) { _ in
+      isUnlocked = try ActivationExchange(at: address, timeoutMilliseconds: timeoutMilliseconds).run(session) { _ in
         false
       }
     } catch { throw .exchange(error) }
     guard isUnlocked else { throw .exchange(.activation(.malformed)) }
   }
 
-  /// Opens the authenticator.
-  func open() throws(UserExchangeError) -> Authenticator {
-    try using { () throws(AuthenticatorFault) in try AuthenticatorFolder.open(at: authenticator) }
+  /// Opens the authenticator, to list its records, and to make codes and seals.
+  ///
+  /// - Throws: ``UserExchangeError/authenticator(_:)``.
+  public func open() throws(UserExchangeError) -> Authenticator {
+    try using { () throws(AuthenticatorFault) in
+      guard let store else { return try AuthenticatorFolder.open(at: authenticator) }
+      return try Authenticator(store: store, notBefore: stamp)
+    }
+  }
+
+  private func create() throws(UserExchangeError) -> Authenticator {
+    guard store == nil else { return try open() }
+    return try using { () throws(AuthenticatorFault) in try AuthenticatorFolder.create(at: authenticator) }
   }
 
   /// Runs a step on the authenticator, and converts its fault.

@@ -2,6 +2,7 @@ import HoldfastAuthenticator
 import HoldfastCore
 import HoldfastLinux
 import HoldfastProver
+import HoldfastTransport
 import Synchronization
 import TestSupport
 import Testing
@@ -37,6 +38,26 @@ import HoldfastUser
     #expect(try await user.synchronise("ann", as: lock.prover, at: lock.endpoint).otpNext == 0)
     let host = try AuthenticatorFolder.open(at: user.authenticator).record(purpose: .host)
     #expect(try await user.challengeDevice(with: host, as: lock.prover, at: lock.endpoint) != nil)
+  }
+
+  @Test func `the same over connections of the app's, with a state that the app keeps`() throws {
+    let lock = try ServedLock()
+    let store = MemoryStore()
+    let user = AuthenticatorUser(store: store)
+    func connection() throws -> Connection { try Connection.connect(to: lock.endpoint, timeoutMilliseconds: 5000) }
+    try user.activate(with: lock.activation(of: ann), over: connection(), protection: .none)
+    let (authenticator, channel) = (try user.open(), try connection())
+    let stamp = try #require(try authenticator.stamp())
+    #expect(try authenticator.users() == ["ann"] && authenticator.devices() == [lock.descriptor.deviceID])
+    #expect(try user.synchronise(as: lock.prover, over: channel).otpNext == 0)
+    let host = try authenticator.record(purpose: .host)
+    #expect(try user.challengeDevice(with: host, as: lock.prover, over: channel) != nil, "the channel is still open")
+    #expect(
+      try #require(try authenticator.stamp()).changeCount > stamp.changeCount, "another instance's changes are seen")
+    let later = try #require(AuthenticatorStamp(id: stamp.id, changeCount: stamp.changeCount + 100))
+    #expect(throws: UserExchangeError.self) {
+      try AuthenticatorUser(store: store, notBefore: later).synchronise(as: lock.prover, at: lock.endpoint)
+    }
   }
 
   @Test func `existing records stay, and the code stays good`() throws {
@@ -115,5 +136,21 @@ import HoldfastUser
     var text: [UInt8] = []
     code.write(into: &text)
     return text
+  }
+}
+
+/// A state that an app keeps in memory.
+private final class MemoryStore: AuthenticatorStore {
+  private let contents = Mutex<[UInt8]?>(nil)
+
+  func load() throws(AuthenticatorFault) -> [UInt8]? { contents.withLock { $0 } }
+
+  func replace(_ old: [UInt8]?, with new: [UInt8]) throws(AuthenticatorFault) {
+    let isReplaced = contents.withLock { now in
+      guard now == old else { return false }
+      now = new
+      return true
+    }
+    guard isReplaced else { throw .busy }
   }
 }

@@ -25,13 +25,14 @@ class Library:
     def __init__(self, folder):
         self.folder = pathlib.Path(folder).absolute()
         self.file = self.folder / "lib/libholdfast.so.1"
+        self.archive = self.folder / "lib/libholdfast.a"
         self.python = self.folder / "share/holdfast/python"
         config = {"PKG_CONFIG_PATH": str(self.folder / "lib/pkgconfig"), "PKG_CONFIG_SYSROOT_DIR": str(self.folder)}
         self.environment = os.environ | config | {"LD_LIBRARY_PATH": str(self.file.parent)}
         self.environment |= {"HOLDFAST_LIBRARY": str(self.file), "PYTHONPATH": str(self.python)}
 
-    def compile(self, program, *sources):
-        flags = run("pkg-config", "--cflags", "--libs", "holdfast", env=self.environment).split()
+    def compile(self, program, *sources, package="holdfast"):
+        flags = run("pkg-config", "--cflags", "--libs", package, env=self.environment).split()
         run("gcc", "-std=c99", *STRICT, "-g", "-o", program, *sources, *flags)
 
 

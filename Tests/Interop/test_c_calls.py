@@ -478,7 +478,7 @@ def test_no_listener_is_a_lost_connection_and_silence_a_timeout(hf, made, tmp_pa
 
 
 def test_texts_are_there_for_every_number(hf):
-    texts = [hf._library.hf_text(number) for number in [*range(18), *range(-24, 0)]]
+    texts = [hf._library.hf_text(number) for number in [*range(18), *range(-30, 0)]]
     assert all(texts) and len(set(texts)) == len(texts)
     assert hf._library.hf_text(18) == hf._library.hf_text(-(2**31)) == b"no such result"
     version, length = ctypes.create_string_buffer(128), ctypes.c_size_t(128)
@@ -557,3 +557,99 @@ def test_threads_at_one_authenticator_get_different_codes(hf, person):
         for thread in threads:
             thread.join(60)
     assert sorted(codes) == sorted(oath.hotp(SECRET, counter) for counter in range(4))
+
+
+CODE_OF_AN_OWNER = b"0000-0000-0000-0000-0000-0"
+
+
+def test_connections_codes_and_protections_that_are_none_are_refused(hf, tmp_path):
+    library, name = hf._library, ctypes.create_string_buffer(33)
+    some, length = ctypes.cast(name, ctypes.c_void_p), ctypes.c_size_t(33)
+    with hf.Authenticator(str(tmp_path / "keys"), create=True) as keys:
+
+        def activated(connection, code=CODE_OF_AN_OWNER, needs=None, flags=0):
+            pointers = [each and ctypes.byref(each) for each in (connection, needs)]
+            words = (
+                keys._handle,
+                pointers[0],
+                code,
+                pointers[1],
+                ctypes.c_uint32(flags),
+                name,
+                ctypes.byref(length),
+                None,
+            )
+            return library.hf_authenticator_activate(*words)
+
+        none = f"unix:{tmp_path}/none".encode()
+        place = hf._Connection(none, None, None, 0)
+        for connection in (
+            hf._Connection(None, None, None, 0), hf._Connection(none, some, None, 0), hf._Connection(b"no", None, None, 0),
+            hf._Connection(none, None, None, 3_600_001), hf._Connection(None, some, None, 0),
+        ):  # fmt: skip
+            assert activated(connection) == ARGUMENT
+            assert library.hf_authenticator_unlock(ctypes.byref(connection), CODE_OF_AN_OWNER) == ARGUMENT
+        for code in (b"", b"0000", b"1" + CODE_OF_AN_OWNER[1:], b"0" * 200, b"\xff" * 26):
+            assert activated(place, code) == ARGUMENT, code
+            assert library.hf_authenticator_unlock(ctypes.byref(place), code) == ARGUMENT
+        for needs in (
+            hf.protection(b"123"), hf.protection(b"1234567"), hf.protection(b"12a4"), hf.protection(key=bytes(15)),
+            hf.protection(key=bytes(1025)), hf.protection(binds_host=2), hf._Protection(None, 4, None, 0, 0),
+            hf._Protection(b"1357", 2**63, None, 0, 0),
+        ):  # fmt: skip
+            assert activated(place, needs=needs) == ARGUMENT
+        assert activated(place, flags=2) == ARGUMENT
+        length.value = 32
+        assert (activated(place), length.value) == (BUFFER, 33)
+        assert activated(place) == CONNECTION and keys.records() == []
+        expect(RECORD, keys.change, lambda code: True)
+        expect(ARGUMENT, keys.undo, "ann", "no undo code")
+        expect(ARGUMENT, keys.confirm, "ann", 9)
+        expect(RECORD, keys.confirm, "ann")
+        with hf.Prover(str(tmp_path / "state")) as prover:
+            expect(RECORD, keys.synchronise, prover, none.decode())
+            expect(RECORD, keys.check_host, prover, none.decode())
+
+
+def test_a_store_that_fails_is_reported_and_changes_nothing(hf):
+    load_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.POINTER(ctypes.c_size_t))
+    sizes = (ctypes.c_void_p, ctypes.c_size_t)
+    replace_type = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, *sizes, *sizes)
+    structure = type(
+        "Store",
+        (ctypes.Structure,),
+        {"_fields_": [("load", load_type), ("replace", replace_type), ("context", ctypes.c_void_p)]},
+    )
+    contents, answer = [b""], [0]
+
+    def load(_, state, length):
+        assert length[0] == 1 << 22
+        ctypes.memmove(state, contents[0], min(len(contents[0]), length[0]))
+        length[0] = len(contents[0])
+        return answer[0]
+
+    calls = load_type(load), replace_type(lambda *_: SYSTEM)
+
+    def opened(store, state_id=None, count=0):
+        handle = ctypes.c_void_p()
+        pointer = store and ctypes.byref(store)
+        words = (pointer, state_id, ctypes.c_uint64(count), ctypes.byref(handle))
+        result = hf._library.hf_authenticator_open_store(*words)
+        hf._library.hf_authenticator_close(handle)
+        return result
+
+    store = structure(*calls, None)
+    assert opened(store) == 0
+    assert opened(None) == opened(structure(load_type(), calls[1], None)) == ARGUMENT
+    assert opened(structure(calls[0], replace_type(), None)) == ARGUMENT
+    assert opened(store, bytes(16)) == opened(store, None, 1) == ARGUMENT
+    assert opened(store, bytes(16), 1) == DAMAGED, "nothing where there was something"
+    for answer[0] in (BUSY, FULL, PERMISSION, DAMAGED, SYSTEM):
+        assert opened(store) == answer[0]
+    answer[0] = 1
+    assert opened(store) == SYSTEM
+    answer[0] = 0
+    for contents[0], code in ((b"x", KIND), (b"hfauth01", DAMAGED), (b"hfauth99" + bytes(8), VERSION)):
+        assert opened(store) == code
+    contents[0] = bytes((1 << 22) + 1)
+    assert opened(store) == DAMAGED

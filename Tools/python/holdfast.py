@@ -19,7 +19,7 @@ _library.hf_text.restype = _c.c_char_p
 _bytes, _text, _handle, _size = _c.POINTER(_c.c_uint8), _c.c_char_p, _c.c_void_p, _c.POINTER(_c.c_size_t)
 
 ACCEPTED, COMMAND_REFUSED, REPLACE = 0, 11, 1
-_EVIDENCE, _CODE, _RESULT, _CHALLENGE, _VERDICT, _PROOF, _BUFFER = 4096, 17, 1024, 64, 1152, 32, -2
+_EVIDENCE, _CODE, _RESULT, _CHALLENGE, _VERDICT, _PROOF, _USER, _BUFFER = 4096, 17, 1024, 64, 1152, 32, 33, -2
 
 
 class Error(Exception):
@@ -40,6 +40,13 @@ _flags = dict.fromkeys(("is_authenticated", "is_repetition", "missing_factors", 
 _times = dict.fromkeys(("measure", "connect", "round", "device"), _c.c_uint64)
 _Outcome = _structure(device_id=_c.c_uint8 * 16, **_flags, **_times)
 _Record = _structure(user=_text, index=_number, secret=_text, secret_length=_c.c_size_t)
+_Connection = _structure(endpoint=_text, channel=_handle, device_id=_text, timeout_milliseconds=_number)
+_input = {"pin": _text, "pin_length": _c.c_size_t, "key": _text, "key_length": _c.c_size_t}
+_Protection = _structure(**_input, binds_host=_number)
+_has = dict.fromkeys(("has_otp", "has_seal"), _number)
+_nexts = dict.fromkeys(("otp_next", "seal_next"), _c.c_uint64)
+_Synchronised = _structure(device_id=_c.c_uint8 * 16, **_has, **_nexts, clock_offset_seconds=_c.c_int64)
+_Show = _c.CFUNCTYPE(_c.c_int, _handle, _text)
 _origin = {"user": _text, "subject": _text, "sequence": _c.c_uint64}
 _Command = _structure(name=_text, parameters=_text * 8, parameter_count=_c.c_size_t, **_origin)
 _Perform = _c.CFUNCTYPE(_c.c_int, _handle, _c.POINTER(_Command), _bytes, _size)
@@ -48,6 +55,7 @@ _Round = _structure(authenticated=_number, delay_milliseconds=_number, closes=_n
 
 Proof = namedtuple("Proof", "status text result device_id authenticated repetition missing_factors retry_after_seconds")
 Command = namedtuple("Command", "name parameters user subject sequence")
+Synchronised = namedtuple("Synchronised", "device_id otp_next seal_next clock_offset_seconds")
 Verdict = namedtuple("Verdict", "status message delay_milliseconds closes awaits_confirmation")
 
 
@@ -55,6 +63,7 @@ def _call(name, *arguments):
     result = getattr(_library, name)(*arguments)
     if result < 0:
         raise Error(result)
+    return result
 
 
 def _filled(name, size, *arguments, after=()):
@@ -83,10 +92,36 @@ def _request(command, parameters=(), user=None, otp=None, seal=None):
     return _Request(_encoded(command), _names(parameters), len(parameters), *map(_encoded, (user, otp, seal)))
 
 
+def _connection(endpoint, device_id=None, timeout=30):
+    return _c.byref(_Connection(_encoded(endpoint), None, device_id, int(timeout * 1000)))
+
+
+def protection(pin=None, key=None, binds_host=False):
+    """What a record's secret needs: a PIN and a key as bytes, and this host."""
+    return _Protection(pin, len(pin or b""), key, len(key or b""), binds_host)
+
+
+def unlock(endpoint, code, timeout=30):
+    _call("hf_authenticator_unlock", _connection(endpoint, timeout=timeout), _encoded(code))
+
+
+class Denied(Exception):
+    """A device's denial of a question; `status` is its `hf_status`."""
+
+    def __init__(self, status):
+        super().__init__(_library.hf_text(status).decode())
+        self.status = status
+
+
+def _answered(result):
+    if result > 0:
+        raise Denied(result)
+
+
 class _Object(contextlib.AbstractContextManager):
-    def __init__(self, kind, *arguments):
+    def __init__(self, kind, *arguments, by="open"):
         self._kind, self._handle = kind, _handle()
-        _call(f"hf_{kind}_open", *arguments, _c.byref(self._handle))
+        _call(f"hf_{kind}_{by}", *arguments, _c.byref(self._handle))
 
     def _json(self, name, *arguments):
         return json.loads(_filled(name, 4096, self._handle, *arguments)[1][:-1])
@@ -135,8 +170,50 @@ class Prover(_Object):
 
 
 class Authenticator(_Object):
-    def __init__(self, folder):
-        super().__init__("authenticator", _encoded(folder))
+    def __init__(self, folder, create=False):
+        super().__init__("authenticator", _encoded(folder), by="create" if create else "open")
+
+    def records(self, user=None):
+        return self._json("hf_authenticator_records", _encoded(user))["records"]
+
+    def activate(self, endpoint, code, protection=None, replace=False, timeout=30):
+        """Returns the user's name and the device's id."""
+        device, needs = (_c.c_uint8 * 16)(), protection and _c.byref(protection)
+        arguments = (self._handle, _connection(endpoint, timeout=timeout), _encoded(code), needs, _number(replace))
+        name = _filled("hf_authenticator_activate", _USER, *arguments, after=(device,))[1]
+        return name[:-1].decode(), bytes(device)
+
+    def synchronise(self, prover, endpoint, user=None, **conditions):
+        said = _Synchronised()
+        arguments = (self._handle, prover._handle, _encoded(user), _connection(endpoint, **conditions))
+        _answered(_call("hf_authenticator_synchronise", *arguments, _c.byref(said)))
+        nexts = (said.otp_next if said.has_otp else None, said.seal_next if said.has_seal else None)
+        return Synchronised(bytes(said.device_id), *nexts, said.clock_offset_seconds)
+
+    def check_host(self, prover, endpoint, user=None, **conditions):
+        """Returns the device's challenge, if the device has proved itself."""
+        arguments = (self._handle, prover._handle, _encoded(user), _connection(endpoint, **conditions))
+        result, challenge = _filled("hf_authenticator_check_host", _CODE, *arguments)
+        _answered(result)
+        return challenge[:-1].decode()
+
+    def change(self, show, user=None, index=0, old=None, new=None):
+        """`show(undo_code)` says whether the person has it. Prove in another process: a callback is code made at run time."""
+
+        def shown(_, code):
+            try:  # An exception must not leave a callback.
+                return 0 if show(code.decode()) else 1
+            except Exception:
+                return -1
+
+        record, pointers = _Record(_encoded(user), index, None, 0), [each and _c.byref(each) for each in (old, new)]
+        _call("hf_authenticator_change", self._handle, _c.byref(record), *pointers, _Show(shown), None)
+
+    def undo(self, user, undo_code):
+        _call("hf_authenticator_undo", self._handle, _encoded(user), _encoded(undo_code))
+
+    def confirm(self, user, index=0):
+        _call("hf_authenticator_confirm", self._handle, _encoded(user), _number(index))
 
     def password(self, user=None, index=0, secret=None, question=None):
         return self._code("password", user, index, secret, _encoded(question))

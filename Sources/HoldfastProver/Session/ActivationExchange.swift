@@ -3,16 +3,22 @@ import HoldfastLinux
 import HoldfastOpenSSL
 import HoldfastTransport
 
+/// The way to a device: its address, or a channel of the app's own that is already connected.
+package enum DeviceAddress: Sendable {
+  case endpoint(Endpoint)
+  case channel(any MessageChannel)
+}
+
 /// A user's exchange with a device by means of a code from its owner: an activation or an unlocking, from connecting to
 /// the end.
 package struct ActivationExchange {
   package typealias Session = ActivationSession<OpenSSLCryptography, SystemRandom>
 
-  private let endpoint: Endpoint
+  private let address: DeviceAddress
   private let timeoutMilliseconds: Int
 
-  package init(at endpoint: Endpoint, timeoutMilliseconds: Int) {
-    (self.endpoint, self.timeoutMilliseconds) = (endpoint, timeoutMilliseconds)
+  package init(at address: DeviceAddress, timeoutMilliseconds: Int) {
+    (self.address, self.timeoutMilliseconds) = (address, timeoutMilliseconds)
   }
 
   /// Runs the exchange. `store` must make the values from the device durable before it returns true.
@@ -24,16 +30,15 @@ package struct ActivationExchange {
     _ session: consuming Session, store: (borrowing Session) -> Bool
   ) throws(ProverError) -> Bool {
     let deadline = Deadline(afterMilliseconds: timeoutMilliseconds)
-    var link: DeviceLink
-    do throws(TransportError) {
-      link = try DeviceLink(to: endpoint, timeoutMilliseconds: timeoutMilliseconds)
-    } catch { throw ProverError(error) }
+    var conversation =
+      switch address {
+      case .endpoint(let endpoint): try Conversation(at: endpoint, timeoutMilliseconds: timeoutMilliseconds)
+      case .channel(let channel): Conversation(over: channel)
+      }
     var session = session
     while true {
-      let message: [UInt8]
-      do throws(TransportError) {
-        message = try link.receive(by: deadline, wholeWithin: deadline.remainingMilliseconds)
-      } catch { throw ProverError(error) }
+      try conversation.receive(by: deadline)
+      let message = conversation.received
       do throws(ActivationFault) {
         switch try session.receive(message.span) {
         case .send: break
@@ -43,9 +48,7 @@ package struct ActivationExchange {
         case .done: return true
         }
       } catch { throw .activation(error) }
-      do throws(TransportError) { try link.connection.send(session.outgoing.bytes, by: deadline) } catch {
-        throw ProverError(error)
-      }
+      try conversation.send(session.outgoing.bytes, by: deadline)
     }
   }
 }
