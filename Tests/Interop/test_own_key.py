@@ -1,4 +1,4 @@
-"""An app in another package with its own key: how it is built, enrolled, updated and patched."""
+"""Apps in other packages with their own keys: how they are built, enrolled, updated and patched, and what a person's app does."""
 
 import os
 import pathlib
@@ -6,6 +6,7 @@ import secrets
 import shutil
 import subprocess
 
+import examples
 import pytest
 from examples import ROOT, SCRATCH
 from holdfast_peer import measurement, transport
@@ -234,3 +235,65 @@ def test_an_app_with_its_own_key_is_enrolled_updated_and_if_patched_denied(packa
     assert field.app(patched, "explain").stdout.split() == ["app.image"]
     done = field.attest(patched)
     assert (done.returncode, b"does not contain this app's image" in done.stderr) == (DENIED, True), done.stderr
+
+
+def test_a_person_s_app_joins_makes_passwords_and_seals_checks_the_device_and_changes_the_pin(field, folder):
+    """Examples/KeyRing, from the owner's code to a changed PIN, against a served lock."""
+    key = folder / "key-ring.key"
+    key.write_text(secrets.token_hex(16) + "\n")
+    key.chmod(0o600)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOLDFAST_MPK_KEY", str(key))
+        app = shutil.copy(examples.built("KeyRing", folder / "key-ring") / "KeyRing", folder / "KeyRing")
+    lock, run = f"unix:{field.socket}", field.line
+
+    def ring(*words, given=""):
+        done = subprocess.run(
+            [app, *words], input=given, cwd=folder, env=run.environment, capture_output=True, text=True, timeout=60,
+            check=False, umask=0o077,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout.strip()
+
+    def owners_code(*words):
+        return run.read_json("device", "user", *words, "ann", "--dir", "lock")["code"]
+
+    # The command line, which the lock knows as another app, proves with what the person's app made.
+    run.succeed("enroll", "--device", "lock.json", "--service", "service", "--state", "other")
+
+    def prove(kind, code, command, *words):
+        (folder / "code").write_text(code + "\n")
+        prove = ("prove", "--connect", lock, "--state", "other", "--command", command, *words, "--user", "ann")
+        return run.run(*prove, kind, "code").returncode
+
+    code = owners_code("add", "--otp", "hotp")
+    assert "mistyped" in ring("join", lock, given=code[:-3] + "\n482915\n")
+    assert "another PIN" in ring("join", lock, given=code + "\n1234\n")
+    assert ring("join", lock, given=code + "\n482915\n") == "joined as ann"
+    listed = ring("list").splitlines()
+    assert listed == [
+        "ann, with 1 devices:", "  1 otp, needs a PIN, confirmed", "  2 seal, needs a PIN, confirmed",
+        "  3 host, needs no PIN, confirmed",
+    ]  # fmt: skip
+    assert prove("--otp", ring("password", given="482915\n"), "configure") == OK
+    assert prove("--otp", ring("password", given="482916\n"), "configure") == DENIED
+    seal = ring("seal", "open-safe", "7", given="482915\n")
+    assert prove("--seal", seal, "open-safe", "--parameter", "8") == DENIED
+    assert prove("--seal", ring("seal", "open-safe", "8", given="482915\n"), "open-safe", "--parameter", "8") == OK
+
+    # Checking and synchronising need an enrolment of the app itself.
+    ring("measure", "evidence.cbor")
+    assert field.approve(app, "1.0.0", "--proof-keys", key).returncode == OK
+    common = ("--service", "service", "--device", "lock.json")
+    run.succeed("attest", *common, "--evidence", "evidence.cbor", "--delete-evidence", "--out", "ring.jwt")
+    run.succeed("issue", *common, "--attestation", "ring.jwt", "--state", "phone", "--replace")
+    assert ring("check", lock) == "this is the device"
+    assert ring("synchronise", lock).startswith("ann: the clock is ")
+    for _ in range(5):
+        prove("--otp", "000000", "configure")
+    assert prove("--otp", ring("password", given="482915\n"), "configure") == DENIED, "locked out"
+    assert ring("unlock", lock, given=owners_code("unlock") + "\n") == "unlocked"
+    undo = ring("change", given="482915\n736204\n")
+    assert len(undo) == 34
+    assert prove("--otp", ring("password", given="482915\n"), "configure") == DENIED
+    assert prove("--otp", ring("password", given="736204\n"), "configure") == OK
