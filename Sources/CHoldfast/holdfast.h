@@ -142,7 +142,8 @@ typedef enum hf_error {
   HF_ERROR_OWNER_CODE = -25,
   /* The authenticator has records of the user already, and HF_REPLACE was not given. The owner's code is still good. */
   HF_ERROR_EXISTS = -26,
-  /* The records are stored, and it is not known whether the device has added the user: hf_authenticator_synchronise finds out. */
+  /* The records are stored, and it is not known whether the device has added the user: hf_authenticator_synchronise finds
+   * out. */
   HF_ERROR_UNKNOWN_END = -27,
   /* The device does not know the user, or did not complete the activation. */
   HF_ERROR_USER = -28,
@@ -342,27 +343,28 @@ int hf_prover_status(hf_prover_t *prover, const uint8_t *device_id, char *json, 
  * caller's. */
 typedef struct hf_authenticator hf_authenticator_t;
 
-/* A place of the caller's for the whole state of an authenticator: a file, a key ring, a row of a database. Its functions are called
- * on the thread that called the library, and by several threads at once if several call it. docs/authenticator.md describes the
- * bytes: they contain the secrets, masked by what protects each. */
+/* A place of the caller's for the whole state of an authenticator: a file, a key ring, a row of a database. Its functions
+ * are called on the thread that called the library, and by several threads at once if several call it. docs/authenticator.md
+ * describes the bytes: they contain the secrets, masked by what protects each. */
 typedef struct hf_store {
-  /* Writes the bytes that were stored last to `state`, which has *length bytes (HF_STATE_BYTES), and sets *length; 0 if nothing was
-   * stored yet. Returns 0, or an hf_error. */
+  /* Writes the bytes that were stored last to `state`, which has *length bytes (HF_STATE_BYTES), and sets *length; 0 if
+   * nothing was stored yet. Returns 0, or an hf_error. */
   int (*load)(void *context, uint8_t *state, size_t *length);
-  /* Replaces the stored bytes, which must still be `old` (nothing if old_length is 0), by `state`, in one step even if the power is
-   * cut. When it returns 0, they are durable, and the old ones are gone. Returns HF_ERROR_BUSY if another process has changed them,
-   * or another hf_error. */
+  /* Replaces the stored bytes, which must still be `old` (nothing if old_length is 0), by `state`, in one step even if the
+   * power is cut. When it returns 0, they are durable, and the old ones are gone. Returns HF_ERROR_BUSY if another process
+   * has changed them, or another hf_error. */
   int (*replace)(void *context, const uint8_t *old, size_t old_length, const uint8_t *state, size_t length);
   void *context;
 } hf_store_t;
 
-/* The way to a device: its address, or a connection of the caller's that is open, and on which nothing has been received yet. One of
- * the first two is NULL. */
+/* The way to a device: its address, or a connection of the caller's that is open, and on which nothing has been received
+ * yet. One of the first two is NULL. */
 typedef struct hf_connection {
   /* Such as unix:/run/lock.sock; see docs/operating.md. */
   const char *endpoint;
   const hf_channel_t *channel;
-  /* The device that must answer, HF_DEVICE_ID_BYTES; NULL for any that fits. An activation is bound to its device by the code. */
+  /* The device that must answer, HF_DEVICE_ID_BYTES; NULL for any that fits. An activation is bound to its device by the
+   * code. */
   const uint8_t *device_id;
   /* The time for the whole step, in milliseconds, 1 to 3,600,000; 0 for 30,000. */
   uint32_t timeout_milliseconds;
@@ -417,15 +419,16 @@ int hf_authenticator_create(const char *folder, hf_authenticator_t **authenticat
 /* Opens an authenticator in a store of the caller's. An empty one has no records.
  *
  * - store: copied; its context must stay valid until the authenticator is closed.
- * - state_id, change_count: the last values of hf_authenticator_stamp that the caller knows of; an older state or another one is
- *   refused (HF_ERROR_DAMAGED, HF_ERROR_KIND). NULL and 0 for none: then older bytes are noticed only after newer ones were seen.
+ * - state_id, change_count: the last values of hf_authenticator_stamp that the caller knows of; an older state or another
+ *   one is refused (HF_ERROR_DAMAGED, HF_ERROR_KIND). NULL and 0 for none: then older bytes are noticed only after newer
+ *   ones were seen.
  *
  * Returns 0; HF_ERROR_ARGUMENT, _DAMAGED, _KIND, _VERSION, _SYSTEM, or what `load` returned. */
 int hf_authenticator_open_store(const hf_store_t *store, const uint8_t *state_id, uint64_t change_count,
                                 hf_authenticator_t **authenticator);
 
-/* Writes the identity of the state in the caller's store, HF_STATE_ID_BYTES, and the number of its changes so far. A caller that
- * compares them finds out whether a call has changed the state; zeros for an empty store, and for a folder.
+/* Writes the identity of the state in the caller's store, HF_STATE_ID_BYTES, and the number of its changes so far. A caller
+ * that compares them finds out whether a call has changed the state; zeros for an empty store, and for a folder.
  *
  * Returns 0; HF_ERROR_ARGUMENT, or an error of the store. */
 int hf_authenticator_stamp(hf_authenticator_t *authenticator, uint8_t *state_id, uint64_t *change_count);
@@ -438,18 +441,18 @@ int hf_authenticator_stamp(hf_authenticator_t *authenticator, uint8_t *state_id,
  * Returns 0; HF_ERROR_ARGUMENT, _BUFFER, or an error of the folder. */
 int hf_authenticator_records(hf_authenticator_t *authenticator, const char *user, char *json, size_t *length);
 
-/* Becomes a user of a device, with a code from its owner (`holdfast device user add`). Afterwards, the device and the authenticator
- * share fresh secrets.
+/* Becomes a user of a device, with a code from its owner (`holdfast device user add`). Afterwards, the device and the
+ * authenticator share fresh secrets.
  *
- * - code: as the owner's program printed it; lower case, spaces and missing hyphens do not matter. It is used up when the device
- *   confirms.
+ * - code: as the owner's program printed it; lower case, spaces and missing hyphens do not matter. It is used up when the
+ *   device confirms.
  * - protection: what the new secrets need from then on; NULL for nothing. The host's device.secret is created if necessary.
  * - flags: HF_REPLACE if records of the same user may be replaced; otherwise 0.
  * - user: the user's name, HF_USER_BYTES, which is checked before anything is sent.
  * - device_id: the device, HF_DEVICE_ID_BYTES; NULL if it is not wanted.
  *
- * Returns 0; HF_ERROR_ARGUMENT (also for a mistyped code), _BUFFER, _PIN, _OWNER_CODE, _EXISTS, _UNKNOWN_END, _CODE, _CONNECTION,
- * _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY, or an error of the folder. */
+ * Returns 0; HF_ERROR_ARGUMENT (also for a mistyped code), _BUFFER, _PIN, _OWNER_CODE, _EXISTS, _UNKNOWN_END, _CODE,
+ * _CONNECTION, _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY, or an error of the folder. */
 int hf_authenticator_activate(hf_authenticator_t *authenticator, const hf_connection_t *connection, const char *code,
                               const hf_protection_t *protection, uint32_t flags, char *user, size_t *length,
                               uint8_t *device_id);
@@ -459,8 +462,8 @@ int hf_authenticator_activate(hf_authenticator_t *authenticator, const hf_connec
  * Returns 0; HF_ERROR_ARGUMENT, _OWNER_CODE, _CONNECTION, _TIMEOUT, _PROTOCOL, _CRYPTOGRAPHY. */
 int hf_authenticator_unlock(const hf_connection_t *connection, const char *code);
 
-/* Takes over a device's time and counters, after the app has proved itself. An activation whose end was lost is completed, and a
- * change of the PIN is confirmed if the device has accepted a code from after it. hf_prover_cancel ends it.
+/* Takes over a device's time and counters, after the app has proved itself. An activation whose end was lost is completed,
+ * and a change of the PIN is confirmed if the device has accepted a code from after it. hf_prover_cancel ends it.
  *
  * - user: NULL for the only one.
  * - said: what the device said; NULL if it is not wanted.
@@ -473,27 +476,29 @@ int hf_authenticator_synchronise(hf_authenticator_t *authenticator, hf_prover_t 
 /* Has a device prove that it knows the user's host secret, before a person types a code into it. hf_prover_cancel ends it.
  *
  * - user: NULL for the only one.
- * - challenge: the device's own challenge, for a seal that needs one; HF_DEVICE_CHALLENGE_BYTES, checked before anything is sent. Both
- *   NULL if it is not wanted.
+ * - challenge: the device's own challenge, for a seal that needs one; HF_DEVICE_CHALLENGE_BYTES, checked before anything is
+ *   sent. Both NULL if it is not wanted.
  *
- * Returns 0 if the device has proved itself, HF_ERROR_IMPOSTOR if its answer is wrong; otherwise as hf_authenticator_synchronise. */
+ * Returns 0 if the device has proved itself, HF_ERROR_IMPOSTOR if its answer is wrong; otherwise as
+ * hf_authenticator_synchronise. */
 int hf_authenticator_check_host(hf_authenticator_t *authenticator, hf_prover_t *prover, const char *user,
                                 const hf_connection_t *connection, char *challenge, size_t *length);
 
 /* Changes what protects a record's secret, and those of all records that share its protection. It needs no device.
  *
- * A mistyped old PIN cannot be noticed, and would destroy the secret. Therefore `show` is given an undo code first, 34 characters,
- * which restores the old state until hf_authenticator_confirm, or until the device has accepted a code and
+ * A mistyped old PIN cannot be noticed, and would destroy the secret. Therefore `show` is given an undo code first, 34
+ * characters, which restores the old state until hf_authenticator_confirm, or until the device has accepted a code and
  * hf_authenticator_synchronise has heard of it.
  *
  * - record: its user and index; its secret must be NULL. NULL for the only record for passwords, or without one for seals.
  * - old: all that the record needs now; NULL for nothing.
- * - protection: what it needs from then on; NULL for nothing. If a PIN comes, goes or changes, everything that stays is repeated.
+ * - protection: what it needs from then on; NULL for nothing. If a PIN comes, goes or changes, everything that stays is
+ *   repeated.
  * - show: shows the undo code to the person, and returns 0 if they have it; anything else, and nothing changes.
  *
- * Returns 0; HF_ERROR_ARGUMENT, _CANCELLED if the undo code was not shown, _PIN, _RECORD, _CODE if `old` is not what the record
- * needs, _CHANGE if the last change is open, or an error of the folder. HF_ERROR_CHANGE may also mean that the change was interrupted:
- * hf_authenticator_undo then restores the secret. */
+ * Returns 0; HF_ERROR_ARGUMENT, _CANCELLED if the undo code was not shown, _PIN, _RECORD, _CODE if `old` is not what the
+ * record needs, _CHANGE if the last change is open, or an error of the folder. HF_ERROR_CODE may also mean that a change was
+ * interrupted, and hf_authenticator_undo then restores the secret. */
 int hf_authenticator_change(hf_authenticator_t *authenticator, const hf_record_t *record, const hf_protection_t *old,
                             const hf_protection_t *protection, int (*show)(void *context, const char *undo_code),
                             void *context);

@@ -130,7 +130,7 @@ extension CallFailure {
     case .noRecords, .unknownRecord, .severalUsers, .severalRecords: self.init(HF_ERROR_RECORD)
     case .badQuestion, .badUser, .badIndex, .malformedUndoCode: self.init(HF_ERROR_ARGUMENT)
     case .weakPIN: self.init(HF_ERROR_PIN)
-    case .changeOpen, .noChange, .interrupted, .wrongUndoCode: self.init(HF_ERROR_CHANGE)
+    case .changeOpen, .noChange, .wrongUndoCode: self.init(HF_ERROR_CHANGE)
     default: self.init(HF_ERROR_CODE)
     }
   }

@@ -2,9 +2,9 @@
  *
  * usage: person STATE activate SOCKET | password | records | stamp
  *
- * activate reads the owner's code and the new PIN, a line each, from standard input, and carries the messages over a SOCK_SEQPACKET
- * socket itself; password reads the PIN. Each prints what it made, and how often it stored the state. The exit status is 0, that of a
- * denial, or 100 minus the error. */
+ * activate reads the owner's code and the new PIN, a line each, from standard input, and carries the messages over a
+ * SOCK_SEQPACKET socket itself; password reads the PIN. Each prints what it made, and how often it stored the state. The
+ * exit status is 0, that of a denial, or 100 minus the error. */
 #include <holdfast.h>
 
 #include <poll.h>
