@@ -244,10 +244,11 @@ extension Prover {
     let terms: SignedTerms?
     do throws(StateFolderFault) { terms = try token.verifiedTerms() } catch { throw .state(error) }
     guard let terms else { return nil }
-    let known = (try? folder.entry(of: device.deviceID)?.load())?.terms
-    if let known, known.key != terms.key { warn(.anotherIssuerKey(device.deviceID)) }
+    let known = try? folder.entry(of: device.deviceID)?.load()
+    if let key = known?.terms?.key, key != terms.key { warn(.anotherIssuerKey(device.deviceID)) }
     // Terms name their own key, so that anyone can sign some. Only the issuer that the enrolment knows may remove it.
-    try termsCheck.checkVersions(terms.terms, device.deviceID, mayWipe: known?.key == terms.key)
+    try termsCheck.checkVersions(
+      terms.terms, device.deviceID, wiping: known?.terms?.key == terms.key ? known : nil)
     return terms
   }
 

@@ -21,6 +21,35 @@ import holdfast
     402: "posture-rules-content", 403: "posture-rules-of-another-issuer", 404: "posture-rules-not-authentic",
     405: "posture-rules-not-newer", 406: "posture-rules-need-issuer", 410: "posture-statement-malformed",
     411: "posture-statement-of-another-key", 412: "posture-statement-not-authentic",
+    407: "posture-wiped",
+    206: "another-device",
+    207: "another-key",
+    208: "already-enrolled",
+    209: "baseline-waits",
+    210: "no-baseline",
+    211: "not-a-token",
+    212: "bad-terms",
+    213: "used-baseline",
+    214: "state-busy",
+    215: "no-exchange",
+    216: "offline-limit",
+    217: "not-compliant",
+    218: "enrolment-wiped",
+    304: "host-secret-missing",
+    305: "host-secret-damaged",
+    500: "service-refused",
+    501: "request-refused",
+    502: "request-expired",
+    503: "request-waits",
+    504: "service-unreachable",
+    505: "no-tls",
+    506: "service-not-now",
+    507: "wrong-pin",
+    508: "bad-certificate",
+    509: "bad-authorities",
+    510: "not-a-service",
+    511: "other-pins",
+    512: "carrier-missing",
   ]
 
   @Test func `each code has its own line, and no number is ever reused`() {
@@ -56,9 +85,46 @@ import holdfast
     #expect(json["exit"]?.number == 69)
   }
 
+  /// The numbers and identifiers of warnings that were published.
+  private static let publishedWarnings: [UInt16: String] = [
+    900: "warning",
+    901: "request-number-damaged",
+    902: "request-number-unwritten",
+    903: "request-number-unrecorded",
+    904: "token-unrecorded",
+    905: "posture-warned",
+    906: "posture-rules-outdated",
+    907: "offline-limit-near",
+    908: "version-not-compliant",
+    909: "clock-behind",
+    910: "time-unrecorded",
+    911: "another-issuer-key",
+    912: "weak-host",
+    913: "unauthenticated-answer",
+    914: "not-synchronised",
+    915: "nothing-to-wipe",
+    916: "other-files-stay",
+  ]
+
+  @Test func `each warning has its own line, which no failure has, and stays as it was published`() {
+    let codes = WarningCode.allCases
+    for code in codes {
+      #expect(Self.publishedWarnings[code.rawValue] == code.row.identifier, "add the new line to the published ones")
+      #expect(FailureCode(rawValue: code.rawValue) == nil)
+      #expect(!FailureCode.allCases.contains { $0.row.identifier == code.row.identifier })
+      #expect(!code.row.reason.isEmpty && !code.row.advice.isEmpty && !code.row.reason.contains("|"))
+    }
+    #expect(codes.count == Self.publishedWarnings.count)
+    #expect(Set(codes.map(\.row.identifier)).count == codes.count)
+    let json = WarningCode.clockBehind.json("text")
+    #expect(json.members?.map(\.0) == ["warning", "code", "number"])
+    #expect((json["code"]?.text, json["number"]?.number) == ("clock-behind", 909))
+  }
+
   @Test(arguments: ["docs/errors.md", "Sources/HoldfastProver/HoldfastProver.docc/Errors.md"])
   func `the documents have the table`(path: String) throws {
     let page = try String(contentsOf: repository.appending(path: path), encoding: .utf8)
     #expect(page.contains("\n\n" + FailureTable.markdown))
+    #expect(page.contains("\n\n" + WarningCode.markdown))
   }
 }

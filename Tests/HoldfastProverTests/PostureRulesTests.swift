@@ -152,6 +152,52 @@ import HoldfastProver
     }
   }
 
+  @Test func `a finding that wipes removes every enrolment first, and one that is unknown only refuses`()
+    throws
+  {
+    var prover = prover
+    let (front, back) = (try TestLock(id: 7), try TestLock(id: 8))
+    for lock in [front, back] { try prover.enroll(for: lock.descriptor) { try lock.token(for: $0) } }
+    _ = try prover.begin(for: DeviceID(filledWith: 9))
+    #expect(install(try Self.rules(4, [("debugger", "wipe")], unknown: "wipe"), try Self.point()) == nil)
+    prover.host.posture = { Posture([.init(.debugger, .unknown)]) }
+    guard case .refused? = fault({ () throws(ProverError) in _ = try prover.takeBaseline() }) else {
+      return #expect(Bool(false))
+    }
+    #expect(try prover.status().count == 2)
+    prover.host.posture = { Posture([.init(.debugger, .found)]) }
+    let wiped = PostureFault.wiped(rules: 4, findings: ["debugger"])
+    #expect(fault { () throws(ProverError) in _ = try prover.proofs(nonce: Nonce()) } == wiped)
+    guard case .nothingEnrolled = stateFault({ _ = try prover.status() }) else { return #expect(Bool(false)) }
+    #expect(throws: ProverError.self) { try prover.checkIsAwaited(for: DeviceID(filledWith: 9)) }
+    // The rules stay, so that the host cannot enrol again as it is.
+    #expect(try prover.folder.postureRules()?.number == 4)
+    #expect(fault { () throws(ProverError) in _ = try prover.takeBaseline() } == wiped)
+    prover.host.posture = { Posture(PostureFinding.allCases.map { .init($0, .clear) }) }
+    #expect(fault { () throws(ProverError) in _ = try prover.takeBaseline() } == nil)
+  }
+
+  @Test func `a power cut while rules wipe leaves each enrolment whole or not at all`() throws {
+    var prover = prover
+    let lock = try TestLock()
+    let recorder = try DiskRecorder(folder: place.path)
+    try recorder.recording { try prover.enroll(for: lock.descriptor) { try lock.token(for: $0) } }
+    let first = recorder.changes.count
+    #expect(install(try Self.rules(1, [("debugger", "wipe")]), try Self.point()) == nil)
+    prover.host.posture = { Posture([.init(.debugger, .found)]) }
+    let end = recorder.recording { self.fault { () throws(ProverError) in _ = try prover.takeBaseline() } }
+    #expect(end == .wiped(rules: 1, findings: ["debugger"]))
+    let last = recorder.changes.count
+    let prefix = "phone/devices/\(hexadecimal(lock.descriptor.deviceID))/"
+    var counts: Set<Int> = []
+    PowerCuts(recorder.changes).forEach(stage: { $0 >= last ? 2 : $0 >= first ? 1 : 0 }) { cut in
+      let count = cut.image.files.keys.count { $0.hasPrefix(prefix) }
+      if cut.changeCount >= first { counts.insert(count) }
+      if cut.changeCount >= last { #expect(count == 0) }
+    }
+    #expect(counts.count == 2)
+  }
+
   @Test func `rules that only warn say so, also when newer ones are overdue, and nothing is refused`() throws {
     let text = try Self.rules(3, unknown: "warn", others: "warn", more: [("until", .integer(1))])
     #expect(install(text, try Self.point()) == nil)

@@ -114,6 +114,22 @@ import Testing
     #expect(later.fetchSecureString("mine").status == .unknownKey)
   }
 
+  @Test func `definitions that cannot be read are not replaced by a new one`() throws {
+    let client = try account.client(place)
+    #expect(client.fetchSecureString("mine", newDefinition: "first").status == .success)
+    let whole = try Files.readFile(at: path("definitions.sealed"), limit: 1 << 16)
+    var changed = whole
+    changed[20] ^= 1
+    for bytes in [changed, [], Array(whole.dropLast())] {
+      try Files.writeFileAtomically(bytes, at: path("definitions.sealed"), overwrite: true)
+      #expect(client.fetchSecureString("other", newDefinition: "second").status == .internalError)
+      #expect(try Files.readFile(at: path("definitions.sealed"), limit: 1 << 16) == bytes)
+    }
+    try Files.writeFileAtomically(whole, at: path("definitions.sealed"), overwrite: true)
+    #expect(client.fetchSecureString("other", newDefinition: "second").status == .success)
+    #expect(client.fetchSecureString("mine").secureString == "first")
+  }
+
   @Test func `a definition is given only after an attestation`() throws {
     #expect(try account.client(place).fetchSecureString("mine", newDefinition: "x").status == .success)
     account.fail(.refused, status: 403, reasons: ["debugger"])

@@ -96,6 +96,24 @@ import HoldfastVault
     #expect(wiped.faultOfKeyFile() == nil)
   }
 
+  @Test func `an interrupted wiping is ended only in a turn, because a new vault may have taken the folder`() throws {
+    let made = try TestVault(attemptLimit: 3)
+    let record = try made.contents("vault.key")
+    for _ in 0..<3 { _ = made.fault(of: wrongPasscode) }
+    try made.put(record, into: "vault.key")
+    var environment = made.host.environment
+    environment.turnMilliseconds = 1
+    let hasty = Vault(path: made.vault.path, environment: environment)
+    let turns = try FolderTurns(directory: made.vault.path)
+    try turns.take(orThrow: VaultFault.busy as any Error) { () throws(any Error) in
+      #expect(throws: VaultFault.wiped) { _ = try hasty.unlock(keyFile: made.keyFile) }
+      #expect(throws: VaultFault.wiped) { _ = try hasty.status() }
+      #expect(try made.contents("vault.key") == record)
+    }
+    #expect(throws: VaultFault.wiped) { _ = try hasty.unlock(keyFile: made.keyFile) }
+    #expect(try !made.names().contains("vault.key"))
+  }
+
   @Test func `threads that guess at once get no more attempts than one`() throws {
     let made = try TestVault(attemptLimit: 20)
     let vault = made.vault

@@ -41,6 +41,34 @@ struct PostureFiles {
     }
   }
 
+  /// Whether this process is in the namespace of that kind which the kernel made at its start; nil if the kernel does not tell.
+  ///
+  /// Source: Linux, include/uapi/linux/nsfs.h (before 6.18, include/linux/proc_ns.h): the numbers of the first namespaces.
+  func isInFirst(_ namespace: Namespace) -> Bool? {
+    var target = [CChar](repeating: 0, count: 64)
+    let path = root + "/proc/self/ns/\(namespace.rawValue)"
+    guard isKernelFolder("/proc/self/ns") else { return nil }
+    let count = unsafe readlink(path, &target, target.count)
+    guard count > 0 else { return nil }
+    let link = target[..<count].lazy.map { UInt8(bitPattern: $0) }
+    return link.elementsEqual("\(namespace.rawValue):[\(namespace.firstNumber)]".utf8)
+  }
+
+  /// A kind of namespace by which a container hides the host.
+  enum Namespace: String {
+    case process = "pid"
+    case controlGroup = "cgroup"
+    case user
+
+    fileprivate var firstNumber: UInt32 {
+      switch self {
+      case .controlGroup: 0xefff_fffb
+      case .process: 0xefff_fffc
+      case .user: 0xefff_fffd
+      }
+    }
+  }
+
   /// Whether something has that name; nil if the system does not tell.
   func has(_ path: String) -> Bool? {
     var status = stat()

@@ -42,6 +42,11 @@ struct SurroundingsPosture {
       return Posture.Observation(.container, .unknown)
     }
     if let engine = groups.first(where: { group[...].contains($0.part) }) { return found(engine.name) }
+    // In namespaces of its own, a process sees neither the host's control groups nor its first process, so that all of this would
+    // be missing in a container too.
+    for namespace in [PostureFiles.Namespace.process, .controlGroup, .user] where files.isInFirst(namespace) != true {
+      isKnown = false
+    }
     return Posture.Observation(.container, isKnown ? .clear : .unknown)
   }
 
@@ -56,8 +61,11 @@ struct SurroundingsPosture {
   private static func virtualMachine(_ files: PostureFiles) -> Posture.Observation {
     func found(_ name: String) -> Posture.Observation { Posture.Observation(.virtualMachine, .found, name.utf8) }
     var isKnown = false
+    var isHidden = false
     for file in ["product_name", "sys_vendor", "board_vendor", "bios_vendor", "product_version"] {
-      guard let text = files.read("/sys/class/dmi/id/\(file)").trimmed else { continue }
+      let reading = files.read("/sys/class/dmi/id/\(file)")
+      if reading == .unreadable { isHidden = true }
+      guard let text = reading.trimmed else { continue }
       isKnown = true
       if let product = firmware.first(where: { text.hasPrefix($0.prefix) }) { return found(product.name) }
     }
@@ -83,7 +91,8 @@ struct SurroundingsPosture {
         break
       }
     }
-    return Posture.Observation(.virtualMachine, isKnown ? .clear : .unknown)
+    // Something lies over the names that the firmware gives, as in many containers.
+    return Posture.Observation(.virtualMachine, isKnown && !isHidden ? .clear : .unknown)
   }
 }
 

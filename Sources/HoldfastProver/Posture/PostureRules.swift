@@ -11,6 +11,9 @@ public enum PostureAction: String, Sendable, Comparable, CaseIterable {
   case warn
   /// The prover neither enrols nor proves.
   case refuse
+  /// The same, and before that the prover removes all enrolments of its state folder. A finding about which nothing is known never
+  /// wipes: it then refuses.
+  case wipe
 
   /// Whether `left` is the milder consequence.
   public static func < (left: PostureAction, right: PostureAction) -> Bool { left.rank < right.rank }
@@ -20,6 +23,7 @@ public enum PostureAction: String, Sendable, Comparable, CaseIterable {
     case .ignore: 0
     case .warn: 1
     case .refuse: 2
+    case .wipe: 3
     }
   }
 }
@@ -179,7 +183,7 @@ extension PostureRules {
       switch state {
       case .clear: .ignore
       case .found: full
-      case .unknown: min(full, unknown)
+      case .unknown: min(full, unknown, .refuse)
       }
     return PostureVerdict.Decision(name: name, state: state, action: action)
   }

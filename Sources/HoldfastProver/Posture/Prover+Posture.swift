@@ -23,6 +23,8 @@ public struct PostureUse: OptionSet, Sendable {
 public enum PostureFault: Error, Sendable, Equatable {
   /// The installed rules with that number refuse these findings.
   case refused(rules: UInt64, findings: [String])
+  /// The installed rules with that number wipe because of these findings: all enrolments of the state folder were removed.
+  case wiped(rules: UInt64, findings: [String])
   /// The rules that were to be installed are refused.
   case rules(PostureRulesFault)
 }
@@ -33,7 +35,7 @@ extension Prover {
   /// - Throws: ``ProverError/state(_:)`` if the installed rules are damaged or cannot be read.
   public func posture() throws(ProverError) -> (posture: Posture, rules: PostureRules?, verdict: PostureVerdict?) {
     let rules = try postureRules()
-    let posture = Posture.ofThisHost()
+    let posture = host.posture()
     return (posture, rules, rules?.judge(posture))
   }
 
@@ -61,7 +63,12 @@ extension Prover {
     if let until = rules.until, let now = SystemClock().unixSeconds(), now >= until {
       warn(.outdatedPostureRules(number: rules.number, until: until))
     }
-    let verdict = rules.judge(Posture.ofThisHost())
+    let verdict = rules.judge(host.posture())
+    let wiping = verdict.names(.wipe)
+    guard wiping.isEmpty else {
+      do throws(StateFolderFault) { try folder.removeEnrolments() } catch { throw .state(error) }
+      throw .posture(.wiped(rules: rules.number, findings: wiping))
+    }
     let refused = verdict.names(.refuse)
     guard refused.isEmpty else { throw .posture(.refused(rules: rules.number, findings: refused)) }
     let warned = verdict.names(.warn)

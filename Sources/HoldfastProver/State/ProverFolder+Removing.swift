@@ -13,11 +13,55 @@ extension ProverFolder {
   package func remove(_ device: DeviceID) throws(StateFolderFault) {
     try checkKind()
     _ = try requiredEntry(of: device)
+    _ = try removeWhole(device) { true }
+  }
+
+  /// Removes an enrolment in the same way, unless another process has replaced it meanwhile.
+  ///
+  /// - Returns: whether this enrolment is gone and no other has taken its place.
+  /// - Throws: `busy`, `file`.
+  package func remove(_ enrolment: Enrolment) throws(StateFolderFault) -> Bool {
+    try checkKind()
+    let device = enrolment.descriptor.deviceID
+    return try removeWhole(device) {
+      // One that is damaged by now is nobody's newer enrolment.
+      guard let stored = try? entry(of: device)?.load() else { return true }
+      return stored.token == enrolment.token
+    }
+  }
+
+  /// Removes everything about a device if `condition`, which is asked while no other process writes, is met.
+  private func removeWhole(_ device: DeviceID, if condition: () -> Bool) throws(StateFolderFault) -> Bool {
     let name = hexadecimal(device)
-    // The older enrolment goes first, because it must not count when the newer one is gone.
-    if let old = try? oldEntry(), old.device == device { try old.folder.removeFiles() }
-    try inFolder(devicesPath) { () throws(StateFolderFault) in try remove(name, in: devicesPath) }
+    var isMet: Bool?
+    func removeOld() throws(StateFolderFault) {
+      // The older enrolment goes first, because it must not count when the newer one is gone.
+      if let old = try? oldEntry(), old.device == device { try old.folder.removeFiles() }
+    }
+    try inFolder(devicesPath) { () throws(StateFolderFault) in
+      isMet = condition()
+      guard isMet == true else { return }
+      try removeOld()
+      try remove(name, in: devicesPath)
+    }
+    // Without a folder `devices`, there are only the files of an older version.
+    if isMet == nil {
+      isMet = condition()
+      if isMet == true { try removeOld() }
+    }
+    guard isMet == true else { return false }
     try inFolder(pendingPath) { () throws(StateFolderFault) in try remove(name, in: pendingPath) }
+    return true
+  }
+
+  /// Removes all enrolments and waiting baselines, but neither pins nor the rules about the posture. The removal is durable when
+  /// this returns. After an interruption, the call is repeated.
+  ///
+  /// - Throws: `busy`, `file`.
+  package func removeEnrolments() throws(StateFolderFault) {
+    try checkKind()
+    _ = try removeEntries()
+    try EnrolmentFolder(path: path).removeFiles()
   }
 
   /// The result of ``removeAll()``.
@@ -38,6 +82,18 @@ extension ProverFolder {
     if let old = try? oldEntry(), try !entries().contains(where: { $0.device == old.device && !$0.isOfOldLayout }) {
       count += 1
     }
+    count += try removeEntries()
+    try EnrolmentFolder(path: path).removeFiles()
+    for name in [Self.servicesName, Self.postureRulesName] { try removing("\(path)/\(name)") }
+    do throws(FileError) { try Files.removeTemporaries(inFolder: path) } catch { throw .file(error) }
+    let rest = try entryNames(path)
+    if rest.isEmpty { try removeIfEmpty(path) }
+    return Removed(enrolmentCount: count, otherNames: rest)
+  }
+
+  /// Removes all that is in `devices` and `pending`, and returns the number of enrolments.
+  private func removeEntries() throws(StateFolderFault) -> Int {
+    var count = 0
     for folder in [devicesPath, pendingPath] {
       try inFolder(folder) { () throws(StateFolderFault) in
         for name in try entryNames(folder) {
@@ -47,12 +103,7 @@ extension ProverFolder {
       }
       try removeIfEmpty(folder)
     }
-    try EnrolmentFolder(path: path).removeFiles()
-    for name in [Self.servicesName, Self.postureRulesName] { try removing("\(path)/\(name)") }
-    do throws(FileError) { try Files.removeTemporaries(inFolder: path) } catch { throw .file(error) }
-    let rest = try entryNames(path)
-    if rest.isEmpty { try removeIfEmpty(path) }
-    return Removed(enrolmentCount: count, otherNames: rest)
+    return count
   }
 
   /// Checks that the folder exists and is a prover's, before its user is asked whether to remove it.

@@ -3,8 +3,10 @@ import HoldfastCore
 import HoldfastFormats
 import HoldfastLinux
 import HoldfastMeasurement
+import HoldfastOpenSSL
 
-/// The source of what a prover reads of its host to check an enrolment's terms. Tests give another one.
+/// The source of what a prover reads of its host to check an enrolment's terms and the rules about the posture, and to notice changes. Tests give another
+/// one.
 package struct HostSource: Sendable {
   /// Returns the present time of the host's clock, in Unix seconds; nil if there is no clock.
   package var unixSeconds: @Sendable () -> UInt64?
@@ -12,6 +14,19 @@ package struct HostSource: Sendable {
   package var uptime: @Sendable () -> Uptime?
   /// Returns the bytes of `/etc/os-release`; nil if it cannot be read.
   package var release: @Sendable () -> [UInt8]?
+  /// Returns the posture of the host and this process.
+  package var posture: @Sendable () -> Posture = { Posture.ofThisHost() }
+  /// Returns a digest by which the secret of this host is known again; nil if there is none that can be read.
+  package var secretMark: @Sendable () -> Digest? = {
+    guard let secret = try? HostSecret(HostFiles()).read() else { return nil }
+    var cryptography = OpenSSLCryptography()
+    var hash = cryptography.sha256()
+    hash.append(domain: "holdfast/1 mark of a host secret")
+    secret.withBytes { hash.append($0) }
+    return try? hash.finish()
+  }
+  /// Returns the folder in which that secret is; nil if there is no place for it.
+  package var secretFolder: @Sendable () -> String? = { (try? HostSecret(HostFiles()))?.folder }
 
   /// Creates a source.
   package init(

@@ -86,7 +86,7 @@ struct TermsCheck {
   func check(_ enrolment: Enrolment) throws(ProverError) {
     guard let terms = enrolment.terms?.terms else { return }
     let device = enrolment.descriptor.deviceID
-    try checkVersions(terms, device)
+    try checkVersions(terms, device, wiping: enrolment)
     guard terms.conditions.offlineSeconds != nil else { return }
     let now = try present(device)
     guard let limit = OfflineLimit(terms, now: now) else { return }
@@ -94,20 +94,19 @@ struct TermsCheck {
     if limit.isNear { warn(.offlineLimitNear(device, limit)) }
   }
 
-  /// Checks the versions. An enrolment that a rule wipes is removed before this throws, unless the rule may only block.
-  func checkVersions(_ terms: Terms, _ device: DeviceID, mayWipe: Bool = true) throws(ProverError) {
+  /// Checks the versions.
+  ///
+  /// - Parameter enrolment: the enrolment that a rule may wipe, which is removed before this throws; nil if a rule may only block.
+  ///   One that has replaced it meanwhile stays, because it may have other rules.
+  func checkVersions(_ terms: Terms, _ device: DeviceID, wiping enrolment: Enrolment?) throws(ProverError) {
     for finding in terms.findings(release: host.release) {
       switch finding.action {
-      case .wipe where mayWipe:
-        do throws(StateFolderFault) { try folder.remove(device) } catch {
-          // Another process has removed it meanwhile.
-          switch error {
-          case .notEnrolled, .nothingEnrolled: break
-          default: throw .state(error)
-          }
-        }
-        throw .refused(.wiped(device, finding))
-      case .wipe, .block: throw .refused(.notCompliant(device, finding))
+      case .wipe:
+        guard let enrolment else { throw .refused(.notCompliant(device, finding)) }
+        let isRemoved: Bool
+        do throws(StateFolderFault) { isRemoved = try folder.remove(enrolment) } catch { throw .state(error) }
+        throw .refused(isRemoved ? .wiped(device, finding) : .notCompliant(device, finding))
+      case .block: throw .refused(.notCompliant(device, finding))
       case .warn: warn(.notCompliant(device, finding))
       }
     }

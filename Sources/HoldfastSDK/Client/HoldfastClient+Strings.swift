@@ -42,7 +42,7 @@ extension HoldfastClient {
     _ name: String, _ newDefinition: String?, of fetched: FetchedStrings
   ) throws(NoAnswer) -> FetchResult {
     let definitions: SecureString.Values
-    do { definitions = try newDefinition.map { try define(name, as: $0) } ?? readDefinitions() } catch {
+    do { definitions = try newDefinition.map { try define(name, as: $0) } ?? (try? readDefinitions()) ?? [:] } catch {
       options.log("holdfast: a secure string cannot be stored")
       throw NoAnswer(.internalError)
     }
@@ -92,18 +92,22 @@ extension HoldfastClient {
     return stringsFile.read(boundTo: measurement).flatMap { FetchedStrings($0) }
   }
 
-  private func readDefinitions() -> SecureString.Values {
-    guard let bytes = definitionsFile.read(boundTo: nil),
-      let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), value["version"]?.number == 1
-    else { return [:] }
-    return SecureString.values(value["strings"]) ?? [:]
+  /// Returns the definitions of this host.
+  ///
+  /// - Throws: an error if there is a file that cannot be read. To replace it would lose what it defines.
+  private func readDefinitions() throws -> SecureString.Values {
+    guard let bytes = try definitionsFile.content(boundTo: nil) else { return [:] }
+    guard let value = try? JSONValue(parsing: bytes, byteLimit: bytes.count), value["version"]?.number == 1,
+      let values = SecureString.values(value["strings"])
+    else { throw SealedFile.Unopenable() }
+    return values
   }
 
   /// Stores or removes a definition of this host, and returns all. It is on the disk when this returns.
   private func define(_ name: String, as text: String) throws -> SecureString.Values {
     let turns = try FolderTurns(directory: folder.path)
     return try turns.take(orThrow: FileError(.locked, at: folder.path) as any Error) {
-      var definitions = readDefinitions()
+      var definitions = try readDefinitions()
       let key = Array(name.utf8)
       guard !haveSameBytes(definitions[key] ?? "", text) else { return definitions }
       definitions[key] = text.isEmpty ? nil : text

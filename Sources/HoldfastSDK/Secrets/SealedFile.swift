@@ -28,13 +28,24 @@ struct SealedFile: Sendable {
   /// Returns the content; nil if there is none that can be opened.
   ///
   /// - Parameter measurement: a digest of the measurement to which the content was bound; nil for none.
-  func read(boundTo measurement: Digest?) -> [UInt8]? {
-    guard
-      var bytes = try? Files.readFile(
-        at: folder.file(name), limit: Self.byteLimit, requirements: [.secret, .noSymbolicLink]),
-      bytes.count >= Self.overhead, bytes[0] == Self.version, let key = try? key(measurement),
+  func read(boundTo measurement: Digest?) -> [UInt8]? { (try? content(boundTo: measurement)) ?? nil }
+
+  /// Returns the content; nil only if there is no file.
+  ///
+  /// - Throws: the error of the file, ``Unopenable``, or that of the host's secret. The file may still have a content that counts.
+  func content(boundTo measurement: Digest?) throws -> [UInt8]? {
+    var bytes: [UInt8]
+    do throws(FileError) {
+      bytes = try Files.readFile(
+        at: folder.file(name), limit: Self.byteLimit, requirements: [.secret, .noSymbolicLink])
+    } catch {
+      guard error.kind == .notFound else { throw error }
+      return nil
+    }
+    guard bytes.count >= Self.overhead, bytes[0] == Self.version,
       let tag = AuthenticationTag(bytes.span.extracting(last: 16))
-    else { return nil }
+    else { throw Unopenable() }
+    let key = try key(measurement)
     let nonce = Array(bytes[1..<13])
     let label = Array(name.utf8)
     bytes.removeSubrange(..<13)
@@ -44,9 +55,12 @@ struct SealedFile: Sendable {
     do throws(CryptographyFailure) {
       try cryptography.aes256GCMOpen(
         key: key, nonce: nonce.span, authenticating: label.span, message: &message, tag: tag)
-    } catch { return nil }
+    } catch { throw Unopenable() }
     return bytes
   }
+
+  /// The file is damaged, or was sealed by another installation or for another measurement.
+  struct Unopenable: Error {}
 
   /// Replaces the content.
   func write(_ content: [UInt8], boundTo measurement: Digest?) throws {

@@ -17,7 +17,7 @@ extension Vault {
   ) throws(VaultFault) {
     if let attemptLimit, !Self.attemptLimits.contains(attemptLimit) { throw .attemptLimit }
     let host = try environment.secretOfHost()
-    let before = try foundRecord(host).record
+    let before = try currentRecord(host).record
     guard try isKey(unlocked.key, of: before) else { throw .wrongKey }
     let limit = attemptLimit ?? before.passcode?.attemptLimit ?? Self.defaultAttemptLimit
     // The wrapping takes long, so it is done before the turn.
@@ -101,7 +101,7 @@ extension Vault {
   ///   ``VaultFault/file(_:)``, ``VaultFault/hostSecret(_:)``, ``VaultFault/cryptography``.
   public func status() throws(VaultFault) -> Status {
     let host = try environment.secretOfHost()
-    let found = try foundRecord(host)
+    let found = try currentRecord(host)
     let limit = found.record.passcode?.attemptLimit
     var left: Int?
     if let limit, case .counted(let count)? = try attempts(of: found.record, host), count < limit {

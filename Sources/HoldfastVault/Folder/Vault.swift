@@ -165,7 +165,7 @@ extension Vault {
   public func unlock(keyFile: String) throws(VaultFault) -> UnlockedVault {
     let secret = try KeyFile.read(keyFile)
     let host = try environment.secretOfHost()
-    let found = try foundRecord(host)
+    let found = try currentRecord(host)
     let key = try key(of: found.record, secret, host)
     if !found.staleNames.isEmpty { try? takingTurn { () throws(VaultFault) in try repair(host) } }
     return UnlockedVault(id: found.record.id, key: key, fill: environment.fill)
@@ -195,7 +195,7 @@ extension Vault {
   ///
   /// - Throws: ``VaultFault/wrongKey``, and the errors of ``unlock(keyFile:)``.
   package func unlock(heldKey: consuming SecretBytes) throws(VaultFault) -> UnlockedVault {
-    let record = try foundRecord(try environment.secretOfHost()).record
+    let record = try currentRecord(try environment.secretOfHost()).record
     let key = heldKey
     guard key.count == 32, try isKey(key, of: record) else { throw .wrongKey }
     return UnlockedVault(id: record.id, key: key, fill: environment.fill)
@@ -219,7 +219,19 @@ extension Vault {
 }
 
 extension Vault {
-  /// Reads the record. If a wiping was interrupted, it is ended first.
+  /// Reads the record without a turn. If a wiping was interrupted, it is ended in a turn: another process may have made a new vault
+  /// meanwhile, whose keys must not be erased.
+  func currentRecord(_ host: borrowing Secret<32>) throws(VaultFault) -> VaultFiles.FoundRecord {
+    let found = try files.record(for: host)
+    guard try attempts(of: found.record, host) == .wiped else { return found }
+    do throws(VaultFault) { return try takingTurn { () throws(VaultFault) in try foundRecord(host) } } catch {
+      // Another process is ending it.
+      if case .busy = error { throw .wiped }
+      throw error
+    }
+  }
+
+  /// Reads the record in a turn. If a wiping was interrupted, it is ended first.
   func foundRecord(_ host: borrowing Secret<32>) throws(VaultFault) -> VaultFiles.FoundRecord {
     let found = try files.record(for: host)
     if try attempts(of: found.record, host) == .wiped {

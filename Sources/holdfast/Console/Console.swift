@@ -14,10 +14,22 @@ enum Console {
   /// Prints a line of a result whose values are already quoted.
   static func result(quoted line: String) { writeResult(line + "\n") }
 
-  /// Prints a result as one JSON object.
+  /// Prints a result as one JSON object. The warnings since the last one become its member `warnings`.
   static func result(_ value: JSONValue) {
+    var value = value
+    if let members = value.members {
+      let warnings = pendingWarnings.withLock { warnings in
+        defer { warnings = [] }
+        return warnings
+      }
+      if !warnings.isEmpty { value = .object(members + [("warnings", .array(warnings))]) }
+    }
     writeResult(String(decoding: value.compact(), as: UTF8.self) + "\n")
   }
+
+  private static let pendingWarnings = Mutex<[JSONValue]>([])
+  /// The number of warnings that wait for a result at most, for verbs that run for long without one.
+  private static let pendingWarningLimit = 64
 
   /// Prints complete lines of a result unchanged.
   static func result(lines: Span<UInt8>) {
@@ -44,7 +56,12 @@ enum Console {
   /// Prints a message in addition to the result.
   static func note(_ text: String) { write("holdfast: \(text)", .information) }
 
-  static func warning(_ text: String) { write("holdfast: warning: \(text)", .warning) }
+  static func warning(_ text: String, _ code: WarningCode = .general) {
+    write("holdfast: warning: \(text)", .warning)
+    pendingWarnings.withLock { warnings in
+      if warnings.count < pendingWarningLimit { warnings.append(code.json(text)) }
+    }
+  }
 
   /// Reports a failure. `subject` names the item that failed, if there are several.
   static func report(_ failure: Failure, of subject: String? = nil) {

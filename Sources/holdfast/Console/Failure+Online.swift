@@ -52,14 +52,14 @@ extension Failure {
   /// Creates the failure for pins that differ from those that the state folder keeps.
   init(otherPinsKeptFor address: ServiceAddress, in folder: String) {
     self.init(
-      .malformed, "\(folder) keeps other pins for \(address), so nothing was sent",
+      code: .otherPins, "\(folder) keeps other pins for \(address), so nothing was sent",
       hint: "if the service's operator confirms the new pins, add --replace-pins")
   }
 
   /// Creates the failure for a request that no operator has decided in time.
   init(waitingFor request: OnlineRequest, device: DeviceID) {
     self.init(
-      .unavailable,
+      code: .requestWaits,
       "the operator of \(request.service) has not decided yet about request \(request.id) for device \(hexadecimal(device))",
       hint: "the same command continues it, also tomorrow; a longer --timeout waits for the decision")
   }
@@ -77,41 +77,46 @@ extension Failure {
       let reasons = failure.reasons.isEmpty ? status : " (\(failure.reasons.joined(separator: ", ")))"
       let texts = [failure.title, failure.detail].compactMap { $0 }
       self.init(
-        .denied, (["\(service) refuses" + reasons] + texts).joined(separator: ": "), hint: Self.hint(of: failure))
+        code: .serviceRefused, (["\(service) refuses" + reasons] + texts).joined(separator: ": "),
+        hint: Self.hint(of: failure))
     case .requestRefused:
-      self.init(.denied, "the operator of \(service) refused the request" + (failure.detail.map { ": \($0)" } ?? ""))
+      self.init(
+        code: .requestRefused,
+        "the operator of \(service) refused the request" + (failure.detail.map { ": \($0)" } ?? ""))
     case .requestExpired:
       self.init(
-        .denied, "the operator of \(service) did not decide about the request in time",
+        code: .requestExpired, "the operator of \(service) did not decide about the request in time",
         hint: "the same command makes a new request")
-    case .noName: self.init(.unavailable, "\(service): there is no such host", hint: Self.unreachable)
-    case .noConnection: self.init(.unavailable, "\(service): there is no connection", hint: Self.unreachable)
-    case .timedOut: self.init(.unavailable, "\(service) took too long", hint: Self.unreachable)
+    case .noName: self.init(code: .serviceUnreachable, "\(service): there is no such host", hint: Self.unreachable)
+    case .noConnection:
+      self.init(code: .serviceUnreachable, "\(service): there is no connection", hint: Self.unreachable)
+    case .timedOut: self.init(code: .serviceUnreachable, "\(service) took too long", hint: Self.unreachable)
     case .noTLS:
       self.init(
-        .unavailable, "\(service): there is no connection by TLS 1.3", hint: "the service must offer TLS 1.3")
-    case .notNow: self.init(.unavailable, "\(service) cannot answer now\(status)", hint: "try again later")
+        code: .noTLS, "\(service): there is no connection by TLS 1.3", hint: "the service must offer TLS 1.3")
+    case .notNow: self.init(code: .serviceNotNow, "\(service) cannot answer now\(status)", hint: "try again later")
     case .wrongPin:
       self.init(
-        .impostor, "\(service) has a key other than the pinned one, so nothing was sent to it",
+        code: .wrongPin, "no key in the chain of certificates of \(service) is a pinned one, so nothing was sent to it",
         hint: "if the service's operator confirms a new key, give its pin"
           + (folder == nil
             ? ": --pin PIN" : ", to replace the one that the state folder keeps: --pin PIN --replace-pins"))
     case .expiredCertificate, .certificateOfAnotherName, .untrustedCertificate:
       self.init(certificateOf: failure, service)
     case .badAuthorities:
-      self.init(.malformed, "the file of --ca contains no certificates", hint: "it must be in PEM")
+      self.init(code: .badAuthorities, "the file of --ca contains no certificates", hint: "it must be in PEM")
     case .redirect:
       self.init(
-        .malformed, "\(service) redirects elsewhere\(status), which is not followed", hint: "is that the right address?"
+        code: .notAService, "\(service) redirects elsewhere\(status), which is not followed",
+        hint: "is that the right address?"
       )
     case .malformedAnswer:
       self.init(
-        .malformed,
+        code: .notAService,
         "\(service) does not answer as a Holdfast service\(status)" + (failure.detail.map { ": \($0)" } ?? ""),
         hint: "is that the right address?")
     case .tooLongAnswer:
-      self.init(.malformed, "the answer of \(service) is too long", hint: "is that the right address?")
+      self.init(code: .notAService, "the answer of \(service) is too long", hint: "is that the right address?")
     case .fault: self.init(.fault, "holdfast-carrier failed", hint: Self.reinstall)
     }
   }
@@ -124,7 +129,7 @@ extension Failure {
       default: "comes from no trusted authority"
       }
     self.init(
-      .impostor, "the certificate of \(service) \(text), so nothing was sent to it",
+      code: .badCertificate, "the certificate of \(service) \(text), so nothing was sent to it",
       hint: failure.kind == .expiredCertificate
         ? "is this host's clock right? If so, ask the service's operator"
         : "is that the right address? A service with its own authority needs --ca FILE")
@@ -143,7 +148,8 @@ extension Failure {
   /// Creates the failure for a carrier that is at none of its places.
   init(missingCarrier places: [String]) {
     self.init(
-      .unavailable, "the program holdfast-carrier is missing, without which there is no enrolling over the network",
+      code: .carrierMissing,
+      "the program holdfast-carrier is missing, without which there is no enrolling over the network",
       hint: "install it as " + places.joined(separator: " or "))
   }
 

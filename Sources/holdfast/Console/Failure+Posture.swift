@@ -9,6 +9,11 @@ extension Failure {
       self.init(
         code: .postureRefused, "the posture rules \(number) refuse this host: \(findings.joined(separator: ", "))",
         hint: "holdfast posture shows the details; remove the cause, or install newer rules")
+    case .wiped(let number, let findings):
+      self.init(
+        code: .postureWiped,
+        "the posture rules \(number) wipe because of this host: \(findings.joined(separator: ", ")); all enrolments were removed",
+        hint: "holdfast posture shows the details; remove the cause, then enrol again")
     case .rules(.malformed):
       self.init(
         code: .postureRulesMalformed, "this is not a file of signed posture rules",

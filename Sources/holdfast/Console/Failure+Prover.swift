@@ -51,7 +51,8 @@ extension Failure {
         hint: "set HOME, or XDG_DATA_HOME to a private folder")
     case .missing:
       self.init(
-        .malformed, "\(secret) is missing", hint: "restore it, or enrol this host again: holdfast enroll --replace")
+        code: .hostSecretMissing, "\(secret) is missing",
+        hint: "restore it, or enrol this host again: holdfast enroll --replace")
     case .notPlainFile:
       self.init(
         .malformed, "\(secret) is not a regular file", hint: "remove it and enrol again with --replace")
@@ -60,7 +61,9 @@ extension Failure {
     case .wrongMode:
       self.init(.noPermission, "\(secret) does not have mode 0600", hint: "chmod 600 \(path.shellWord)")
     case .wrongSize:
-      self.init(.malformed, "\(secret) is damaged", hint: "restore it, or remove it and enrol again with --replace")
+      self.init(
+        code: .hostSecretDamaged, "\(secret) is damaged",
+        hint: "restore it, or remove it and enrol again with --replace")
     case .folderNotPrivate:
       self.init(
         .noPermission, "the folder of \(secret) belongs to another user, or is open to others",
@@ -134,44 +137,46 @@ extension Failure {
           : "is that the right address? To enrol for this device too: \(enroll)")
     case .anotherDevice(let answered, let expected):
       self.init(
-        .malformed,
+        code: .anotherDevice,
         "expected device \(hexadecimal(expected)), but device \(hexadecimal(answered)) answers\(place); nothing was sent to it",
         hint: "is that the right address?")
     case .anotherKey(let device, let enrolled, let answered):
       self.init(
-        .malformed,
+        code: .anotherKey,
         "device \(hexadecimal(device)) answers\(place) with the key \(hexadecimal(answered)), but was enrolled with "
           + "\(hexadecimal(enrolled)); nothing was sent to it",
         hint: "was it set up again? If its owner confirms that, enrol with its new descriptor: \(enroll) --replace")
     case .alreadyEnrolled(let device):
       self.init(
-        .malformed, "device \(hexadecimal(device)) is already enrolled in \(folder); nothing was overwritten",
+        code: .alreadyEnrolled,
+        "device \(hexadecimal(device)) is already enrolled in \(folder); nothing was overwritten",
         hint: "to replace the old token with a new one, add --replace")
     case .baselineWaits(let path):
       self.init(
-        .malformed, "a baseline is waiting for its token in \(path); nothing was overwritten",
+        code: .baselineWaits, "a baseline is waiting for its token in \(path); nothing was overwritten",
         hint: "continue with holdfast issue or the same holdfast enroll, or add --replace to measure again")
     case .noBaseline(let device):
       self.init(
-        .malformed, "no baseline in \(folder) is waiting for a token of device \(hexadecimal(device))",
+        code: .noBaseline, "no baseline in \(folder) is waiting for a token of device \(hexadecimal(device))",
         hint: "measure first: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
     case .notAToken:
       self.init(
-        .malformed, "that is not a measurement token", hint: "the backend sends one in exchange for the evidence")
+        code: .notAToken, "that is not a measurement token", hint: "the backend sends one in exchange for the evidence")
     case .badTerms:
       self.init(
-        .malformed, "the terms that came with the token are not signed, or belong to another token; nothing was stored",
+        code: .badTerms,
+        "the terms that came with the token are not signed, or belong to another token; nothing was stored",
         hint: "enrol again; if it happens once more, ask the operator of the issuer")
     case .usedBaseline(let device):
       self.init(
-        .malformed,
+        code: .usedBaseline,
         "the baseline in \(folder) belongs to device \(hexadecimal(device)), and is valid for one device only",
         hint: "measure again: holdfast measure --state \(folder.shellWord) --out EVIDENCE, then holdfast attest")
     case .busy:
-      self.init(.unavailable, "another process is changing \(folder)", hint: "try again when it has finished")
+      self.init(code: .stateBusy, "another process is changing \(folder)", hint: "try again when it has finished")
     case .noExchange(let path):
       self.init(
-        .fault, "the file system of \(path) cannot replace a folder in one step, so nothing was replaced",
+        code: .noExchange, "the file system of \(path) cannot replace a folder in one step, so nothing was replaced",
         hint: "enrol into another state folder, or on another file system")
     case .cryptography: self.init(.fault, "the cryptographic library failed")
     }
@@ -282,16 +287,17 @@ extension Console {
   /// Prints what a prover warns of.
   static func warn(_ warning: ProverWarning) {
     switch warning {
-    case .damagedRequestNumber(let path): self.warning("\(path) is damaged; request numbers continue from the clock")
+    case .damagedRequestNumber(let path):
+      self.warning("\(path) is damaged; request numbers continue from the clock", warning.code)
     case .unwrittenRequestNumber(let error):
-      self.warning("\(Failure(error).message); request numbers now rise only with the clock")
-    case .unrecordedRequestNumber(let fault): self.warning(Failure(fault).message)
+      self.warning("\(Failure(error).message); request numbers now rise only with the clock", warning.code)
+    case .unrecordedRequestNumber(let fault): self.warning(Failure(fault).message, warning.code)
     case .posture(let number, let findings):
-      self.warning("the posture rules \(number) warn: \(findings.joined(separator: ", "))")
+      self.warning("the posture rules \(number) warn: \(findings.joined(separator: ", "))", warning.code)
     case .outdatedPostureRules(let number, let until):
-      self.warning("newer posture rules than \(number) were expected by \(Timestamp(unixSeconds: until))")
+      self.warning("newer posture rules than \(number) were expected by \(Timestamp(unixSeconds: until))", warning.code)
     case .unrecordedToken(let fault):
-      self.warning("\(Failure(fault, folder: "").message); the next proof sends the whole token again")
+      self.warning("\(Failure(fault, folder: "").message); the next proof sends the whole token again", warning.code)
     case .offlineLimitNear, .notCompliant, .clockBehind, .unrecordedTime, .anotherIssuerKey: warnOfTerms(warning)
     }
   }

@@ -11,17 +11,17 @@ extension Failure {
     switch refusal {
     case .offlineLimit(let device, let until):
       self.init(
-        .denied,
+        code: .offlineLimit,
         "offlineLimit: the time for which the issuer allows to be offline ended on \(Timestamp(unixSeconds: until)) for device "
           + "\(hexadecimal(device)); nothing was sent",
         hint: "enrol again: \(enroll) --replace; if this host's clock is wrong, set it first")
     case .notCompliant(let device, let finding):
       self.init(
-        .denied, "notCompliant: \(finding.text) for device \(hexadecimal(device)); nothing was sent",
+        code: .notCompliant, "notCompliant: \(finding.text) for device \(hexadecimal(device)); nothing was sent",
         hint: "update it, or ask the operator of the issuer; then enrol again: \(enroll) --replace")
     case .wiped(let device, let finding):
       self.init(
-        .denied,
+        code: .enrolmentWiped,
         "wiped: \(finding.text), so the enrolment for device \(hexadecimal(device)) was removed; nothing was sent",
         hint: "update it, or ask the operator of the issuer; then enrol again: \(enroll)")
     }
@@ -48,17 +48,20 @@ extension Console {
     case .offlineLimitNear(let device, let limit):
       self.warning(
         "device \(hexadecimal(device)): the issuer allows to be offline until \(Timestamp(unixSeconds: limit.until)), for another "
-          + "\(limit.secondsLeft.duration); enrol again with --replace before that")
-    case .notCompliant(let device, let finding): self.warning("device \(hexadecimal(device)): \(finding.text)")
+          + "\(limit.secondsLeft.duration); enrol again with --replace before that", warning.code)
+    case .notCompliant(let device, let finding):
+      self.warning("device \(hexadecimal(device)): \(finding.text)", warning.code)
     case .clockBehind(let device, let clock, let latest):
       self.warning(
         "device \(hexadecimal(device)): this host's clock says \(Timestamp(unixSeconds: clock)), but it is at least "
-          + "\(Timestamp(unixSeconds: latest)); the later time counts")
+          + "\(Timestamp(unixSeconds: latest)); the later time counts", warning.code)
     case .unrecordedTime(let fault):
-      self.warning("\(Failure(fault, folder: "").message); the present time was not recorded for the offline limit")
+      self.warning(
+        "\(Failure(fault, folder: "").message); the present time was not recorded for the offline limit", warning.code)
     case .anotherIssuerKey(let device):
       self.warning(
-        "device \(hexadecimal(device)): the new terms are signed with another key than the ones they replace")
+        "device \(hexadecimal(device)): the new terms are signed with another key than the ones they replace",
+        warning.code)
     case .damagedRequestNumber, .unwrittenRequestNumber, .unrecordedRequestNumber, .unrecordedToken, .posture,
       .outdatedPostureRules:
       break

@@ -35,11 +35,26 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case nothingEnrolled = 203
   case severalEnrolled = 204
   case notEnrolled = 205
+  case anotherDevice = 206
+  case anotherKey = 207
+  case alreadyEnrolled = 208
+  case baselineWaits = 209
+  case noBaseline = 210
+  case notAToken = 211
+  case badTerms = 212
+  case usedBaseline = 213
+  case stateBusy = 214
+  case noExchange = 215
+  case offlineLimit = 216
+  case notCompliant = 217
+  case enrolmentWiped = 218
 
   case unknownProofKey = 300
   case unknownComponent = 301
   case mountedOver = 302
   case unreadableSource = 303
+  case hostSecretMissing = 304
+  case hostSecretDamaged = 305
 
   case postureRefused = 400
   case postureRulesMalformed = 401
@@ -48,9 +63,24 @@ package enum FailureCode: UInt16, CaseIterable, Sendable {
   case postureRulesNotAuthentic = 404
   case postureRulesNotNewer = 405
   case postureRulesNeedIssuer = 406
+  case postureWiped = 407
   case postureStatementMalformed = 410
   case postureStatementOfAnotherKey = 411
   case postureStatementNotAuthentic = 412
+
+  case serviceRefused = 500
+  case requestRefused = 501
+  case requestExpired = 502
+  case requestWaits = 503
+  case serviceUnreachable = 504
+  case noTLS = 505
+  case serviceNotNow = 506
+  case wrongPin = 507
+  case badCertificate = 508
+  case badAuthorities = 509
+  case notAService = 510
+  case otherPins = 511
+  case carrierMissing = 512
 
   /// The numbers that were used once. They are never used again.
   package static let retired: [UInt16] = []
@@ -108,7 +138,7 @@ extension FailureCode {
       .init(
         "fault", .fault, "this host failed: its disk, its clock or a library", "look at the host's log, and try again")
     case .noPermission: .init("no-permission", .noPermission, "a permission is missing", "run as the user that owns it")
-    default: fileRow ?? proverRow ?? postureRow
+    default: fileRow ?? proverRow ?? enrolmentRow ?? onlineRow ?? postureRow
     }
   }
 
@@ -179,6 +209,80 @@ extension FailureCode {
     }
   }
 
+  private var enrolmentRow: FailureRow? {
+    switch self {
+    case .anotherDevice:
+      .init("another-device", .malformed, "another device answers than the required one", "check the address")
+    case .anotherKey:
+      .init(
+        "another-key", .malformed, "the enrolled device answers with another key",
+        "if its owner set it up again, enrol with its new descriptor")
+    case .alreadyEnrolled:
+      .init("already-enrolled", .malformed, "the device is enrolled already", "add --replace for a new token")
+    case .baselineWaits:
+      .init("baseline-waits", .malformed, "a baseline waits for its token", "complete it, or add --replace")
+    case .noBaseline:
+      .init("no-baseline", .malformed, "no baseline waits for a token of the device", "measure first")
+    case .notAToken:
+      .init("not-a-token", .malformed, "it is neither a measurement token nor an answer with one", "ask the backend")
+    case .badTerms:
+      .init("bad-terms", .malformed, "terms are not signed, or belong to another token", "enrol again")
+    case .usedBaseline:
+      .init("used-baseline", .malformed, "the baseline belongs to another device already", "measure again")
+    case .stateBusy:
+      .init("state-busy", .unavailable, "another process is changing the state folder", "wait for that process")
+    case .noExchange:
+      .init("no-exchange", .fault, "the file system cannot replace a folder in one step", "use another file system")
+    case .offlineLimit:
+      .init("offline-limit", .denied, "the issuer's time for being offline is over", "enrol again with --replace")
+    case .notCompliant:
+      .init("not-compliant", .denied, "a version does not comply with the issuer's rules", "update it, and enrol again")
+    case .enrolmentWiped:
+      .init("enrolment-wiped", .denied, "a rule of the issuer removed the enrolment", "update, and enrol again")
+    case .hostSecretMissing:
+      .init("host-secret-missing", .malformed, "this host's secret is missing", "restore it, or enrol again")
+    case .hostSecretDamaged:
+      .init("host-secret-damaged", .malformed, "this host's secret is damaged", "restore it, or enrol again")
+    default: nil
+    }
+  }
+
+  private var onlineRow: FailureRow? {
+    switch self {
+    case .serviceRefused:
+      .init("service-refused", .denied, "the online service refuses", "the message has its reasons and its code")
+    case .requestRefused:
+      .init("request-refused", .denied, "the service's operator refused the request", "ask the operator")
+    case .requestExpired:
+      .init("request-expired", .denied, "the operator did not decide in time", "the same command asks again")
+    case .requestWaits:
+      .init("request-waits", .unavailable, "the operator has not decided yet", "the same command continues it")
+    case .serviceUnreachable:
+      .init("service-unreachable", .unavailable, "no service answers", "check the address and the network")
+    case .noTLS:
+      .init("no-tls", .unavailable, "there is no connection by TLS 1.3", "the service must offer TLS 1.3")
+    case .serviceNotNow:
+      .init("service-not-now", .unavailable, "the service cannot answer now", "try again later")
+    case .wrongPin:
+      .init(
+        "wrong-pin", .impostor, "no key in the service's chain of certificates is a pinned one",
+        "ask its operator whether the key is new")
+    case .badCertificate:
+      .init("bad-certificate", .impostor, "the service's certificate does not count", "check address, clock and --ca")
+    case .badAuthorities:
+      .init("bad-authorities", .malformed, "the file of --ca has no certificates", "it must be in PEM")
+    case .notAService:
+      .init("not-a-service", .malformed, "the other end does not answer as a service", "check the address")
+    case .otherPins:
+      .init(
+        "other-pins", .malformed, "the state folder keeps other pins for the service",
+        "add --replace-pins if it is right")
+    case .carrierMissing:
+      .init("carrier-missing", .unavailable, "the program holdfast-carrier is missing", "install it")
+    default: nil
+    }
+  }
+
   private var postureRow: FailureRow {
     switch self {
     case .postureRefused:
@@ -201,6 +305,10 @@ extension FailureCode {
         "rules never go back; ask for newer ones")
     case .postureRulesNeedIssuer:
       .init("posture-rules-need-issuer", .usage, "the first posture rules need the issuer's key", "add --issuer")
+    case .postureWiped:
+      .init(
+        "posture-wiped", .denied, "the posture rules removed all enrolments of this host",
+        "remove the cause that holdfast posture shows, and enrol again")
     case .postureStatementMalformed:
       .init(
         "posture-statement-malformed", .malformed, "it is not a posture statement", "holdfast posture --sign makes one")
@@ -240,6 +348,11 @@ package enum FailureTable {
         Console.result("     \(code.row.reason)")
         Console.result("     \(code.row.advice)")
       }
+      for code in WarningCode.allCases {
+        Console.result("\("\(code.rawValue)".padded(to: 5))\(code.row.identifier.padded(to: 34))warning")
+        Console.result("     \(code.row.reason)")
+        Console.result("     \(code.row.advice)")
+      }
       return
     }
     let rows = FailureCode.allCases.map { code in
@@ -249,6 +362,12 @@ package enum FailureTable {
         ("advice", .string(code.row.advice)),
       ])
     }
-    Console.result(.object([("errors", .array(rows))]))
+    let warnings = WarningCode.allCases.map { code in
+      JSONValue.object([
+        ("number", .integer(UInt64(code.rawValue))), ("code", .string(code.row.identifier)),
+        ("reason", .string(code.row.reason)), ("advice", .string(code.row.advice)),
+      ])
+    }
+    Console.result(.object([("errors", .array(rows)), ("warnings", .array(warnings))]))
   }
 }

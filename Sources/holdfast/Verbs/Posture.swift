@@ -166,10 +166,9 @@ struct PostureVerb: Verb {
   }
 
   private func refuse(_ judgement: Judgement?) throws(Failure) {
-    guard let judgement, judgement.verdict.action == .refuse else { return }
-    throw Failure(
-      PostureFault.refused(rules: judgement.rules.number, findings: judgement.verdict.names(.refuse))
-    ).afterResult()
+    guard let judgement, judgement.verdict.action >= .refuse else { return }
+    let findings = judgement.verdict.decisions.filter { $0.action >= .refuse }.map(\.name)
+    throw Failure(PostureFault.refused(rules: judgement.rules.number, findings: findings)).afterResult()
   }
 
   private func printStatement(_ posture: Posture, _ judgement: Judgement?) throws(Failure) {

@@ -71,7 +71,9 @@ struct Prove: Verb {
         ? try prover.proveInCompatibilityRound(request.command, at: endpoint, options: options)
         : try prover.prove(request, at: endpoint, options: options)
     }
-    if compatibility { Console.warning("nothing authenticates the answer to a compatibility round") }
+    if compatibility {
+      Console.warning("nothing authenticates the answer to a compatibility round", .unauthenticatedAnswer)
+    }
     try report(outcome, why: outcome.damage.map { Failure($0, folder: enrolled.state) })
     if let authenticator, let user = codes.user, let deviceID = outcome.enrolment?.descriptor.deviceID {
       synchronise(authenticator, user, with: deviceID)
@@ -91,7 +93,8 @@ struct Prove: Verb {
         try options.person.synchronise(user, as: prover, at: inquiry.endpoint, options: proof)
       }
     } catch {
-      Console.warning("the command was accepted, but the authenticator is not synchronised: \(error.message)")
+      Console.warning(
+        "the command was accepted, but the authenticator is not synchronised: \(error.message)", .notSynchronised)
     }
   }
 

@@ -59,7 +59,7 @@ struct Wipe: Verb {
           failure = failure ?? Failure(error, vault: path)
           continue
         }
-        Console.warning("there is no vault in \(path); it may have been wiped before")
+        Console.warning("there is no vault in \(path); it may have been wiped before", .nothingToWipe)
       }
     }
     var removed: ProverFolder.Removed?
@@ -69,7 +69,7 @@ struct Wipe: Verb {
         removed = try reading(folder) { () throws(StateFolderFault) in try folder.removeAll() }
       } catch { failure = failure ?? error }
     } else if let state {
-      Console.warning("there is no state folder \(state); it may have been removed before")
+      Console.warning("there is no state folder \(state); it may have been removed before", .nothingToWipe)
     }
     if hostSecret {
       do throws(Failure) { try removeHostSecret() } catch { failure = failure ?? error }
@@ -111,7 +111,7 @@ struct Wipe: Verb {
     if vaultCount > 0 { Console.result("vaults wiped: \(vaultCount)") }
     if hostSecret { Console.result("this host's secret is removed") }
     if let state, !names.isEmpty {
-      Console.warning("\(state) has other files, which stay: \(names.joined(separator: ", "))")
+      Console.warning("\(state) has other files, which stay: \(names.joined(separator: ", "))", .otherFilesStay)
     }
   }
 }

@@ -11,6 +11,16 @@ import HoldfastMeasurement
     host = try HostFolder()
     for (path, text) in Self.clean { try host.write(path, text) }
     try host.write(Self.efi("SecureBoot"), bytes: [6, 0, 0, 0, 1])
+    for (name, number) in Self.firstNamespaces { try link(name, to: "\(name):[\(number)]") }
+  }
+
+  private static let firstNamespaces = [("pid", 4_026_531_836), ("cgroup", 4_026_531_835), ("user", 4_026_531_837)]
+
+  private func link(_ namespace: String, to target: String) throws {
+    let folder = host.root + "/proc/self/ns"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    try? FileManager.default.removeItem(atPath: "\(folder)/\(namespace)")
+    try FileManager.default.createSymbolicLink(atPath: "\(folder)/\(namespace)", withDestinationPath: target)
   }
 
   /// A host without any finding.
@@ -192,6 +202,31 @@ import HoldfastMeasurement
     #expect(observation(.container).state == .clear)
     try host.remove("/proc/self/cgroup")
     #expect(observation(.container).state == .unknown)
+  }
+
+  @Test func `in a namespace that is not the host's, and without namespaces, nothing is known about a container`()
+    throws
+  {
+    for (name, number) in Self.firstNamespaces {
+      for target in ["\(name):[4026532001]", "\(name):[\(number)", "", "other:[\(number)]"] {
+        if target.isEmpty { try host.remove("/proc/self/ns/\(name)") } else { try link(name, to: target) }
+        #expect(observation(.container).state == .unknown, "\(name) \(target)")
+      }
+      try link(name, to: "\(name):[\(number)]")
+      #expect(observation(.container).state == .clear)
+    }
+    try host.write("/.dockerenv", "")
+    try link("pid", to: "pid:[4026532001]")
+    #expect(observation(.container).state == .found)
+  }
+
+  @Test func `firmware that something hides makes a virtual machine unknown, whatever the rest says`() throws {
+    try host.write("/proc/cpuinfo", "flags : fpu\n")
+    #expect(observation(.virtualMachine).state == .clear)
+    try host.write("/sys/class/dmi/id/product_name/mounted", "")
+    #expect(observation(.virtualMachine).state == .unknown)
+    try host.write("/proc/cpuinfo", "flags : fpu hypervisor\n")
+    #expect(observation(.virtualMachine).state == .found)
   }
 
   private static let machines: [(path: String, text: String, name: String)] = [

@@ -53,7 +53,7 @@ extension LiveMeasurement {
   /// Warns if only the device secret distinguishes this host from others.
   func warnOfWeakHost() {
     guard restsOnDeviceSecretAlone else { return }
-    Console.warning("only device.secret distinguishes this host from others, as in most containers")
+    Console.warning("only device.secret distinguishes this host from others, as in most containers", .weakHost)
   }
 }
 
