@@ -272,10 +272,11 @@ int hf_prover_begin(hf_prover_t *prover, const uint8_t *device_id, const char *s
  * until the new one is complete.
  *
  * - descriptor: the device's description from its owner, JSON as `holdfast device show --json` prints it.
- * - token: 1 to 3072 bytes. The token of the device's enrolment is accepted again, and changes nothing: after an error, the call
- *   can be repeated.
+ * - token: 1 to 3072 bytes; or the whole answer of an online service to POST /v1/tokens, JSON of at most 65536 bytes, which may
+ *   also have the issuer's report and its terms. The token of the device's enrolment is accepted again, and changes nothing: after
+ *   an error, the call can be repeated.
  * - report: the issuer's report on the token, a JSON object as `holdfast issue --json` prints it in `token`; NULL if there is
- *   none. It tells hf_prover_status when the token expires, and is not authenticated.
+ *   none, or the answer has it. It tells hf_prover_status when the token expires, and is not authenticated.
  * - flags: HF_REPLACE if the device may be enrolled already; otherwise 0.
  *
  * Returns 0; HF_ERROR_ARGUMENT (also for a descriptor or report that is none), _ENROLLED, _NO_BASELINE, or an error of the

@@ -109,11 +109,19 @@ extension ProofKeys {
     let object = try unsafe Handle.object(prover, CProver.self)
     let description = try unsafe Input.textBytes(descriptor, maximum: 8192)
     let device = try converting({ _ in .argument }) { () throws(KeyFault) in try DeviceDescriptor(json: description) }
-    let bytes = try unsafe Input.bytes(token, token_length, in: 1...Limit.token.everywhere)
-    let issuance = unsafe report == nil ? nil : try unsafe issuanceReport(report)
+    let bytes = try unsafe Input.bytes(token, token_length, in: 1...MeasurementToken.maximumAnswerByteCount)
+    var accepted = try converting({ _ in .argument }) { () throws(StateFolderFault) in
+      try MeasurementToken(answer: bytes)
+    }
+    if unsafe report != nil {
+      guard accepted.report == nil else { throw .argument }
+      accepted = MeasurementToken(accepted.bytes, report: try unsafe issuanceReport(report), terms: accepted.terms)
+    }
+    guard accepted.bytes.count <= Limit.token.everywhere else { throw .argument }
     let isReplacing = try Input.isReplacing(flags)
+    let whole = accepted
     try converting(CallFailure.init) { () throws(ProverError) in
-      try object.prover.accept(MeasurementToken(bytes, report: issuance), for: device, replacing: isReplacing)
+      try object.prover.accept(whole, for: device, replacing: isReplacing)
     }
     return 0
   }

@@ -219,6 +219,52 @@ import HoldfastProver
     #expect(!warnings.take().contains { if case .anotherIssuerKey = $0 { true } else { false } })
   }
 
+  /// What an online service answers to `POST /v1/tokens`.
+  private func answer(_ token: MeasurementToken, _ members: [(String, JSONValue)]) -> [UInt8] {
+    var text: [UInt8] = []
+    text.append(asPaddedBase64: token.bytes.span)
+    return JSONValue.object([("token", .string(String(decoding: text, as: UTF8.self)))] + members).pretty()
+  }
+
+  @Test func `a whole answer that is accepted brings the terms and the settings along`() throws {
+    let evidence = try prover().begin(for: lock.descriptor.deviceID).evidence
+    let token = try lock.token(for: evidence)
+    var conditions = offline(Self.day)
+    conditions.settings = AppSettings(.text, Array("lights=on".utf8))
+    let terms = try issuer.terms(for: token.bytes, conditions, issued: Self.issued)
+    let text = JSONValue.string(String(decoding: terms, as: UTF8.self))
+    let whole = answer(token, [("format", .string("cose")), ("terms", text)])
+    try prover().accept(MeasurementToken(answer: whole), for: lock.descriptor)
+    let state = try #require(try prover().status(now: Self.issued).first)
+    #expect(state.settings?.text == "lights=on")
+    #expect(state.offlineLimit?.secondsLeft == Self.day)
+    // A token by itself is taken as before.
+    #expect(try MeasurementToken(answer: token.bytes).bytes == token.bytes)
+    #expect(try MeasurementToken(answer: token.bytes).terms == nil)
+  }
+
+  @Test func `an answer that is not as documented is no token, and terms of another token are refused`() throws {
+    let evidence = try prover().begin(for: lock.descriptor.deviceID).evidence
+    let token = try lock.token(for: evidence)
+    let wrong: [[UInt8]] = [
+      answer(token, [("extra", .null)]), answer(token, [("format", .string("jose"))]),
+      answer(token, [("format", .string("zip"))]), answer(token, [("format", .integer(1))]),
+      answer(token, [("claims", .object([]))]), answer(token, [("claims", .null)]), answer(token, [("terms", .null)]),
+      answer(token, [("token", .string("AA=="))]), Array("{\"token\": \"A\"}".utf8), Array("{}".utf8),
+      Array(" {\"token\"".utf8), [UInt8](repeating: UInt8(ascii: "{"), count: 65_537),
+    ]
+    for bytes in wrong {
+      let fault = #expect(throws: StateFolderFault.self) { try MeasurementToken(answer: bytes) }
+      guard case .notAToken = fault else { return #expect(Bool(false), "\(String(decoding: bytes, as: UTF8.self))") }
+    }
+    let foreign = try issuer.terms(for: [1, 2, 3], offline(60), issued: Self.issued)
+    let text = JSONValue.string(String(decoding: foreign, as: UTF8.self))
+    let fault = stateFault {
+      try prover().accept(MeasurementToken(answer: answer(token, [("terms", text)])), for: lock.descriptor)
+    }
+    guard case .badTerms = fault else { return #expect(Bool(false), "\(String(describing: fault))") }
+  }
+
   @Test func `another issuer's key is told when it replaces the one that was kept`() throws {
     try enroll(offline(60))
     let other = try TermsIssuer()
@@ -259,6 +305,21 @@ import HoldfastProver
     guard case .wiped = try refusal() else { return #expect(Bool(false)) }
     guard case .nothingEnrolled = stateFault({ _ = try prover().status() }) else { return #expect(Bool(false)) }
     #expect(try Files.names(inFolder: place.file("phone/devices"), limit: 10).filter { $0 != "lock" } == [])
+  }
+
+  @Test func `a rule that wipes leaves an enrolment that has replaced its own meanwhile`() throws {
+    host.set(release: "ID=debian\nVERSION_ID=12\n")
+    try enroll(try rules([(.os, "12", .wipe)]))
+    let older = try #require(try prover().folder.entries().first).load()
+    try enrollAgain(offline(Self.day))
+    #expect(try !prover().folder.remove(older))
+    #expect(try refusal() == nil)
+    #expect(try prover().status().first?.offlineLimit != nil)
+    let newer = try #require(try prover().folder.entries().first).load()
+    #expect(try prover().folder.remove(newer))
+    // What is gone already need not be removed.
+    #expect(try prover().folder.remove(newer))
+    #expect(throws: ProverError.self) { try prover().status() }
   }
 
   private func enrollAgain(_ conditions: Conditions) throws { try enroll(conditions, replacing: true) }

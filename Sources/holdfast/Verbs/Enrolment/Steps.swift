@@ -157,10 +157,12 @@ struct Accept: Verb {
     abstract: "Complete the enrolment with a measurement token that another backend issued.",
     discussion: """
       Use this with a backend that takes the evidence from measure and returns a measurement token. Only the device can read \
-      the token; it also decides whether the token is valid.
+      the token; it also decides whether the token is valid. The whole answer of an online service to POST /v1/tokens is \
+      accepted too: it also brings the issuer's terms, such as an offline limit and settings, and its report.
       """,
     examples: [
-      "holdfast accept --state phone --device lock.json token.cose"
+      "holdfast accept --state phone --device lock.json token.cose",
+      "holdfast accept --state phone --device lock.json answer.json",
     ])
 
   @Option(help: "The device's descriptor, as device show --json prints it.", completion: .file())
@@ -174,23 +176,29 @@ struct Accept: Verb {
   @Flag(help: "Replace an existing enrolment for the device.")
   var replace = false
 
-  @Argument(help: "The measurement token; - is standard input.", completion: .file())
+  @Argument(help: "The measurement token, or the answer with it; - is standard input.", completion: .file())
   var token: String
 
   @OptionGroup var output: OutputOptions
 
   mutating func perform() throws(Failure) {
     let descriptor = try DeviceDescriptor(file: device)
-    let bytes = try Input.read(token, limit: TokenOpener.maximumTokenByteCount)
+    let bytes = try Input.read(token, limit: MeasurementToken.maximumAnswerByteCount)
     guard !bytes.isEmpty else {
       throw Failure(.malformed, "\(token) is empty", hint: "the backend issued no token; its output says why")
     }
+    let accepted: MeasurementToken
+    do throws(StateFolderFault) { accepted = try MeasurementToken(answer: bytes) } catch {
+      throw Failure(error, folder: state)
+    }
     try writing(state) { (prover) throws(ProverError) in
-      try prover.accept(MeasurementToken(bytes, report: nil), for: descriptor, replacing: replace)
+      try prover.accept(accepted, for: descriptor, replacing: replace)
     }
     report(
-      output, "measurement token of \(bytes.count) bytes for device \(hexadecimal(descriptor.deviceID)) in \(state)",
-      bytes: bytes.count)
+      output,
+      "measurement token of \(accepted.bytes.count) bytes for device \(hexadecimal(descriptor.deviceID)) in \(state)",
+      bytes: accepted.bytes.count,
+      more: [("token", accepted.report?.json ?? .null), ("terms", .bool(accepted.terms != nil))])
   }
 }
 
