@@ -9,8 +9,8 @@ import HoldfastOnline
 package struct CarrierTask: Sendable {
   /// The services in the order in which they are tried.
   package var services: [PinnedService]
-  /// The file with the only certificate authorities that count; nil for those of the system.
-  package let authorities: String?
+  /// The certificate authorities that count.
+  package let authorities: TrustedAuthorities
   /// The time for the whole task, in seconds.
   package var timeoutSeconds: UInt64
   /// The request to the services.
@@ -18,19 +18,21 @@ package struct CarrierTask: Sendable {
 
   /// The maximum byte count of a task.
   static let maximumByteCount = 262_144
-  private static let names = ["version", "services", "ca", "timeout"]
+  private static let names = ["version", "services", "ca", "system", "timeout"]
 
   /// Parses a task; nil for anything but strict JSON with exactly these members.
   package init?(_ bytes: [UInt8]) {
     guard let value = try? JSONValue(parsing: bytes, byteLimit: Self.maximumByteCount), let members = value.members,
       value["version"]?.number == 1, let elements = value["services"]?.elements,
       (1...ServiceAddress.countLimit).contains(elements.count), let timeout = value["timeout"]?.number,
-      CarrierTaskLine.timeoutRange.contains(timeout), value["ca"] == nil || value["ca"]?.text != nil
+      CarrierTaskLine.timeoutRange.contains(timeout), value["ca"] == nil || value["ca"]?.text != nil,
+      value["system"] == nil || value["system"] == .bool(true) && value["ca"] != nil
     else { return nil }
+    authorities = TrustedAuthorities(file: value["ca"]?.text, hasSystem: value["system"] != nil)
     let services = elements.compactMap { Self.service($0) }
     let rest = JSONValue.object(members.filter { member in !Self.names.contains { haveSameBytes($0, member.0) } })
     guard services.count == elements.count, let work = CarrierWork(rest) else { return nil }
-    (self.services, authorities, timeoutSeconds, self.work) = (services, value["ca"]?.text, timeout, work)
+    (self.services, timeoutSeconds, self.work) = (services, timeout, work)
   }
 
   private static func service(_ value: JSONValue) -> PinnedService? {
@@ -40,6 +42,22 @@ package struct CarrierTask: Sendable {
     let pins = texts.compactMap { $0.text.flatMap { ServicePin($0) } }
     return pins.count == texts.count ? PinnedService(address, pins: pins) : nil
   }
+}
+
+/// The certificate authorities that count for services.
+package struct TrustedAuthorities: Sendable, Equatable {
+  /// A file with authorities in PEM; nil for none. It may have intermediate ones, too.
+  package let file: String?
+  /// Whether those of this host's system count.
+  package let hasSystem: Bool
+
+  /// Trusts the authorities of a file, with those of the system or alone.
+  package init(file: String?, hasSystem: Bool) { (self.file, self.hasSystem) = (file, hasSystem || file == nil) }
+
+  /// The file whose authorities are the only ones; nil if those of the system count.
+  package var only: String? { hasSystem ? nil : file }
+  /// The file whose authorities count in addition to those of the system; nil if there is none.
+  package var added: String? { hasSystem ? file : nil }
 }
 
 /// The kinds of request that a carrier makes to services.
@@ -76,15 +94,22 @@ package struct EnrolmentWork: Sendable {
   package var wishes: TokenWishes
   /// The request that waits already; nil for none.
   package var request: OnlineRequest?
+  /// The attempts if services do not answer.
+  package let attempts: AttemptRule
 
   private static let maximumEvidenceByteCount = 131_072
-  private static let names = ["evidence", "device", "invitation", "format", "user", "commands", "request"]
+  private static let names = [
+    "evidence", "device", "invitation", "format", "user", "commands", "request", "retries", "pause",
+  ]
 
   init?(_ value: JSONValue) {
     guard value.hasOnly(Self.names), let evidence = value["evidence"]?.text,
       (1...Self.maximumEvidenceByteCount).contains(evidence.utf8.count), let device = value["device"],
-      device.members != nil
+      device.members != nil, value["retries"] == nil || value["retries"]?.number != nil,
+      value["pause"] == nil || value["pause"]?.number != nil,
+      let attempts = AttemptRule(retryCount: value["retries"]?.number, pauseSeconds: value["pause"]?.number)
     else { return nil }
+    self.attempts = attempts
     (self.evidence, self.device, invitation) = (evidence, device, value["invitation"]?.text)
     wishes = TokenWishes(
       format: value["format"]?.text, user: value["user"]?.text,

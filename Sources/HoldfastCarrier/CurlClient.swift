@@ -3,12 +3,13 @@ import HoldfastOnline
 
 /// A client of services by HTTP/1.1 or HTTP/2 over TLS 1.3, with libcurl.
 ///
-/// It follows no redirect, uses no proxy, cookie or stored password, and checks the service's certificate and name. Connections
-/// are reused. Only one thread uses it.
+/// It follows no redirect, uses no proxy, cookie or stored password, and checks the service's certificate and name. Where a service
+/// has pins, its own key or that of an authority in the chain that was verified must have one of them. Connections are reused. Only
+/// one thread uses it.
 @safe
 package struct CurlClient: ~Copyable {
   private let handle: UnsafeMutableRawPointer
-  private let authorities: String?
+  private let authorities: TrustedAuthorities
   private let headers: UnsafeMutablePointer<curl_slist>?
 
   /// The longest time for a connection with its TLS handshake, in milliseconds.
@@ -16,8 +17,8 @@ package struct CurlClient: ~Copyable {
 
   /// Creates a client; nil if libcurl fails.
   ///
-  /// - Parameter authorities: the file with the only certificate authorities that count; nil for those of the system.
-  package init?(authorities: String?) {
+  /// - Parameter authorities: the certificate authorities that count.
+  package init?(authorities: TrustedAuthorities) {
     guard curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK, let handle = unsafe curl_easy_init() else {
       return nil
     }
@@ -45,17 +46,39 @@ package struct CurlClient: ~Copyable {
     let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: request.answerByteLimit)
     defer { unsafe bytes.deallocate() }
     var answer = unsafe holdfast_curl_answer(bytes: bytes, count: 0, capacity: request.answerByteLimit)
-    let code = unsafe withUnsafeMutablePointer(to: &answer) { answer in
-      let code = unsafe holdfast_curl_set_answer(handle, answer)
-      return code == CURLE_OK ? unsafe curl_easy_perform(handle) : code
+    var (code, trust) = unsafe (CURLE_FAILED_INIT, holdfast_curl_trust())
+    unsafe withUnsafeMutablePointer(to: &answer) { answer in
+      let pins = service.pins.flatMap(\.digest)
+      unsafe pins.withUnsafeBufferPointer { pins in
+        unsafe authorities.added.withOptionalCString { added in
+          unsafe trust.pins = pins.baseAddress
+          unsafe trust.pin_count = pins.count / 32
+          unsafe trust.more_authorities = added
+          code = unsafe perform(answer, &trust)
+        }
+      }
     }
-    guard code == CURLE_OK else { throw failure(code) }
+    guard code == CURLE_OK else {
+      if unsafe trust.has_wrong_pin != 0 { throw .wrongPin }
+      if unsafe trust.has_bad_authorities != 0 { throw .badAuthorities }
+      throw failure(code)
+    }
     let retryAfter = unsafe holdfast_curl_retry_after(handle)
     let contentType = unsafe holdfast_curl_content_type(handle).map { unsafe String(cString: $0) }
     return HTTPAnswer(
       status: UInt64(clamping: unsafe holdfast_curl_number(handle, CURLINFO_RESPONSE_CODE)),
       contentType: contentType ?? "", retryAfterSeconds: retryAfter > 0 ? UInt64(retryAfter) : nil,
       body: unsafe Array(UnsafeBufferPointer(start: answer.bytes, count: answer.count)))
+  }
+
+  /// Carries the request out. Only here does libcurl use the two pointers.
+  private func perform(
+    _ answer: UnsafeMutablePointer<holdfast_curl_answer>, _ trust: UnsafeMutablePointer<holdfast_curl_trust>
+  ) -> CURLcode {
+    var code = unsafe holdfast_curl_set_answer(handle, answer)
+    // Without it, libcurl has another library for TLS, with which pins cannot be checked: then nothing is sent.
+    if code == CURLE_OK { code = unsafe holdfast_curl_set_trust(handle, trust) }
+    return code == CURLE_OK ? unsafe curl_easy_perform(handle) : code
   }
 
   /// Sets all options for a request, and returns whether libcurl has them.
@@ -66,10 +89,7 @@ package struct CurlClient: ~Copyable {
       (CURLOPT_URL, service.address.description + request.path), (CURLOPT_PROTOCOLS_STR, scheme),
       (CURLOPT_PROXY, ""), (CURLOPT_USERAGENT, "holdfast-carrier"),
     ]
-    if let authorities { texts += [(CURLOPT_CAINFO, authorities), (CURLOPT_CAPATH, nil)] }
-    if !service.pins.isEmpty {
-      texts.append((CURLOPT_PINNEDPUBLICKEY, service.pins.map(\.description).joined(separator: ";")))
-    }
+    if let only = authorities.only { texts += [(CURLOPT_CAINFO, only), (CURLOPT_CAPATH, nil)] }
     let numbers: [(CURLoption, Int)] = [
       (CURLOPT_NOSIGNAL, 1), (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_SSL_VERIFYPEER, 1), (CURLOPT_SSL_VERIFYHOST, 2),
       (CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_3), (CURLOPT_CONNECTTIMEOUT_MS, Self.connectMilliseconds),
@@ -91,7 +111,6 @@ package struct CurlClient: ~Copyable {
     case CURLE_COULDNT_RESOLVE_HOST: .noName
     case CURLE_OPERATION_TIMEDOUT: .timedOut
     case CURLE_SSL_CONNECT_ERROR: .noTLS
-    case CURLE_SSL_PINNEDPUBKEYNOTMATCH: .wrongPin
     case CURLE_SSL_CACERT_BADFILE: .badAuthorities
     case CURLE_PEER_FAILED_VERIFICATION: certificateFailure
     // Only the function that takes the body fails to write.
@@ -115,5 +134,13 @@ package struct CurlClient: ~Copyable {
     case 9, 10: .expiredCertificate
     default: .untrustedCertificate
     }
+  }
+}
+
+extension String? {
+  /// Calls `body` with the text as a C string; NULL for nil.
+  fileprivate func withOptionalCString(_ body: (UnsafePointer<CChar>?) -> Void) {
+    guard let self else { return body(nil) }
+    unsafe self.withCString { unsafe body($0) }
   }
 }

@@ -17,7 +17,7 @@ extension Exchange {
     var stage = enrolment.request.map { Stage.awaiting($0) } ?? .asking
     var request = enrolment.request
     preferred = request?.service
-    let end = takeTurns { (exchange, service) throws(Setback) in
+    let end = takeTurns(attempts: enrolment.attempts) { (exchange, service) throws(Setback) in
       switch stage {
       case .asking:
         switch try exchange.askForToken(enrolment, at: service) {

@@ -46,13 +46,15 @@ package struct Exchange<Environment: ExchangeEnvironment> {
   ///
   /// - Parameters:
   ///   - turnLimit: the number of turns.
+  ///   - attempts: the number of turns in a row that may fail, and the pause after one.
   ///   - turn: asks a service.
-  /// - Returns: the result, or the last failure that might have passed.
+  /// - Returns: the result, or the last failure that might have passed. A pause that a service asks for is never shortened.
   mutating func takeTurns(
-    atMost turnLimit: UInt64 = .max, _ turn: (inout Self, PinnedService) throws(Setback) -> Turn
+    atMost turnLimit: UInt64 = .max, attempts: AttemptRule = .usual,
+    _ turn: (inout Self, PinnedService) throws(Setback) -> Turn
   ) -> Result<CarrierResult, CarrierFailure> {
     var failure = CarrierFailure(.timedOut)
-    var turnCount: UInt64 = 0
+    var (turnCount, failureCount): (UInt64, UInt64) = (0, 0)
     while turnCount < turnLimit, let index = nextService() {
       turnCount += 1
       do throws(Setback) {
@@ -60,13 +62,16 @@ package struct Exchange<Environment: ExchangeEnvironment> {
         case .done(let result): return .success(result)
         case .goesOn(let seconds):
           rotation.succeeded(index)
+          failureCount = 0
           pause(until: environment.monotonicMilliseconds() + seconds * 1000)
         }
       } catch {
         failure = error.failure
         guard failure.kind.isPassing else { return .success(.failure(failure)) }
         environment.report(.failed(failure))
-        let pause = environment.random(upTo: rotation.greatestPause(index))
+        failureCount += 1
+        if let limit = attempts.retryCount, failureCount > limit { return .failure(failure) }
+        let pause = attempts.pauseSeconds.map { $0 * 1000 } ?? environment.random(upTo: rotation.greatestPause(index))
         rotation.failed(
           index, now: environment.monotonicMilliseconds(), pause: pause, retryAfterSeconds: error.retryAfterSeconds)
       }

@@ -43,7 +43,7 @@ package struct TokenWishes: Sendable {
   }
 }
 
-/// A service to try, and the pins of which its key must have one; none if its certificate suffices.
+/// A service to try, and the pins of which a key in its chain of certificates must have one; none if its certificate suffices.
 package struct PinnedService: Sendable {
   /// The address of the service.
   package let address: ServiceAddress
@@ -52,6 +52,31 @@ package struct PinnedService: Sendable {
 
   /// Creates a service to try.
   package init(_ address: ServiceAddress, pins: [ServicePin]) { (self.address, self.pins) = (address, pins) }
+}
+
+/// The attempts of an enrolment whose services do not answer.
+package struct AttemptRule: Sendable, Equatable {
+  /// The number of attempts after the first that may fail in a row; nil for as many as the time allows.
+  package let retryCount: UInt64?
+  /// The pause after an attempt that failed, in seconds; nil for a random one that grows from 0.25 to 8 seconds.
+  package let pauseSeconds: UInt64?
+
+  /// The ranges of the two numbers.
+  package static let retryRange: ClosedRange<UInt64> = 0...1000
+  package static let pauseRange: ClosedRange<UInt64> = 0...3600
+
+  /// Creates a rule; nil for numbers out of range.
+  package init?(retryCount: UInt64? = nil, pauseSeconds: UInt64? = nil) {
+    guard retryCount.map(Self.retryRange.contains) ?? true, pauseSeconds.map(Self.pauseRange.contains) ?? true else {
+      return nil
+    }
+    (self.retryCount, self.pauseSeconds) = (retryCount, pauseSeconds)
+  }
+
+  private init() { (retryCount, pauseSeconds) = (nil, nil) }
+
+  /// The usual rule.
+  package static let usual = AttemptRule()
 }
 
 /// The task of a carrier: the only message that the prover sends it, as one line of JSON on its standard input.
@@ -63,7 +88,9 @@ package enum CarrierTaskLine {
   ///
   /// - Parameters:
   ///   - services: the services in the order in which they are tried, 1 to ``ServiceAddress/countLimit``.
-  ///   - authorities: the file with the only certificate authorities that count; nil for those of the system.
+  ///   - authorities: the file with certificate authorities; nil for those of the system alone.
+  ///   - withSystem: whether those of the system count too, if there is a file.
+  ///   - attempts: the attempts if services do not answer.
   ///   - timeoutSeconds: the time for the whole task, in ``timeoutRange``.
   ///   - evidence: the evidence. Anyone who reads it knows the measurements.
   ///   - device: the descriptor of the device.
@@ -71,8 +98,9 @@ package enum CarrierTaskLine {
   ///   - wishes: the wishes for the token.
   ///   - request: the request that waits already; nil for none.
   package static func encode(
-    services: [PinnedService], authorities: String?, timeoutSeconds: UInt64, evidence: [UInt8], device: JSONValue,
-    invitation: String?, wishes: TokenWishes, request: OnlineRequest?
+    services: [PinnedService], authorities: String?, withSystem: Bool = false, attempts: AttemptRule = .usual,
+    timeoutSeconds: UInt64, evidence: [UInt8], device: JSONValue, invitation: String?, wishes: TokenWishes,
+    request: OnlineRequest?
   ) -> [UInt8] {
     var text: [UInt8] = []
     text.append(asPaddedBase64: evidence.span)
@@ -81,29 +109,32 @@ package enum CarrierTaskLine {
     ]
     if let invitation { members.append(("invitation", .string(invitation))) }
     members += wishes.members
+    if let count = attempts.retryCount { members.append(("retries", .integer(count))) }
+    if let seconds = attempts.pauseSeconds { members.append(("pause", .integer(seconds))) }
     if let request {
       members.append(
         ("request", .object([("id", .string(request.id)), ("service", .string(request.service.description))])))
     }
-    return line(services, authorities, timeoutSeconds, members)
+    return line(services, authorities, withSystem, timeoutSeconds, members)
   }
 
   /// Returns the line of a call, with its newline. For the other parameters see the variant for an enrolment.
   ///
   /// - Parameter call: the operation, with the body of its request.
   package static func encode(
-    services: [PinnedService], authorities: String?, timeoutSeconds: UInt64, call: ServiceCall
+    services: [PinnedService], authorities: String?, withSystem: Bool = false, timeoutSeconds: UInt64, call: ServiceCall
   ) -> [UInt8] {
     var members: [(String, JSONValue)] = [
       ("operation", .string(call.operation.rawValue)), ("attempts", .integer(call.attemptCount)),
     ]
     if let body = call.body { members.append(("body", body)) }
-    return line(services, authorities, timeoutSeconds, members)
+    return line(services, authorities, withSystem, timeoutSeconds, members)
   }
 
   /// The members that every task has, and those of one.
   private static func line(
-    _ services: [PinnedService], _ authorities: String?, _ timeoutSeconds: UInt64, _ members: [(String, JSONValue)]
+    _ services: [PinnedService], _ authorities: String?, _ withSystem: Bool, _ timeoutSeconds: UInt64,
+    _ members: [(String, JSONValue)]
   ) -> [UInt8] {
     let services = services.map { service in
       JSONValue.object([
@@ -113,7 +144,10 @@ package enum CarrierTaskLine {
     var all: [(String, JSONValue)] = [
       ("version", .integer(1)), ("services", .array(services)), ("timeout", .integer(timeoutSeconds)),
     ]
-    if let authorities { all.append(("ca", .string(authorities))) }
+    if let authorities {
+      all.append(("ca", .string(authorities)))
+      if withSystem { all.append(("system", .bool(true))) }
+    }
     return JSONValue.object(all + members).compact() + [0x0a]
   }
 }

@@ -32,7 +32,8 @@ import Testing
     let enrolment = try #require(task.enrolment)
     #expect(task.services.map(\.address.description) == ["https://a.example", "http://localhost"])
     #expect(task.services.map(\.pins) == [[pin], []])
-    #expect(task.authorities == "ca \"1\".pem")
+    #expect(task.authorities == TrustedAuthorities(file: "ca \"1\".pem", hasSystem: false))
+    #expect(enrolment.attempts == .usual)
     #expect(task.timeoutSeconds == 60)
     #expect(enrolment.evidence == "AAAA")
     #expect(enrolment.device == .object([("a", .integer(1))]))
@@ -49,11 +50,26 @@ import Testing
       device: .object([]), invitation: nil, wishes: TokenWishes(), request: nil)
     let task = try #require(CarrierTask(line))
     let enrolment = try #require(task.enrolment)
-    #expect(task.authorities == nil && enrolment.invitation == nil && enrolment.request == nil)
+    #expect(
+      task.authorities.only == nil && task.authorities.added == nil && enrolment.invitation == nil
+        && enrolment.request == nil)
     #expect(enrolment.wishes.members.isEmpty)
   }
 
+  @Test func `authorities in addition to those of the system, retries and a pause arrive`() throws {
+    let rule = try #require(AttemptRule(retryCount: 3, pauseSeconds: 0))
+    let line = CarrierTaskLine.encode(
+      services: [PinnedService(service, pins: [])], authorities: "ca.pem", withSystem: true, attempts: rule,
+      timeoutSeconds: 1, evidence: [0], device: .object([]), invitation: nil, wishes: TokenWishes(), request: nil)
+    let task = try #require(CarrierTask(line))
+    #expect((task.authorities.only, task.authorities.added) == (nil, "ca.pem"))
+    #expect(task.enrolment?.attempts == rule)
+    #expect(AttemptRule(retryCount: 1001) == nil && AttemptRule(pauseSeconds: 3601) == nil)
+  }
+
   @Test(arguments: [
+    ",\"system\":true}", ",\"ca\":\"a\",\"system\":false}", ",\"ca\":\"a\",\"system\":1}", ",\"retries\":1001}",
+    ",\"retries\":\"1\"}", ",\"pause\":3601}", ",\"pause\":null}",
     ",\"more\":1}", ",\"ca\":1}", ",\"format\":null}", ",\"commands\":[1]}", ",\"request\":{\"id\":\"0\"}}", "} {}", "",
     ",\"version\":2}",
   ])
@@ -71,7 +87,7 @@ import Testing
     let task = try #require(CarrierTask(line))
     guard case .call(let arrived) = task.work else { return #expect(Bool(false)) }
     #expect((arrived.operation, arrived.body, arrived.attemptCount) == (operation, body, 3))
-    #expect((task.authorities, task.timeoutSeconds) == ("ca.pem", 10))
+    #expect((task.authorities.only, task.timeoutSeconds) == ("ca.pem", 10))
   }
 
   @Test(arguments: [

@@ -129,6 +129,33 @@ extension CarrierTask {
     #expect(script.now == 61_000)
   }
 
+  @Test func `the number of retries and the pause are those of the task, but a service may ask for a longer one`()
+    throws
+  {
+    let text =
+      #"{"version":1,"services":[{"url":"https://a","pins":[]}],"timeout":3600,"evidence":"AAAA","device":{},"#
+    let impatient = try #require(CarrierTask(Array((text + #""retries":3,"pause":20}"#).utf8)))
+    let script = Script { _, _ in .failure(.noConnection) }
+    #expect(kind(run(impatient, script)) == .noConnection)
+    #expect(script.sent.map(\.moment) == [1000, 21_000, 41_000, 61_000])
+    #expect(script.bounds == [])
+    let once = try #require(CarrierTask(Array((text + #""retries":0}"#).utf8)))
+    let single = Script { _, _ in .failure(.timedOut) }
+    #expect(kind(run(once, single)) == .timedOut)
+    #expect(single.sent.count == 1 && single.now == 1000)
+    // An answer begins the count anew, and Retry-After is kept.
+    let hasty = try #require(CarrierTask(Array((text + #""retries":1,"pause":0}"#).utf8)))
+    var count = 0
+    let waiting = Script { request, _ in
+      count += 1
+      if request.path == "/v1/attest" { return attested }
+      if count == 5 { return decided("waiting") }
+      return count < 4 ? problem(503, "{}", retryAfter: 30) : count < 6 ? waits : problem(503, "{}")
+    }
+    guard case .waiting = run(hasty, waiting) else { return #expect(Bool(false)) }
+    #expect(waiting.sent[2].moment == 31_000)
+  }
+
   @Test func `an answer starts the pauses anew, and each service has its own`() throws {
     var count = 0
     let script = Script { request, service in

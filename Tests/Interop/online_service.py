@@ -67,10 +67,17 @@ class Authority:
             )
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
-        public = key.public_key().public_bytes(
-            serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo
-        )
-        return file, "sha256//" + base64.b64encode(hashlib.sha256(public).digest()).decode()
+        return file, pin(key)
+
+    @property
+    def pin(self):
+        return pin(self.key)
+
+
+def pin(key):
+    """The pin of the public half of a key."""
+    public = key.public_key().public_bytes(serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
+    return "sha256//" + base64.b64encode(hashlib.sha256(public).digest()).decode()
 
 
 LOOPBACK = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]

@@ -296,6 +296,32 @@ def test_a_wrong_pin_is_an_impostor_even_with_a_good_certificate(world, service,
     ended(world.enroll(state, [service], "--pin", OTHER_PIN, "--pin", world.pin), OK)
 
 
+def test_a_pin_of_an_authority_counts_only_if_it_is_in_the_chain_that_was_verified(world, services, state):
+    ended(world.enroll(state, [services()], "--pin", OTHER_PIN, "--pin", world.authority.pin), OK)
+    # The pinned authority has not signed this service's certificate, but the service sends its certificate along.
+    certificate, _ = world.authority.certify("service", LOOPBACK)
+    certificate.write_bytes(certificate.read_bytes() + world.stranger.file.read_bytes())
+    liar = services(certificate=certificate)
+    ended(world.enroll(world.name("state"), [liar], "--pin", world.stranger.pin), IMPOSTOR, "pinned")
+    assert liar.seen == [], "something was sent"
+
+
+def test_the_authorities_of_a_file_and_those_of_this_host(world, service, state):
+    refused = world.enroll(state, [service], "--ca", world.stranger.file, "--with-system-ca", ca=False)
+    ended(refused, IMPOSTOR, "no trusted authority")
+    broken = world.write("ca", "nothing")
+    ended(world.enroll(state, [service], "--ca", broken, "--with-system-ca", ca=False), MALFORMED, "--ca")
+    assert service.seen == [], "something was sent"
+    ended(world.enroll(state, [service], "--with-system-ca", "--pin", world.pin), OK)
+
+
+def test_retries_end_before_the_time_does(world, state):
+    url = f"https://127.0.0.1:{free_port()}"
+    begun = time.monotonic()
+    ended(world.enroll(state, url, "--retries", 2, "--pause", 0, "--timeout", 3600), UNAVAILABLE, "no connection")
+    assert time.monotonic() - begun < 60, "it went on trying"
+
+
 def test_a_pin_that_was_given_once_is_required_from_then_on_and_replaced_only_on_request(world, services, state):
     service = services()
     ended(world.enroll(state, [service], "--pin", world.pin), OK)
@@ -836,6 +862,8 @@ def test_what_names_no_service_is_refused(world, state, urls):
         ["--timeout", "0"],
         ["--timeout", "86401"],
         ["--pin", "sha256//AAAA"],
+        ["--retries", "1001"],
+        ["--pause", "3601"],
         ["--pin", "sha1//" + "A" * 43 + "="],
         ["--replace-pins"],
         ["--pin", OTHER_PIN] * 9,
@@ -847,7 +875,17 @@ def test_wrong_options_are_refused(world, service, state, option):
 
 
 @pytest.mark.parametrize(
-    "option", [["--timeout", "5"], ["--pin", OTHER_PIN], ["--ca", "x"], ["--invitation", "x"], ["--replace-pins"]]
+    "option",
+    [
+        ["--timeout", "5"],
+        ["--pin", OTHER_PIN],
+        ["--ca", "x"],
+        ["--invitation", "x"],
+        ["--replace-pins"],
+        ["--retries", "1"],
+        ["--pause", "1"],
+        ["--with-system-ca"],
+    ],
 )
 def test_options_of_the_network_do_not_fit_a_folder(world, state, option):
     done = world.line.run("enroll", "--device", "lock.json", "--service", "service", "--state", state, *option)

@@ -135,9 +135,9 @@ final class OnlineEnrolment {
     _ begun: Begun, for device: DeviceDescriptor, at services: [PinnedService]
   ) throws(Failure) -> CarrierResult {
     let task = CarrierTaskLine.encode(
-      services: services, authorities: self.services.authorities, timeoutSeconds: self.services.timeoutSeconds,
-      evidence: begun.baseline.evidence, device: device.json, invitation: self.services.invitation, wishes: wishes,
-      request: known(begun.request))
+      services: services, authorities: self.services.authorities, withSystem: self.services.isTrustingSystem,
+      attempts: self.services.attempts, timeoutSeconds: self.services.timeoutSeconds, evidence: begun.baseline.evidence,
+      device: device.json, invitation: self.services.invitation, wishes: wishes, request: known(begun.request))
     var notes: [String] = []
     var fault: StateFolderFault?
     do throws(CarrierProcessFault) {

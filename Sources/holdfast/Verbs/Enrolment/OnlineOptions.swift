@@ -17,9 +17,12 @@ struct OnlineOptions: ParsableArguments {
   )
   var ca: String?
 
+  @Flag(help: "Trust the certificate authorities of this host, too, in addition to those of --ca.")
+  var withSystemCa = false
+
   @Option(
     help: ArgumentHelp(
-      "A pin of the service's public key, in addition to its certificate: sha256//BASE64. May be repeated. Pins that were given once are required from then on.",
+      "A pin of a public key in the service's chain of certificates, its own or an authority's: sha256//BASE64. May be repeated; one must be there. Pins that were given once are required from then on.",
       valueName: "pin"))
   var pin: [String] = []
 
@@ -29,6 +32,14 @@ struct OnlineOptions: ParsableArguments {
   @Option(help: "Seconds to wait for the service and for its operator's decision, 1 to 86400. By default, 60.")
   var timeout: UInt64?
 
+  @Option(
+    help: "The number of retries in a row if no service answers, 0 to 1000. By default, as many as --timeout allows.")
+  var retries: UInt64?
+
+  @Option(
+    help: "The pause in seconds before a service is tried again, 0 to 3600. By default, up to 8 at random.")
+  var pause: UInt64?
+
   /// Returns the services and everything that is needed to reach them; nil if `service` names a folder.
   ///
   /// - Parameters:
@@ -36,9 +47,13 @@ struct OnlineOptions: ParsableArguments {
   ///   - isInputTaken: whether another option reads standard input.
   func services(_ service: String?, isInputTaken: Bool) throws(Failure) -> OnlineServices? {
     guard service.map(ServiceAddress.hasScheme) ?? true else {
-      guard invitation == nil, ca == nil, pin.isEmpty, !replacePins, timeout == nil else {
+      guard invitation == nil, ca == nil, !withSystemCa, pin.isEmpty, !replacePins, timeout == nil, retries == nil,
+        pause == nil
+      else {
         throw Failure(
-          .usage, "--invitation, --ca, --pin, --replace-pins and --timeout are for an online service",
+          .usage,
+          "--invitation, --ca, --with-system-ca, --pin, --replace-pins, --timeout, --retries and --pause are for an online "
+            + "service",
           hint: "name it by its URL: --service https://HOST")
       }
       return nil
@@ -49,6 +64,12 @@ struct OnlineOptions: ParsableArguments {
     let timeout = timeout ?? 60
     guard CarrierTaskLine.timeoutRange.contains(timeout) else {
       throw Failure(.usage, "--timeout must be from 1 to 86400 seconds")
+    }
+    guard let attempts = AttemptRule(retryCount: retries, pauseSeconds: pause) else {
+      throw Failure(.usage, "--retries must be from 0 to 1000, and --pause from 0 to 3600 seconds")
+    }
+    guard !withSystemCa || ca != nil else {
+      throw Failure(.usage, "--with-system-ca requires --ca", hint: "without --ca, the authorities of this host count")
     }
     let named: [ServiceAddress]
     do throws(ServiceAddressFault) {
@@ -71,8 +92,9 @@ struct OnlineOptions: ParsableArguments {
         .usage, "the invitation is not for \(other), so it was not sent there", hint: "leave out --service")
     }
     return OnlineServices(
-      addresses: addresses, invitation: invitation?.code, authorities: try authorities(), pins: try pins(addresses),
-      isReplacingPins: replacePins, timeoutSeconds: timeout)
+      addresses: addresses, invitation: invitation?.code, authorities: try authorities(),
+      isTrustingSystem: withSystemCa, pins: try pins(addresses), isReplacingPins: replacePins, attempts: attempts,
+      timeoutSeconds: timeout)
   }
 
   private func readInvitation() throws(Failure) -> Invitation? {
@@ -119,17 +141,21 @@ final class OnlineServices {
   /// The secret code of the invitation.
   let invitation: String?
   let authorities: String?
+  /// Whether the authorities of this host count, too, if there is a file.
+  let isTrustingSystem: Bool
   /// The pins of the command line, which apply to each service.
   let pins: [ServicePin]
   let isReplacingPins: Bool
+  let attempts: AttemptRule
   let timeoutSeconds: UInt64
 
   init(
-    addresses: [ServiceAddress], invitation: String?, authorities: String?, pins: [ServicePin], isReplacingPins: Bool,
-    timeoutSeconds: UInt64
+    addresses: [ServiceAddress], invitation: String?, authorities: String?, isTrustingSystem: Bool = false,
+    pins: [ServicePin], isReplacingPins: Bool, attempts: AttemptRule = .usual, timeoutSeconds: UInt64
   ) {
     (self.addresses, self.invitation, self.authorities) = (addresses, invitation, authorities)
     (self.pins, self.isReplacingPins, self.timeoutSeconds) = (pins, isReplacingPins, timeoutSeconds)
+    (self.isTrustingSystem, self.attempts) = (isTrustingSystem, attempts)
   }
 
   /// Returns the services with the pins that each must have: those of the command line, else those that the state folder
