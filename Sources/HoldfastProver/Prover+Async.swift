@@ -51,7 +51,7 @@ extension Prover {
 }
 
 /// A value without copies that several owners read.
-private final class Shared<Value: ~Copyable & Sendable>: Sendable {
+final class Shared<Value: ~Copyable & Sendable>: Sendable {
   let value: Value
   init(_ value: consuming Value) { self.value = value }
 }

@@ -159,6 +159,8 @@ public struct ProofOptions: Sendable {
 
 /// A stage of a proof.
 public enum ProofStage: Sendable, Hashable {
+  /// The prover enrols for the device first, because it has no enrolment that can be used.
+  case enrolling(DeviceID)
   /// The app and its host are measured.
   case measuring
   /// The connection is made, and the device's challenge awaited.

@@ -21,6 +21,7 @@ import HoldfastProver
   /// The stages, by their order.
   private static func number(of stage: ProofStage) -> Int {
     switch stage {
+    case .enrolling: -1
     case .measuring: 0
     case .connecting: 1
     case .proving: 2

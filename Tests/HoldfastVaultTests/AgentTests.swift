@@ -202,3 +202,37 @@ private final class Socket {
     }
   }
 }
+
+/// What an app is told of a vault without asking.
+@Suite struct PresenceTests {
+  @Test(.timeLimit(.minutes(1))) func `an app is told when its vault is locked, unlocked and wiped`() async throws {
+    let made = try TestVault(attemptLimit: 3)
+    let agent = try RunningAgent()
+    let path = agent.client.path
+    var presences = made.vault.presences(agent: path).makeAsyncIterator()
+    #expect(try await presences.next() == .locked)
+    try agent.hold([1], as: "other")
+    try agent.hold([UInt8](repeating: 7, count: 32), as: try made.vault.status().heldName)
+    #expect(try await presences.next() == .unlocked)
+    #expect(try made.vault.presence(agent: path) == .unlocked)
+    #expect(try made.vault.presence() == .locked)
+    agent.forget.raise()
+    #expect(try await presences.next() == .locked)
+    for _ in 0..<3 { _ = made.fault(of: wrongPasscode) }
+    #expect(try await presences.next() == .wiped)
+    _ = try made.vault.create(passcode: try passcode(rightPasscode), keyFile: nil)
+    // What is seen of a creation or a wiping on the way depends on chance.
+    while let presence = try await presences.next(), presence != .locked { #expect(presence == .missing) }
+    try made.vault.wipe()
+    while let presence = try await presences.next(), presence != .missing { #expect(presence == .wiped) }
+  }
+
+  @Test func `without a vault nothing is unlocked, and a reader that is cancelled ends`() async throws {
+    let place = try TemporaryFolder()
+    let vault = Vault(path: place.file("v"), environment: TestHost().environment)
+    #expect(try vault.presence(agent: place.file("none")) == .missing)
+    let reader = Task { for try await _ in vault.presences() {} }
+    reader.cancel()
+    try await reader.value
+  }
+}

@@ -2,6 +2,7 @@ import Glibc
 import HoldfastCore
 import HoldfastLinux
 import HoldfastOpenSSL
+import Synchronization
 
 /// A secret of 32 random bytes in the app's own storage, created once, that distinguishes this host from every other.
 ///
@@ -10,19 +11,23 @@ package struct HostSecret {
   package let folder: String
   package let name: String
 
-  /// Chooses the path: `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or the path that `files` gives.
+  /// Chooses the path: `${XDG_DATA_HOME or $HOME/.local/share}/holdfast/device.secret`, or the path that `files` gives. The secret of
+  /// a group is in `groups/NAME` below that folder.
   ///
   /// Source: XDG Base Directory Specification 0.8: a path that is not absolute is ignored.
-  package init(_ files: HostFiles) throws(HostSecretFault) {
+  ///
+  /// - Parameter group: the group of apps that share the secret; nil for the apps that have chosen none.
+  package init(_ files: HostFiles, group: String? = HostSecretPlace.group) throws(HostSecretFault) {
+    let below = group.map { "/groups/\($0)" } ?? ""
     if let path = files.deviceSecretPath {
       guard let slash = path.lastIndex(of: "/") else { throw .noLocation }
       folder = String(path[..<slash])
       name = String(path[path.index(after: slash)...])
     } else if let data = Self.absolutePath(in: "XDG_DATA_HOME") {
-      folder = data + "/holdfast"
+      folder = data + "/holdfast" + below
       name = "device.secret"
     } else if let home = Self.absolutePath(in: "HOME") {
-      folder = home + "/.local/share/holdfast"
+      folder = home + "/.local/share/holdfast" + below
       name = "device.secret"
     } else {
       throw .noLocation
@@ -159,5 +164,65 @@ public enum HostSecretPlace {
   public static var path: String? {
     guard let secret = try? HostSecret(HostFiles()) else { return nil }
     return "\(secret.folder)/\(secret.name)"
+  }
+
+  private static let chosen = Mutex(HostSecretChoice())
+
+  /// The group that this process has chosen; nil if it has not.
+  public static var group: String? { chosen.withLock { $0.group } }
+
+  /// Gives this process the secret of a group of apps, in place of the one that all apps of the user share. Call it at the start,
+  /// before anything else of Holdfast, and always with the same name.
+  ///
+  /// With another secret, an app has another device measurement, another id at the attestation service and other keys for its vaults,
+  /// sealed files and posture statements, so that nobody can tell that two groups are on the same host, and what one has stored is of
+  /// no use to another. Apps of one maker that use the same name share all of that. Enrolments and vaults that were made with another
+  /// secret cannot be used.
+  ///
+  /// This separates apps of the same user from each other's mistakes, not from each other's malice: each can read all files of the
+  /// user.
+  ///
+  /// - Parameter name: 1 to 64 letters, digits, dots, hyphens and underscores; the first is a letter or digit. A reverse domain name,
+  ///   such as `com.example.locks`, belongs to nobody else.
+  /// - Returns: whether the group counts from now on; false for another name, or if this process has chosen another group before.
+  public static func choose(group name: String) -> Bool { chosen.withLock { $0.choose(name) } }
+
+  /// Overwrites and removes the secret, for example when the app is uninstalled. The next enrolment makes another one, and with it
+  /// another device measurement and another id at the attestation service. The removal is durable when this returns.
+  ///
+  /// - Returns: whether there was a secret.
+  /// - Throws: the error of the file; `notFound` if the environment names no storage.
+  @discardableResult
+  public static func remove() throws(FileError) -> Bool {
+    guard let path else { throw FileError(.notFound, at: "device.secret") }
+    do throws(FileError) { try Files.eraseFile(at: path) } catch {
+      guard error.kind == .notFound else { throw error }
+      return false
+    }
+    return true
+  }
+}
+
+/// The group of apps whose secret a process uses. It is chosen once.
+package struct HostSecretChoice: Sendable {
+  package private(set) var group: String?
+
+  /// Creates a choice that was not made yet.
+  package init() {}
+
+  /// Chooses a group, and returns whether it is the chosen one now.
+  package mutating func choose(_ name: String) -> Bool {
+    guard Self.isName(name) else { return false }
+    if let group { return group.utf8.elementsEqual(name.utf8) }
+    group = name
+    return true
+  }
+
+  private static func isName(_ name: String) -> Bool {
+    func isAlphanumeric(_ byte: UInt8) -> Bool {
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+    }
+    guard let first = name.utf8.first, isAlphanumeric(first) else { return false }
+    return name.utf8.count <= 64 && name.utf8.allSatisfy { isAlphanumeric($0) || [0x2d, 0x2e, 0x5f].contains($0) }
   }
 }

@@ -16,6 +16,7 @@ package final class Agent {
   private let identity: (device: dev_t, inode: ino_t)
   private var secrets: HeldSecrets
   private let now: () -> Int64
+  private var toldNames: [String] = []
   private var clients: [(descriptor: Int32, since: UInt64)] = []
 
   /// Begins to listen at a path.
@@ -54,6 +55,7 @@ package final class Agent {
         while forget.lower() {}
         secrets.forgetAll()
       }
+      tellWatchers()
     }
     secrets.forgetAll()
   }
@@ -79,6 +81,13 @@ package final class Agent {
       return true
     }
     if ready.contains(socket.descriptor.number) { accept() }
+  }
+
+  /// Touches the socket if other secrets are held than before, so that programs that watch its folder ask again.
+  private func tellWatchers() {
+    guard secrets.names != toldNames else { return }
+    toldNames = secrets.names
+    _ = unsafe utimensat(AT_FDCWD, path, nil, 0)
   }
 
   /// The longest wait, in milliseconds: short while a client is connected or something is held.

@@ -101,4 +101,20 @@ import HoldfastMeasurement
   private func mode(_ path: String) throws -> Int {
     try #require(manager.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
   }
+
+  @Test func `a group of apps has a place of its own, and a process keeps the group that it chose`() throws {
+    let shared = try HostSecret(HostFiles(), group: nil)
+    let own = try HostSecret(HostFiles(), group: "com.example.locks")
+    #expect(own.folder == shared.folder + "/groups/com.example.locks" && own.name == shared.name)
+    #expect(HostSecretPlace.group == nil)
+    var choice = HostSecretChoice()
+    for name in ["", ".", "..", "-a", "a/b", "a\0b", "\u{e9}", "a b", String(repeating: "a", count: 65)] {
+      let isChosen = choice.choose(name)
+      #expect(!isChosen, "\(name)")
+    }
+    #expect(choice.group == nil)
+    let longest = String(repeating: "a", count: 64)
+    let answers = [choice.choose(longest), choice.choose(longest), choice.choose("b")]
+    #expect(answers == [true, true, false] && choice.group == longest)
+  }
 }

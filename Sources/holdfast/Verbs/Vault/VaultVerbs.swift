@@ -234,10 +234,3 @@ extension VaultOptions {
     if !status.hasBothCopies { Console.result("  copies     one is damaged; the next unlock repairs it") }
   }
 }
-
-extension Vault.Status {
-  fileprivate var idText: String { id.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
-
-  /// The name under which an agent holds the key.
-  fileprivate var heldName: String { "vault:\(idText)" }
-}
