@@ -26,6 +26,29 @@ import HoldfastVault
     #expect(made.fault(of: rightPasscode) == nil)
   }
 
+  @Test func `a failure of libcrypto costs no attempt`() throws {
+    let made = try TestVault(attemptLimit: 3)
+    #expect(made.fault(of: wrongPasscode) == .wrongPasscode(attemptsLeft: 2))
+    let whole = try made.contents("vault.key")
+    // libcrypto refuses this cost of scrypt: N is not below 2^(128 r / 8).
+    var bytes = Array(whole.dropLast(32))
+    bytes.replaceSubrange(70..<73, with: [20, 1, 1])
+    var key = [UInt8](repeating: 0, count: 32)
+    var output = key.mutableSpan
+    let secret = try #require(made.host.secret)
+    try HKDF.derive(
+      hash: .sha256, inputKey: secret.span, salt: bytes.span.extracting(16..<32),
+      info: Array("holdfast/1 vault files".utf8).span, into: &output)
+    var mac = [UInt8](repeating: 0, count: 32)
+    var macBytes = mac.mutableSpan
+    try HMAC.sha256.authenticate(bytes.span, key: key.span, into: &macBytes)
+    for name in ["vault.key", "vault.copy"] { try made.put(bytes + mac, into: name) }
+    for _ in 0..<5 { #expect(made.fault(of: wrongPasscode) == .cryptography) }
+    #expect(try made.vault.status().attemptsLeft == 2)
+    for name in ["vault.key", "vault.copy"] { try made.put(whole, into: name) }
+    #expect(made.fault(of: rightPasscode) == nil)
+  }
+
   @Test func `an unlock with the key file neither uses attempts nor gives them back`() throws {
     let made = try TestVault(attemptLimit: 3)
     _ = made.fault(of: wrongPasscode)

@@ -43,6 +43,17 @@ struct GCMCipher: ~Copyable {
     key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
     message: inout MutableSpan<UInt8>, tag: AuthenticationTag
   ) throws(CryptographyFailure) {
+    guard try opens(key: key, nonce: nonce, authenticating: data, message: &message, tag: tag) else {
+      throw CryptographyFailure()
+    }
+  }
+
+  /// Decrypts `message` in place; returns false and wipes `message` if `tag` is wrong. In contrast to ``open``, this tells a wrong
+  /// tag from a failure of libcrypto.
+  mutating func opens(
+    key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
+  ) throws(CryptographyFailure) -> Bool {
     try begin(encrypting: false, key: key, nonce: nonce)
     var tag = tag
     try check(control(EVP_CTRL_AEAD_SET_TAG, &tag))
@@ -50,9 +61,10 @@ struct GCMCipher: ~Copyable {
     try update(&message)
     do throws(CryptographyFailure) {
       try end()
+      return true
     } catch {
       wipe(&message)
-      throw error
+      return false
     }
   }
 
@@ -126,5 +138,18 @@ package enum AESGCM {
   ) throws(CryptographyFailure) {
     var cipher = try GCMCipher(keyByteCount: key.count)
     try cipher.open(key: key, nonce: nonce, authenticating: data, message: &message, tag: tag)
+  }
+
+  /// Decrypts `message` in place under a key of 16, 24 or 32 bytes; returns false and wipes `message` if `tag` is wrong.
+  ///
+  /// Timing: libcrypto compares the tag in constant time.
+  ///
+  /// - Throws: `CryptographyFailure` only if libcrypto fails before it compares the tag.
+  package static func opens(
+    key: Span<UInt8>, nonce: Span<UInt8>, authenticating data: Span<UInt8>,
+    message: inout MutableSpan<UInt8>, tag: AuthenticationTag
+  ) throws(CryptographyFailure) -> Bool {
+    var cipher = try GCMCipher(keyByteCount: key.count)
+    return try cipher.opens(key: key, nonce: nonce, authenticating: data, message: &message, tag: tag)
   }
 }

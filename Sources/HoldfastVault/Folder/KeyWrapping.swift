@@ -106,11 +106,11 @@ enum KeyWrapping {
     var key = SecretBytes(copying: wrapped.bytes.extracting(first: 32))
     let tag = AuthenticationTag(wrapped.bytes.extracting(last: 16))!
     var message = key.mutableBytes
-    var cryptography = OpenSSLCryptography()
-    do throws(CryptographyFailure) {
-      try cryptography.aes256GCMOpen(
-        key: wrapping, nonce: nonce.span, authenticating: Span(), message: &message, tag: tag)
-    } catch { return nil }
+    // A failure of libcrypto must not look like a wrong passcode, which would cost an attempt.
+    let isOpened = try wrapping.withBytes { (wrapping) throws(CryptographyFailure) in
+      try AESGCM.opens(key: wrapping, nonce: nonce.span, authenticating: Span(), message: &message, tag: tag)
+    }
+    guard isOpened else { return nil }
     guard constantTimeEqual(try check(of: key, id: record.id).bytes, record.keyCheck.bytes) else { return nil }
     return key
   }

@@ -97,7 +97,7 @@ extension Vault {
   /// - Throws: ``VaultFault/wrongPasscode(attemptsLeft:)``, ``VaultFault/wiped``; before anything is tried
   ///   ``VaultFault/noPasscode``, ``VaultFault/attemptsDamaged``, ``VaultFault/attemptsUsed``, ``VaultFault/missing``,
   ///   ``VaultFault/incomplete``, ``VaultFault/damaged``, ``VaultFault/busy``, ``VaultFault/file(_:)`` (also if the attempt
-  ///   cannot be written down), ``VaultFault/hostSecret(_:)``; ``VaultFault/cryptography``.
+  ///   cannot be written down), ``VaultFault/hostSecret(_:)``; ``VaultFault/cryptography``, which costs no attempt.
   public func unlock(passcode: borrowing Passcode) throws(VaultFault) -> UnlockedVault {
     let host = try environment.secretOfHost()
     return try takingTurn { () throws(VaultFault) in
@@ -143,7 +143,11 @@ extension Vault {
     let key: SecretBytes?
     do throws(CryptographyFailure) {
       key = try KeyWrapping.key(of: record, slot, passcode: passcode, host: host)
-    } catch { throw .cryptography }
+    } catch {
+      // libcrypto failed before the passcode was judged. If this cannot be written, the attempt stays counted.
+      try? files.write(state(attempt - 1), id: record.id, for: host)
+      throw .cryptography
+    }
     guard let key else {
       guard attempt >= slot.attemptLimit else { throw .wrongPasscode(attemptsLeft: slot.attemptLimit - attempt) }
       try files.write(.wiped, id: record.id, for: host)
