@@ -82,7 +82,7 @@ extension Authenticator {
   }
 
   /// Applies the values that a device sent about a user in a sealed verdict. Counters never go back. If the device has
-  /// accepted a code that was shown after a change of PIN, the change is confirmed.
+  /// accepted a code that this copy of the folder showed after a change of PIN, the change is confirmed.
   ///
   /// - Parameters:
   ///   - deviceID: The device that sent the values. Records of other devices remain unchanged. Nil applies the values to
@@ -106,8 +106,13 @@ extension Authenticator {
       var accepted: [Int] = []
       for var stored in all where stored.record.purpose != .host {
         let next = stored.record.purpose == .otp ? otpNext : sealNext
-        if stored.record.change == .open, let next, let first = stored.record.changePosition, next > first {
-          accepted.append(stored.record.index)
+        if stored.record.change == .open, let next, let first = stored.record.changePosition {
+          if next > stored.record.freshPosition {
+            // Another copy of the folder has shown that code, perhaps under the old PIN: only later ones tell anything.
+            stored.record.changePosition = max(first, next)
+          } else if next > first {
+            accepted.append(stored.record.index)
+          }
         }
         if let next, stored.record.method.isCounted {
           stored.record.acknowledgedCounter = max(stored.record.acknowledgedCounter, next)

@@ -92,6 +92,21 @@ import HoldfastAuthenticator
     #expect(fault { try test.authenticator.undoChange(user: "alice", under: code) } == .noChange)
   }
 
+  @Test func `a code that another copy of the folder showed confirms no change, however often one asks`() throws {
+    #expect(try test.code(with: pin("1357")) == "755224")
+    _ = try change(from: pin("1357"), to: pin("2468"))
+    func synchronise(otpNext: UInt64) throws -> ChangeProgress {
+      try test.authenticator.synchronise(
+        user: "alice", offsetSeconds: nil, otpNext: otpNext, sealNext: nil, now: testTime)
+      return try test.authenticator.record(user: "alice", purpose: .otp).change
+    }
+    // The other copy has the old PIN, and showed the codes up to number 4.
+    for _ in 0..<3 { #expect(try synchronise(otpNext: 5) == .open) }
+    _ = try test.code(with: pin("2468"))
+    #expect(try synchronise(otpNext: 5) == .open)
+    #expect(try synchronise(otpNext: 6) == .none)
+  }
+
   @Test func `a PIN that breaks the rules is not taken`() throws {
     #expect(fault { _ = try change(from: pin("1357"), to: pin("1985")) } == .weakPIN(.year))
     #expect(try test.authenticator.records().map(\.change) == [.prepared, .prepared, .none])
